@@ -1,6 +1,7 @@
-"""What a run's events add to its task: the test that a person accepted, and what `python` meant in it.
+"""What the events of a run add to its task: a test that a person accepted, and the interpreter of the test
+command.
 
-A model wrote that test for an issue; from the person's word on it is part of the task.
+A model wrote that test for an issue. Once a person has accepted it, it is part of the task.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from suture.project.test_commands import escape_glob
 
 
 def add_accepted_test(task: Task, events: Iterable[Event]) -> Task:
-    """A task with the test that a person accepted in its run; the task as it was where there is none."""
+    """Return a task with the test that a person accepted in its run; unchanged if there is none."""
     accepted = last_payload(tuple(events), TestAccepted)
     if accepted is None:
         return task
@@ -30,20 +31,21 @@ def add_accepted_test(task: Task, events: Iterable[Event]) -> Task:
 
 
 def get_accepted_files(events: Iterable[Event]) -> dict[str, bytes]:
-    """The file of the accepted test, which is handed over beside the change; empty where there is none."""
+    """Return the file of the accepted test, which is delivered with the change; empty if there is none."""
     accepted = last_payload(tuple(events), TestAccepted)
     return {accepted.path: accepted.source.encode()} if accepted else {}
 
 
 def load_interpreter(started: RunStarted, folder: RunFolder, home: Path) -> Interpreter | None:
-    """The program while it is there; `None` where it is gone, there was none, or the run is somebody else's.
+    """Return the interpreter of a recorded run, or `None` if it had none, it is gone, or the run is not the
+    user's own.
 
-    A stranger's record names no program that is started here.
+    A run of somebody else must not name a program that is started here.
 
     Args:
-        started: The first event of the run.
-        folder: The run's folder.
-        home: Where the runs of whoever asks lie.
+        started: First event of the run.
+        folder: Folder of the run.
+        home: State folder of the user.
 
     Raises:
         ValueError: The event is damaged.
@@ -55,5 +57,5 @@ def load_interpreter(started: RunStarted, folder: RunFolder, home: Path) -> Inte
 
 
 def is_own_run(folder: RunFolder, home: Path) -> bool:
-    """Whether a run lies among those of whoever asks."""
+    """Return whether a run is in the user's own state folder."""
     return home.resolve() in folder.path.resolve().parents

@@ -1,4 +1,4 @@
-"""A test command as the user types it: its words, and the files that decide what it says."""
+"""Test commands: split what the user types into words, and find the files that decide a command's outcome."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ SHELL_MARKS = frozenset(";<>|&`")
 WORD_ENDS = re.compile(r"[\s;&|()<>'\"]+")
 COMMAND_ENDS = re.compile(r"[;&|\n]+")
 ALL_OF_A_FOLDER = re.compile(r"/$|/\*(?:\.\w+)?$")
-MOST_SHELL_BYTES = 1 << 16
-"""Of a script that a command names, to be read for what it starts."""
-MOST_LINES = 4000
-"""Of the scripts that a command comes to."""
-MOST_GLOBS = 1000
-"""No command of people has as many words that name files; a certificate of strangers' may."""
+MAX_SHELL_BYTES = 1 << 16
+"""Of a shell script that is read to find what it starts."""
+MAX_LINES = 4000
+"""Lines of all scripts that a command reaches."""
+MAX_GLOBS = 1000
+"""No real command names as many files, but a certificate of a stranger may."""
 OPTIONS_WITH_VALUE = ("-k", "-s", "-p", "-t")
-"""Options of `python -m unittest` whose next word is no test."""
+"""Options of `python -m unittest` whose next word is not a test."""
 
 
 def split_command(test: str | Sequence[str]) -> tuple[str, ...]:
-    """The argument vector of a test command; no shell will read it.
+    """Return the argument vector of a test command. It runs without a shell.
 
     Args:
-        test: As typed, or already in words.
+        test: The command as text, or already split.
 
     Raises:
-        UsageError: A quote stays open, or it needs a shell.
+        UsageError: A quote is not closed, or the command needs a shell.
     """
     if not isinstance(test, str):
         words = tuple(test)
@@ -54,7 +54,7 @@ def split_command(test: str | Sequence[str]) -> tuple[str, ...]:
             )
     if words and ASSIGNMENT.match(words[0]):
         raise UsageError(
-            f"the test command starts with {words[0]!r}, which is no program",
+            f"the test command starts with {words[0]!r}, which is not a program",
             remedy=f"write it as: env {shlex.join(words)}",
         )
     return words
@@ -77,18 +77,18 @@ def _needs_shell(test: str) -> bool:
 
 
 def find_deciding_files(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> tuple[str, ...]:
-    """The task's files that decide what a test command says.
+    """Return the task's files that decide the outcome of a test command.
 
-    They are those that it names, or that the scripts and targets do which it runs; and what its programs load
-    by that, or by their configuration, such as the tests in a folder, and plugins. Of a folder in which tests
-    have usual names, the others are the code.
+    These are the files that the command names, or that the scripts and targets name which it runs, and the
+    files that its programs load because of the command or their configuration, such as the tests in a
+    folder, and plugins. In a folder whose tests have the usual names, the other files are code.
 
     Args:
-        command: The argument vector; a word may itself be a line for a shell.
+        command: The argument vector. A word may be a shell line.
         files: The task's files, path -> content.
-        root: The folder that holds them, for absolute paths in the command.
+        root: Folder of the files, for absolute paths in the command.
     """
-    lines = _lines_reached(command, files, root)
+    lines = _reached_lines(command, files, root)
     commands = list(_commands_in(lines))
     named = dict.fromkeys(path for words in commands for path in find_named_files(words, files, root))
     globs = (
@@ -96,24 +96,24 @@ def find_deciding_files(command: Sequence[str], files: Mapping[str, bytes], root
     )
     configured = (glob for one in LANGUAGES.values() for glob in one.find_configured_files(files))
     loaded: list[str] = []
-    for glob in dict.fromkeys((*islice(globs, MOST_GLOBS), *islice(configured, MOST_GLOBS))):
+    for glob in dict.fromkeys((*islice(globs, MAX_GLOBS), *islice(configured, MAX_GLOBS))):
         own = [path for path in files if is_protected(path, (glob,))]
         loaded += [] if ALL_OF_A_FOLDER.search(glob) and any(map(is_test_file, own)) else own
     return tuple(dict.fromkeys((*named, *loaded)))
 
 
-def _lines_reached(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> list[str]:
-    """A command as a line, and the lines of all scripts and targets that it comes to."""
+def _reached_lines(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> list[str]:
+    """Return a command as a line, and the lines of all scripts and targets that it runs."""
     first = " ".join(command)
     found, waiting = {first: None}, [first]
-    while waiting and len(found) < MOST_LINES:
+    while waiting and len(found) < MAX_LINES:
         line = waiting.pop(0)
         new = [*find_reachable_scripts(command if line is first else line.split(), files)]
         for words in _commands_in((line,)):
             new += find_task_commands(words, files)
         for path in find_named_files((line,), files, root):
             is_shell = not any(is_source(path, language) for language in LANGUAGES)
-            if is_shell and len(files[path]) <= MOST_SHELL_BYTES:
+            if is_shell and len(files[path]) <= MAX_SHELL_BYTES:
                 new += files[path].decode("utf-8", "replace").splitlines()
         fresh = [one for one in dict.fromkeys(new) if one.strip() and one not in found]
         found.update(dict.fromkeys(fresh))
@@ -122,7 +122,7 @@ def _lines_reached(command: Sequence[str], files: Mapping[str, bytes], root: Pat
 
 
 def _commands_in(lines: Iterable[str]) -> Iterator[list[str]]:
-    """The words of each command in some lines for a shell."""
+    """Yield the words of each command in shell lines."""
     for line in lines:
         for one in COMMAND_ENDS.split(line):
             if words := [word for word in WORD_ENDS.split(one) if word]:
@@ -130,12 +130,12 @@ def _commands_in(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def find_named_files(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> tuple[str, ...]:
-    """The task's files that are words of a test command, or the modules that it runs.
+    """Return the task's files that are words of a test command, or the modules that it runs.
 
     Args:
-        command: The argument vector; a word may itself be a line for a shell.
+        command: The argument vector. A word may be a shell line.
         files: The task's files, path -> content.
-        root: The folder that holds them, for absolute paths in the command.
+        root: Folder of the files, for absolute paths in the command.
     """
     words = [part for word in command for part in WORD_ENDS.split(word) if part]
     paths = [path for word in words for path in _paths(word, root)]
@@ -150,7 +150,9 @@ def _paths(word: str, root: Path) -> Iterator[str]:
 
 
 def _modules(words: Sequence[str]) -> Iterator[str]:
-    """What `python -m` runs, and what it hands to `unittest`; another tool's `-m` means something else."""
+    """Yield the module that `python -m` runs, and the modules that it passes to `unittest`. Other tools'
+    `-m` differ.
+    """
     at = words.index("-m") if "-m" in words else len(words)
     if not any(re.search(r"python[\d.]*$", word) for word in words[:at]) or at + 1 >= len(words):
         return
@@ -163,7 +165,7 @@ def _modules(words: Sequence[str]) -> Iterator[str]:
 
 
 def _module_files(word: str) -> Iterator[str]:
-    """`tests.core.TestX` is a class in `tests/core.py`: any part in front may be the module."""
+    """Yield the files that a dotted name may mean: `tests.core.TestX` is a class in `tests/core.py`."""
     parts = word.split(".")
     for count in range(1, len(parts) + 1):
         stem = "/".join(parts[:count])
@@ -173,6 +175,6 @@ def _module_files(word: str) -> Iterator[str]:
 
 
 def escape_glob(path: str) -> str:
-    """The pattern of a `.gitignore` that means this one path and no other."""
+    """Return the pattern of a `.gitignore` that matches this one path and no other."""
     escaped = re.sub(r"([\\*?\[\]])", r"\\\1", path)
     return "/" + re.sub(r" $", r"\\ ", escaped)

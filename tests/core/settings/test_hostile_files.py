@@ -10,7 +10,7 @@ import pytest
 from suture.core.ledger import RunFolder
 from suture.core.settings import Settings, compute_project_digest, load_settings
 from suture.core.settings.schema import USER_ONLY_SETTINGS, setting_fields
-from suture.core.settings.trust import is_path, kind_of
+from suture.core.settings.trust import is_path, file_reference_in
 from suture.errors import StorageError, UsageError
 from suture.loop.intake.write_task import build_write_task
 from trusting import load_trusted
@@ -35,7 +35,7 @@ def test_a_blob_is_a_regular_file_named_by_a_hash(tmp_path: Path, digest: str) -
     (tmp_path / "blobs").mkdir()
     (tmp_path / "blobs" / ("0" * 64)).symlink_to("/dev/zero")
     with pytest.raises(StorageError):
-        RunFolder(tmp_path).get_blob(digest)
+        RunFolder(tmp_path).load_blob(digest)
 
 
 def test_a_pipe_is_no_file_of_tests(tmp_path: Path) -> None:
@@ -52,8 +52,8 @@ def test_every_setting_that_can_name_a_file_is_known_to_do_so(tmp_path: Path) ->
     for key, field in setting_fields().items():
         says = (field.description or "").lower()
         if "`provider:model`" in says or "models to ask" in says or "toml file" in says:
-            assert is_path(field) or kind_of(field), key
-        if (is_path(field) or kind_of(field)) and key not in USER_ONLY_SETTINGS:
+            assert is_path(field) or file_reference_in(field), key
+        if (is_path(field) or file_reference_in(field)) and key not in USER_ONLY_SETTINGS:
             group, _, name = key.partition(".")
             said = "own.toml" if key == "loop.recipe" else "scripted:own.toml"
             (tmp_path / "suture.toml").write_text(

@@ -8,7 +8,7 @@ import pytest
 
 from pages.setting_texts import describe_settings
 from suture.core.settings import LoadedSettings, Settings, render_settings
-from suture.core.settings.rendering import shown
+from suture.core.settings.rendering import format_value
 from suture.core.settings.schema import USER_ONLY_SETTINGS, setting_fields
 from suture.errors import UsageError
 from trusting import load_trusted
@@ -266,7 +266,7 @@ def test_an_address_holds_no_query_where_a_key_could_stand(project: Path, home: 
 
 
 def test_what_follows_the_path_of_an_address_is_not_shown() -> None:
-    assert shown("tcp://u:pw@h.test:1/a?key=hunter2") == "tcp://********@h.test:1/a?********"
+    assert format_value("tcp://u:pw@h.test:1/a?key=hunter2") == "tcp://********@h.test:1/a?********"
 
 
 def test_secrets_are_masked_wherever_settings_are_shown(project: Path, home: Path) -> None:

@@ -11,7 +11,7 @@ from suture.core.settings import SafetySettings
 from suture.errors import UsageError
 from suture.project.safety import Levels, resolve_levels, scan_change
 from suture.project.safety.dependencies import load_allowed, find_similar_name
-from suture.project.safety.manifests import least_version, find_requested_packages
+from suture.project.safety.manifests import lowest_version, find_requested_packages
 
 
 def asked_of(path: str, text: str, levels: Levels | None = None) -> dict[str, str]:
@@ -62,8 +62,8 @@ git+https://example.org/a.git
         ("1.2 - 2", "1.2"),
     ],
 )
-def test_the_least_version_is_what_counts(versions: str, least: str) -> None:
-    assert least_version(versions) == least
+def test_the_lowest_version_is_what_counts(versions: str, least: str) -> None:
+    assert lowest_version(versions) == least
 
 
 def test_an_address_hides_neither_behind_blanks_nor_in_another_file() -> None:

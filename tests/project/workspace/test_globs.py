@@ -83,7 +83,7 @@ def test_stars_do_not_multiply(pattern: str, name: str) -> None:
 
 
 def test_there_is_an_end_to_matching() -> None:
-    globs = parse_globs(["*a*b*c"] * 20_000, said_by="these")
+    globs = parse_globs(["*a*b*c"] * 20_000, source="these")
     globs.steps_left //= 100
     with pytest.raises(UsageError, match="these: matching takes too long"):
         _ = [globs.covers(f"pkg/abab{number}") for number in range(5000)]

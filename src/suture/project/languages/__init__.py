@@ -1,7 +1,7 @@
-"""What a language is: how its commands and files are recognised and which programs they mean.
+"""Languages as data: how their commands and files are recognised, and which programs they mean.
 
-This room is plain data and plain functions over argument vectors and files' contents. It starts no process
-and calls no model; `suture.sandbox` finds programs and runs things.
+The package consists of plain data, and of functions over argument vectors and the contents of files. It
+starts no process and calls no model; `suture.sandbox` finds programs and runs them.
 """
 
 from suture.project.languages.calling.call_driver import CallDriver, CallSite, JsonPlus

@@ -1,4 +1,4 @@
-"""Go: `go test`, which reports on each test as JSON."""
+"""Go: `go test`, which reports each test as JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from suture.project.languages.reports import Report, ReportedTest, Runner, Runne
 from suture.project.languages.safety_rules import go_rules as in_go
 from suture.project.languages.safety_rules.rule import find_uses_by_query
 
-FAMILIES = (
+CONFUSABLE_NAMES = (
     *(("min", "max"), ("Min", "Max"), ("Floor", "Ceil", "Round", "Trunc", "Abs")),
     *(("HasPrefix", "HasSuffix", "Contains"), ("Index", "LastIndex", "IndexByte", "Count")),
     *(("ToLower", "ToUpper", "Title"), ("TrimLeft", "TrimRight", "TrimSpace", "Trim")),
@@ -34,7 +34,7 @@ FAMILIES = (
     *(("Lock", "RLock", "Unlock", "RUnlock"), ("Before", "After", "Equal"), ("Errorf", "Error")),
     *(("Seconds", "Minutes", "Hours"), ("Add", "Sub"), ("Atoi", "Itoa"), ("Push", "Pop")),
 )
-SYNTAX = SyntaxTemplates(  # for changes that put code into a file
+SYNTAX = SyntaxTemplates(
     length="len({})",
     terminator="",
     if_statement="if {} {{ {} }}",
@@ -50,7 +50,7 @@ SYNTAX = SyntaxTemplates(  # for changes that put code into a file
     default_returns=("true", "false", "0", "nil", '""', "-1", "1"),
     min_max=(),
     slices=("{0}[{1}:]", "{0}[:{1}]"),
-    confusable_names=FAMILIES,
+    confusable_names=CONFUSABLE_NAMES,
     concatenations=("append({0}, {1}...)",),
 )
 
@@ -67,14 +67,14 @@ ABSENT = re.compile(
     r"(?:no required module provides package|cannot find module providing package|missing go\.sum entry for"
     r" module providing package|cannot find package) \"?(?P<name>[\w./@-]+[\w/-])"
 )
-UNVOUCHED = "it was printed that this passes, but the tests did not run to their end"
+UNATTESTED = "the output says that this test passes, but the tests did not run to their end"
 BENCHMARK = re.compile(r"Benchmark(?![a-z])")
-"""No test: since Go 1.20 it is reported that one runs, and never that it ends, unless it fails."""
+"""Not a test: since Go 1.20, the start of a benchmark is reported, but its end only if it fails."""
 FAULT = re.compile(r"^(?:\s*)((?:panic|fatal error): .*?)(?: \[recovered\])?$")
 
 
 def read_stream(output: RunnerOutput) -> Report:
-    """The stream of `go test -json`, and what the compiler says beside it."""
+    """Read the output of `go test -json`, and the messages of the compiler next to it."""
     printed: list[str] = []
     said: dict[tuple[str, str], list[str]] = {}
     ended: dict[tuple[str, str], str] = {}
@@ -89,17 +89,17 @@ def read_stream(output: RunnerOutput) -> Report:
         if event.get("Action") in ("pass", "fail", "skip"):
             ended[key] = str(event["Action"])
         elif event.get("Action") == "run" and not BENCHMARK.match(key[1]):
-            ended.setdefault(key, "fail")  # what never ends did not pass
+            ended.setdefault(key, "fail")  # a test that never ends did not pass
         elif event.get("Action") == "output":
             printed.append(str(event.get("Output", "")))
             said.setdefault(key, []).append(str(event.get("Output", "")).rstrip("\n"))
-    ended = {key: _vouched(key, status, ended, said, output) for key, status in ended.items()}
+    ended = {key: _attested_status(key, status, ended, said, output) for key, status in ended.items()}
     tests = [_test(key, status, said, output) for key, status in ended.items() if key[1]]
     with_tests = {package for package, test in ended if test}
     failing = {package for (package, test), status in ended.items() if test and status == "fail"}
     for (package, test), status in ended.items():
         if not test and status == "fail" and package not in failing:
-            lines = [*said.get((package, ""), []), *_complaints(package, output, "".join(printed))]
+            lines = [*said.get((package, ""), []), *_compiler_errors(package, output, "".join(printed))]
             tests.append(_failed(_folder(package, output), package, lines, output))
     packages = {package for package, _ in ended}
     return Report(
@@ -109,23 +109,23 @@ def read_stream(output: RunnerOutput) -> Report:
     )
 
 
-def _vouched(
+def _attested_status(
     key: tuple[str, str],
     status: str,
     ended: Mapping[tuple[str, str], str],
     said: dict[tuple[str, str], list[str]],
     output: RunnerOutput,
 ) -> str:
-    """How a test ended: where nothing failed in its package, only what its program vouched for passed."""
+    """Return the outcome of a test. If nothing failed in its package, only attested tests have passed."""
     package, test = key
     if output.attested is None or status != "pass" or not test:
         return status
     if any(how == "fail" for (one, _), how in ended.items() if one == package):
-        return status  # its program vouches for nothing, and this test did no harm
+        return status  # its program attests nothing, and this test did no harm
     how = output.attested.get(package, {}).get(test)
     if how == "passed":
         return "pass"
-    said[key] = [UNVOUCHED]
+    said[key] = [UNATTESTED]
     return "skip" if how == "skipped" else "fail"
 
 
@@ -169,8 +169,8 @@ def _failed(name: str, package: str, lines: list[str], output: RunnerOutput) -> 
     return ReportedTest(id=name, status="failed", message=" ".join(left)[:500])
 
 
-def _complaints(package: str, output: RunnerOutput, printed: str) -> list[str]:
-    """What the compiler says of one package, below a line that names it; else of those that it needs."""
+def _compiler_errors(package: str, output: RunnerOutput, printed: str) -> list[str]:
+    """Return the compiler errors of a package, or those of the packages that it needs."""
     found: dict[bool, list[str]] = {True: [], False: []}
     about = False
     for line in (output.stderr.decode("utf-8", "replace") + printed).splitlines():
@@ -182,7 +182,7 @@ def _complaints(package: str, output: RunnerOutput, printed: str) -> list[str]:
 
 
 def _folder(package: str, output: RunnerOutput) -> str:
-    """A package's folder in the project, where `go.mod` tells; `.` is the root."""
+    """Return a package's folder in the project, if `go.mod` shows it; `.` is the root."""
     match = MODULE.search(output.files.get("go.mod", b""))
     module = match[1].decode() if match else ""
     if module and (package == module or package.startswith(f"{module}/")):
@@ -191,14 +191,16 @@ def _folder(package: str, output: RunnerOutput) -> str:
 
 
 def detect_go_tests(signs: ProjectOverview) -> tuple[tuple[str, ...], str] | None:
-    """`go test`, where there is a module with tests."""
+    """Return `go test` if there is a module with tests."""
     if "go.mod" in signs.files and any(name.endswith("_test.go") for name in signs.files):
         return ("go", "test", "./..."), "go.mod names a Go module"
     return None
 
 
 def find_missing_module(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
-    """What a line says of a module that is not downloaded, and what to do; none of the project's own."""
+    """Return that a module is not downloaded and what to do, if a line of output says so about a foreign
+    module.
+    """
     match = ABSENT.search(line)
     own = MODULE.search(files.get("go.mod", b""))
     module = own[1].decode("utf-8", "replace") if own else ""
@@ -209,17 +211,17 @@ def find_missing_module(line: str, files: Mapping[str, bytes]) -> tuple[str, str
 
 
 def module_cache(environ: Mapping[str, str]) -> str:
-    """The folder of modules that were downloaded before."""
+    """Return the folder of downloaded modules."""
     home = environ.get("HOME", "")
     path = environ.get("GOPATH", "").split(os.pathsep)[0] or (f"{home}/go" if home else "")
     return environ.get("GOMODCACHE") or f"{path}/pkg/mod"
 
 
 def find_go_run_files(words: Sequence[str]) -> tuple[str, ...]:
-    """Globs of the program that `go run` builds: one that decides by its exit status is a test.
+    """Return globs of the program that `go run` builds: a program that decides by its exit status is a test.
 
     Args:
-        words: Of one command.
+        words: The words of a command.
     """
     pairs = list(pairwise(words))
     at = pairs.index(("go", "run")) + 2 if ("go", "run") in pairs else len(words)
@@ -250,7 +252,7 @@ GO = LanguageFacts(
     test_files=("*_test.go", "testdata/"),
     config_globs=(
         *("go.mod", "go.work", "go.sum", "go.work.sum"),
-        # What tests assert with often lies there.
+        # Assertion libraries are often vendored.
         "/vendor/**/*.go",
     ),
     find_loaded_files=find_go_run_files,
@@ -265,7 +267,7 @@ GO = LanguageFacts(
         "GOPROXY": "off",
         "GOTOOLCHAIN": "local",
         "GOTELEMETRY": "off",
-        # Each compiler has threads of its own, and their number is limited. -v tells which tests ran.
+        # -p: each compiler starts threads, whose number is limited. -v: reports the tests that ran.
         "GOFLAGS": "-p=4 -v",
     },
     error_pattern=re.compile(

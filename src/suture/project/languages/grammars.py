@@ -1,4 +1,4 @@
-"""Syntax trees of languages other than Python: tree-sitter's, loaded when the first file is read."""
+"""Parse languages other than Python with tree-sitter. Grammars are loaded when the first file is parsed."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 Grammars = dict[str, tuple[str, str]]
-"""Ending of a file, or none for all others -> the package of its grammar, and what gives it."""
+"""File extension, or an empty string for all others -> package of the grammar, and the function that returns
+it."""
 
 
 def parse_tree(text: str, path: str, grammars: Grammars) -> Node:
-    """The syntax tree of a file; what the grammar cannot read is a node of its own in it.
+    """Return the root of the syntax tree of a file. Invalid syntax becomes error nodes.
 
     Args:
-        text: The file.
-        path: For its ending.
-        grammars: The language's; not empty.
+        text: Text of the file.
+        path: Path of the file, for its extension.
+        grammars: Grammars of the language, at least one.
     """
     from tree_sitter import Parser
 
@@ -28,11 +29,11 @@ def parse_tree(text: str, path: str, grammars: Grammars) -> Node:
 
 
 def grammar_for(path: str, grammars: Grammars) -> Grammar:
-    """The grammar of a file.
+    """Return the grammar for a file.
 
     Args:
-        path: For its ending.
-        grammars: The language's; not empty.
+        path: Path of the file, for its extension.
+        grammars: Grammars of the language, at least one.
     """
     ending = next((known for known in grammars if known and path.endswith(known)), "")
     return load_grammar(*grammars[ending])
@@ -40,7 +41,7 @@ def grammar_for(path: str, grammars: Grammars) -> Grammar:
 
 @cache
 def load_grammar(package: str, name: str) -> Grammar:
-    """A grammar, loaded once."""
+    """Return a grammar; it is loaded only once."""
     from tree_sitter import Language as Grammar
 
     return Grammar(getattr(importlib.import_module(package), name)())

@@ -1,4 +1,6 @@
-"""What a Python interpreter, and programs of other languages, are to us: where they lie, what they need."""
+"""Where a Python interpreter, or the programs of another language, are installed, and what they need to
+run.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,14 @@ from suture.core.records import Language
 
 @dataclass(frozen=True, kw_only=True)
 class Toolchain:
-    """One installation of a language's programs.
+    """An installation of a language's programs.
 
     Attributes:
-        language: The language that its programs belong to.
-        program: Absolute path of `node` or `go`, as PATH names it.
-        folders: Where the language's programs are looked for, before the system's.
-        shown: What must be shown behind the wall: path here -> path there.
-        variables: Environment variables behind the wall.
+        language: The language.
+        program: Absolute path of its program, such as `node`, as PATH names it.
+        folders: Folders that come first in PATH.
+        mounts: What the sandbox must mount: path on this machine -> path inside the sandbox.
+        variables: Environment variables inside the sandbox.
     """
 
     language: Language
@@ -28,26 +30,26 @@ class Toolchain:
 
 
 PACKAGES_MOUNT = "/packages"
-"""Where the wall shows what `Interpreter.packages` names."""
+"""Where the sandbox mounts `Interpreter.packages`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interpreter:
-    """One Python installation, or one virtual environment over it.
+    """A Python installation, or a virtual environment.
 
     Attributes:
-        executable: Absolute path of the program; inside a virtual environment its own link, not the
-            link's end, because the way in decides which packages are seen.
-        prefix: The environment; equal to `base_prefix` where there is none.
-        base_prefix: The installation that holds the standard library.
+        executable: Absolute path of the program. In a virtual environment, this is the environment's own
+            link, not its target, because Python finds its packages by the path that it is started with.
+        prefix: The environment; equal to `base_prefix` outside of a virtual environment.
+        base_prefix: The installation that contains the standard library.
         version: `X.Y` or `X.Y.Z`.
         site_packages: Absolute folders of installed packages, in the order of `sys.path`.
-        origin: How it was chosen, in words for people.
-        source_roots: Folders of the project (relative, `.` for its root) that an editable install put on
-            `sys.path`. Behind the wall the project lies elsewhere, so these must be put there anew.
-        toolchain: What the project's test command needs besides, where its code is not Python.
-        project: The project whose own files chose it; empty where the user did. Less is shown then.
-        packages: A folder of packages that were installed for what runs; empty where none were.
+        origin: How it was chosen, in words.
+        source_roots: Folders of the project (relative, `.` for its root) that an editable install added to
+            `sys.path`. The project has another path inside the sandbox, so they must be added there again.
+        toolchain: Further programs that the test command needs, if the project's code is not Python.
+        project: The project whose own files chose it; empty if the user did. Less is mounted then.
+        packages: Folder of packages that were installed for this run; empty if there are none.
     """
 
     executable: str
@@ -63,5 +65,5 @@ class Interpreter:
 
     @property
     def is_virtual(self) -> bool:
-        """Whether this is a virtual environment."""
+        """Whether it is a virtual environment."""
         return self.prefix != self.base_prefix

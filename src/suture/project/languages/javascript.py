@@ -1,10 +1,11 @@
-"""JavaScript and TypeScript: node's own test runner, Jest and Vitest."""
+"""JavaScript and TypeScript: the test runner of node, Jest and Vitest."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from itertools import pairwise
@@ -63,7 +64,7 @@ MEMBERS = frozenset(
 )
 
 
-FAMILIES = (
+CONFUSABLE_NAMES = (
     *(("min", "max"), ("floor", "ceil", "round", "trunc", "abs"), ("push", "unshift", "concat")),
     *(("pop", "shift"), ("slice", "splice", "substring", "substr"), ("indexOf", "lastIndexOf", "search")),
     *(("startsWith", "endsWith", "includes"), ("toLowerCase", "toUpperCase"), ("isNaN", "isFinite")),
@@ -73,7 +74,7 @@ FAMILIES = (
     *(("charAt", "charCodeAt", "at"), ("reduce", "reduceRight"), ("replace", "replaceAll")),
     ("Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError"),
 )
-SYNTAX = SyntaxTemplates(  # for changes that put code into a file
+SYNTAX = SyntaxTemplates(
     length="{}.length",
     terminator=";",
     if_statement="if ({}) {{ {} }}",
@@ -92,31 +93,31 @@ SYNTAX = SyntaxTemplates(  # for changes that put code into a file
     default_returns=("true", "false", "0", "[]", "''", "null", "-1", "1", "undefined"),
     min_max=("Math.max({0}, {1})", "Math.min({0}, {1})"),
     slices=("{0}.slice({1})", "{0}.slice(0, {1})"),
-    confusable_names=FAMILIES,
+    confusable_names=CONFUSABLE_NAMES,
     concatenations=("{0}.concat({1})",),
     global_names=GLOBALS,
     builtin_members=MEMBERS,
 )
 
 COMMANDS = re.compile(r"node|npm|npx|yarn|pnpm|jest|mocha|vitest|ava|tap|tsx|ts-node")
-VARIABLES = {  # CI: test runners that would wait for changes of files run once and end
+VARIABLES = {  # CI: otherwise some test runners wait for changes of files
     **{"CI": "true", "NO_UPDATE_NOTIFIER": "1", "npm_config_update_notifier": "false"},
 }
 ERROR_LINE = re.compile(
     r"^\W*(?:Uncaught )?[A-Z]?\w*(?:Error|Exception)(?: \[\w+\])?:|Cannot find (?:module|package) '"
     r"|\bERR_ASSERTION\b"
 )
-RAN = re.compile(  # node:test, Jest and Vitest, Mocha: each package of a workspace prints its own
+RAN = re.compile(  # node:test, Jest, Vitest and Mocha; each package of a workspace prints its own line
     rb"^(?:#|\xe2\x84\xb9) tests (\d+)|^\s*Tests:?\s.*?(\d+) total|^\s+Tests\s.*\((\d+)\)"
     rb"|^\s+(\d+) (?:passing|failing)",
     re.MULTILINE,
 )
-TAKING_TESTS = frozenset(
+TEST_RUNNERS = frozenset(
     ("mocha", "_mocha", "tape", "tap", "ava", "jasmine", "uvu", "qunit", "lab", "zora", "pta")
 )
-"""Programs whose words are files of tests, and whose report we do not read."""
-STARTING = frozenset(("node", "tsx", "ts-node", "bun"))
-LOADING = ("-r", "--require", "--import", "--loader", "--experimental-loader")
+"""Programs whose arguments are test files, and whose report Suture does not read."""
+STARTERS = frozenset(("node", "tsx", "ts-node", "bun"))
+LOAD_OPTIONS = ("-r", "--require", "--import", "--loader", "--experimental-loader")
 PROGRAM_ENDING = re.compile(r"\.(?:[cm]?js|cmd)$")
 ABSENT = re.compile(r"Cannot find (?:module|package) '(?P<name>[^']+)'")
 PLACE = re.compile(r"(?:file://)?(/[^\s():]+):(\d+)(?::\d+)?")
@@ -130,17 +131,17 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def read_events(output: RunnerOutput) -> Report:
-    """The report that one of our reporters wrote."""
+    """Read the events of one of Suture's reporters."""
     tests: dict[str, ReportedTest] = {}
     for event in output.events:
         if event.get("event") != "test":
             continue
         test = _test(event, output)
         number, name = 1, test.id
-        while name in tests:  # tests of one name in one file
+        while name in tests:  # several tests of one file have the same name
             number += 1
             name = f"{test.id} #{number}"
-        tests[name] = ReportedTest(**{**vars(test), "id": name})
+        tests[name] = replace(test, id=name)
     said = [event.get("event") for event in output.events]
     seen = [event for event in output.events if event.get("event") == "watched"]
     watched = {_path(event["file"], output): frozenset(map(str, event["changed"])) for event in seen}
@@ -212,37 +213,38 @@ RUNNERS = (
 
 
 def find_node_test_files(words: Sequence[str]) -> Iterator[str]:
-    """Globs of the files that a test runner is given, or of what node starts and is told to load before it.
+    """Yield globs of the files that a test runner gets, or that node starts or loads first.
 
     Args:
-        words: Of one command.
+        words: The words of a command.
     """
     names = [PROGRAM_ENDING.sub("", PurePosixPath(word).name) for word in words]
-    at = next((n for n, name in enumerate(names) if name in TAKING_TESTS), None)
+    at = next((n for n, name in enumerate(names) if name in TEST_RUNNERS), None)
     if at is None and "--test" in words:
         at = words.index("--test")
     if at is not None:
         for word in words[at + 1 :]:
             yield from expand_word_globs(word)
         return
-    start = next((n for n, name in enumerate(names) if name in STARTING), len(names))
+    start = next((n for n, name in enumerate(names) if name in STARTERS), len(names))
     for before, word in pairwise(words[start:]):
-        if before in LOADING or not word.startswith("-"):
-            yield from (f"/{glob}" for glob in _resolved(word))
-        if before not in LOADING and not word.startswith("-"):
+        if before in LOAD_OPTIONS or not word.startswith("-"):
+            yield from (f"/{glob}" for glob in _node_resolution_globs(word))
+        if before not in LOAD_OPTIONS and not word.startswith("-"):
             return
 
 
-def _resolved(word: str) -> tuple[str, ...]:
-    """`./check` means `check.js` or `check/index.js`."""
+def _node_resolution_globs(word: str) -> tuple[str, ...]:
+    """Return the globs that node tries for a path: `./check` means `check.js` or `check/index.js`."""
     plain = word.removeprefix("./").rstrip("/")
     return (f"{plain}.*", f"{plain}/index.*") if plain and plain[0] not in "/." else ()
 
 
 def find_missing_package(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
-    """What a line says of a package that is not installed, and what to do.
+    """Return that a package is not installed and what to do, if a line of output says so.
 
-    `None` for a module of the project's own, and for a name that is nearly one that it requires: a slip.
+    Return `None` for a module of the project, and for a name that is almost one of the project's
+    requirements: that is a typing error in the code.
     """
     match = ABSENT.search(line)
     if match is None or match["name"].startswith((".", "/", "#", "node:", "file:")):
@@ -270,17 +272,17 @@ OF_TYPESCRIPT: Grammars = {
     ".tsx": ("tree_sitter_typescript", "language_tsx"),
     ".js": SCRIPT,
 }
-STEERING = (
+CONFIG_GLOBS = (
     *("package.json", "jest.config.*", "vitest.config.*", "vite.config.*", "babel.config.*"),
     *(".babelrc*", ".mocharc*", "node_modules/", ".pnp.*", "vitest.workspace.*", ".swcrc", "*.conf.[cm]js"),
-    # Others that run tests, or make of the code what is run.
+    # Configuration of other test runners, and of compilers and bundlers.
     *("/*.config.[jt]s", "/*.config.[cm][jt]s", "ava.config.*", "*.conf.js", "tsconfig*.json"),
-    # What a runner's configuration has it load first, by the names that are usual.
+    # Setup files with the usual names.
     *("jest.setup.*", "jest-setup.*", "vitest.setup.*", "vitest-setup.*", "setupTests.*"),
     *("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"),
 )
 COMMON: dict[str, Any] = {
-    "config_globs": STEERING,
+    "config_globs": CONFIG_GLOBS,
     "program": "node",
     "command_pattern": COMMANDS,
     "runners": RUNNERS,
@@ -305,7 +307,7 @@ JAVASCRIPT = LanguageFacts(
     test_files=(
         *("__tests__/", "__mocks__/", "*.test.js", "*.test.[cm]js", "*.test.jsx"),
         *("*.spec.js", "*.spec.[cm]js", "*.spec.jsx"),
-        # What `node --test` takes for tests, and where mocha and jasmine keep theirs.
+        # The names that `node --test` recognises, and the folder of mocha and jasmine.
         *("/test.js", "/test.[cm]js", "test-*.js", "test-*.[cm]js", "*[-_]test.js", "*[-_]test.[cm]js"),
         "/spec/**/*.js",
     ),

@@ -1,4 +1,4 @@
-"""What a language is to us: one object, which other rooms ask and never compare."""
+"""A language as data: one object that other packages query, so that they never compare language names."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from suture.project.languages.safety_rules.rule import FindUses, SafetyRule
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectOverview:
-    """A project whose user gave no test command.
+    """A project whose test command is to be detected.
 
     Attributes:
         files: Path -> content.
-        tests: Those of them that are tests in the language.
-        has_pytest: Whether the project's Python has pytest; it is looked for when asked.
+        tests: Paths of the tests in the language.
+        has_pytest: Returns whether the project's Python has pytest, which takes a moment to find out.
     """
 
     files: Mapping[str, bytes]
@@ -31,25 +31,27 @@ class ProjectOverview:
 
 
 FindTests = Callable[[ProjectOverview], tuple[tuple[str, ...], str] | None]
-"""The test command as an argument vector, and how it was found, in words; `None` where nothing shows one."""
+"""Returns the test command as an argument vector, and how it was found, in words; `None` if there is none."""
 
 NEVER = re.compile(r"(?!)")
-WILD = re.compile(r"[*?\[{]")
-CHOICE = re.compile(r"\{([^{}]*)\}")
-MOST_CHARS, MOST_CHOICES = 1000, 64
-"""Of a word of a command, and of what it may mean."""
+WILDCARD = re.compile(r"[*?\[{]")
+BRACES = re.compile(r"\{([^{}]*)\}")
+MAX_WORD_CHARS = 1000
+"""Of a word of a command that is expanded."""
+MAX_WORD_GLOBS = 64
+"""Globs that one word can expand to."""
 FindMissing = Callable[[str, Mapping[str, bytes]], tuple[str, str] | None]
-"""A line of output and the project's files -> what is not installed and what to do; `None` for all else."""
+"""Takes a line of output and the project's files; returns what is not installed and what to do, or `None`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PackageCache:
-    """Packages outside the project that were downloaded before: there is no network behind the wall.
+    """A folder of downloaded packages outside of the project. The sandbox has no network to download them.
 
     Attributes:
-        folder: Where they lie, by the user's environment.
-        mount_path: Where they are shown behind the wall.
-        variable: The environment variable that says so there.
+        folder: Returns the folder, from the user's environment.
+        mount_path: Where the sandbox mounts it.
+        variable: Environment variable that tells the language's programs this path.
     """
 
     folder: Callable[[Mapping[str, str]], str]
@@ -59,45 +61,47 @@ class PackageCache:
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageFacts:
-    """One language.
+    """Everything that other packages need to know about a language.
 
     Attributes:
-        label: Its name, for people and models.
-        fence: What stands behind the opening fence of a block of its code.
-        extensions: Of its source files.
-        program: What must be installed for its tests; empty for Python's, which are an `Interpreter`.
-        commands: Programs that run its tests.
-        runners: Those that report on each test; any other command is judged by its exit status. Pytest's
-            report is a plug-in of `suture.judge`, which runs in pytest.
-        line_comment: What begins a comment up to the line's end.
+        label: Name of the language, for people and models.
+        fence: Info string of a fenced code block in the language.
+        extensions: Extensions of its source files.
+        program: Program that must be installed for its tests; empty for Python, which uses an `Interpreter`.
+        command_pattern: Matches the names of programs that run its tests.
+        runners: Test runners that report each test. Any other command is judged by its exit status. Pytest's
+            report comes from a plug-in of `suture.judge`.
+        line_comment: Beginning of a comment that extends to the end of the line.
         test_files: Globs of its tests, as in a `.gitignore`.
-        config_globs: Globs of what configures a run of these, or is loaded before the project's own code.
-        find_loaded_files: Globs of the files that the words of one command have its programs load, such as its tests;
-            a folder's ends with a slash.
-        find_configured_files: The same of what a project's files have them load, such as plugins of a test runner.
-        detect_test_command: Finds the test command of a project; where there is none, the user says it.
-        installation: What lies in an installation outside the system's folders, and is shown with it.
-        optional_installation: What of this lies there too: files that only some installations have.
-        packages: The folder of a project that holds what it requires; empty where it lies elsewhere.
-        package_cache: Where that is, if so.
-        package_client: What fetches packages for a new project; empty where nothing does.
-        variables: Environment variables of its programs behind the wall.
-        error_line: A line of output that tells of an error.
-        find_missing: Finds in such a line a package that is not installed.
-        aliases: What else people call it.
-        parsed: Whether `suture.project.python_source` reads it, so that examples and asserts can judge it, tests are
-            written for it, and replies are put together by its syntax. The rest is read as text.
-        compiled: Whether a compiler may refuse what does not fit together before any test runs.
-        new_project: How one is laid out; `None` where only code that is there can be healed.
-        definition_pattern: What a piece of code at the left margin defines, its name a group; where there is none, a
-            reply must hold whole files.
-        ran: How many tests ran, in the output of a command without a report: each match counts one, or the
-            number that its group holds.
-        grammars: Tree-sitter's, for its files.
-        syntax: What a repair without a model must know to write it, beside these; `None` where there is none.
-        safety_rules: What the safety scan looks for in it.
-        find_unsafe_uses: Finds that.
-        calls: Calls one function of it from outside; Python has a judge of its own (`suture.judge.split`).
+        config_globs: Globs of files that configure a test run, or that are loaded before the project's own
+            code.
+        find_loaded_files: Returns globs of the files that a command, given as words, makes its programs
+            load, such as tests. The glob of a folder ends with a slash.
+        find_configured_files: Returns globs of the files that a project's configuration loads, such as
+            plugins of a test runner.
+        detect_test_command: Finds the test command of a project; if `None`, the user must give it.
+        installation: Paths in an installation outside of the system folders that the sandbox mounts.
+        optional_installation: Further such paths, which only some installations have.
+        packages: Folder of a project that holds its packages; empty if they are elsewhere.
+        package_cache: Where they are, if they are elsewhere.
+        package_client: Client that fetches packages for a new project; empty if there is none.
+        variables: Environment variables of its programs inside the sandbox.
+        error_pattern: Matches a line of output that reports an error.
+        find_missing: Finds a package that is not installed in such a line.
+        aliases: Other names of the language.
+        parsed: Whether `suture.project.python_source` can parse it. Then examples and asserts can be checks,
+            tests are generated, and replies are merged by syntax. Otherwise, code is handled as text.
+        compiled: Whether a compiler may reject code before any test runs.
+        new_project: Layout of a new project; `None` if only existing code can be healed.
+        definition_pattern: Matches a top-level definition, with its name as a group. Without it, replies
+            must contain whole files.
+        test_count_pattern: Matches the number of tests in the output of a command without a report. A match
+            without a number counts as one test.
+        grammars: Tree-sitter grammars of its files.
+        syntax: Templates that a repair without a model needs; `None` if there is no such repair.
+        safety_rules: Rules of the safety scan.
+        find_unsafe_uses: Finds violations of these rules in a file.
+        calls: Calls single functions of the language; Python has its own (`suture.judge.split`).
     """
 
     label: str
@@ -134,34 +138,34 @@ class LanguageFacts:
 
     @property
     def layout(self) -> ProjectLayout:
-        """How a new project is laid out.
+        """The layout of a new project.
 
         Raises:
-            UsageError: No new code can be written in it.
+            UsageError: No new code can be written in this language.
         """
         if self.new_project is None:
             raise UsageError(
-                f"nothing new can be written in {self.label}", remedy="heal code that is there: suture heal"
+                f"nothing new can be written in {self.label}", remedy="heal existing code: suture heal"
             )
         return self.new_project
 
 
 def expand_word_globs(word: str) -> tuple[str, ...]:
-    """What a word of a command means that is a pattern for files, a folder, or a file without its ending.
+    """Return globs for a word of a command: a pattern, a folder, or a file without its extension.
 
     Args:
-        word: It; nothing is meant by an option, by all of the project, or by what lies outside of it.
+        word: The word. Options, the whole project and paths outside of it have no globs.
     """
     plain = word.removeprefix("./").rstrip("/")
-    if not plain or plain[0] in "-/." or len(plain) > MOST_CHARS:
+    if not plain or plain[0] in "-/." or len(plain) > MAX_WORD_CHARS:
         return ()
-    if not WILD.search(plain):
+    if not WILDCARD.search(plain):
         return (f"/{plain}/", f"/{plain}.*")
     found: list[str] = []
     waiting = [plain]
-    while waiting and len(found) < MOST_CHOICES:
+    while waiting and len(found) < MAX_WORD_GLOBS:
         one = waiting.pop(0)
-        choice = CHOICE.search(one)
+        choice = BRACES.search(one)
         if choice is None:
             found.append(f"/{one}")
         else:
@@ -172,24 +176,25 @@ def expand_word_globs(word: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class SyntaxTemplates:
-    """What a language writes in its own way.
+    """Templates by which a repair without a model writes code in a language.
 
     Attributes:
-        length: Of `{}`, a sequence.
-        end: Of a statement.
-        test: An `if` with a condition and a statement.
-        stop: A statement that ends what runs it with a fault.
-        equal: Whether two are the same, and whether they are not.
-        null: What stands for no value.
-        append: How a value `{1}` gets into a sequence `{0}`.
-        wrappers: Expressions that people forget around or behind `{}`, the likeliest first.
-        answers: What a function may return where it has nothing to say.
-        min_max: Of two, `{0}` and `{1}`, the greater and the smaller.
-        rest: A sequence `{0}` from a place `{1}` on, and up to it.
-        families: Names of which one is easily taken for another.
-        concatenations: A sequence `{0}` and behind it another, `{1}`.
-        global_names: Names that no file has to define; none where other files of a folder may define some.
-        builtin_members: Names of members of its own objects.
+        length: Length of a sequence `{}`.
+        terminator: End of a statement.
+        if_statement: An `if` with a condition and a statement.
+        raise_statement: A statement that raises an error.
+        equality: Operators for equal and for not equal.
+        null: The null value.
+        append: Append a value `{1}` to a sequence `{0}`.
+        wrappers: Expressions around `{}` that people forget, the likeliest first.
+        default_returns: Values that a function may return by default.
+        min_max: The greater and the smaller of `{0}` and `{1}`.
+        slices: A sequence `{0}` from an index `{1}` on, and up to it.
+        confusable_names: Groups of names that are easily confused.
+        concatenations: A sequence `{0}` followed by another sequence `{1}`.
+        global_names: Names that exist without a definition; empty if other files of a folder may define
+            names.
+        builtin_members: Names of members of built-in objects.
     """
 
     length: str

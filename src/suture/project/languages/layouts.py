@@ -1,4 +1,4 @@
-"""What a new project of a language looks like."""
+"""The layout of new projects in each language, and how they are built, started and tested."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectLayout:
-    """Where things lie in a new project, and what starts them; `{name}` and `{entry}` stand for its own.
+    """The layout of a new project, and the commands for it. `{name}` and `{entry}` stand for its own names.
 
     Attributes:
-        module: The file of a task that is one function.
-        entry: The file that a project begins with, by its kind.
-        manifest: The files that say what the project is: kind and name -> path -> text.
+        module: File of a task that asks for a single function.
+        entry: Entry file of a project, by its kind.
+        manifest: Takes kind and name; returns the files that describe the project, path -> text.
         ignored: Lines of its `.gitignore`.
         build: Commands that must succeed before anything is started.
-        start: The command that starts it.
-        manual_start: The same as a person types it.
-        load: The command that only loads a library, and fails where it offers nothing.
-        tests: The command that runs its tests.
-        test_file_command: The command that runs the tests of one file, `{entry}`.
-        test_file: Where generated tests go.
-        tester: What these are written with, in words.
-        style: What whoever writes the code must know, in words.
-        dependency_note: How a feature of a project that is there asks for packages, in words.
-        function_note: What whoever writes one function must know, in words; `{name}` is the function's.
-        crash: Text in what a program prints that shows that it crashed.
+        start: Command that starts it.
+        manual_start: The same command as a person types it.
+        load_check: Command that loads a library, and fails if the library offers nothing.
+        tests: Command that runs its tests.
+        test_file_command: Command that runs the tests of one file, `{entry}`.
+        test_file: Path of generated tests.
+        test_framework: What generated tests are written with, in words.
+        style: What the author of the code must know, in words.
+        dependency_note: How a feature of an existing project requests packages, in words.
+        function_note: What the author of a single function must know, in words; `{name}` is the function.
+        crash_marker: Text in the output of a program that shows that it crashed.
     """
 
     module: str
@@ -54,7 +54,7 @@ class ProjectLayout:
 
 
 def fill_placeholders(words: Words, name: str, entry: str) -> Words:
-    """A command with a project's name and entry file in their places."""
+    """Return a command with a project's name and entry file in place of the placeholders."""
     return tuple(word.replace("{name}", name).replace("{entry}", entry) for word in words)
 
 
@@ -114,7 +114,6 @@ PYTHON_LAYOUT = ProjectLayout(
     function_note="",
     crash_marker="Traceback (most recent call last)",
 )
-"""`main()` in `__main__.py` is what an installed command calls."""
 
 
 def _package_json(kind: ProjectKind, name: str, entry: str, runner: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Python: which command runs a project's tests, which ones run pytest, and what `python` in them means."""
+"""Python: detect test commands, recognise pytest and unittest, and resolve what `python` means."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PYTHON = re.compile(r"python(3(\.\d+)?)?")
 PYTEST = ("pytest", "py.test")
 OPTIONS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
-CONFIGURES: Mapping[str, bytes] = {
+PYTEST_CONFIGURATION: Mapping[str, bytes] = {
     "pytest.ini": b"",
     ".pytest.ini": b"",
     "pytest.toml": b"",
@@ -26,64 +26,68 @@ CONFIGURES: Mapping[str, bytes] = {
     "tox.ini": b"[pytest]",
     "setup.cfg": b"[tool:pytest]",
 }
-"""Files that configure pytest, and what must stand in them."""
-STEERING = (
+"""Files that configure pytest -> text that they must contain for that."""
+CONFIG_GLOBS = (
     *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "setup.cfg", "pyproject.toml"),
     "noxfile.py",
-    # What Python runs before anything else.
+    # Files that Python runs at start-up.
     *("sitecustomize.py", "usercustomize.py", "sitecustomize/", "usercustomize/", "*.pth"),
-    # What pytest loads as a plugin because it looks installed.
+    # Metadata that makes pytest load a plugin as if it were installed.
     *("*.dist-info/", "*.egg-info/"),
-    # Modules in the tree come before the real ones of the same name.
+    # Modules in the project shadow the real ones of the same name.
     *("/pytest.py", "/pytest/", "/_pytest/", "/pluggy/", "/unittest.py", "/unittest/"),
     *("requirements*.txt", "constraints*.txt"),
 )
-"""Files that decide what a test command says, or what it loads."""
+"""Globs of files that decide the outcome of a test command, or what it loads."""
 UNITTEST_OPTIONS = {
     **{"-s": "start", "--start-directory": "start", "-p": "pattern", "--pattern": "pattern"},
     **{"-t": "top", "--top-level-directory": "top", "-k": "names"},
 }
-"""Those whose next word is a value."""
+"""Options of unittest with a value -> what the value is."""
 TEST_CASE = re.compile(rb"^class \w+\(.*TestCase\b.*\):", re.MULTILINE)
 NOT_UNITTEST = re.compile(rb"^(?:async )?def test|^\s*(?:import|from) pytest\b", re.MULTILINE)
-BY_PYTEST = ("python", "-m", "pytest", "-q")
-FOUND_BY_NAME = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
-"""Files in which pytest looks for tests by itself."""
+PYTEST_COMMAND = ("python", "-m", "pytest", "-q")
+PYTEST_FILE_NAME = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
+"""Names of files in which pytest looks for tests by default."""
 HOLDS_TESTS = re.compile(rb"^[ \t]*(?:async )?def test", re.MULTILINE)
 
 
 def detect_python_tests(signs: ProjectOverview) -> tuple[tuple[str, ...], str] | None:
-    """Pytest, and unittest only where pytest is not there and not needed."""
+    """Return a pytest command; a unittest command only if pytest is not installed and not needed."""
     files, tests = signs.files, signs.tests
-    settings = next((name for name, mark in CONFIGURES.items() if name in files and mark in files[name]), "")
+    settings = next(
+        (name for name, mark in PYTEST_CONFIGURATION.items() if name in files and mark in files[name]), ""
+    )
     if settings:
-        return BY_PYTEST, f"{settings} configures pytest"
+        return PYTEST_COMMAND, f"{settings} configures pytest"
     if not tests:
         return None
     cases = [name for name in tests if TEST_CASE.search(files[name])]
-    if not any(map(FOUND_BY_NAME.fullmatch, tests)):
+    if not any(map(PYTEST_FILE_NAME.fullmatch, tests)):
         named = sorted(name for name in tests if HOLDS_TESTS.search(files[name]))
         if named:
-            return _by_name(named, signs)
+            return _name_files(named, signs)
     if not cases or any(NOT_UNITTEST.search(files[name]) for name in tests):
-        return BY_PYTEST, f"{min(tests)} is a test in Python"
+        return PYTEST_COMMAND, f"{min(tests)} is a test in Python"
     if signs.has_pytest():
-        return BY_PYTEST, "the tests are unittest's; pytest runs them too, and reports each by itself"
+        return PYTEST_COMMAND, "the tests are unittest's; pytest runs them too, and reports each of them"
     why = "the tests are unittest's, and the project's Python has no pytest"
     return ("python", "-m", "unittest", *_discovery(files, cases)), why
 
 
-def _by_name(named: Sequence[str], signs: ProjectOverview) -> tuple[tuple[str, ...], str]:
-    """A command for files whose names pytest and unittest do not know as those of tests: `tests.py`."""
+def _name_files(named: Sequence[str], signs: ProjectOverview) -> tuple[tuple[str, ...], str]:
+    """Return a command for test files whose names neither pytest nor unittest recognises, such as
+    `tests.py`.
+    """
     why = f"{named[0]} holds tests, and no file is named as pytest looks for them"
     plain = any(NOT_UNITTEST.search(signs.files[name]) for name in named)
     return (
-        (*BY_PYTEST, *named) if plain or signs.has_pytest() else ("python", "-m", "unittest", *named)
+        (*PYTEST_COMMAND, *named) if plain or signs.has_pytest() else ("python", "-m", "unittest", *named)
     ), why
 
 
 def _discovery(files: Mapping[str, bytes], cases: Collection[str]) -> tuple[str, ...]:
-    """Where unittest must look: by itself it enters packages only."""
+    """Return the arguments that make unittest find the tests: by itself it enters only packages."""
     folders = {PurePosixPath(name).parts[0] if "/" in name else "" for name in cases}
     if len(folders) != 1 or "" in folders:
         return ("discover",)
@@ -92,14 +96,15 @@ def _discovery(files: Mapping[str, bytes], cases: Collection[str]) -> tuple[str,
 
 
 def find_python_test_files(words: Sequence[str]) -> Iterator[str]:
-    """Globs of the tests that unittest looks for, of pytest's plugins, and of a folder that is a program.
+    """Yield globs of the tests that unittest discovers, of pytest's plugins, and of a folder that is run as
+    a program.
 
     Args:
-        words: Of one command.
+        words: The words of a command.
     """
     pairs = list(pairwise(words))
     if ("-m", "unittest") in pairs:
-        yield from _looked_for(words[pairs.index(("-m", "unittest")) + 2 :])
+        yield from _discovered_globs(words[pairs.index(("-m", "unittest")) + 2 :])
         return
     if any(PurePosixPath(word).name in PYTEST for word in words):
         plugins = (word.replace(".", "/") for before, word in pairs if before == "-p")
@@ -112,8 +117,8 @@ def find_python_test_files(words: Sequence[str]) -> Iterator[str]:
     yield from (f"{glob}__main__.py" for glob in expand_word_globs(program) if glob.endswith("/"))
 
 
-def _looked_for(words: Sequence[str]) -> Iterator[str]:
-    """What `python -m unittest` takes for tests where it is told no names of such."""
+def _discovered_globs(words: Sequence[str]) -> Iterator[str]:
+    """Yield globs of what `python -m unittest` discovers if no tests are named."""
     given: dict[str, str] = {}
     plain: list[str] = []
     for before, word in pairwise(("", *words)):
@@ -141,7 +146,7 @@ PYTHON_FACTS = LanguageFacts(
     safety_rules=in_python.RULES,
     find_unsafe_uses=in_python.find_python_uses,
     test_files=("test_*.py", "*_test.py", "tests.py", "conftest.py"),
-    config_globs=STEERING,
+    config_globs=CONFIG_GLOBS,
     find_loaded_files=find_python_test_files,
     find_configured_files=find_pytest_plugins,
     detect_test_command=detect_python_tests,
@@ -152,10 +157,10 @@ PYTHON_FACTS = LanguageFacts(
 
 
 def is_pytest_command(argv: Sequence[str]) -> bool:
-    """Whether a command runs pytest: `pytest ...`, or `python [options] -m pytest ...`.
+    """Return whether a command runs pytest: `pytest ...`, or `python [options] -m pytest ...`.
 
     Args:
-        argv: The command; its first word may be a path.
+        argv: The command. Its first word may be a path.
     """
     if not argv:
         return False
@@ -166,9 +171,9 @@ def is_pytest_command(argv: Sequence[str]) -> bool:
 
 
 def pytest_equivalent(argv: Sequence[str]) -> tuple[str, ...] | None:
-    """A pytest command that runs the tests which a unittest command runs; `None` for any other command.
+    """Return a pytest command that runs the tests of a unittest command, or `None` for any other command.
 
-    It is a guide and no verdict: pytest runs such tests a little differently.
+    Its outcomes give hints, not verdicts: pytest runs such tests slightly differently.
 
     Args:
         argv: The command, such as `python -m unittest discover -s tests`.
@@ -185,12 +190,12 @@ def pytest_equivalent(argv: Sequence[str]) -> tuple[str, ...] | None:
         elif word in ("-k", "-t", "--top-level-directory", "--durations"):
             next(words, None)
         elif not word.startswith("-") and word != "discover":
-            targets.append(_as_target(word))
+            targets.append(_to_pytest_id(word))
     return (argv[0], "-m", "pytest", "-o", f"python_files={pattern}", *(targets or [folder]))
 
 
-def _as_target(name: str) -> str:
-    """`tests.test_cart.CartTest.test_total` as pytest writes it; a path stays one."""
+def _to_pytest_id(name: str) -> str:
+    """Convert `tests.test_cart.CartTest.test_total` to a test id of pytest. Paths stay as they are."""
     if name.endswith(".py"):
         return name
     parts = name.split(".")
@@ -218,9 +223,9 @@ def _module_of(argv: Sequence[str]) -> str | None:
 
 
 def resolve_command(argv: Sequence[str], interpreter: Interpreter) -> tuple[str, ...]:
-    """A command with the words `python` and `pytest` replaced by what they mean here.
+    """Return a command in which `python` and `pytest` are replaced by their meaning for a project.
 
-    Only a bare first word is replaced: who writes a path means that path.
+    Only a bare first word is replaced: a path means that path.
 
     Args:
         argv: The command as the user wrote it.
@@ -236,16 +241,16 @@ def resolve_command(argv: Sequence[str], interpreter: Interpreter) -> tuple[str,
 
 
 def program_environment(interpreter: Interpreter, box: str) -> dict[str, str]:
-    """The environment variables with which a project's commands find their interpreter behind the wall.
+    """Return the variables with which a project's commands find their interpreter inside the sandbox.
 
     Args:
         interpreter: What `python` means.
-        box: The folder behind the wall that holds the project.
+        box: Folder of the project inside the sandbox.
     """
     toolchain = interpreter.toolchain
     folders = [str(PurePosixPath(interpreter.executable).parent), *(toolchain.folders if toolchain else ())]
     environment = {"PATH": ":".join((*folders, SYSTEM_PATH)), **(toolchain.variables if toolchain else {})}
-    # glibc lays 64 MiB of address space aside for a thread's own: the limit on it has room for some twenty.
+    # glibc reserves 64 MiB of address space for each thread; the limit would be reached with some twenty.
     environment["MALLOC_ARENA_MAX"] = "1"
     if interpreter.is_virtual:
         environment["VIRTUAL_ENV"] = interpreter.prefix

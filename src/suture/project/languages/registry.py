@@ -1,4 +1,4 @@
-"""The languages there are, and which one a command, a file or a whole project speaks of."""
+"""All languages, and functions that detect the language of a command, a file or a whole project."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from suture.project.languages.package_scripts import find_started_scripts
 from suture.project.languages.python import PYTHON_FACTS
 from suture.project.languages.reports import Runner
 
-PASSING_ON = ("npm", "pnpm")
-"""Package managers that hand words on to a script only behind `--`."""
+SEPARATOR_CLIENTS = ("npm", "pnpm")
+"""Package managers that pass arguments to a script only after `--`."""
 BUILT_IN_LANGUAGES: Mapping[Language, LanguageFacts] = {
     "python": PYTHON_FACTS,
     "javascript": JAVASCRIPT,
@@ -27,54 +27,54 @@ BUILT_IN_LANGUAGES: Mapping[Language, LanguageFacts] = {
     "go": GO,
 }
 GROUP = "suture.languages"
-MOST_NAME_CHARS = 31
-NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{MOST_NAME_CHARS - 1}}}")
+MAX_NAME_CHARS = 31
+NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{MAX_NAME_CHARS - 1}}}")
 
 
 class _Languages(Mapping[Language, LanguageFacts]):
-    """Ours, then those that installed packages bring; these are loaded when first a language must be told."""
+    """The built-in languages, followed by those of plugins, which are loaded on first use."""
 
     def __getitem__(self, name: Language) -> LanguageFacts:
         if name not in self:
             raise UsageError(
-                f"there is no language {name[:MOST_NAME_CHARS]!r}",
-                remedy=f"name one of {', '.join(self)}, or install the package that brings it",
+                f"there is no language {name[:MAX_NAME_CHARS]!r}",
+                remedy=f"name one of {', '.join(self)}, or install the package that provides it",
             )
-        return BUILT_IN_LANGUAGES[name] if name in BUILT_IN_LANGUAGES else _brought()[name]
+        return BUILT_IN_LANGUAGES[name] if name in BUILT_IN_LANGUAGES else _load_plugins()[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in BUILT_IN_LANGUAGES or name in _brought()
+        return name in BUILT_IN_LANGUAGES or name in _load_plugins()
 
     def __iter__(self) -> Iterator[Language]:
-        yield from (*BUILT_IN_LANGUAGES, *_brought())
+        yield from (*BUILT_IN_LANGUAGES, *_load_plugins())
 
     def __len__(self) -> int:
-        return len(BUILT_IN_LANGUAGES) + len(_brought())
+        return len(BUILT_IN_LANGUAGES) + len(_load_plugins())
 
 
 LANGUAGES: Mapping[Language, LanguageFacts] = _Languages()
-"""Every language by its name; to ask for another is a `UsageError`."""
+"""All languages by name. Looking up an unknown name raises a `UsageError`."""
 
 
 @cache
-def _brought() -> Mapping[Language, LanguageFacts]:
+def _load_plugins() -> Mapping[Language, LanguageFacts]:
     found: dict[Language, LanguageFacts] = {}
     for name in plugin_names(GROUP):
         facts = load_plugin(GROUP, name, what="language", where="an installed package")
         if name in BUILT_IN_LANGUAGES or not NAME.fullmatch(name) or not isinstance(facts, LanguageFacts):
             raise PrerequisiteError(
-                f"an installed package brings {name!r} as a language, and it is none that can be added",
-                remedy="its entry point is to be a LanguageFacts under a name of its own, such as `lua`",
+                f"an installed package provides the language {name!r}, which cannot be used",
+                remedy="its entry point must be a LanguageFacts with an unused name, such as `lua`",
             )
         found[name] = facts
     return found
 
 
 def find_language(word: str) -> Language:
-    """The language that somebody means by a word, such as `node`.
+    """Return the language that a word means, such as `node`.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no such language.
     """
     said = word.strip().lower()
     for language, facts in LANGUAGES.items():
@@ -84,22 +84,22 @@ def find_language(word: str) -> Language:
 
 
 def is_source(path: str, language: Language) -> bool:
-    """Whether a file is source code of a language, by its name."""
+    """Return whether a file is source code of a language, by its extension."""
     return path.endswith(LANGUAGES[language].extensions)
 
 
 def detect_file_languages(paths: Iterable[str]) -> tuple[Language, ...]:
-    """The languages of some files, in the order in which `LANGUAGES` has them."""
+    """Return the languages of files, in the order of `LANGUAGES`."""
     names = tuple(paths)
     return tuple(language for language in LANGUAGES if any(is_source(name, language) for name in names))
 
 
 def detect_language(argv: Sequence[str], paths: Iterable[str] = ()) -> Language | None:
-    """The language whose test program a command starts; `None` where its words do not tell.
+    """Return the language whose test program a command starts, or `None` if its words do not show it.
 
     Args:
-        argv: The command; a word may itself be a line for a shell.
-        paths: The project's files. Of languages with the same programs, the one that they are written in.
+        argv: The command. A word may be a shell line.
+        paths: The project's files, which decide between languages with the same programs.
     """
     names = tuple(paths)
     for word in (part for text in argv for part in re.split(r"[\s;&|()<>'\"]+", text)):
@@ -111,12 +111,12 @@ def detect_language(argv: Sequence[str], paths: Iterable[str] = ()) -> Language 
 
 
 def find_runner(argv: Sequence[str], files: Mapping[str, bytes], language: Language) -> Runner | None:
-    """The test runner that a command starts, where its report tells of each test.
+    """Return the test runner that a command starts, if it can report each test.
 
     Args:
-        argv: The command, or a package manager's, whose script then tells.
+        argv: The command. For a package manager, its script is inspected.
         files: The project's files.
-        language: What the command tests.
+        language: Language of the tests.
     """
     lines = [script for script in find_started_scripts(argv, files) if script] or [" ".join(argv)]
     for runner in LANGUAGES[language].runners:
@@ -126,24 +126,24 @@ def find_runner(argv: Sequence[str], files: Mapping[str, bytes], language: Langu
 
 
 def add_report_arguments(argv: Sequence[str], words: Sequence[str]) -> tuple[str, ...]:
-    """A command with the words that ask its runner for a report.
+    """Return a command with the arguments that request a report.
 
     Args:
         argv: The command.
-        words: As `Runner.arguments` answers them. A package manager's script gets them behind `--`.
+        words: Arguments from `Runner.arguments`. A script of a package manager gets them after `--`.
     """
-    passes_on = PurePosixPath(argv[0]).name in PASSING_ON and "--" not in argv
+    passes_on = PurePosixPath(argv[0]).name in SEPARATOR_CLIENTS and "--" not in argv
     return (*argv, *(("--",) if words and passes_on else ()), *words)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DetectedCommand:
-    """A test command that was found.
+    """A test command that was detected.
 
     Attributes:
         command: The argument vector.
-        language: Of the code that it tests.
-        why: How it was found, in words for people.
+        language: Language of the code that it tests.
+        why: How it was found, in words.
     """
 
     command: tuple[str, ...]
@@ -154,15 +154,15 @@ class DetectedCommand:
 def detect_command(
     files: Mapping[str, bytes], tests: Collection[str], has_pytest: Callable[[], bool]
 ) -> DetectedCommand | None:
-    """The test command of a project; `None` where there is nothing to go by.
+    """Return the test command of a project, or `None` if its files do not show one.
 
     Args:
         files: The project's files.
-        tests: Those of them that are tests.
-        has_pytest: Whether the project's Python has pytest; asked only where unittest would do.
+        tests: Paths of the tests among them.
+        has_pytest: Returns whether the project's Python has pytest. It is called only if unittest would do.
 
     Raises:
-        UsageError: It is tested in more than one language.
+        UsageError: The project has tests in more than one language.
     """
     found: list[DetectedCommand] = []
     for language, facts in LANGUAGES.items():
@@ -174,6 +174,6 @@ def detect_command(
         candidates = " or ".join(f"`{' '.join(one.command)}` ({one.why})" for one in found)
         raise UsageError(
             f"the project is tested in more than one language: {candidates}",
-            remedy='say which: --test "COMMAND"',
+            remedy='choose one: --test "COMMAND"',
         )
     return found[0] if found else None

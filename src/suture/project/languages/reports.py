@@ -1,4 +1,4 @@
-"""What a test runner says of each test, whatever language it runs; and how it is asked for that."""
+"""Test runners of other languages than Python: how to request a report on each test, and what it contains."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, kw_only=True)
 class ReportedTest:
-    """One test, as its runner reports it.
+    """A test in the report of its runner.
 
     Attributes:
-        id: `FILE::NAME > INNER NAME` in JavaScript, `PACKAGE::NAME/INNER` in Go; of a file or a package that
-            could not be loaded only what stands before the `::`.
-        status: How it ended.
-        message: What was wrong; empty where it did not fail.
-        expected: What the test wanted, where the runner tells.
-        got: What came instead, where the runner tells.
-        file: Where it went wrong, relative to the project; empty where that is not told.
-        line: The line in that file, counted from 1.
+        id: `FILE::NAME > INNER NAME` in JavaScript, `PACKAGE::NAME/INNER` in Go. For a file or package that
+            could not be loaded, only the part before the `::`.
+        status: Outcome of the test.
+        message: What was wrong; empty if it did not fail.
+        expected: What the test expected, if the runner reports it.
+        actual: The actual value, if the runner reports it.
+        file: File of the failure, relative to the project; empty if it is not reported.
+        line: Line in that file, from 1.
     """
 
     id: str
@@ -34,16 +34,15 @@ class ReportedTest:
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerOutput:
-    """What one run left behind.
+    """The output of a test run.
 
     Attributes:
-        stdout: What it printed.
-        stderr: What it complained of.
-        events: What our reporter wrote, with the signatures checked; empty where the runner has none.
+        stdout: Its stdout.
+        stderr: Its stderr.
+        events: Verified events of Suture's reporter; empty if the runner has none.
         files: The project, path -> content.
-        root: The project's folder where it ran.
-        attested: Package -> test -> how it ended, as far as test programs vouched for it; `None` where they
-            cannot.
+        root: The project's folder during the run.
+        attested: Package -> test -> outcome that the test program attests; `None` if it cannot.
     """
 
     stdout: bytes
@@ -56,15 +55,15 @@ class RunnerOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """One run's tests.
+    """The tests of a run.
 
     Attributes:
-        tests: In the order of the report, groups of tests among them.
-        printed: What the run printed, for people, where stdout holds something else.
-        begun: Whether the runner said that it begins: it may be stopped before any test ends.
-        ended: Whether the runner got to its end.
-        watched: File of tests, where something of ours watched -> what decides and was another at some time
-            than before the project was loaded.
+        tests: The tests in the order of the report, including groups of tests.
+        printed: Output of the run for people, if stdout contains something else.
+        has_started: Whether the runner reported its start. It may be stopped before any test ends.
+        has_finished: Whether the runner reached its end.
+        changed_state: Test file that was watched -> state that decides the outcome, and that the code changed
+            after it was loaded.
     """
 
     tests: tuple[ReportedTest, ...] = ()
@@ -76,16 +75,19 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Attestation:
-    """How test programs vouch for what they ran, where the runner makes its report of what they print.
+    """How test programs attest the outcomes of their tests, if the runner's report is made from their
+    output.
 
     Attributes:
-        files: What lies beside the project, by the runner's program and the folder; empty where it cannot.
-        tokens: File -> the secret in it, by the project's paths: each is for the first process that takes it.
-        environment: The variables that ask for it, by that folder.
-        read: What was vouched for, by the report and the secrets.
-        probe: A project whose only test passes, and `probe_command` the command for it: to see whether it works.
-        probe_command: An argument vector.
-        supports_command: Whether a command, as a line, leaves us the way to ask.
+        files: Takes the path of the runner's program and a folder; returns the files to put there, or none
+            if attestation is impossible.
+        tokens: Takes the project's paths; returns file -> secret. Each secret is for the first process that
+            reads it.
+        environment: Takes the folder; returns the variables that request attestation.
+        read: Takes the report and the secrets; returns the attested outcomes.
+        probe: A project whose only test passes, to find out whether attestation works.
+        probe_command: Test command of the probe.
+        supports_command: Returns whether attestation can be requested from a command line.
     """
 
     files: Callable[[str, str], Mapping[str, bytes]]
@@ -99,21 +101,22 @@ class Attestation:
 
 @dataclass(frozen=True, kw_only=True)
 class Runner:
-    """A program that runs tests and can report on each.
+    """A test runner that can report each test.
 
     Attributes:
-        name: For people.
-        command: Where this is found, a line for a shell starts it.
-        read: Its report.
-        reporters: Files of `suture.project.languages.reporters` that lie beside the project in a run; they write
-            signed lines, and find the key on stdin.
-        environment: The variables that ask for the report, by the folder of these files.
-        arguments: The words that ask for it, by the same folder; the runner must be the line's last command.
-        group_separator: What stands between the name of a group and that of a test in it.
-        conflicting_options: What `environment` and `arguments` cannot undo: options of the user's own that choose
-            another report. Such a command is judged by its exit status.
-        watches_state: Whether one of these files watches what the code changes of what decides.
-        vouching: What makes its report worth more, where it has no reporter of ours.
+        name: Name for people.
+        command: Matches a shell line that starts it.
+        read: Reads its report.
+        reporters: Files of `suture.project.languages.reporters` that are put next to the project. They write
+            signed lines, and read the key from stdin.
+        environment: Takes the folder of these files; returns the variables that request the report.
+        arguments: Takes the same folder; returns the arguments that request the report. The runner must be
+            the last command of the line.
+        group_separator: Text between the name of a group and the name of a test in it.
+        conflicting_options: Matches options of the user that choose another report, and that `environment`
+            and `arguments` cannot override. Such a command is judged by its exit status.
+        watches_state: Whether a reporter watches the state that decides the outcome of tests.
+        attestation: How test programs attest their outcomes, if the runner has no reporter of Suture.
     """
 
     name: str
@@ -129,11 +132,11 @@ class Runner:
 
     @property
     def signed(self) -> bool:
-        """Whether its report is signed with the run's secret."""
+        """Whether its report is signed with the secret of the run."""
         return bool(self.reporters)
 
     def starts(self, line: str) -> bool:
-        """Whether a line for a shell starts this runner so that it can be asked for a report."""
+        """Return whether a shell line starts this runner in a way that lets Suture request a report."""
         last = re.split(r"&&|\|\||[;|&\n]", line)[-1]
         asked = last if self.arguments("") else line
         return bool(self.command.search(asked)) and not self.conflicting_options.search(asked)

@@ -1,4 +1,6 @@
-"""Files that the configuration of test runners, or the tests themselves, have loaded beside the tests."""
+"""Find files that the configuration of test runners, or the tests themselves, load in addition to the
+tests.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +13,28 @@ from typing import Any
 
 from suture.project.languages.language import expand_word_globs
 
-MOST_BYTES, MOST_NAMES = 1 << 18, 200
-"""Of a file that is read for names, and of what it names."""
-OF_PYTEST = (
+MAX_CONFIG_BYTES = 1 << 18
+"""Of a configuration file that is read."""
+MAX_NAMES = 200
+"""Names that are taken from such files."""
+PYTEST_CONFIG_FILES = (
     *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "tox.ini"),
     *("setup.cfg",),
 )
 IS_A_PLUGIN = re.compile(rb"\bpytest11\b")
 METADATA = ("pyproject.toml", "setup.cfg", "setup.py")
 ADDOPTS = re.compile(r"^\s*addopts\s*=(.*(?:\n(?!\s*[\w.-]+\s*=|\[[\w.-]|\[\[).*)*)", re.MULTILINE)
-ASKED = re.compile(r"(?<![\w-])-p[\s\"',=]*([A-Za-z_][\w.]*)(?![\w.:])")
-PLUGINS = re.compile(r"^pytest_plugins\s*(?::[^=\n]*)?\+?=\s*([\[(][^\])]*|[^\n]*)", re.MULTILINE)
+PLUGIN_OPTION = re.compile(r"(?<![\w-])-p[\s\"',=]*([A-Za-z_][\w.]*)(?![\w.:])")
+PLUGIN_LIST = re.compile(r"^pytest_plugins\s*(?::[^=\n]*)?\+?=\s*([\[(][^\])]*|[^\n]*)", re.MULTILINE)
 QUOTED = re.compile(r"[\"']([A-Za-z_][\w.]*)[\"']")
-MAY_NAME_PLUGINS = re.compile(r"(?:.*/)?(?:conftest|test_[^/]*|[^/]*_test|tests)\.py")
+MAY_LIST_PLUGINS = re.compile(r"(?:.*/)?(?:conftest|test_[^/]*|[^/]*_test|tests)\.py")
 
-OF_NODE = re.compile(
+NODE_CONFIG_FILE = re.compile(
     r"(?:.*/)?(?:package\.json|(?:jest|vitest|vite|ava|playwright|wdio|cypress)\.config\.\w+|vitest\.workspace\.\w+"
     r"|karma\.conf\.\w+|\.mocharc(?:\.\w+)?|\.taprc|\.nycrc(?:\.\w+)?|jasmine\.json)"
 )
-OF_RUNNERS = ("jest", "vitest", "mocha", "ava", "tap", "nyc", "c8", "jasmine")
-LOADS = re.compile(
+RUNNER_KEYS = ("jest", "vitest", "mocha", "ava", "tap", "nyc", "c8", "jasmine")
+LOADING_KEY = re.compile(
     r"(?<![\w.-])[\"']?(setupFiles(?:AfterEnv)?|setupFile|globalSetup|globalTeardown|testEnvironment|testRunner"
     r"|runner|reporters?|transform|resolver|snapshotSerializers|testResultsProcessor|testSequencer|preset|environment"
     r"|require|import|loader|file|spec|helpers|ui|before|after)[\"']?\s*[:=]\s*"
@@ -40,9 +44,9 @@ WORD = re.compile(r"[^\s,\[\]{}()\"'`]+")
 
 
 def find_pytest_plugins(files: Mapping[str, bytes]) -> Iterator[str]:
-    """Globs of plugins in the project that its configuration of pytest names, or a test does.
+    """Yield globs of plugins in the project that its pytest configuration or a test names.
 
-    Of a project that is a plugin itself there are none: they are the code.
+    A project that is itself a plugin has none: there, the plugins are the code.
 
     Args:
         files: The project's files, path -> content.
@@ -51,51 +55,53 @@ def find_pytest_plugins(files: Mapping[str, bytes]) -> Iterator[str]:
         return
     names = [
         name
-        for path in OF_PYTEST
+        for path in PYTEST_CONFIG_FILES
         for options in ADDOPTS.findall(_text(files, path))
-        for name in ASKED.findall(options)
+        for name in PLUGIN_OPTION.findall(options)
     ]
-    named = (path for path in files if MAY_NAME_PLUGINS.fullmatch(path) and b"pytest_plugins" in files[path])
+    named = (path for path in files if MAY_LIST_PLUGINS.fullmatch(path) and b"pytest_plugins" in files[path])
     names += [
         name
         for path in named
-        for said in PLUGINS.findall(_text(files, path))
+        for said in PLUGIN_LIST.findall(_text(files, path))
         for name in QUOTED.findall(said)
     ]
-    for name in islice(dict.fromkeys(names), MOST_NAMES):
+    for name in islice(dict.fromkeys(names), MAX_NAMES):
         place = name.replace(".", "/")
         yield from (f"**/{place}.py", f"**/{place}/__init__.py")
 
 
 def find_node_runner_files(files: Mapping[str, bytes]) -> Iterator[str]:
-    """Globs of what the configuration of Node's test runners has them load.
+    """Yield globs of the files that the configuration of Node's test runners loads.
 
     Args:
         files: The project's files, path -> content.
     """
-    for path in islice(filter(OF_NODE.fullmatch, files), MOST_NAMES):
+    for path in islice(filter(NODE_CONFIG_FILE.fullmatch, files), MAX_NAMES):
         folder, text = posixpath.dirname(path), _text(files, path)
         if path.endswith("package.json"):
-            text = _of_runners(text)
-        words = ((key, word) for key, said in LOADS.findall(text) for word in WORD.findall(said))
-        for key, word in islice(dict.fromkeys(words), MOST_NAMES):
+            text = _runner_settings(text)
+        words = ((key, word) for key, said in LOADING_KEY.findall(text) for word in WORD.findall(said))
+        for key, word in islice(dict.fromkeys(words), MAX_NAMES):
             plain = posixpath.normpath(posixpath.join(folder, word.removeprefix("<rootDir>/")))
             if key == "spec":
                 yield from expand_word_globs(plain)
-            elif ("/" in word or "." in word) and plain[0] not in "./":  # else it is a package
+            elif ("/" in word or "." in word) and plain[
+                0
+            ] not in "./":  # otherwise it is an installed package
                 yield from (f"/{plain}.*", f"/{plain}/index.*", *((f"/{plain}",) if plain in files else ()))
 
 
-def _of_runners(text: str) -> str:
-    """What `package.json` says of runners; the rest of it names the code."""
+def _runner_settings(text: str) -> str:
+    """Return the part of a `package.json` that configures test runners. The rest names the code."""
     try:
         package: Any = json.loads(text)
     except (ValueError, RecursionError):
         return ""
     known = package if isinstance(package, dict) else {}
-    return "\n".join(json.dumps(known[name], indent=0) for name in OF_RUNNERS if name in known)
+    return "\n".join(json.dumps(known[name], indent=0) for name in RUNNER_KEYS if name in known)
 
 
 def _text(files: Mapping[str, bytes], path: str) -> str:
     content = files.get(path, b"")
-    return content.decode("utf-8", "replace") if len(content) <= MOST_BYTES else ""
+    return content.decode("utf-8", "replace") if len(content) <= MAX_CONFIG_BYTES else ""

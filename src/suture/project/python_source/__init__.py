@@ -1,1 +1,1 @@
-"""Python text as data: parsed, taken apart, put together and asked what it says; nothing here runs code."""
+"""Python source code as data: parsed, inspected, split and merged. Nothing here runs code."""

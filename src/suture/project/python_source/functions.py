@@ -1,4 +1,4 @@
-"""What a function says of itself: signature, docstring, complexity, and what it calls; found by reading."""
+"""Describe functions by their source: signature, docstring, complexity and calls."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionFacts:
-    """A function as its source shows it.
+    """What the source of a function shows.
 
     Attributes:
-        path: The file that defines the function.
-        name: With its class, as in `Cart.total`.
-        line: Of its `def`, counted from 1.
+        path: File of the function.
+        name: Name with its class, as in `Cart.total`.
+        line: Line of its `def`, from 1.
         signature: Parameters and annotations, as source.
-        docstring: Cleaned; empty where there is none.
-        complexity: McCabe's number: paths through it, 1 where it has no branch.
+        docstring: Cleaned docstring; empty if there is none.
+        complexity: McCabe complexity: number of paths through it, 1 without branches.
         calls: Names that it calls, sorted.
-        source: The function's source text.
+        source: Source text.
     """
 
     path: str
@@ -42,7 +42,7 @@ class FunctionFacts:
 
 
 def iter_functions(path: str, text: str) -> Iterator[FunctionFacts]:
-    """The functions and methods of a file, in order; none where it does not parse."""
+    """Yield the functions and methods of a file, in order; none if it is invalid."""
     tree = parsed(text)
     if tree is not None:
         yield from _functions(path, text, tree.body, "")
@@ -59,7 +59,7 @@ def _functions(path: str, text: str, body: Iterable[ast.stmt], prefix: str) -> I
 
 
 def find_function(name: str, files: Mapping[str, str]) -> FunctionFacts | None:
-    """The function of a name, with or without its class; `None` where no file has one."""
+    """Return the function with a name, with or without its class; `None` if no file has one."""
     wanted = name.strip("`'\" ").removesuffix("()")
     found = [facts for path, text in files.items() for facts in iter_functions(path, text)]
     exact = [facts for facts in found if facts.name == wanted]
@@ -68,7 +68,9 @@ def find_function(name: str, files: Mapping[str, str]) -> FunctionFacts | None:
 
 
 def describe_function(name: str, files: Mapping[str, str]) -> str:
-    """A function in words for a prompt; where there is none, the functions that there are."""
+    """Return a description of a function for a prompt; if there is none, the names of the existing
+    functions.
+    """
     facts = find_function(name, files)
     if facts is None:
         names = [facts.name for path, text in files.items() for facts in iter_functions(path, text)]
@@ -101,7 +103,7 @@ def _signature(name: str, node: Function) -> str:
     try:
         returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
         return f"{start} {name}({ast.unparse(node.args)}){returns}"
-    except RecursionError:  # a default value may nest deeper than can be written out
+    except RecursionError:  # a default value may be nested too deeply for `unparse`
         return f"{start} {name}(...)"
 
 
@@ -113,7 +115,9 @@ def _called(function: ast.expr) -> str:
 
 
 def _complexity(node: Function) -> int:
-    """McCabe (1976): one, and one more for each branch and each further operand of `and` and `or`."""
+    """Return the complexity by McCabe (1976): one, plus one for each branch and each further operand of
+    `and` and `or`.
+    """
     count = 1
     for part in ast.walk(node):
         if isinstance(part, ast.BoolOp):

@@ -1,4 +1,4 @@
-"""Which files of a program its modules load, by what they import."""
+"""Find the files that the modules of a program load, by their imports."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from suture.project.python_source.parsing import parsed
 
 
 def imported_paths(code: str, path: str) -> frozenset[str]:
-    """The modules that a file imports, as paths without their ending; empty where it does not parse.
+    """Return the modules that a file imports, as paths without extension; empty if it is invalid.
 
     Args:
-        code: The file's source.
-        path: Where it lies, relative to the root that modules are named from.
+        code: Source of the file.
+        path: Path of the file, relative to the root of absolute imports.
     """
     tree, found = parsed(code), set[str]()
     folders = PurePosixPath(path).parents
@@ -31,11 +31,12 @@ def imported_paths(code: str, path: str) -> frozenset[str]:
 
 
 def loaded_files(files: Mapping[str, str], roots: Collection[str]) -> frozenset[str]:
-    """The files that are loaded where some of them are: these, what they import, and packages around them.
+    """Return the files that are loaded with some files: what these import, and the packages that contain
+    them.
 
     Args:
-        files: Path -> source, of all that there is.
-        roots: Paths of those that are loaded first.
+        files: Path -> source, of all files.
+        roots: Paths of the files that are loaded first.
     """
     loaded: set[str] = set()
     waiting = [path for path in roots if path in files]

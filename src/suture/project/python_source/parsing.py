@@ -1,4 +1,9 @@
-"""Reading Python that anyone may have written: deep, torn or no Python at all."""
+"""Parse Python source that anyone may have written, and bound the work of parsing a reply.
+
+Reading a reply tries many alternatives: a part of the text as code, one line less, a block in another file.
+For a real reply that takes no time. For a text made for the purpose, it would take minutes in which the run
+stands still.
+"""
 
 from __future__ import annotations
 
@@ -14,27 +19,28 @@ from typing import ParamSpec, TypeVar
 from suture.errors import MalformedReply
 
 PARSE_FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What `ast.parse` raises: the last two for sources that nest too deeply, `ValueError` for NUL bytes."""
+"""Exceptions of `ast.parse`: the last two for too deeply nested sources, `ValueError` for NUL bytes."""
 
 
 def parsed(source: str | bytes) -> ast.Module | None:
-    """The tree of a source; `None` where it has none. While a reply is read, equal texts share one tree.
+    """Return the syntax tree of a source, or `None` if it is invalid. While a reply is read, equal texts
+    share one tree.
 
     Raises:
-        MalformedReply: A reply is being read, and that has become too much work.
+        MalformedReply: A reply is being read, and its parsing budget is spent.
     """
-    known = current_parsing_budget()
-    if known is None or isinstance(source, bytes):
+    budget = current_parsing_budget()
+    if budget is None or isinstance(source, bytes):
         return _tree(source)
-    if source not in known.trees:
-        known.take(source)
-        known.trees[source] = _tree(source)
-    return known.trees[source]
+    if source not in budget.trees:
+        budget.take(source)
+        budget.trees[source] = _tree(source)
+    return budget.trees[source]
 
 
 def _tree(source: str | bytes) -> ast.Module | None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as an invalid escape: its author's business
+        warnings.simplefilter("ignore")  # for example about an invalid escape, which only concerns the author
         try:
             return _parse(source)
         except PARSE_FAULTS:
@@ -45,68 +51,70 @@ def _parse(source: str | bytes) -> ast.Module:
     try:
         return ast.parse(source)
     except SystemError:
-        # CPython 3.11 miscounts its depth where the garbage collector runs somebody's finaliser meanwhile.
+        # CPython 3.11 miscounts its recursion depth if the garbage collector runs a finaliser meanwhile.
         return ast.parse(source)
 
 
 def first_line(node: ast.stmt) -> int:
-    """The number of a statement's first line, its decorators included."""
+    """Return the number of a statement's first line, including its decorators."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MOST_BLOCKS = 400
-"""Fenced blocks, or search/replace blocks, of one reply."""
-MOST_NAMING_CHARS = 400
-"""Of a line that may name a file."""
-MOST_CHARS = 4_000_000
-"""That are parsed for one reply: its own text some hundred times, and the files that it is about."""
+MAX_BLOCKS = 400
+"""Fenced blocks, or search/replace blocks, in one reply."""
+MAX_FILE_NAME_LINE_CHARS = 400
+"""Of a line that may contain the name of a file."""
+MAX_PARSED_CHARS = 4_000_000
+"""Parsed for one reply: enough for its own text some hundred times, and for the files that it changes."""
 _allowance: ContextVar[ParsingBudget | None] = ContextVar("_allowance", default=None)
 
 
 @dataclass(kw_only=True)
 class ParsingBudget:
-    """What is left of it, and what was parsed before.
+    """The work that may still be spent on a reply, and the trees that were parsed for it.
 
     Attributes:
-        chars: That may still be parsed.
-        trees: Code -> its syntax tree, or `None` where it has none.
+        chars: Number of characters that may still be parsed.
+        trees: Code -> its syntax tree, or `None` if it is invalid.
     """
 
-    chars: int = MOST_CHARS
+    chars: int = MAX_PARSED_CHARS
     trees: dict[str, ast.Module | None] = field(default_factory=dict)
 
     def take(self, code: str) -> None:
-        """Use some of it.
+        """Spend some of the budget.
 
         Raises:
-            MalformedReply: No work is left for this reply.
+            MalformedReply: The budget is spent.
         """
         self.chars -= len(code) + 100
         if self.chars < 0:
-            raise MalformedReply("the reply takes too long to be read: its code has no end that fits")
+            raise MalformedReply("the reply takes too long to be parsed: its code has no plausible end")
 
 
 def current_parsing_budget() -> ParsingBudget | None:
-    """That of the reply which is being read; `None` where none is."""
+    """Return the budget of the reply that is being read, or `None` if none is."""
     return _allowance.get()
 
 
 def limit_parsing_work(read: Callable[P, T]) -> Callable[P, T]:
-    """A reader of replies that gives up, with a `MalformedReply`, where one takes too much work."""
+    """Decorate a function that reads replies, so that it raises a `MalformedReply` if a reply takes too much
+    work.
+    """
 
     @functools.wraps(read)
     def reader(*args: P.args, **named: P.kwargs) -> T:
-        with _begun():
+        with _reading_reply():
             return read(*args, **named)
 
     return reader
 
 
 @contextlib.contextmanager
-def _begun() -> Iterator[None]:
+def _reading_reply() -> Iterator[None]:
     token = _allowance.set(_allowance.get() or ParsingBudget())
     try:
         yield
@@ -115,10 +123,10 @@ def _begun() -> Iterator[None]:
 
 
 def require_few_blocks(blocks: int) -> None:
-    """See that a reply has no more blocks than anybody would write.
+    """Check that a reply has a plausible number of blocks.
 
     Raises:
-        MalformedReply: The text holds more of them.
+        MalformedReply: It has more.
     """
-    if blocks > MOST_BLOCKS:
-        raise MalformedReply(f"the reply has more than {MOST_BLOCKS} blocks")
+    if blocks > MAX_BLOCKS:
+        raise MalformedReply(f"the reply has more than {MAX_BLOCKS} blocks")

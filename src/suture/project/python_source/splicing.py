@@ -1,4 +1,6 @@
-"""A snippet into a whole file: what it defines takes the place of its namesake, all else stays as it is."""
+"""Merge a snippet of Python into a file: its definitions replace those of the same name, everything else
+stays.
+"""
 
 from __future__ import annotations
 
@@ -24,25 +26,25 @@ from suture.project.python_source.statements import (
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Import = ast.Import | ast.ImportFrom
 
-MOST_STATEMENTS = 1000
+MAX_STATEMENTS = 1000
 
 
 class _NoPlaceError(Exception):
-    """Something in the snippet has no one place in the file."""
+    """A part of the patch has no unique place in the file."""
 
 
 def splice(original: str, patch: str) -> str | None:
-    """Put what `patch` defines into `original`, and leave everything else there.
+    """Merge the definitions of `patch` into `original`, and keep everything else.
 
-    A function, a class or an assignment replaces its namesake; a method written without its class replaces
-    the only method of that name; a class that leaves members out is merged member by member. What is new is
-    put before the first thing that is replaced, imports on top. Examples of use are left out.
+    A function, class or assignment replaces the one of the same name. A method without its class replaces
+    the only method of that name. A class that omits members is merged member by member. New definitions are
+    inserted before the first replaced one, and imports at the top. Examples of use are dropped.
 
     Returns:
-        The new text; `None` where either does not parse, or something in the patch has no one place.
+        The new text; `None` if either text is invalid, or a part of the patch has no unique place.
     """
     old, new = parsed(original), parsed(patch)
-    if old is None or new is None or _is_endless(new):
+    if old is None or new is None or _is_too_large(new):
         return None
     work = _Splice(old=split_lines(original), new=split_lines(patch), patch=new)
     try:
@@ -53,9 +55,9 @@ def splice(original: str, patch: str) -> str | None:
     return text if is_valid_python(text) else None
 
 
-def _is_endless(patch: ast.Module) -> bool:
-    """Whether it has more statements side by side than are compared with each other."""
-    return any(len(getattr(node, "body", ())) > MOST_STATEMENTS for node in (patch, *patch.body))
+def _is_too_large(patch: ast.Module) -> bool:
+    """Return whether a patch has too many statements side by side to compare them with each other."""
+    return any(len(getattr(node, "body", ())) > MAX_STATEMENTS for node in (patch, *patch.body))
 
 
 def _is_method(node: ast.stmt) -> bool:
@@ -73,7 +75,7 @@ def _one_name(node: ast.stmt) -> bool:
 
 @dataclass(kw_only=True)
 class _Splice:
-    """Edits of the old lines, gathered first and made at once, so that line numbers stay true."""
+    """Collects edits of the old lines and applies them together, so that line numbers stay valid."""
 
     old: list[str]
     new: list[str]
@@ -99,14 +101,14 @@ class _Splice:
             if isinstance(node, Import):
                 self._import(node, old.body, known)
             elif isinstance(node, ast.Return):
-                raise _NoPlaceError  # the body of something, and nobody knows of what
+                raise _NoPlaceError  # the body of an unknown function
             elif isinstance(node, Definition):
                 wanted.append(node)
             elif bound_names(node) & (known | used) and not is_main_guard(node):
-                wanted.append(node)  # a new variable that no function reads is an example of use
+                wanted.append(node)  # a new variable that no function reads is only an example of use
         methods = [node for node in wanted if _is_method(node) and not bound_names(node) & known]
         self._methods(methods, [node for node in old.body if isinstance(node, ast.ClassDef)])
-        self._lay_over(old.body, [node for node in wanted if node not in methods], prefix="")
+        self._merge_scope(old.body, [node for node in wanted if node not in methods], prefix="")
 
     def _import(self, node: Import, body: Sequence[ast.stmt], known: frozenset[str]) -> None:
         source = self._source(node, self.patch.body, "")
@@ -119,7 +121,7 @@ class _Splice:
             self._replace(same[0], body, source)
 
     def _methods(self, methods: Sequence[ast.stmt], classes: Sequence[ast.ClassDef]) -> None:
-        """Methods that stand without their class."""
+        """Merge methods that are given without their class."""
         owners: dict[str, ast.ClassDef] = {}
         for node in methods:
             having = [c for c in classes if any(bound_names(node) & bound_names(inner) for inner in c.body)]
@@ -140,9 +142,9 @@ class _Splice:
         if first.lineno == owner.lineno or first_line(first) <= owner.lineno:
             raise _NoPlaceError
         prefix = self.old[first.lineno - 1][: first.col_offset]
-        self._lay_over(owner.body, members, prefix=prefix, siblings=siblings)
+        self._merge_scope(owner.body, members, prefix=prefix, siblings=siblings)
 
-    def _lay_over(
+    def _merge_scope(
         self,
         old: list[ast.stmt],
         new: Sequence[ast.stmt],
@@ -150,7 +152,7 @@ class _Splice:
         prefix: str,
         siblings: list[ast.stmt] | None = None,
     ) -> None:
-        """Put the statements of one scope over those of another."""
+        """Merge the statements of one scope into those of another."""
         siblings = self.patch.body if siblings is None else siblings
         fresh: list[ast.stmt] = []
         replaced: list[ast.stmt] = []
@@ -160,7 +162,7 @@ class _Splice:
         for names, nodes in groups.items():
             places = [node for node in old if names & bound_names(node) and not isinstance(node, Import)]
             if all(isinstance(node, Definition) for node in nodes):
-                # Not those that import the name or set it to None before or after the real thing.
+                # Not the statements that import the name, or set it to None as a fallback.
                 places = [node for node in places if isinstance(node, Definition)] or places
             if places:
                 replaced += places
@@ -177,7 +179,7 @@ class _Splice:
         old: list[ast.stmt],
         siblings: list[ast.stmt],
     ) -> None:
-        """All statements that define one name, over all that did: a property and its setter, overloads."""
+        """Merge all statements that define one name, such as a property and its setter, or overloads."""
         if len(places) == 1 and len(nodes) == 1:
             self._single(nodes[0], places[0], old, siblings)
             return
@@ -213,7 +215,7 @@ class _Splice:
 
     def _single(self, node: ast.stmt, place: ast.stmt, old: list[ast.stmt], siblings: list[ast.stmt]) -> None:
         if is_empty(node) and not is_empty(place):
-            return  # the model left the body out; it did not mean to empty it
+            return  # the model omitted the body; it did not mean to delete it
         prefix = self._margin(place)
         if isinstance(node, ast.ClassDef) and isinstance(place, ast.ClassDef):
             if covers(self._source(node, siblings, ""), self._old_source(place)):
@@ -222,7 +224,7 @@ class _Splice:
                 members = [n for n in node.body if bound_names(n)]
                 self._members(place, members, node.body)
         elif isinstance(node, Function) and definition_role(node) != definition_role(place):
-            at = place.end_lineno or 0  # a setter joins its property
+            at = place.end_lineno or 0  # a setter is inserted after its property
             self.edits.append((at, at, "\n" + self._source(node, siblings, prefix)))
         elif self._stands_for(node, place):
             self._replace(place, old, self._source(node, siblings, prefix))
@@ -238,7 +240,7 @@ class _Splice:
         return (plain or compound) and bound_names(place) <= bound_names(node)
 
     def _nested(self, node: ast.stmt, place: ast.stmt, siblings: list[ast.stmt]) -> None:
-        """The one definition of that name inside an `if` or `try`."""
+        """Replace the only definition of that name inside an `if` or `try`."""
         inner = [n for n in inner_statements(place) if bound_names(n) & bound_names(node)]
         if len(inner) != 1 or isinstance(inner[0], Import) or isinstance(place, Definition):
             raise _NoPlaceError
@@ -261,7 +263,7 @@ class _Splice:
         if pieces and before:
             at = min(first_line(node) for node in before) - 1
             while at and self.old[at - 1].strip().startswith("#"):
-                at -= 1  # a comment stays with what it stands above
+                at -= 1  # a comment stays with the statement below it
             self.edits.append((at, at, pieces + gap))
         elif pieces:
             at = (old[-1].end_lineno or 0) if old else len(self.old)
@@ -271,7 +273,7 @@ class _Splice:
     def _insert_fields(
         self, fields: Sequence[ast.stmt], old: list[ast.stmt], prefix: str, siblings: list[ast.stmt]
     ) -> None:
-        """New variables of a class come after the ones it has: a dataclass cares about their order."""
+        """Insert new variables of a class after the existing ones: in a dataclass, their order matters."""
         above = [node for node in old if isinstance(node, ast.Assign | ast.AnnAssign) or is_docstring(node)]
         at = (above[-1].end_lineno or 0) if above else first_line(old[0]) - 1
         self.edits.append((at, at, "".join(self._source(node, siblings, prefix) for node in fields)))
@@ -307,11 +309,11 @@ BROKEN_METHOD = re.compile(r"^[ \t]+(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*\([ \t]*
 
 
 def covers(code: str, original: str) -> bool:
-    """Whether `code` still holds whatever `original` defines, so that it may take its place.
+    """Return whether `code` still contains everything that `original` defines, so that it may replace it.
 
-    Methods count, and so do a property's setter and every import that `code` goes on to use. A function whose
-    body the model left out (`...`) does not count as held. Of an original that does not parse, the top-level
-    functions and classes count, and the methods.
+    Methods count, and so do the setters of properties, and every import that `code` uses. A function whose
+    body the model omitted (`...`) does not count as contained. If the original is invalid, only its
+    top-level functions, classes and methods count.
     """
     old, new = parsed(original), parsed(code)
     if new is None:
@@ -322,8 +324,8 @@ def covers(code: str, original: str) -> bool:
     left_out = set(_members(new.body, empty=True)) - set(_members(old.body, empty=True))
     if not set(_members(old.body)) <= set(_members(new.body)) - left_out:
         return False
-    # An import that only the old code used may go: it can be the very mistake. One that nothing here used
-    # is there for other modules.
+    # An import that only the old code used may be dropped: it may be the mistake itself. An import that
+    # nothing used is there for other modules.
     dropped = (
         _imported(old.body) - {name for node in new.body for name in bound_names(node)} - {"annotations"}
     )
@@ -331,7 +333,9 @@ def covers(code: str, original: str) -> bool:
 
 
 def top_level_names(code: str) -> frozenset[str]:
-    """The names of a module's own top level, imports left out; read line by line where it does not parse."""
+    """Return the names that a module's top level defines, without imports. Invalid code is read line by
+    line.
+    """
     tree = parsed(code)
     if tree is None:
         return frozenset(BROKEN_DEFINITION.findall(code))
@@ -339,7 +343,7 @@ def top_level_names(code: str) -> frozenset[str]:
 
 
 def _members(body: Iterable[ast.stmt], *, empty: bool = False) -> Iterator[Member]:
-    """Each definition as (class, ..., name, role); with `empty` only functions that do nothing."""
+    """Yield each definition as (class, ..., name, role); with `empty`, only functions that do nothing."""
     for node in body:
         if isinstance(node, Definition):
             if not empty or is_empty(node):
@@ -356,7 +360,7 @@ def _members(body: Iterable[ast.stmt], *, empty: bool = False) -> Iterator[Membe
 
 
 def _header(node: ast.ClassDef) -> Iterator[Member]:
-    """What a snippet of a class leaves out first; no name in it can be one of a member."""
+    """Yield the parts of a class that partial snippets usually omit. None of their names can be a member."""
     if node.bases or node.keywords:
         yield node.name, "(bases)", ""
     if node.decorator_list:
@@ -376,7 +380,7 @@ def _imported(body: Iterable[ast.stmt]) -> frozenset[str]:
 
 
 def is_empty(node: ast.stmt) -> bool:
-    """Whether it is a function that does nothing: a docstring, `pass`, `...`."""
+    """Return whether a statement is a function that does nothing: a docstring, `pass` or `...`."""
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and all(
         isinstance(inner, ast.Pass)
         or is_docstring(inner)
@@ -388,7 +392,9 @@ def is_empty(node: ast.stmt) -> bool:
 
 
 def definition_role(node: ast.stmt) -> str:
-    """What tells definitions of one name apart: setter, deleter, getter, overload, register, or nothing."""
+    """Return what distinguishes definitions of one name: setter, deleter, getter, overload, register, or
+    nothing.
+    """
     for decorator in node.decorator_list if isinstance(node, Definition) else ():
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")

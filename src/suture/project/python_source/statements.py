@@ -1,4 +1,6 @@
-"""What a piece of Python text defines, and which part of it is sound."""
+"""Inspect and edit the statements of Python source: what they define, read and need, and how they are
+indented.
+"""
 
 from __future__ import annotations
 
@@ -15,31 +17,31 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def split_lines(code: str) -> list[str]:
-    """The lines as Python counts them, endings kept."""
-    # Not str.splitlines: that also splits at form feeds and at characters inside string literals.
+    """Return the lines as Python counts them, with their line ends."""
+    # Not str.splitlines: it also splits at form feeds, and at characters inside string literals.
     return io.StringIO(code, newline="").readlines()
 
 
 def is_valid_python(code: str) -> bool:
-    """Whether Python can parse it."""
+    """Return whether Python can parse a text."""
     return parsed(code) is not None
 
 
 def has_only_imports(code: str) -> bool:
-    """Whether it is import statements and nothing else."""
+    """Return whether a text consists of import statements only."""
     tree = parsed(code)
     body = tree.body if tree else []
     return bool(body) and all(isinstance(node, ast.Import | ast.ImportFrom) for node in body)
 
 
 def defined_names(code: str) -> frozenset[str]:
-    """Names that the module's top level defines, imports included; empty where it does not parse."""
+    """Return the names that a module's top level defines, including imports; empty if it is invalid."""
     tree = parsed(code)
     return frozenset(name for node in (tree.body if tree else ()) for name in bound_names(node))
 
 
 def bound_names(node: ast.stmt) -> frozenset[str]:
-    """Names that one statement defines in its scope, also inside `if`, `try`, `with` and loops."""
+    """Return the names that a statement defines in its scope, also inside `if`, `try`, `with` and loops."""
     if isinstance(node, Definition):
         return frozenset({node.name})
     if isinstance(node, ast.Import | ast.ImportFrom):
@@ -52,7 +54,9 @@ def bound_names(node: ast.stmt) -> frozenset[str]:
 
 
 def inner_statements(node: ast.stmt) -> Iterator[ast.stmt]:
-    """The statements inside an `if`, `try`, `with` or loop; a function or class is a scope of its own."""
+    """Yield the statements inside an `if`, `try`, `with` or loop. Functions and classes are scopes of their
+    own.
+    """
     if isinstance(node, Definition):
         return
     for child in ast.iter_child_nodes(node):
@@ -63,7 +67,7 @@ def inner_statements(node: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def _bound(target: ast.expr) -> Iterator[str]:
-    # `d["k"] = 1` and `a.b = 1` change something that exists, and define nothing.
+    # `d["k"] = 1` and `a.b = 1` change existing objects and define nothing.
     if isinstance(target, ast.Name):
         yield target.id
     elif isinstance(target, ast.Starred):
@@ -74,7 +78,7 @@ def _bound(target: ast.expr) -> Iterator[str]:
 
 
 def read_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Every name that is read anywhere in the nodes."""
+    """Return every name that is read anywhere in the nodes."""
     return frozenset(
         name.id
         for node in nodes
@@ -84,7 +88,7 @@ def read_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 
 def is_open_ended(code: str) -> bool:
-    """Whether a text ends inside a bracket or a string of several lines."""
+    """Return whether a text ends inside a bracket or a multi-line string."""
     try:
         for _ in tokenize.generate_tokens(io.StringIO(code, newline="").readline):
             pass
@@ -96,10 +100,10 @@ def is_open_ended(code: str) -> bool:
 
 
 def complete_prefix(code: str) -> str:
-    """The whole top-level statements at the start of a text that was cut short.
+    """Return the complete top-level statements at the beginning of a truncated text.
 
-    A statement is whole when another one has begun after it at the left margin. The last one never is, even
-    where it parses: nobody knows what was to follow.
+    A statement is complete if another one begins after it at the left margin. The last one never counts as
+    complete, even if it is valid, because nobody knows what was to follow.
     """
     lines = split_lines(code)
     for end in range(len(lines), 0, -1):
@@ -114,7 +118,7 @@ def complete_prefix(code: str) -> str:
 
 
 def strip_examples(code: str) -> str:
-    """The module without top-level asserts and prints: a model's own examples decide nothing."""
+    """Return a module without top-level asserts and prints: a model's own examples decide nothing."""
     tree = parsed(code)
     return remove_statements(code, tree, [node for node in tree.body if _is_demo(node)]) if tree else code
 
@@ -127,7 +131,9 @@ def _is_demo(node: ast.stmt) -> bool:
 
 
 def remove_statements(code: str, tree: ast.Module, nodes: list[ast.stmt]) -> str:
-    """The module without some of its top-level statements; one that shares a line with another stays."""
+    """Return a module without some of its top-level statements. A statement that shares a line with another
+    one stays.
+    """
     kept = {line for node in tree.body if node not in nodes for line in _line_numbers(node)}
     gone = {line for node in nodes if kept.isdisjoint(_line_numbers(node)) for line in _line_numbers(node)}
     return "".join(text for number, text in enumerate(split_lines(code), 1) if number not in gone)
@@ -138,7 +144,7 @@ def _line_numbers(node: ast.stmt) -> range:
 
 
 def is_docstring(node: ast.stmt) -> bool:
-    """Whether the statement is a lone string."""
+    """Return whether a statement is a lone string."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -147,7 +153,7 @@ def is_docstring(node: ast.stmt) -> bool:
 
 
 def is_main_guard(node: ast.stmt) -> bool:
-    """Whether the statement is `if __name__ == "__main__":`."""
+    """Return whether a statement is `if __name__ == "__main__":`."""
     return isinstance(node, ast.If) and "__name__" in read_names([node.test])
 
 
@@ -155,17 +161,21 @@ HEAD_COMMENT = re.compile(r"#!|#.*coding[:=]")
 
 
 def insert_after_preamble(code: str, extra: str) -> str:
-    """`extra` before the code's own statements, after its docstring and its `__future__` imports."""
+    """Insert `extra` before the own statements of a module, after its docstring and its `__future__`
+    imports.
+    """
     tree = parsed(code)
     lines = split_lines(code)
     at = count_preamble_lines(tree.body) if tree else 0
     while at < min(2, len(lines)) and HEAD_COMMENT.match(lines[at]):
-        at += 1  # only there do they say what they say
+        at += 1  # such comments have an effect only in the first two lines
     return "".join([*lines[:at], extra if extra.endswith("\n") else f"{extra}\n", *lines[at:]])
 
 
 def reindent(source: str, prefix: str, *, drop: int = 0) -> str:
-    """Move code to the right, and first `drop` characters to the left; the inside of strings stays."""
+    """Move code to the right by a prefix, after removing `drop` characters of indentation. Inside strings,
+    nothing changes.
+    """
     inside = _inside_strings(source)
     moved: list[str] = []
     for number, line in enumerate(split_lines(source), 1):
@@ -178,7 +188,7 @@ def reindent(source: str, prefix: str, *, drop: int = 0) -> str:
 
 
 def _inside_strings(source: str) -> set[int]:
-    """Numbers of the lines that begin inside a string."""
+    """Return the numbers of the lines that begin inside a string."""
     starts, ends = ("STRING", "FSTRING_START", "TSTRING_START"), ("FSTRING_END", "TSTRING_END")
     inside: set[int] = set()
     opened: list[int] = []
@@ -190,12 +200,12 @@ def _inside_strings(source: str) -> set[int]:
             if kind == "STRING" or kind in ends:
                 inside.update(range(opened.pop() + 1, token.end[0] + 1))
     except (tokenize.TokenError, SyntaxError):
-        pass  # a part of a file need not be a whole program; what came before counts
+        pass  # a part of a file may be incomplete; what was found before counts
     return inside
 
 
 def count_preamble_lines(body: Sequence[ast.stmt]) -> int:
-    """How many lines the docstring and the `__future__` imports take."""
+    """Return the number of lines of the docstring and the `__future__` imports."""
     after = 0
     for node in body:
         if not (is_docstring(node) or (isinstance(node, ast.ImportFrom) and node.module == "__future__")):
@@ -205,20 +215,21 @@ def count_preamble_lines(body: Sequence[ast.stmt]) -> int:
 
 
 Scope = tuple[ast.stmt, ...]
-"""The statements before one, in their order."""
+"""The statements before a statement, in their order."""
 BUILTINS = frozenset(dir(builtins))
 
 
 def find_setup_statements(node: ast.stmt, scope: Scope, entry_point: str | None) -> list[ast.stmt]:
-    """The statements that a statement needs of those before it, in their order.
+    """Return the statements that a statement needs among those before it, in their order.
 
-    Statements that import or define the entry point are left out: it is what the candidate gives. So are
-    those that nothing needs, such as calls for show, since one that fails would fail the test.
+    Statements that import or define the entry point are omitted, because the candidate provides it.
+    Statements that nothing needs, such as calls that print, are omitted too, because a failure of theirs
+    would fail the test.
 
     Args:
         node: The statement.
-        scope: What stands before it.
-        entry_point: What is tested, where known.
+        scope: The statements before it.
+        entry_point: Name of the tested function, if known.
     """
     needed = read_names([node])
     kept: list[ast.stmt] = []
@@ -232,7 +243,7 @@ def find_setup_statements(node: ast.stmt, scope: Scope, entry_point: str | None)
 
 
 def known_names(nodes: Sequence[ast.stmt]) -> frozenset[str]:
-    """Every name that the statements bind anywhere inside, and the built-in ones."""
+    """Return every name that the statements bind anywhere inside, and the built-in names."""
     return BUILTINS | {name for node in nodes for part in ast.walk(node) for name in _bound_in(part)}
 
 
@@ -248,7 +259,7 @@ def _bound_in(part: ast.AST) -> Iterator[str]:
 
 
 def _without(node: ast.stmt, entry_point: str | None) -> ast.stmt | None:
-    """A statement as far as it does not bring the entry point; `None` where nothing is left."""
+    """Return a statement without the entry point that it imports or defines; `None` if nothing is left."""
     if isinstance(node, ast.ImportFrom):
         aliases = [alias for alias in node.names if alias.name not in (entry_point, "*")]
         return ast.ImportFrom(node.module, aliases, node.level) if aliases else None
@@ -265,7 +276,7 @@ def _defines(node: ast.stmt) -> frozenset[str]:
 
 
 def _prepares(node: ast.stmt, needed: frozenset[str], entry_point: str | None) -> bool:
-    """Whether a call or a block may change a needed value, such as `cart.add(3)`."""
+    """Return whether a call may change a needed value, such as `cart.add(3)`."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         called = node.value.func
         own = needed - BUILTINS - {entry_point or ""}

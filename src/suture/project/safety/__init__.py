@@ -1,7 +1,7 @@
-"""What new code does that a person should know of: a scan before it is run, and before it is handed over.
+"""Scan new code for what a person should know of before it runs, and before it is delivered.
 
-It reads text, runs nothing and asks nobody; the rules are the languages' own, and Bandit's where the user
-wants it. It is a second line: what code can do is bounded by the sandbox alone.
+The package reads text, runs nothing and asks nobody. The rules are those of the languages, and Bandit's if
+the user wants it. The scan is a second line of defence: only the sandbox limits what code can do.
 """
 
 from suture.project.safety.dependencies import Allowed, find_version_bounds, is_version_allowed

@@ -1,4 +1,4 @@
-"""Packages that new code asks for: on the list of what is allowed, or for a person to say."""
+"""Check the packages that new code requires against the list of allowed packages."""
 
 from __future__ import annotations
 
@@ -18,52 +18,54 @@ from suture.project.languages.safety_rules.rule import quoted
 from suture.project.safety.manifests import Requested, find_requested_packages, normalise_package_name
 
 WHY = {
-    "dependency.unlisted": "a package that is not on the list of what is allowed",
-    "dependency.near-name": "a package with nearly the name of one that is allowed",
-    "dependency.outside-index": "a package from past the index, which nobody vouches for",
+    "dependency.unlisted": "a package that is not on the list of allowed packages",
+    "dependency.near-name": "a package whose name is similar to that of an allowed package",
+    "dependency.outside-index": "a package that does not come from the package index",
     "dependency.unread": "a list of packages that cannot be read",
     "dependency.install-script": "a script that runs while packages are installed",
 }
 RULES = tuple(SafetyRule(name=name, why=why, level="ask") for name, why in WHY.items())
 Approval = Literal["ask", "allowlist", "never"]
 LEVELS: Mapping[Approval, SafetyLevel] = {"ask": "ask", "allowlist": "block", "never": "block"}
-MOST_BYTES = 1 << 20
-SHORT = 8
-"""Shorter names are near where one letter differs, longer ones where two do."""
+MAX_LIST_BYTES = 1 << 20
+MIN_LONG_NAME_CHARS = 8
+"""Names with fewer letters are similar if one letter differs; longer ones, if two do."""
 Allowed = Mapping[str, Mapping[str, str]]
-"""Ecosystem -> plain name -> versions, as PEP 440 writes them; empty for any."""
+"""Ecosystem -> normalised name -> versions as in PEP 440; empty for any version."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DependencyUse:
-    """A package that is not simply allowed: as the scan's uses are, with a reason of its own."""
+    """A package that is not simply allowed, with the reason."""
 
     use: UnsafeUse
     why: str
 
 
 def load_allowed(path: Path | None) -> Allowed:
-    """The list of what is allowed: ours, or the user's in its place.
+    """Return the allowed packages: the built-in list, or the user's list in its place.
 
     Raises:
-        UsageError: The user's cannot be read, or is no such list.
+        UsageError: The user's list cannot be read, or is invalid.
     """
-    return _ours() if path is None else _read(path)
+    return _built_in_list() if path is None else _read(path)
 
 
 @cache
-def _ours() -> Allowed:
+def _built_in_list() -> Allowed:
     text = resources.files("suture.project.safety").joinpath("allowed_deps.toml").read_text("utf-8")
     return _parsed(text, "allowed_deps.toml")
 
 
 def _read(path: Path) -> Allowed:
     try:
-        content = read_regular_file(path.expanduser(), MOST_BYTES, follow=True)
+        content = read_regular_file(path.expanduser(), MAX_LIST_BYTES, follow=True)
     except OSError as fault:
         raise UsageError(f"safety.allowed_deps: {str(path)!r} cannot be read: {fault.strerror}") from fault
-    if content is None or len(content) > MOST_BYTES:
-        raise UsageError(f"safety.allowed_deps: {str(path)!r} is no file of at most {MOST_BYTES >> 20} MiB")
+    if content is None or len(content) > MAX_LIST_BYTES:
+        raise UsageError(
+            f"safety.allowed_deps: {str(path)!r} is no file of at most {MAX_LIST_BYTES >> 20} MiB"
+        )
     return _parsed(content.decode("utf-8", "replace"), str(path))
 
 
@@ -95,27 +97,27 @@ def _key(ecosystem: str, name: str) -> str:
 
 
 def dependency_uses(path: str, text: str, allowed: Allowed, approval: Approval) -> Iterator[DependencyUse]:
-    """What a manifest asks for and is not simply allowed.
+    """Yield what a manifest requires and is not simply allowed.
 
     Args:
-        path: The file.
-        text: Its text. Not trusted.
-        allowed: As `load_allowed` reads it.
-        approval: With `never` nothing is.
+        path: Path of the file.
+        text: Text of the file, not trusted.
+        allowed: Allowed packages from `load_allowed`.
+        approval: With `never`, no package is allowed.
     """
     for one in find_requested_packages(path, text):
-        rule, why = _judged(one, allowed, approval)
+        rule, why = _assess(one, allowed, approval)
         if rule:
             use = UnsafeUse(rule=rule, line=one.line, code=quoted(f"{one.ecosystem}: {one.name}"))
             yield DependencyUse(use=use, why=why)
 
 
-def _judged(one: Requested, allowed: Allowed, approval: Approval) -> tuple[str, str]:
-    if one.unread:
-        return "dependency.unread", f"{WHY['dependency.unread']}: {one.unread}"
-    if one.script:
+def _assess(one: Requested, allowed: Allowed, approval: Approval) -> tuple[str, str]:
+    if one.unreadable_reason:
+        return "dependency.unread", f"{WHY['dependency.unread']}: {one.unreadable_reason}"
+    if one.is_install_script:
         return "dependency.install-script", WHY["dependency.install-script"]
-    if one.elsewhere:
+    if one.is_outside_index:
         return "dependency.outside-index", WHY["dependency.outside-index"]
     known = allowed.get(one.ecosystem, {})
     name = _key(one.ecosystem, one.name)
@@ -127,23 +129,24 @@ def _judged(one: Requested, allowed: Allowed, approval: Approval) -> tuple[str, 
         return "dependency.unlisted", f"version {quoted(one.version)}, where {known[name]} is allowed"
     near = find_similar_name(name, known)
     if near:
-        return "dependency.near-name", f"no package that is allowed, but nearly the name of {near!r}"
+        return "dependency.near-name", f"not an allowed package, but its name is similar to {near!r}"
     return "dependency.unlisted", WHY["dependency.unlisted"]
 
 
 def find_version_bounds(path: str, text: str, allowed: Allowed) -> Mapping[str, str]:
-    """The versions that what a manifest asks for is resolved to: the list's.
+    """Return the versions that the packages in a manifest may be resolved to.
 
-    Where a manifest names a version past the list's a person had to allow it, and that package has no bound.
+    If a manifest requires a version that the list excludes, a person had to allow it, and the package has no
+    bound.
 
     Args:
-        path: The manifest.
-        text: Its text. Not trusted.
-        allowed: As `load_allowed` reads it.
+        path: Path of the manifest.
+        text: Text of the manifest, not trusted.
+        allowed: Allowed packages from `load_allowed`.
 
     Returns:
-        Plain name -> versions, never empty. Python has one version of a package in all, so what is required
-        in turn is bounded too; elsewhere only what the manifest names.
+        Plain name -> versions, never empty. Python installs only one version of each package, so indirect
+        requirements are bounded, too; in other languages, only the packages that the manifest names.
     """
     asked = {_key(one.ecosystem, one.name): one for one in find_requested_packages(path, text)}
     ecosystems = {one.ecosystem for one in asked.values()}
@@ -158,7 +161,7 @@ def find_version_bounds(path: str, text: str, allowed: Allowed) -> Mapping[str, 
 
 
 def is_version_allowed(version: str, versions: str) -> bool:
-    """Whether a version is one of those that a list allows; an empty word is any."""
+    """Return whether a version is one of those that a list allows. An empty text means any version."""
     from packaging.specifiers import SpecifierSet
     from packaging.version import InvalidVersion
 
@@ -171,10 +174,12 @@ def is_version_allowed(version: str, versions: str) -> bool:
 
 
 def find_similar_name(name: str, known: Mapping[str, str]) -> str:
-    """The known name that somebody may have meant, or wants to be taken for; empty where none is near."""
+    """Return the known name that a name may imitate, or that its author may have meant; empty if none is
+    similar.
+    """
     squeezed = re.sub(r"[^a-z0-9]", "", name)
     for other in known:
-        most = 1 if len(other) < SHORT else 2
+        most = 1 if len(other) < MIN_LONG_NAME_CHARS else 2
         alike = squeezed == re.sub(r"[^a-z0-9]", "", other)
         if alike or (
             len(other) > 3 and abs(len(name) - len(other)) <= most and _distance(name, other) <= most
@@ -184,7 +189,7 @@ def find_similar_name(name: str, known: Mapping[str, str]) -> str:
 
 
 def _distance(first: str, second: str) -> int:
-    """How many letters are lost, added, changed or swapped with a neighbour (Damerau and Levenshtein)."""
+    """Return the number of letters that are missing, added, changed or swapped (Damerau-Levenshtein)."""
     before: list[int] = []
     row = list(range(len(second) + 1))
     for i, letter in enumerate(first, 1):

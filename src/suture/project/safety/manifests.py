@@ -1,4 +1,4 @@
-"""What a manifest asks for: packages of others, and scripts that run while they are installed."""
+"""Read manifests: which packages a project requires, and which scripts run while they are installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, Literal
@@ -17,35 +17,35 @@ from suture.project.python_source.parsing import parsed
 
 NAME = re.compile(r"\s*(@?[A-Za-z0-9][\w./-]*)\s*(\[[^\]]*\])?(.*)", re.DOTALL)
 HARMLESS = re.compile(r"(?:--(?:hash|no-binary|only-binary)[\s=]\S+\s*)+")
-"""Options of pip's behind which nothing is asked for."""
+"""Options of pip that require nothing."""
 REQUIREMENTS = re.compile(r"(?:.*requirements.*|constraints)\.(?:txt|in)")
 OF_SETUP = ("install_requires", "setup_requires", "tests_require", "extras_require")
 
 
 def _requirement(text: str) -> Requested | None:
-    """One requirement as Python's tools write it."""
-    line = re.sub(r"\s#.*", "", text[:LONGEST]).partition(";")[0].strip()
+    """Parse one requirement as Python's tools write it."""
+    line = re.sub(r"\s#.*", "", text[:MAX_REQUIREMENT_CHARS]).partition(";")[0].strip()
     if not line or line.startswith("#"):
         return None
-    if len(text) > LONGEST:  # an address may stand behind what is looked at
-        return from_elsewhere("python", line)
+    if len(text) > MAX_REQUIREMENT_CHARS:  # there may be an address after the inspected part
+        return outside_index("python", line)
     if line.startswith("-"):
         option, _, value = re.sub(r"[\s=]+", " ", line).partition(" ")
         if option in ("-r", "-c", "--requirement", "--constraint"):
             near = REQUIREMENTS.fullmatch(PurePosixPath(value).name) and ".." not in value
-            there = unread("python", line[:100], "it stands in a file that is not looked through")
-            return from_elsewhere("python", line) if "//" in value else None if near else there
-        return None if HARMLESS.fullmatch(line) else from_elsewhere("python", line)
+            there = unreadable("python", line[:100], "it is in a file that is not read")
+            return outside_index("python", line) if "//" in value else None if near else there
+        return None if HARMLESS.fullmatch(line) else outside_index("python", line)
     match = NAME.fullmatch(line)
     if match is None or ELSEWHERE.search(line):
-        return from_elsewhere("python", line)
+        return outside_index("python", line)
     return Requested(
-        ecosystem="python", name=normalise_package_name(match[1]), version=least_version(match[3])
+        ecosystem="python", name=normalise_package_name(match[1]), version=lowest_version(match[3])
     )
 
 
 def in_requirements(text: str) -> Iterator[Requested]:
-    """The lines of a file of requirements."""
+    """Yield the packages of a requirements file."""
     for line in text.replace("\\\n", " ").splitlines():
         found = _requirement(line)
         if found is not None:
@@ -53,7 +53,7 @@ def in_requirements(text: str) -> Iterator[Requested]:
 
 
 def in_pyproject(text: str) -> Iterator[Requested]:
-    """The packages that its tables name, Poetry's too."""
+    """Yield the packages in the tables of a `pyproject.toml`, including Poetry's."""
     table = tomllib.loads(text)
     project = table.get("project", {})
     groups = {**project.get("optional-dependencies", {}), **table.get("dependency-groups", {})}
@@ -78,17 +78,17 @@ def in_pyproject(text: str) -> Iterator[Requested]:
 
 def _of_table(name: str, value: Any) -> Iterator[Requested]:
     if isinstance(value, dict) and {"git", "url", "path"} & value.keys():
-        yield from_elsewhere("python", name)
+        yield outside_index("python", name)
         return
     versions = str(value.get("version", "") if isinstance(value, dict) else value)
-    yield Requested(ecosystem="python", name=normalise_package_name(name), version=least_version(versions))
+    yield Requested(ecosystem="python", name=normalise_package_name(name), version=lowest_version(versions))
 
 
 def in_setup_py(text: str) -> Iterator[Requested]:
-    """Its lists, where they are written out; code that makes them is not run to see."""
+    """Yield the packages in literal lists of a `setup.py`. Code that computes lists is not run."""
     tree = parsed(text)
     if tree is None:
-        raise ValueError("it is no Python")
+        raise ValueError("it is not valid Python")
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -96,7 +96,7 @@ def in_setup_py(text: str) -> Iterator[Requested]:
             if keyword.arg in OF_SETUP:
                 yield from _written_out(keyword.arg, keyword.value)
             elif keyword.arg is None and _called(node.func) == "setup":
-                yield unread("python", "setup.py", "it makes its arguments by code")
+                yield unreadable("python", "setup.py", "it computes its arguments")
 
 
 def _called(function: ast.expr) -> str:
@@ -107,7 +107,7 @@ def _written_out(name: str, value: ast.expr) -> Iterator[Requested]:
     try:
         lists = ast.literal_eval(value)
     except ValueError:
-        yield unread("python", "setup.py", f"it makes {name} by code")
+        yield unreadable("python", "setup.py", f"it computes {name}")
         return
     for words in lists.values() if isinstance(lists, dict) else [lists]:
         for word in words.splitlines() if isinstance(words, str) else words:
@@ -117,7 +117,7 @@ def _written_out(name: str, value: ast.expr) -> Iterator[Requested]:
 
 
 def in_setup_cfg(text: str) -> Iterator[Requested]:
-    """Setuptools' lists."""
+    """Yield the packages in setuptools' lists."""
     table = configparser.RawConfigParser(strict=False)
     table.read_string(text)
     lists = [table.get("options", name, fallback="") for name in OF_SETUP]
@@ -130,80 +130,80 @@ def in_setup_cfg(text: str) -> Iterator[Requested]:
 
 
 def in_pipfile(text: str) -> Iterator[Requested]:
-    """Its packages, and its sources."""
+    """Yield the packages and the sources of a `Pipfile`."""
     for name, value in tomllib.loads(text).items():
         if name == "source":
             for source in value:
-                yield from_elsewhere("python", str(source.get("url", "")))
+                yield outside_index("python", str(source.get("url", "")))
         elif name not in ("requires", "pipenv", "scripts", "pipfile"):
             for package, versions in value.items():
                 yield from _of_table(package, versions)
 
 
 def in_client_settings(text: str) -> Iterator[Requested]:
-    """Each setting of a package manager: one may name another index, or let scripts run."""
+    """Yield each setting of a package client, because it may name another index or enable scripts."""
     for line in text.splitlines():
         if line.strip() and line.strip()[0] not in "#;[":
-            yield from_elsewhere("python", line.strip())
+            yield outside_index("python", line.strip())
 
 
 Ecosystem = Literal["python", "javascript", "go"]
 NUMBER = re.compile(r"\d+(?:\.\d+)*")
 LEAST = re.compile(r"(?:(?<![<!=])(?:===?|~=|>=?|\^|~)|(?:^|(?<=[\s,(]))=?)v?(\d+(?:\.\d+)*)")
-"""A number that a requirement names as one that it takes, or from which on it takes them."""
+"""A version number that a requirement accepts, or a lower bound."""
 ELSEWHERE = re.compile(
     r"(?:[a-z+]+:)?//|^git\b|^file:|^\.{0,2}/|^(?:github|gitlab|bitbucket):|@\s*(?:[a-z+]+:)?//"
 )
-LONGEST = 1000
-"""Characters of one requirement."""
+MAX_REQUIREMENT_CHARS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Requested:
-    """A package that a manifest asks for.
+    """A package that a manifest requires.
 
     Attributes:
-        ecosystem: Whose index it comes from.
-        name: As the index writes it; of a package from elsewhere what the manifest says.
-        version: The first version number that the manifest names; empty for none.
-        line: Where the manifest names it, from 1; 1 where that is not found.
-        elsewhere: Whether it comes from past the index: an address, a repository, a path, another index.
-        script: Whether it is no package, but a script that runs at an installation.
-        unread: Why it is not known what is asked for; empty where it is.
+        ecosystem: Package index that it comes from.
+        name: Name as in the index; for a package from another source, what the manifest says.
+        version: First version number that the manifest names; empty if none.
+        line: Line in the manifest, from 1; 1 if it was not found.
+        is_outside_index: Whether it does not come from the index: an address, a repository, a path, another
+            index.
+        is_install_script: Whether it is not a package but a script that runs during an installation.
+        unreadable_reason: Why the requirement cannot be determined; empty if it can.
     """
 
     ecosystem: Ecosystem
     name: str
     version: str = ""
     line: int = 1
-    elsewhere: bool = False
-    script: bool = False
-    unread: str = ""
+    is_outside_index: bool = False
+    is_install_script: bool = False
+    unreadable_reason: str = ""
 
 
-def unread(ecosystem: Ecosystem, name: str, why: str) -> Requested:
-    """A manifest, or a line of one, of which it is not known what it asks for."""
-    return Requested(ecosystem=ecosystem, name=name, unread=why)
+def unreadable(ecosystem: Ecosystem, name: str, why: str) -> Requested:
+    """Return a manifest, or a line of one, whose requirement cannot be determined."""
+    return Requested(ecosystem=ecosystem, name=name, unreadable_reason=why)
 
 
-def from_elsewhere(ecosystem: Ecosystem, text: str) -> Requested:
-    """What comes from past the index."""
-    return Requested(ecosystem=ecosystem, name=text[:100], elsewhere=True)
+def outside_index(ecosystem: Ecosystem, text: str) -> Requested:
+    """Return a requirement that does not come from the index."""
+    return Requested(ecosystem=ecosystem, name=text[:100], is_outside_index=True)
 
 
 def normalise_package_name(name: str) -> str:
-    """A name as indexes compare them."""
+    """Return a name in the form in which package indexes compare names."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def least_version(versions: str) -> str:
-    """The least version that a requirement may bring, as far as it says one.
+def lowest_version(versions: str) -> str:
+    """Return the lowest version that a requirement allows, as far as it names one.
 
     Args:
-        versions: As pip, Poetry or npm write them, such as `>=2,<4` or `^1.2 || 3`.
+        versions: Versions as pip, Poetry or npm write them, such as `>=2,<4` or `^1.2 || 3`.
 
     Returns:
-        It; `0` where a requirement has a bound above and none below, empty where it names no version.
+        The version; `0` if there is only an upper bound, empty if no version is named.
     """
     if NUMBER.search(versions) is None:
         return ""
@@ -218,44 +218,44 @@ def _parts(version: str) -> tuple[int, ...]:
 
 HOOKS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
 OF_NPM = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
-MOST = 500
-"""Packages of one manifest that are looked at."""
-MOST_CHARS = 200_000
+MAX_PACKAGES = 500
+"""Packages that are read from one manifest."""
+MAX_MANIFEST_CHARS = 200_000
 Reader = Callable[[str], Iterable[Requested]]
 
 
 def find_requested_packages(path: str, text: str) -> tuple[Requested, ...]:
-    """What a file asks for; nothing where it is no manifest. What cannot be read is told as such.
+    """Return what a file requires; empty if it is not a manifest. Unreadable parts are reported as such.
 
     Args:
-        path: For its name.
-        text: The file. Not trusted.
+        path: Path of the file, for its name.
+        text: Text of the file, not trusted.
     """
     name = PurePosixPath(path).name
     reader = _READERS.get(name) or (in_requirements if REQUIREMENTS.fullmatch(name) else None)
     if reader is None:
         return ()
     ecosystem = OF_FILE.get(name, "python")
-    if len(text) > MOST_CHARS:
-        return (unread(ecosystem, name, f"more than {MOST_CHARS:,} characters"),)
+    if len(text) > MAX_MANIFEST_CHARS:
+        return (unreadable(ecosystem, name, f"more than {MAX_MANIFEST_CHARS:,} characters"),)
     try:
-        found = list(islice(reader(text), MOST + 1))
+        found = list(islice(reader(text), MAX_PACKAGES + 1))
     except (ValueError, RecursionError, TypeError, AttributeError, KeyError, configparser.Error):
-        return (unread(ecosystem, name, "it is not written as such a file is"),)
-    if len(found) > MOST:
-        found[MOST - 1 :] = [unread(ecosystem, name, f"more than {MOST} packages")]
+        return (unreadable(ecosystem, name, "it is not in the format of such a file"),)
+    if len(found) > MAX_PACKAGES:
+        found[MAX_PACKAGES - 1 :] = [unreadable(ecosystem, name, f"more than {MAX_PACKAGES} packages")]
     lines = text.splitlines()
-    return tuple(_placed(one, lines) for one in found)
+    return tuple(_with_line(one, lines) for one in found)
 
 
-def _placed(one: Requested, lines: list[str]) -> Requested:
+def _with_line(one: Requested, lines: list[str]) -> Requested:
     at = next((number for number, line in enumerate(lines, 1) if one.name in line), 1)
-    return Requested(**{**vars(one), "line": at})
+    return replace(one, line=at)
 
 
 def _npm_settings(text: str) -> Iterator[Requested]:
     for one in in_client_settings(text):
-        yield from_elsewhere("javascript", one.name)
+        yield outside_index("javascript", one.name)
 
 
 def _package_json(text: str) -> Iterator[Requested]:
@@ -263,14 +263,14 @@ def _package_json(text: str) -> Iterator[Requested]:
     tables = [package.get(kind, {}) for kind in (*OF_NPM, "overrides", "resolutions")]
     for table in (*tables, package.get("pnpm", {}).get("overrides", {})):
         for name, value in _flat(table):
-            yield _of_npm(name, str(value)[:LONGEST])
+            yield _of_npm(name, str(value)[:MAX_REQUIREMENT_CHARS])
     for hook in HOOKS:
         if package.get("scripts", {}).get(hook):
-            yield Requested(ecosystem="javascript", name=hook, script=True)
+            yield Requested(ecosystem="javascript", name=hook, is_install_script=True)
 
 
 def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Names and versions; an override may hold others for what a package requires."""
+    """Yield names and versions. An override may contain overrides for the requirements of a package."""
     for name, value in table.items():
         own = above if name == "." else re.sub(r"(?<=.)@[^/]*$", "", name.rpartition("/**/")[2])
         if isinstance(value, dict):
@@ -281,11 +281,11 @@ def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
 
 def _of_npm(name: str, wanted: str) -> Requested:
     if ELSEWHERE.search(wanted) or re.fullmatch(r"[\w.-]+/[\w.-]+(?:#.*)?", wanted):
-        return from_elsewhere("javascript", name)
+        return outside_index("javascript", name)
     if wanted.startswith("npm:"):
         return Requested(ecosystem="javascript", name=wanted[4:].rpartition("@")[0] or wanted[4:])
-    # `$` in an override is the version that the project asks for anyway.
-    version = "" if wanted.startswith("$") else least_version(wanted)
+    # `$` in an override means the version that the project requires anyway.
+    version = "" if wanted.startswith("$") else lowest_version(wanted)
     return Requested(ecosystem="javascript", name=name, version=version)
 
 
@@ -303,7 +303,7 @@ def _go_mod(text: str) -> Iterator[Requested]:
                 number = NUMBER.search(rest[1])
                 yield Requested(ecosystem="go", name=rest[0], version=number[0] if number else "")
             elif kind == "replace" and len(rest) > 1:
-                yield from_elsewhere("go", rest[0])
+                yield outside_index("go", rest[0])
 
 
 _READERS: Mapping[str, Reader] = {

@@ -1,4 +1,4 @@
-"""The scan: what files do that a rule speaks of, which of it is new, and what becomes of it."""
+"""The safety scan: find uses that a rule covers, decide which of them are new, and what happens with them."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from suture.project.languages.safety_rules.rule import quoted
 from suture.project.python_source.parsing import parsed
 from suture.project.safety.dependencies import LEVELS, RULES, Allowed, Approval, dependency_uses, load_allowed
 
-NO_BANDIT = "pip install 'suture[quality]'"
+BANDIT_REMEDY = "pip install 'suture[quality]'"
 BANDIT = re.compile(r"bandit\.B\d{3}")
 STRICTEST: tuple[SafetyLevel, ...] = ("block", "ask", "warn", "off")
-MOST_FILE_CHARS = 200_000
-"""Of one file; a longer one counts as unread."""
-MOST_CHARS = 1_000_000
-"""Of all files together: a scan of them takes seconds."""
-MOST_FINDINGS = 200
-"""As many as anybody is asked about; the strictest come first."""
+MAX_FILE_CHARS = 200_000
+"""Of one file; a longer one is not scanned."""
+MAX_TOTAL_CHARS = 1_000_000
+"""Of all files together; scanning that much takes seconds."""
+MAX_FINDINGS = 200
+"""The strictest come first. Nobody answers questions about more."""
 
 
 def every_rule() -> dict[str, SafetyRule]:
-    """Every rule by its name: the languages', and ours."""
+    """Return all rules by name: those of the languages, and those for dependencies."""
     rules = {rule.name: rule for facts in LANGUAGES.values() for rule in facts.safety_rules}
     return {**rules, **{rule.name: rule for rule in (UNREADABLE, *RULES)}}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Levels:
-    """Which level each rule has.
+    """The level of each rule.
 
     Attributes:
-        exact: The name of a rule -> the level that the user gave it.
+        exact: Name of a rule -> level that the user gave it.
         globs: Pattern of names -> level, the strictest first.
-        bandit: Whether Bandit looks at Python too.
-        approval: What becomes of packages that are not allowed.
-        allowed: Those that are.
+        bandit: Whether Bandit scans Python code, too.
+        approval: What happens with packages that are not allowed.
+        allowed: The allowed packages.
     """
 
     exact: Mapping[str, SafetyLevel] = field(default_factory=dict)
@@ -57,7 +57,9 @@ class Levels:
     allowed: Allowed = field(default_factory=lambda: load_allowed(None))
 
     def of(self, rule: str, own: SafetyLevel = "warn") -> SafetyLevel:
-        """The level of a rule: a setting that names it, the strictest pattern that fits it, else its own."""
+        """Return the level of a rule: that of a setting that names it, of the strictest matching pattern, or
+        its default.
+        """
         if rule in self.exact:
             return self.exact[rule]
         own = LEVELS[self.approval] if rule.startswith("dependency.") else own
@@ -65,14 +67,14 @@ class Levels:
 
 
 def resolve_levels(settings: SafetySettings) -> Levels:
-    """The levels that the user's settings make.
+    """Return the levels that the settings give.
 
     Raises:
-        UsageError: A setting names no rule, or a list of allowed packages that there is not.
-        PrerequisiteError: Bandit is wanted and not installed.
+        UsageError: A setting names an unknown rule, or an unreadable list of allowed packages.
+        PrerequisiteError: Bandit is enabled and not installed.
     """
     if settings.bandit and importlib.util.find_spec("bandit") is None:
-        raise PrerequisiteError("safety.bandit is set, and Bandit is not installed", remedy=NO_BANDIT)
+        raise PrerequisiteError("safety.bandit is set, and Bandit is not installed", remedy=BANDIT_REMEDY)
     rules = every_rule()
     exact: dict[str, SafetyLevel] = {}
     globs: list[tuple[str, SafetyLevel]] = []
@@ -98,15 +100,15 @@ def resolve_levels(settings: SafetySettings) -> Levels:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Something that code does and a rule speaks of.
+    """A use that a rule covers.
 
     Attributes:
-        rule: The rule's name.
-        level: What becomes of it: `block`, `ask` or `warn`.
-        path: The file.
-        line: Its line, from 1.
+        rule: Name of the rule.
+        level: What happens with it: `block`, `ask` or `warn`.
+        path: File of the use.
+        line: Line in that file, from 1.
         code: The piece of code in one line, shortened.
-        why: What is dangerous about it.
+        reason: What is dangerous about it.
     """
 
     rule: str
@@ -116,31 +118,31 @@ class Finding:
     code: str
     reason: str
 
-    def as_words(self) -> str:
-        """The finding in one line: place, rule, reason, code."""
+    def render(self) -> str:
+        """Return the finding in one line: place, rule, reason, code."""
         return f"{self.path}:{self.line}: {self.rule}: {self.reason}: {self.code}"
 
 
 def scan(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
-    """What files do that a rule speaks of, in the order of path and line; rules that are off say nothing.
+    """Return the findings in files, in the order of path and line. Rules with the level `off` are ignored.
 
-    A file's language is told by its ending; files of no known language are not looked at. What is too large
-    to be looked through is a finding of the rule `unread`.
+    The language of a file follows from its extension. Files in unknown languages are not scanned. A file
+    that is too large is a finding of the rule `unread`.
 
     Args:
-        files: Path -> text. Not trusted.
-        levels: As `resolve_levels` makes them.
+        files: Path -> text, not trusted.
+        levels: Levels from `resolve_levels`.
     """
     rules = every_rule()
     found: list[Finding] = []
-    left = MOST_CHARS
+    left = MAX_TOTAL_CHARS
     python: dict[str, str] = {}
     for path, text in sorted(files.items()):
         uses: Sequence[UnsafeUse] = ()
         languages = detect_file_languages((path,))
         for one in dependency_uses(path, text, levels.allowed, levels.approval):
             found.append(_finding(path, one.use, one.why, levels.of(one.use.rule)))
-        if languages and (len(text) > MOST_FILE_CHARS or len(text) > left):
+        if languages and (len(text) > MAX_FILE_CHARS or len(text) > left):
             uses = (UnsafeUse(rule=UNREADABLE.name, line=1, code=f"{len(text)} characters"),)
         elif languages:
             left -= len(text)
@@ -163,15 +165,15 @@ def _finding(path: str, use: UnsafeUse, why: str, level: SafetyLevel) -> Finding
 
 
 def scan_change(before: Mapping[str, str], after: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
-    """What a change newly does: at most 200 findings, the strictest first.
+    """Return the new findings of a change, at most 200, the strictest first.
 
-    What the code did already is nobody's fault: a use whose text is unchanged counts as the same, wherever
-    among these files it stands now, and one that was edited too, as long as there are no more of its rule.
+    A use that existed before is no finding: a use with the same text anywhere in these files, or an edited
+    one, as long as the number of uses of its rule does not grow.
 
     Args:
-        before: Path -> text of the files that the change touches, as they were; those that are new lack.
-        after: Path -> text of the files as the change leaves them.
-        levels: As `resolve_levels` makes them.
+        before: Path -> text of the changed files before the change; new files are missing.
+        after: Path -> text of these files after the change.
+        levels: Levels from `resolve_levels`.
     """
     now = scan({path: text for path, text in after.items() if before.get(path) != text}, levels)
     if not now:
@@ -184,7 +186,7 @@ def scan_change(before: Mapping[str, str], after: Mapping[str, str], levels: Lev
             same[finding.rule, finding.code] -= 1
         else:
             unmatched.append(finding)
-    # A package in the place of another is another package.
+    # A package that replaces another one is new.
     gone = {use: count for use, count in same.items() if not use[0].startswith("dependency.")}
     edited = Counter(rule for (rule, _), count in gone.items() for _ in range(count))
     fresh: list[Finding] = []
@@ -194,18 +196,18 @@ def scan_change(before: Mapping[str, str], after: Mapping[str, str], levels: Lev
         else:
             fresh.append(finding)
     order = ("block", "ask", "warn")
-    return tuple(sorted(fresh, key=lambda one: order.index(one.level))[:MOST_FINDINGS])
+    return tuple(sorted(fresh, key=lambda one: order.index(one.level))[:MAX_FINDINGS])
 
 
 @dataclass(frozen=True, kw_only=True)
 class BanditIssue:
-    """What Bandit says of one place.
+    """An issue that Bandit reports.
 
     Attributes:
         path: The file.
-        line: Its line, from 1.
-        test: Bandit's number of it, such as `B602`.
-        text: In Bandit's words.
+        line: Line in that file, from 1.
+        test: Number of Bandit's test, such as `B602`.
+        text: Bandit's description.
         severity: `low`, `medium` or `high`.
     """
 
@@ -217,16 +219,16 @@ class BanditIssue:
 
 
 def bandit_uses(files: Mapping[str, str]) -> Iterator[tuple[str, UnsafeUse, str]]:
-    """Path, use and reason of what Bandit finds of middling and high severity.
+    """Yield path, use and reason of Bandit's issues of medium and high severity.
 
     Args:
-        files: Path -> text, of Python.
+        files: Path -> text, of Python files.
     """
     texts = {path: text for path, text in files.items() if parsed(text) is not None}
     if not texts:
         return
     try:
-        found = bandit_issues(texts) or []  # that it is there was seen when the settings were read
+        found = bandit_issues(texts) or []  # `resolve_levels` has checked that it is installed
     except ValueError as fault:
         if len(texts) > 1:
             for path, text in texts.items():
@@ -247,26 +249,27 @@ def bandit_uses(files: Mapping[str, str]) -> Iterator[tuple[str, UnsafeUse, str]
 
 
 def bandit_issues(files: Mapping[str, str]) -> list[BanditIssue] | None:
-    """Everything that Bandit finds, also where a `# nosec` of the code would silence it.
+    """Return all issues that Bandit finds, including those that the code silences with `# nosec`.
 
     Args:
-        files: Path -> text that can be parsed; a path is not trusted, so none is written by its name.
+        files: Path -> text that is valid Python. Paths are not trusted, so no file is written under such a
+            name.
 
     Returns:
-        `None` where it is not installed.
+        The issues; `None` if Bandit is not installed.
 
     Raises:
-        ValueError: It could not read a file, which the message names.
+        ValueError: Bandit could not read a file, which the message names.
     """
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="suture-bandit-") as folder:
-        warnings.simplefilter("ignore", DeprecationWarning)  # Bandit's own, about its plugins
-        for chatty in ("bandit", "stevedore"):  # what they miss is no business of the user's terminal
+        warnings.simplefilter("ignore", DeprecationWarning)  # of Bandit itself, about its plugins
+        for chatty in ("bandit", "stevedore"):  # their warnings do not concern the user
             logging.getLogger(chatty).addHandler(logging.NullHandler())
         try:
             from bandit.core import config, manager
         except ImportError:
             return None
-        places = _laid(files, Path(folder))
+        places = _write_files(files, Path(folder))
         scan = manager.BanditManager(config.BanditConfig(), "file", quiet=True, ignore_nosec=True)
         scan.files_list = sorted(places)
         scan.run_tests()
@@ -284,8 +287,8 @@ def bandit_issues(files: Mapping[str, str]) -> list[BanditIssue] | None:
         ]
 
 
-def _laid(texts: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Write files under names of ours, and say which is which: a path of a candidate is not to be trusted."""
+def _write_files(texts: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Write files under generated names, and return which is which."""
     places: dict[str, str] = {}
     for number, (path, text) in enumerate(texts.items()):
         place = folder / f"{number}.py"

@@ -1,6 +1,6 @@
-"""The user's files: read once as bytes, compared, and written only when asked.
+"""The user's files: read once as bytes, compared, and written only on request.
 
-Nothing here writes to the user's tree but `apply_changes`, nothing but a landed commit writes to the user's
+Only `apply_changes` writes to the user's tree, only a commit that the user asked for writes to the user's
 repository, and nothing here runs the user's code.
 """
 
@@ -8,6 +8,7 @@ from suture.project.workspace.applying import apply_changes, missing_folders, re
 from suture.project.workspace.commits import CommitPlan, commit_on_branch, commit_on_head, plan_commit
 from suture.project.workspace.diffs import DiffDoesNotApply, apply_diff, unified_diff
 from suture.project.workspace.history import find_earlier_versions
+from suture.project.workspace.ignored_files import render_exclusion
 from suture.project.workspace.line_matching import changed_ranges
 from suture.project.workspace.protected import (
     DEFAULT_PROTECTED,
@@ -17,13 +18,12 @@ from suture.project.workspace.protected import (
     is_test_file,
 )
 from suture.project.workspace.repository import Repository, open_repository
-from suture.project.workspace.snapshot import UNPRINTABLE_NAME, Snapshot, take_snapshot
+from suture.project.workspace.snapshot import Snapshot, take_snapshot
 from suture.project.workspace.text_files import overlay_candidate, text_of
 
 __all__ = [
     "DEFAULT_PROTECTED",
     "TEST_FILES",
-    "UNPRINTABLE_NAME",
     "CommitPlan",
     "DiffDoesNotApply",
     "Repository",
@@ -42,6 +42,7 @@ __all__ = [
     "overlay_candidate",
     "plan_commit",
     "remove_empty_folders",
+    "render_exclusion",
     "take_snapshot",
     "text_of",
     "unified_diff",

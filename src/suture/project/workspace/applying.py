@@ -1,4 +1,6 @@
-"""A verified change into the user's tree: all of it or nothing, and never over someone else's edit."""
+"""Write a verified change into the user's tree: completely or not at all, and never over somebody else's
+edit.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ from suture.project.workspace.diffs import unified_diff
 
 @dataclass(frozen=True, kw_only=True)
 class Applied:
-    """What was done to the user's tree.
+    """What was changed in the user's tree.
 
     Attributes:
-        paths: What was written or deleted, relative to the root, sorted.
-        undo: A patch that takes it back; write it with `surrogateescape`.
+        paths: Files that were written or deleted, relative to the root, sorted.
+        undo: A patch that reverts the change; encode it with `surrogateescape`.
     """
 
     paths: tuple[str, ...]
@@ -31,32 +33,32 @@ class Applied:
 def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Applied:
     """Write the difference between two states into a folder.
 
-    Every new content, and a copy of every old one, lies on disk beside its target before the first file
-    changes; each file then changes in one step. When a step fails, those before it are taken back. Only a
-    power cut between two steps can leave half of a change.
+    Before the first file changes, every new content and a copy of every old content is on disk next to its
+    target. Then each file is replaced in one step. If a step fails, the previous steps are reverted. Only a
+    power cut between two steps can leave a partial change.
 
     Args:
         root: The project's folder.
-        before: What the snapshot saw, path -> content.
-        after: What shall be; a path that is missing here is deleted.
+        before: The files in the snapshot, path -> content.
+        after: The files as they shall be. A path that is missing here is deleted.
 
     Raises:
-        UsageError: A file is no longer what the snapshot saw, or is reached through a link.
-        StorageError: A file could not be written; what was written before it was taken back.
+        UsageError: A file has changed since the snapshot, or is reached through a link.
+        StorageError: A file could not be written; all previous steps were reverted.
     """
     paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     for path in paths:
-        _require_as_seen(root, path, before.get(path))
-    change = _Change(root=root)
+        _require_unchanged(root, path, before.get(path))
+    change = _FileChange(root=root)
     try:
         for path in paths:
             change.prepare(path, before.get(path), after.get(path))
         for path in paths:
-            # Once more: to write all of it beside takes a while, in which an editor may save.
-            _require_as_seen(root, path, before.get(path))
-            change.carry_out(path)
+            # Check again: writing the new contents takes a while, in which an editor may save a file.
+            _require_unchanged(root, path, before.get(path))
+            change.replace(path)
     except BaseException as fault:
-        change.take_back()
+        change.revert()
         if isinstance(fault, OSError):
             raise StorageError(
                 f"the change could not be written under {str(root)!r}: {fault.strerror}; nothing was changed",
@@ -68,25 +70,25 @@ def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, b
     return Applied(paths=tuple(paths), undo=unified_diff(after, before))
 
 
-def _require_as_seen(root: Path, path: str, seen: bytes | None) -> None:
+def _require_unchanged(root: Path, path: str, expected: bytes | None) -> None:
     parts = PurePosixPath(path).parts
     if not parts or PurePosixPath(path).is_absolute() or ".." in parts or "\0" in path:
         raise UsageError(f"the path {path!r} is not inside the project")
-    if any(part.lower() == ".git" for part in parts):  # whoever asks: git runs what lies there
+    if any(part.lower() == ".git" for part in parts):  # git runs files in there
         raise UsageError(f"the path {path!r} lies in a git repository's own folder; nothing was written")
     for count in range(1, len(parts) + 1):
         if root.joinpath(*parts[:count]).is_symlink():
             raise UsageError(f"{path!r} is reached through a link; nothing was written")
     target = root / path
     try:
-        now = read_regular_file(target, len(seen or b""))  # one byte more is read of a longer file
+        now = read_regular_file(target, len(expected or b""))  # one byte more is read of a longer file
         if now is None and target.lstat():
             raise UsageError(f"{path!r} is no regular file; nothing was written")
     except FileNotFoundError:
         now = None
     except OSError as fault:
         raise UsageError(f"{path!r} cannot be read: {fault.strerror}; nothing was written") from fault
-    if now != seen:
+    if now != expected:
         raise UsageError(
             f"{path!r} was changed since the run started; nothing was written",
             remedy="run again, or apply the saved diff by hand",
@@ -94,10 +96,10 @@ def _require_as_seen(root: Path, path: str, seen: bytes | None) -> None:
 
 
 def missing_folders(root: Path, paths: Iterable[str]) -> tuple[Path, ...]:
-    """The folders that have to be made to write these files, the outermost first.
+    """Return the folders that must be created to write some files, the outermost first.
 
     Args:
-        root: The project's folder, which may itself be missing.
+        root: The project's folder, which may be missing itself.
         paths: Files, relative to it.
     """
     wanted = {parent for path in paths for parent in (root / path).parents}
@@ -105,12 +107,12 @@ def missing_folders(root: Path, paths: Iterable[str]) -> tuple[Path, ...]:
 
 
 def remove_empty_folders(root: Path, folders: Sequence[str]) -> None:
-    """Remove folders that were made for a change, where nothing else lies in them now.
+    """Remove folders that were created for a change, unless they contain something else now.
 
     Args:
-        root: The project's folder; what lies neither in it nor around it is left alone, and so is the
-            folder that the process stands in.
-        folders: The outermost first.
+        root: The project's folder. Folders neither inside nor around it are kept, and so is the current
+            folder of the process.
+        folders: The folders, the outermost first.
     """
     for folder in map(Path, reversed(folders)):
         ours = folder.is_relative_to(root) or root.is_relative_to(folder)
@@ -120,12 +122,12 @@ def remove_empty_folders(root: Path, folders: Sequence[str]) -> None:
 
 
 @dataclass(kw_only=True)
-class _Change:
+class _FileChange:
     root: Path
     fresh: dict[str, Path] = field(default_factory=dict)
-    """Path -> the file that will take its place."""
+    """Path -> the temporary file with its new content."""
     backups: dict[str, Path] = field(default_factory=dict)
-    """Path -> a copy of what it was."""
+    """Path -> the temporary file with its old content."""
     done: list[str] = field(default_factory=list)
     made_folders: list[Path] = field(default_factory=list)
 
@@ -145,7 +147,7 @@ class _Change:
 
     def _write_beside(self, target: Path, content: bytes) -> Path:
         partial = target.with_name(f".suture-{secrets.token_hex(6)}")
-        # Not `tempfile`: a new file shall get the mode that the user's umask gives it.
+        # Not `tempfile`: a new file must get its mode from the user's umask.
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -159,16 +161,16 @@ class _Change:
             raise
         return partial
 
-    def carry_out(self, path: str) -> None:
-        self.done.append(path)  # first, so that an interrupt in the middle takes this one back too
+    def replace(self, path: str) -> None:
+        self.done.append(path)  # first, so that an interrupt in the middle reverts this file, too
         if path in self.fresh:
             self.fresh[path].replace(self.root / path)
             del self.fresh[path]
         else:
             (self.root / path).unlink()
 
-    def take_back(self) -> None:
-        stuck: list[str] = []
+    def revert(self) -> None:
+        failed: list[str] = []
         for path in reversed(self.done):
             try:
                 if path in self.backups:
@@ -177,14 +179,14 @@ class _Change:
                 else:
                     (self.root / path).unlink(missing_ok=True)
             except OSError:
-                kept = self.backups.pop(path, None)  # out of reach of `clean_up`
-                stuck.append(f"{path!r}" + (f" (its content is in {kept.name!r} beside it)" if kept else ""))
+                kept = self.backups.pop(path, None)  # so that `clean_up` keeps it
+                failed.append(f"{path!r}" + (f" (its content is in {kept.name!r} beside it)" if kept else ""))
         self.clean_up()
         for folder in reversed(self.made_folders):
-            with contextlib.suppress(OSError):  # not empty: someone else uses it already
+            with contextlib.suppress(OSError):  # not empty: somebody else uses it already
                 folder.rmdir()
-        if stuck:
-            raise StorageError(f"a change failed half-way, and could not be taken back in {', '.join(stuck)}")
+        if failed:
+            raise StorageError(f"a change failed half-way, and could not be reverted in {', '.join(failed)}")
 
     def clean_up(self) -> None:
         for partial in (*self.fresh.values(), *self.backups.values()):
@@ -197,6 +199,6 @@ class _Change:
 def _keep_mode_and_owner(target: Path, partial: Path) -> None:
     status = target.stat()
     if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
-        with contextlib.suppress(PermissionError):  # only root may give a file away
+        with contextlib.suppress(PermissionError):  # only root may change the owner
             os.chown(partial, status.st_uid, status.st_gid)
     partial.chmod(stat.S_IMODE(status.st_mode))

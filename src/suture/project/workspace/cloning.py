@@ -1,8 +1,9 @@
-"""A repository somewhere else as a plain folder here: its newest commit, and nothing that runs.
+"""Clone the newest commit of a remote repository into a plain folder, without running anything of it.
 
-Whoever names the address is a stranger, and so is whoever answers there. Git reads no configuration but ours,
-follows no redirect, and connects to the address that was looked at; what it brings is measured before it is
-written out, links become plain files, and the repository itself is thrown away.
+Both the client that names the address and the server at that address are untrusted. Git reads no
+configuration of this machine, follows no redirect, and connects only to the IP addresses that were checked.
+The size of the files is checked before they are written, links become plain files, and the `.git` folder is
+deleted.
 """
 
 from __future__ import annotations
@@ -19,28 +20,28 @@ from urllib.parse import urlsplit
 
 from suture.errors import StorageError, UsageError
 from suture.project.workspace.git import GitLimits, run_git
+from suture.project.workspace.tuning import MAX_GIT_ERROR_CHARS
 
 PORTS = {"https": 443, "http": 80}
 NO_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_LFS_SKIP_SMUDGE": "1"}
-REACHING = (
+HTTP_OPTIONS = (
     *("-c", "http.followRedirects=false"),
     *("-c", "http.proxy="),
     *("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=20"),
 )
 OWN_AUTHORITIES = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH")
-"""Where whoever serves keeps the certificates of an authority of their own."""
+"""Variables by which the operator of the service adds certificate authorities."""
 NO_LINKS = ("-c", "core.symlinks=false")
-MOST_SAID_CHARS = 300
 
 
 @dataclass(frozen=True, kw_only=True)
 class CloneLimits:
-    """What a repository may be.
+    """Limits of a cloned repository.
 
     Attributes:
-        files: The most files.
-        total_bytes: The most bytes of all of them.
-        seconds: How long it may take to come.
+        files: Max number of files.
+        total_bytes: Max size of all files together.
+        seconds: Max seconds of the transfer.
     """
 
     files: int
@@ -51,21 +52,21 @@ class CloneLimits:
 def clone(
     url: str, target: Path, limits: CloneLimits, *, ref: str = "", private: Collection[str] = ()
 ) -> None:
-    """Bring the newest commit of a repository.
+    """Clone the newest commit of a repository.
 
     Args:
-        url: An address of https, http or file, as `suture.interfaces.jobs.project_sources` lets it pass.
-        target: The folder; it is not there yet.
-        limits: What may come.
-        ref: A branch or tag; its own first branch where not given.
-        private: Hosts that may lie at an address which is not everybody's.
+        url: An https, http or file address that the caller has checked.
+        target: The folder to create.
+        limits: Limits of the repository.
+        ref: A branch or tag; by default the repository's own default branch.
+        private: Hosts that may have a private IP address.
 
     Raises:
-        UsageError: It lies at such an address, holds too much, or cannot be had.
-        StorageError: The disk is full or gone.
+        UsageError: Its IP address is private, it is too large, or it cannot be fetched.
+        StorageError: The disk is full or missing.
         PrerequisiteError: Git is not installed.
     """
-    pinned = _pinned(url, private)
+    pinned = _pin_addresses(url, private)
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(
@@ -80,13 +81,13 @@ def clone(
             shutil.rmtree(place / ".git")
             place.rename(target)
     except OSError as fault:
-        raise StorageError(f"a repository cannot be kept: {fault.strerror}") from fault
+        raise StorageError(f"the clone cannot be stored: {fault.strerror}") from fault
 
 
 def _fetch(url: str, place: Path, limits: CloneLimits, *, ref: str, pinned: tuple[str, ...]) -> None:
     words = ("--quiet", "--depth=1", "--no-checkout", "--single-branch", "--no-tags", "--template=")
     branch = (f"--branch={ref}",) if ref else ()
-    # At home lies `.netrc`, which holds the passwords of whoever serves, not of whoever asks.
+    # HOME: the `.netrc` there holds passwords of the operator, which the client must not use.
     environ = {**NO_CONFIGURATION, "GIT_ALLOW_PROTOCOL": urlsplit(url).scheme, "HOME": str(place.parent)}
     environ["XDG_CONFIG_HOME"] = environ["HOME"]
     environ.update({name: os.environ[name] for name in OWN_AUTHORITIES if os.environ.get(name)})
@@ -94,12 +95,12 @@ def _fetch(url: str, place: Path, limits: CloneLimits, *, ref: str, pinned: tupl
     try:
         run_git(
             place.parent, "clone", *words, *branch, "--", url, str(place),
-            env=environ, options=(*REACHING, *pinned), limits=most,
+            env=environ, options=(*HTTP_OPTIONS, *pinned), limits=most,
         )  # fmt: skip
     except StorageError as fault:
-        said = " ".join(fault.message.split())[:MOST_SAID_CHARS]
+        said = " ".join(fault.message.split())[:MAX_GIT_ERROR_CHARS]
         raise UsageError(
-            f"the repository cannot be had: {said}", remedy="see that the address and the ref are right"
+            f"the repository cannot be fetched: {said}", remedy="see that the address and the ref are right"
         ) from fault
 
 
@@ -117,11 +118,11 @@ def _require_small(place: Path, limits: CloneLimits) -> None:
         )
 
 
-def _pinned(url: str, private: Collection[str]) -> tuple[str, ...]:
-    """Options by which git connects to the addresses that were looked at, and to no others.
+def _pin_addresses(url: str, private: Collection[str]) -> tuple[str, ...]:
+    """Check the IP addresses of a host, and return options that make git connect only to them.
 
     Raises:
-        UsageError: One of them is this machine's, or of a network that is not everybody's.
+        UsageError: One of them is private or belongs to this machine.
     """
     parts = urlsplit(url)
     if parts.scheme not in PORTS:
@@ -134,7 +135,7 @@ def _pinned(url: str, private: Collection[str]) -> tuple[str, ...]:
     addresses = list(dict.fromkeys(str(one[4][0]).partition("%")[0] for one in found))
     if host not in private and not all(ipaddress.ip_address(one).is_global for one in addresses):
         raise UsageError(
-            f"{host!r} lies at an address that is not everybody's",
+            f"{host!r} has a private IP address",
             remedy="have it listed in serve.git_private",
         )
     shown = ",".join(f"[{one}]" if ":" in one else one for one in addresses)

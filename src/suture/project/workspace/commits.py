@@ -1,4 +1,4 @@
-"""One commit of a verified change: planned beside the user's index, and landed without touching it."""
+"""Commit a verified change without disturbing what the user has staged."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from pathlib import Path
 from suture.errors import StorageError, UsageError
 from suture.project.workspace.repository import Repository
 
-REGULAR = ("100644", "100755")
+REGULAR_FILE_MODES = ("100644", "100755")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TreeEntry:
-    """A file in a tree or in the index; `blob` is empty where it is not there."""
+    """A file in a tree or in the index. `blob` is empty if the file is missing."""
 
     path: str
-    mode: str = REGULAR[0]
+    mode: str = REGULAR_FILE_MODES[0]
     blob: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommitPlan:
-    """A commit that could be made: the change on top of what is checked out, without the user's own changes.
+    """A planned commit: the change on top of HEAD, without the user's own uncommitted changes.
 
     Attributes:
-        repository: The repository that the commit goes to.
+        repository: The repository.
         parent: The commit that is checked out.
-        tree: The tree of the new commit.
-        staged: What the user's index holds for the changed files now.
-        restaged: What it must hold once HEAD has moved, so that what the user staged stays staged.
+        tree: Tree of the new commit.
+        staged: Present index entries of the changed files.
+        restaged: Index entries after HEAD has moved, which keep what the user has staged.
     """
 
     repository: Repository
@@ -45,14 +45,14 @@ class CommitPlan:
 def plan_commit(
     repository: Repository, before: Mapping[str, bytes], after: Mapping[str, bytes]
 ) -> CommitPlan:
-    """Plan the commit of a change; nothing that the user sees is written.
+    """Plan the commit of a change, without writing anything that the user sees.
 
-    A file that the user has changed too gets our lines alone.
+    Of a file that the user has changed, too, only the lines of the change are committed.
 
     Args:
-        repository: The repository that the commit goes to.
-        before: The project's files as they lie in the working tree, path relative to the project -> content.
-        after: The same with the change; a path that is missing here is deleted.
+        repository: The repository.
+        before: The project's files in the working tree, path relative to the project -> content.
+        after: The same with the change. A path that is missing here is deleted.
 
     Raises:
         UsageError: A changed file is not tracked, is in conflict, or the user changed the same lines.
@@ -63,27 +63,27 @@ def plan_commit(
     staged: list[TreeEntry] = []
     restaged: list[TreeEntry] = []
     for path in sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path)):
-        change = _Change(repository=repository, path=path, before=before.get(path), after=after.get(path))
+        change = _PathChange(repository=repository, path=path, before=before.get(path), after=after.get(path))
         name = repository.prefix + path
-        head = _in_tree(repository, parent, name)
+        head = _find_in_tree(repository, parent, name)
         if head is None and change.before is not None:
             raise UsageError(
                 f"{path!r} is not tracked by git, so there is nothing to commit a change of",
                 remedy="commit it first, or use --apply or --patch",
             )
-        ours = change.over(head or TreeEntry(path=name), "uncommitted")
+        ours = change.apply_to(head or TreeEntry(path=name), "uncommitted")
         committed.append(ours)
-        now = _in_index(repository, name)
+        now = _find_in_index(repository, name)
         staged.append(now or TreeEntry(path=name))
         if (now and now.blob) == (head and head.blob):
             restaged.append(ours)
         elif now is not None and head is not None:
-            restaged.append(change.over(now, "staged"))
+            restaged.append(change.apply_to(now, "staged"))
         else:
             restaged.append(now or TreeEntry(path=name))
     with _scratch_index() as index:
         repository.git("read-tree", parent, env=index)
-        _set(repository, committed, env=index)
+        _write_index(repository, committed, env=index)
         tree = repository.git("write-tree", env=index).decode().strip()
     return CommitPlan(
         repository=repository, parent=parent, tree=tree, staged=tuple(staged), restaged=tuple(restaged)
@@ -91,27 +91,27 @@ def plan_commit(
 
 
 def commit_on_head(plan: CommitPlan, message: str) -> str:
-    """Commit on what is checked out, a branch or a detached HEAD; answers the commit.
+    """Commit on HEAD, which may be a branch or detached, and return the commit.
 
     Raises:
-        StorageError: Git failed, or HEAD has moved since; index and HEAD are as they were.
+        StorageError: Git failed, or HEAD has moved since. Index and HEAD are unchanged.
     """
     repository = plan.repository
     commit = _commit(plan, message)
-    _set(repository, plan.restaged)
+    _write_index(repository, plan.restaged)
     try:
         repository.git("update-ref", "-m", "suture: heal", "HEAD", commit, plan.parent)
     except StorageError:
-        _set(repository, plan.staged)
+        _write_index(repository, plan.staged)
         raise
     return commit
 
 
 def commit_on_branch(plan: CommitPlan, message: str, name: str) -> str:
-    """Commit on a new branch; what is checked out stays as it is. Answers the commit.
+    """Commit on a new branch without checking it out, and return the commit.
 
     Raises:
-        StorageError: Git failed, or the branch is there by now.
+        StorageError: Git failed, or the branch exists by now.
     """
     commit = _commit(plan, message)
     plan.repository.git("update-ref", "-m", "suture: heal", f"refs/heads/{name}", commit, "")
@@ -119,29 +119,29 @@ def commit_on_branch(plan: CommitPlan, message: str, name: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Change:
+class _PathChange:
     repository: Repository
     path: str
     before: bytes | None
     after: bytes | None
 
-    def over(self, entry: TreeEntry, whose: str) -> TreeEntry:
-        """An entry with our change of the file in it."""
-        if entry.mode not in REGULAR:
+    def apply_to(self, entry: TreeEntry, whose: str) -> TreeEntry:
+        """Return an entry with the change merged into its content."""
+        if entry.mode not in REGULAR_FILE_MODES:
             raise UsageError(f"{self.path!r} is no regular file in git")
         old = self.repository.read_blob(entry.blob) if entry.blob else None
-        new = self._merged(old, whose)
+        new = self._merge(old, whose)
         blob = "" if new is None else self.repository.write_blob(new)
         return TreeEntry(path=entry.path, mode=entry.mode, blob=blob)
 
-    def _merged(self, old: bytes | None, whose: str) -> bytes | None:
+    def _merge(self, old: bytes | None, whose: str) -> bytes | None:
         if old == self.before:
             return self.after
         if old is not None and self.before is not None and self.after is not None:
-            # A checkout with `core.autocrlf` has other line ends than the repository.
+            # With `core.autocrlf`, the working tree has other line ends than the repository.
             windows = b"\r\n" in self.before and b"\r\n" not in old
             texts = [text.replace(b"\r\n", b"\n") if windows else text for text in (self.before, self.after)]
-            merged = texts[1] if old == texts[0] else self.repository.merged(old, *texts)
+            merged = texts[1] if old == texts[0] else self.repository.merge(old, *texts)
             if merged is not None:
                 return merged
         raise UsageError(
@@ -162,7 +162,7 @@ def _commit(plan: CommitPlan, message: str) -> str:
         raise
 
 
-def _in_tree(repository: Repository, tree: str, path: str) -> TreeEntry | None:
+def _find_in_tree(repository: Repository, tree: str, path: str) -> TreeEntry | None:
     listed = repository.git("ls-tree", "-z", "--full-tree", tree, "--", path)
     if not listed:
         return None
@@ -170,7 +170,7 @@ def _in_tree(repository: Repository, tree: str, path: str) -> TreeEntry | None:
     return TreeEntry(path=path, mode=mode, blob=blob)
 
 
-def _in_index(repository: Repository, path: str) -> TreeEntry | None:
+def _find_in_index(repository: Repository, path: str) -> TreeEntry | None:
     listed = repository.git("ls-files", "--stage", "-z", "--", f"{path.removeprefix(repository.prefix)}")
     if not listed:
         return None
@@ -180,7 +180,9 @@ def _in_index(repository: Repository, path: str) -> TreeEntry | None:
     return TreeEntry(path=path, mode=mode, blob=blob)
 
 
-def _set(repository: Repository, entries: Iterable[TreeEntry], env: Mapping[str, str] | None = None) -> None:
+def _write_index(
+    repository: Repository, entries: Iterable[TreeEntry], env: Mapping[str, str] | None = None
+) -> None:
     gone = "0" * len(repository.head())
     lines = (
         f"{entry.mode} {entry.blob}\t{entry.path}\0" if entry.blob else f"0 {gone}\t{entry.path}\0"

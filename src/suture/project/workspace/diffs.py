@@ -1,6 +1,7 @@
-"""Unified diffs that `git apply` and `patch -p1` take, to the byte; and such a diff back into files.
+"""Create unified diffs that `git apply` and `patch -p1` accept, and apply them exactly.
 
-That way is exact: no fuzz, no offset, nothing but what `unified_diff` writes.
+Diffs are exact to the byte. They are applied without fuzz and without offsets, and only if `unified_diff`
+could have written them.
 """
 
 from __future__ import annotations
@@ -12,22 +13,21 @@ from suture.project.workspace.line_matching import LineRange, changed_ranges
 
 EMPTY_BLOB = "e69de29"
 CONTEXT = 3
-"""Lines that are shown around a change."""
-_NO_NEWLINE = "\n\\ No newline at end of file\n"
+"""Lines of context around a change."""
 
 HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@\n")
 NO_NEWLINE = "\\ No newline at end of file\n"
 
 
 def unified_diff(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:
-    """The changes from one set of files to another, as git would show them.
+    """Return the difference between two sets of files as git shows it.
 
     Args:
         before: POSIX path -> content.
-        after: The same; a path that is missing here is deleted.
+        after: The same. A path that is missing here is deleted.
 
     Returns:
-        A diff. Bytes that are not UTF-8 stand as surrogates: write it with `surrogateescape`.
+        A diff. Bytes that are not UTF-8 become surrogates: encode it with `surrogateescape`.
     """
     parts: list[str] = []
     for path in sorted(before.keys() | after.keys()):
@@ -47,17 +47,18 @@ def _file_diff(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]
     old_lines, new_lines = _lines(old or b""), _lines(new or b"")
     changes = changed_ranges(old_lines, new_lines)
     if not changes:
-        # An empty file comes or goes. Without git's hash of nothing, `patch` would not delete one.
+        # An empty file is created or deleted. Without git's hash of an empty file, `patch` would not delete
+        # it.
         yield f"index 0000000..{EMPTY_BLOB}\n" if old is None else f"index {EMPTY_BLOB}..0000000\n"
         return
     yield f"--- {'/dev/null' if old is None else left + _end_of_name(left)}\n"
     yield f"+++ {'/dev/null' if new is None else right + _end_of_name(right)}\n"
     for hunk in _hunks(changes):
-        yield from _shown(hunk, old_lines, new_lines)
+        yield from _render_hunk(hunk, old_lines, new_lines)
 
 
 def _hunks(changes: Sequence[LineRange]) -> Iterator[list[LineRange]]:
-    """Changes whose surroundings touch belong together."""
+    """Group changes whose contexts touch."""
     hunk = [changes[0]]
     for change in changes[1:]:
         if change[0] - hunk[-1][1] > 2 * CONTEXT:
@@ -67,8 +68,8 @@ def _hunks(changes: Sequence[LineRange]) -> Iterator[list[LineRange]]:
     yield hunk
 
 
-def _shown(hunk: Sequence[LineRange], old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
-    """A hunk with its head and its surroundings."""
+def _render_hunk(hunk: Sequence[LineRange], old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a hunk: its header, and the changes with their context."""
     before = min(CONTEXT, hunk[0][0])
     after = min(CONTEXT, len(old) - hunk[-1][1])
     start, end = hunk[0][0] - before, hunk[-1][1] + after
@@ -83,7 +84,7 @@ def _shown(hunk: Sequence[LineRange], old: Sequence[str], new: Sequence[str]) ->
 
 
 def _span(start: int, end: int) -> str:
-    """Lines as a hunk's head names them: an empty stretch by the line before it."""
+    """Render a range of lines for the header of a hunk. An empty range is named by the line before it."""
     length = end - start
     if length == 1:
         return f"{start + 1}"
@@ -91,11 +92,11 @@ def _span(start: int, end: int) -> str:
 
 
 def _line(sign: str, line: str) -> str:
-    return f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}{_NO_NEWLINE}"
+    return f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n{NO_NEWLINE}"
 
 
 def _lines(content: bytes) -> list[str]:
-    # Only \n ends a line of a diff; `splitlines` knows many more.
+    # Only \n ends a line of a diff; `splitlines` splits at other characters, too.
     text = content.decode("utf-8", "surrogateescape")
     lines = [line + "\n" for line in text.split("\n")]
     last = lines.pop()[:-1]
@@ -103,64 +104,64 @@ def _lines(content: bytes) -> list[str]:
 
 
 def _quoted(name: str) -> str:
-    # As git's C-style quoting; names with control characters never enter a snapshot.
+    # Like git's C-style quoting; names with control characters are never in a snapshot.
     if '"' not in name and "\\" not in name:
         return name
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _end_of_name(name: str) -> str:
-    return "\t" if " " in name else ""  # or `patch` would take what follows the space for a date
+    return "\t" if " " in name else ""  # otherwise `patch` reads the text after the space as a date
 
 
 class DiffDoesNotApply(ValueError):
-    """The diff does not apply; the message says where."""
+    """The diff does not apply. The message says where."""
 
 
 def apply_diff(files: Mapping[str, bytes], diff: str, *, reverse: bool = False) -> dict[str, bytes]:
-    """Files with a diff applied.
+    """Return files with a diff applied.
 
     Args:
         files: POSIX path -> content.
-        diff: As `unified_diff` writes it, with bytes that are not UTF-8 as surrogates.
-        reverse: Whether to take the diff back: the files are what it leads to.
+        diff: A diff of `unified_diff`, with bytes that are not UTF-8 as surrogates.
+        reverse: Whether to revert the diff; the files are then its result.
 
     Raises:
-        PatchRefused: It does not fit these files to the byte, or is no such diff.
+        DiffDoesNotApply: It does not match these files exactly, or is not such a diff.
     """
     after = dict(files)
     for part in re.split(r"(?m)^(?=diff --git )", diff):
         if part:
             _apply_part(after, part, reverse)
-    # Whatever else could be read in two ways (names, order, stray lines) shows here.
+    # This check also detects everything ambiguous: names, order, stray lines.
     if (unified_diff(after, files) if reverse else unified_diff(files, after)) != diff:
-        raise DiffDoesNotApply("the diff is not what the difference of the two states reads like")
+        raise DiffDoesNotApply("the diff is not what `unified_diff` writes for these two states")
     return after
 
 
 def _apply_part(files: dict[str, bytes], part: str, reverse: bool) -> None:
     lines = part.split("\n")
     lines = [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
-    path = _path_of(lines[0])
-    head, hunks = _split(lines[1:])
+    path = _parse_path(lines[0])
+    head, hunks = _split_header(lines[1:])
     is_new = any(line.startswith("new file mode ") for line in head)
-    is_gone = any(line.startswith("deleted file mode ") for line in head)
+    is_deleted = any(line.startswith("deleted file mode ") for line in head)
     if reverse:
-        is_new, is_gone = is_gone, is_new
+        is_new, is_deleted = is_deleted, is_new
     if (path in files) == is_new:
         raise DiffDoesNotApply(f"{path!r} is {'there already' if is_new else 'missing'}")
     old = files.pop(path, b"").decode("utf-8", "surrogateescape")
     new = _apply_hunks(path, old, hunks, reverse)
-    if is_gone and new:
+    if is_deleted and new:
         raise DiffDoesNotApply(f"{path!r} is not empty once all of it is deleted")
-    if not is_gone:
+    if not is_deleted:
         try:
             files[path] = new.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as fault:
-            raise DiffDoesNotApply(f"{path!r} would hold what is no byte") from fault
+            raise DiffDoesNotApply(f"{path!r} would contain a character that is no byte") from fault
 
 
-def _path_of(line: str) -> str:
+def _parse_path(line: str) -> str:
     text = line.removeprefix("diff --git ").removesuffix("\n")
     middle = len(text) // 2
     left, right = text[:middle], text[middle + 1 :]
@@ -171,7 +172,7 @@ def _path_of(line: str) -> str:
     return left[2:]
 
 
-def _split(lines: list[str]) -> tuple[list[str], list[str]]:
+def _split_header(lines: list[str]) -> tuple[list[str], list[str]]:
     at = next((number for number, line in enumerate(lines) if line.startswith("@@ ")), len(lines))
     return lines[:at], lines[at:]
 
@@ -182,7 +183,7 @@ def _apply_hunks(path: str, old: str, hunks: list[str], reverse: bool) -> str:
     before += [last] if last else []
     after: list[str] = []
     at = 0
-    for start, removed, added in _read(path, hunks, reverse):
+    for start, removed, added in _parse_hunks(path, hunks, reverse):
         if start < at or before[start : start + len(removed)] != removed:
             raise DiffDoesNotApply(f"{path!r} is not as the diff expects it at line {start + 1}")
         after += [*before[at:start], *added]
@@ -190,8 +191,8 @@ def _apply_hunks(path: str, old: str, hunks: list[str], reverse: bool) -> str:
     return "".join([*after, *before[at:]])
 
 
-def _read(path: str, hunks: list[str], reverse: bool) -> list[tuple[int, list[str], list[str]]]:
-    """Each hunk as the line (from 0) that it begins at, and what it reads like before and after."""
+def _parse_hunks(path: str, hunks: list[str], reverse: bool) -> list[tuple[int, list[str], list[str]]]:
+    """Return for each hunk its first line (from 0), its old lines and its new lines."""
     found: list[tuple[int, list[str], list[str]]] = []
     both, sides = "+-" if reverse else "-+", ""
     for line in hunks:

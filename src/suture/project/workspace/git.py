@@ -1,8 +1,8 @@
-"""How git is started, and the one place where that happens.
+"""Run git safely. All git processes of this package start here.
 
-A repository that nobody has read must not run anything here, nor reach out, nor fill the memory. So git gets
-plumbing commands alone, every program that a configuration can name is switched off by name, there is no
-network, no terminal and no prompt, and its time, its memory and its output have limits.
+A repository of a stranger must not run programs, use the network or fill the memory. Therefore only plumbing
+commands run, every program that a git configuration can name is disabled, there is no network, no terminal
+and no prompt, and time, memory and output are limited.
 """
 
 from __future__ import annotations
@@ -24,6 +24,14 @@ from pathlib import Path
 
 from suture.core.safe_files import read_regular_file
 from suture.errors import PrerequisiteError, StorageError, UsageError
+from suture.project.workspace.tuning import (
+    GIT_TIMEOUT_S,
+    MAX_GIT_MEMORY_BYTES,
+    MAX_GIT_OUTPUT_BYTES,
+    MAX_POINTER_FILE_BYTES,
+    MAX_REPOSITORY_ENTRIES,
+    MAX_REPOSITORY_FOLDERS,
+)
 
 PLUMBING = frozenset(
     (
@@ -53,10 +61,12 @@ PLUMBING = frozenset(
         "write-tree",
     )
 )
-"""What we may call. Commands for people (`log`, `status`, `add`) start what a configuration names: a `log`
-that may show signatures runs `gpg.program`. `clone` and `checkout-index` are for `cloning`, which has git
-read no configuration at all."""
-OFF = (
+"""The allowed commands.
+
+Commands for people (`log`, `status`, `add`) start programs that a configuration names: for example, a `log`
+that shows signatures runs `gpg.program`. Only `cloning` uses `clone` and `checkout-index`; there, git reads
+no configuration at all. """
+DISABLING_OPTIONS = (
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.attributesFile=/dev/null"),
@@ -80,71 +90,65 @@ OFF = (
     "--no-replace-objects",
     "--literal-pathspecs",
 )
-PROGRAM = re.compile(
+PROGRAM_SETTING = re.compile(
     r"(?:filter|diff|difftool|merge|mergetool|gpg|credential|remote|trailer|pager|alias|browser|man|sequence"
     r"|interactive|uploadpack|tar|guitool|sendemail|submodule)\..*(?<=\.)(?:clean|smudge|process|command|cmd|textconv"
     r"|driver|program|defaultkeycommand|helper|vcs|uploadpack|receivepack|proxy|editor|difffilter"
     r"|packobjectshook)",
     re.DOTALL,
 )
-"""Settings whose value is a program, among those that can have any name in the middle."""
-KEPT = ("HOME", "XDG_CONFIG_HOME", "EMAIL", "TMPDIR")
-KEPT_PREFIXES = (
+"""Settings whose value is a program, among those with an arbitrary name in the middle."""
+PASSED_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "EMAIL", "TMPDIR")
+PASSED_VARIABLE_PREFIXES = (
     "GIT_AUTHOR_",
     "GIT_COMMITTER_",
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
     "GIT_CONFIG_NOSYSTEM",
 )
-"""Who the user is; a GIT_DIR or GIT_INDEX_FILE of the caller would lead elsewhere."""
-QUIET = {
+"""Variables that identify the user. Others, such as GIT_DIR, could lead git to another repository."""
+ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
-    # Unlike `protocol.allow` it is above what a repository says of a single protocol (`protocol.ext.allow`).
+    # Unlike `protocol.allow`, this overrides a repository's setting for a single protocol.
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_SSH_COMMAND": "false",
     "GIT_EDITOR": "false",
     "GIT_GRAFT_FILE": os.devnull,
     "LC_ALL": "C",
 }
-TIMEOUT_S = 30.0
-"""Seconds of one call of git: a large repository on a cold disk."""
-MOST_BYTES = 256 * 2**20
-"""Of one answer: a tree of a few hundred bytes can unfold into any number of files."""
-MOST_MEMORY_BYTES = 4 * 2**30
-"""Of private memory; packs are mapped, and count not."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GitLimits:
-    """What one call may take.
+    """Limits of one git command.
 
     Attributes:
-        seconds: Of wall-clock time; the usual where not given.
-        file_bytes: The length of each file that it writes; any where not given.
+        seconds: Max wall-clock seconds; `None` for the usual limit.
+        file_bytes: Max size of each file that it writes; `None` for no limit.
     """
 
     seconds: float | None = None
     file_bytes: int | None = None
 
 
-USUAL = GitLimits()
+DEFAULT_LIMITS = GitLimits()
 
 
 def build_safe_environment(root: Path) -> dict[str, str]:
-    """Variables that switch off every program which a configuration names under a name of its own.
+    """Return variables that disable every program that the configuration of a repository names.
 
-    Git filters files whenever it looks whether they changed, which writing the index does too.
+    Git runs filters whenever it checks whether a file has changed; writing the index does that, too.
 
     Raises:
         StorageError: The configuration cannot be read.
     """
     listed = run_git(root, "config", "-z", "--name-only", "--list").split(b"\0")[:-1]
     names = sorted({name for name in map(os.fsdecode, listed) if "." in name})
-    off = [(name, "") for name in names if PROGRAM.fullmatch(name)]
+    off = [(name, "") for name in names if PROGRAM_SETTING.fullmatch(name)]
     off += [(name, "false") for name in names if name.startswith("filter.") and name.endswith(".required")]
-    # Since git 2.54 a configuration names hooks too, and `core.hooksPath` is not about those.
+    # Since git 2.54, a configuration can name hooks, which `core.hooksPath` does not affect.
     hooks = {name.rpartition(".")[0] for name in names if name.startswith("hook.")}
     off += [(f"{hook}.enabled", "false") for hook in sorted(hooks) if hook != "hook"]
     pairs = {f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in enumerate(off)}
@@ -159,21 +163,21 @@ def run_git(
     env: Mapping[str, str] | None = None,
     ok: tuple[int, ...] = (0,),
     options: tuple[str, ...] = (),
-    limits: GitLimits = USUAL,
+    limits: GitLimits = DEFAULT_LIMITS,
 ) -> bytes:
-    """Run git in a folder; answers its stdout.
+    """Run git in a folder and return its stdout.
 
     Args:
-        folder: The folder that git runs in.
+        folder: Working directory of git.
         arguments: The command and its arguments.
-        stdin: What git reads from its stdin.
-        env: Variables beside those that it is given anyway.
-        ok: Exit codes that are no fault.
-        options: Of git itself, after those that it is given anyway.
-        limits: What it may take.
+        stdin: Input of git.
+        env: Additional environment variables.
+        ok: Exit codes that are not an error.
+        options: Additional options of git itself.
+        limits: Limits of the command.
 
     Raises:
-        StorageError: It exited otherwise, did not end, or said too much.
+        StorageError: It failed, did not end, or printed too much.
         PrerequisiteError: Git is not installed.
     """
     ended = start_git(folder, *arguments, stdin=stdin, env=env, options=options, limits=limits)
@@ -189,12 +193,12 @@ def start_git(
     stdin: bytes = b"",
     env: Mapping[str, str] | None = None,
     options: tuple[str, ...] = (),
-    limits: GitLimits = USUAL,
+    limits: GitLimits = DEFAULT_LIMITS,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git to its end, with nothing of the repository's own running beside it.
+    """Run git to its end, without running any program of the repository.
 
     Raises:
-        StorageError: It cannot start, does not end, or says too much.
+        StorageError: It cannot start, does not end, or prints too much.
         PrerequisiteError: Git is not installed.
     """
     if arguments[0] not in PLUMBING:
@@ -203,15 +207,19 @@ def start_git(
     program = shutil.which("git", path=search)
     if program is None:
         raise PrerequisiteError("git is not installed", remedy="install git, or use --apply or --patch")
-    kept = {key: value for key, value in os.environ.items() if key in KEPT or key.startswith(KEPT_PREFIXES)}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key in PASSED_VARIABLES or key.startswith(PASSED_VARIABLE_PREFIXES)
+    }
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as error_output:
         given.write(stdin)
         given.seek(0)
         try:
             process = subprocess.Popen(
-                [program, *OFF, *options, *arguments],
+                [program, *DISABLING_OPTIONS, *options, *arguments],
                 cwd=folder,
-                env={**kept, **QUIET, **(env or {}), "PATH": search},
+                env={**kept, **ENVIRONMENT, **(env or {}), "PATH": search},
                 stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=error_output,
@@ -219,53 +227,53 @@ def start_git(
             )
         except OSError as fault:
             raise StorageError(f"git {arguments[0]} cannot start: {fault.strerror or fault}") from fault
-        answer = _answer(process, arguments[0], limits)
+        answer = _read_output(process, arguments[0], limits)
         error_output.seek(0)
         return subprocess.CompletedProcess(
             process.args, process.returncode, stdout=answer, stderr=error_output.read(64 * 2**10)
         )
 
 
-def _answer(process: subprocess.Popen[bytes], command: str, limits: GitLimits) -> bytes:
-    """What it prints, until it ends by itself or at a limit."""
-    late, seconds = threading.Event(), limits.seconds or TIMEOUT_S
+def _read_output(process: subprocess.Popen[bytes], command: str, limits: GitLimits) -> bytes:
+    """Return what a git process prints until it ends by itself or at a limit."""
+    timed_out, seconds = threading.Event(), limits.seconds or GIT_TIMEOUT_S
 
     def end() -> None:
-        late.set()
+        timed_out.set()
         _kill(process)
 
     timer = threading.Timer(seconds, end)
     timer.start()
     try:
         with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(process.pid, resource.RLIMIT_DATA, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, (MAX_GIT_MEMORY_BYTES, MAX_GIT_MEMORY_BYTES))
             if limits.file_bytes is not None:
                 most = (limits.file_bytes, limits.file_bytes)
                 resource.prlimit(process.pid, resource.RLIMIT_FSIZE, most)
         assert process.stdout is not None
-        answer = process.stdout.read(MOST_BYTES + 1)
-        if len(answer) > MOST_BYTES:
-            raise StorageError(f"git {command} says more than {MOST_BYTES // 2**20} MiB")
+        answer = process.stdout.read(MAX_GIT_OUTPUT_BYTES + 1)
+        if len(answer) > MAX_GIT_OUTPUT_BYTES:
+            raise StorageError(f"git {command} prints more than {MAX_GIT_OUTPUT_BYTES // 2**20} MiB")
         process.wait()
     finally:
         timer.cancel()
         _kill(process)
         process.stdout.close()  # type: ignore[union-attr] # it is a pipe
         process.wait()
-    if late.is_set():
+    if timed_out.is_set():
         raise StorageError(f"git {command} did not end within {seconds:g} s")
     return answer
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End git and whatever it has started; its session is its own."""
+    """Kill git and all processes that it has started, which share its session."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
 def _search_path(folder: Path) -> str:
-    """Where programs are looked for: in no folder that is relative, nor in one of the project."""
+    """Return the PATH for git without relative folders and without folders of the project."""
     project = folder.resolve()
     entries = map(Path, os.environ.get("PATH", os.defpath).split(os.pathsep))
     return os.pathsep.join(
@@ -273,43 +281,41 @@ def _search_path(folder: Path) -> str:
     )
 
 
-MOST_ENTRIES = 200_000
-"""Of a repository's folder that are looked at."""
-MOST_FOLDERS = 16
-"""Other folders that a repository leads to: the one that a worktree belongs to, and those it borrows from."""
-MAX_POINTER_FILE_BYTES = 64 * 2**10
-INCLUDED = re.compile(rb"""(?im)^[ \t]*(?:\[[^\]\n]*\])?[ \t]*path[ \t]*=[ \t]*"?([^"\n#;]+)""")
+INCLUDED_CONFIG = re.compile(rb"""(?im)^[ \t]*(?:\[[^\]\n]*\])?[ \t]*path[ \t]*=[ \t]*"?([^"\n#;]+)""")
 
 
 def require_no_pipes(root: Path) -> None:
-    """Refuse a repository in which git would wait for somebody to write to it.
+    """Refuse a repository with pipes or devices, from which git would read forever.
+
+    A pipe that is not found here, because a configuration names it in an unusual way, costs the time limit
+    of one git command.
 
     Raises:
-        UsageError: A pipe or a device lies in its folder, or in one that this leads to.
+        UsageError: There is a pipe or a device in its folder, or in a folder that it refers to.
     """
     top = root.resolve()
     entries = (folder / ".git" for folder in (top, *top.parents))
     todo, seen = [*islice(filter(os.path.lexists, entries), 1)], set[Path]()
-    while todo and len(seen) < MOST_FOLDERS:
+    while todo and len(seen) < MAX_REPOSITORY_FOLDERS:
         here = todo.pop()
         if here in seen:
             continue
         seen.add(here)
-        for path in _odd_entries(here):
-            if _is_waited_for(path):
+        for path in _special_entries(here):
+            if _blocks_readers(path):
                 raise UsageError(
                     f"the repository cannot be read: {str(path)!r} is a pipe or a device",
                     remedy="remove it, or use --apply or --patch",
                 )
-        todo += _led_to(here)
+        todo += _referenced_folders(here)
 
 
-def _odd_entries(here: Path) -> Iterator[str]:
-    """A file, or what lies in a folder and is neither a plain file nor a folder."""
+def _special_entries(here: Path) -> Iterator[str]:
+    """Yield a file itself, or the entries of a folder that are neither regular files nor folders."""
     if not here.is_dir():
         yield str(here)
         return
-    folders, left = [str(here)], MOST_ENTRIES
+    folders, left = [str(here)], MAX_REPOSITORY_ENTRIES
     while folders and left > 0:
         try:
             with os.scandir(folders.pop()) as entries:
@@ -320,11 +326,11 @@ def _odd_entries(here: Path) -> Iterator[str]:
                     elif not entry.is_file(follow_symlinks=False):
                         yield entry.path
         except OSError:
-            continue  # git cannot read it either
+            continue  # git cannot read it, either
 
 
-def _is_waited_for(path: str) -> bool:
-    """Whether reading it may have no end; a socket cannot be opened, and `/dev/null` has its end at once."""
+def _blocks_readers(path: str) -> bool:
+    """Return whether reading a path may block. Sockets cannot be opened, and `/dev/null` ends at once."""
     try:
         found = Path(path).stat()
         if stat.S_ISCHR(found.st_mode):
@@ -334,18 +340,18 @@ def _is_waited_for(path: str) -> bool:
     return stat.S_ISFIFO(found.st_mode) or stat.S_ISBLK(found.st_mode)
 
 
-def _led_to(here: Path) -> Iterator[Path]:
-    """Folders and files beside this one that git reads for it."""
+def _referenced_folders(here: Path) -> Iterator[Path]:
+    """Yield the folders and files that git also reads for this one."""
     pointers = [(here, b"gitdir:", here.parent)] if not here.is_dir() else []
     pointers += [(here / "commondir", b"", here), (here / "objects/info/alternates", b"", here / "objects")]
-    pointers += [(here / "info/alternates", b"", here)]  # of an object folder that is borrowed from
+    pointers += [(here / "info/alternates", b"", here)]  # in an object folder of another repository
     for file, prefix, start in pointers:
         for line in _text(file).split(b"\n"):
             if name := line.strip().removeprefix(prefix).strip():
                 yield Path(os.path.normpath(start / os.fsdecode(name)))
     for config in ("config", "config.worktree"):
-        for found in INCLUDED.finditer(_text(here / config)):
-            with contextlib.suppress(RuntimeError):  # nobody has that home
+        for found in INCLUDED_CONFIG.finditer(_text(here / config)):
+            with contextlib.suppress(RuntimeError):  # there is no such user
                 named = Path(os.fsdecode(found[1].strip())).expanduser()
                 yield Path(os.path.normpath(here / named))
 

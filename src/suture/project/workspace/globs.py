@@ -1,8 +1,9 @@
-"""Patterns as in a `.gitignore`, matched in time that grows with pattern times name and no faster.
+"""Match paths against patterns as in a `.gitignore`, in time proportional to pattern length times path
+length.
 
-Such patterns come from files of a project, and from certificates of strangers. As regular expressions a dozen
-stars in one of them keep a processor busy for ever; here each star is tried once from the left, as the last
-star alone ever needs to give way.
+Such patterns come from a project's files, and from certificates of strangers. As a regular expression, a
+pattern with a dozen stars can take forever. Here each star is matched as early as possible, because only the
+last star ever needs to match more.
 """
 
 from __future__ import annotations
@@ -11,34 +12,32 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from suture.errors import UsageError
-
-MOST_STEPS = 20_000_000
-"""Some seconds of matching. A project of 5,000 files with 300 patterns needs less than a tenth."""
+from suture.project.workspace.tuning import MAX_GLOB_CHARS, MAX_MATCH_STEPS
 
 
 @dataclass(kw_only=True)
 class Globs:
-    """Patterns in their order, of which the last that fits decides.
+    """A list of patterns, of which the last one that matches decides.
 
     Attributes:
-        patterns: In their order; the last that matches decides.
-        said_by: Where they stand, for an error.
-        steps_left: How much more may be compared.
+        patterns: The patterns in their order.
+        source: Where the patterns come from, for error messages.
+        steps_left: Number of comparisons that are still allowed.
     """
 
     patterns: Sequence[Glob]
-    said_by: str = "the patterns"
-    steps_left: int = field(default=MOST_STEPS)
+    source: str = "the patterns"
+    steps_left: int = field(default=MAX_MATCH_STEPS)
 
     def verdict(self, path: str, *, is_folder: bool) -> bool | None:
-        """What they say of one path, not of the folders that it lies in; `None` where none fits.
+        """Return whether the patterns mean a path itself, regardless of its folders; `None` if none matches.
 
         Args:
-            path: Relative, with single slashes and no `.` or `..` in it.
+            path: A relative path with single slashes and without `.` and `..`.
             is_folder: Whether it is a folder.
 
         Raises:
-            UsageError: The patterns are too many or too long to be tried on that many paths.
+            UsageError: There are too many or too long patterns for that many paths.
         """
         parts = path.split("/")
         for pattern in reversed(self.patterns):
@@ -48,7 +47,7 @@ class Globs:
         return None
 
     def covers(self, path: str) -> bool:
-        """Whether a file is meant, by itself or with a folder that it lies in; raises as `verdict`."""
+        """Return whether the patterns mean a file or a folder that contains it. Raises as `verdict`."""
         parts = path.split("/")
         above = ("/".join(parts[:count]) for count in range(1, len(parts)))
         return any(self.verdict(folder, is_folder=True) for folder in above) or bool(
@@ -69,7 +68,8 @@ class Globs:
         star = kept = -1
         while here < len(parts):
             if at < len(wanted) and wanted[at] is FOLDERS:
-                # At the end `a/**` means what is in `a`, and not `a` itself: one more is needed.
+                # At the end of a pattern, `a/**` means what is in `a` but not `a` itself, so it needs one
+                # more part.
                 star, kept = at, here + (at == len(wanted) - 1)
                 at, here = at + 1, kept
             elif at < len(wanted) and self._part_fits(wanted[at], parts[here]):
@@ -109,24 +109,22 @@ class Globs:
         self.steps_left -= steps
         if self.steps_left < 0:
             raise UsageError(
-                f"{self.said_by}: matching takes too long",
+                f"{self.source}: matching takes too long",
                 remedy="use fewer or simpler patterns, or name a smaller folder",
             )
 
 
-def parse_globs(lines: Iterable[str], said_by: str = "the patterns") -> Globs:
-    """Read patterns as git reads a `.gitignore`; a line that can fit nothing is passed over.
+def parse_globs(lines: Iterable[str], source: str = "the patterns") -> Globs:
+    """Parse patterns as git parses a `.gitignore`. Lines that can match nothing are skipped.
 
     Args:
-        lines: Without their ends.
-        said_by: Where they stand, for an error.
+        lines: The lines, without line ends.
+        source: Where they come from, for error messages.
     """
     parsed = (parse_glob(line) for line in lines)
-    return Globs(patterns=tuple(glob for glob in parsed if glob is not None), said_by=said_by)
+    return Globs(patterns=tuple(glob for glob in parsed if glob is not None), source=source)
 
 
-MOST_CHARS = 4096
-"""Of one pattern: no path is longer."""
 CLASSES = {
     "alnum": str.isalnum,
     "alpha": str.isalpha,
@@ -145,12 +143,12 @@ CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class Wild:
-    """A place in a pattern that is no plain character.
+    """A wildcard in a pattern.
 
     Attributes:
-        kind: `one` character, or `any` number of them; of a set that is `in` or `out`.
-        singles: The characters of a set.
-        ranges: First and last ones of its ranges.
+        kind: `one` character, `any` number of them, or a character `in` or `out` of a set.
+        singles: The single characters of the set.
+        ranges: First and last characters of its ranges.
         named: The POSIX classes in it, such as `alpha`.
     """
 
@@ -160,7 +158,7 @@ class Wild:
     named: tuple[str, ...] = ()
 
     def accepts(self, char: str) -> bool:
-        """Whether one character fits here."""
+        """Return whether a character matches."""
         if self.kind == "one":
             return True
         found = (
@@ -174,22 +172,23 @@ class Wild:
 ANY = Wild("any")
 ONE = Wild("one")
 Part = tuple[str | Wild, ...]
-"""What stands between two slashes: characters and wild places."""
+"""The part of a pattern between two slashes: characters and wildcards."""
 FOLDERS: Part = (ANY, ANY)
 """`**`: any number of folders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """One line of a `.gitignore`: its pattern, and whether it lets in again.
+    """A parsed line of a `.gitignore`.
 
     Attributes:
-        parts: What it is cut into by slashes.
-        negated: It takes back what one before it has said.
-        folders_only: It is about folders.
-        anchored: It begins where its file lies; else it is about names at any depth.
-        plain: The name itself, where nothing in it is wild and it is not anchored.
-        suffix: How names end, where it is not anchored and one star at its beginning is all that is wild.
+        parts: Its parts between slashes.
+        negated: Whether it starts with `!` and cancels earlier patterns.
+        folders_only: Whether it matches only folders.
+        anchored: Whether it starts at the folder of its file; otherwise it matches names at any depth.
+        plain: The name to match, if the pattern is not anchored and has no wildcards.
+        suffix: The suffix to match, if the pattern is not anchored and a star at its beginning is the only
+            wildcard.
     """
 
     parts: tuple[Part, ...]
@@ -201,9 +200,9 @@ class Glob:
 
 
 def parse_glob(line: str) -> Glob | None:
-    """Read one line of a `.gitignore`; `None` where it can fit nothing."""
-    text = _without_spaces(line)
-    if not text or text.startswith("#") or len(text) > MOST_CHARS:
+    """Parse one line of a `.gitignore`; return `None` if it can match nothing."""
+    text = _strip_spaces(line)
+    if not text or text.startswith("#") or len(text) > MAX_GLOB_CHARS:
         return None
     negated = text.startswith("!")
     text = text.removeprefix("!")
@@ -228,14 +227,14 @@ def _text(part: Part) -> str | None:
     return "".join(map(str, part)) if all(isinstance(place, str) for place in part) else None
 
 
-def _without_spaces(line: str) -> str:
+def _strip_spaces(line: str) -> str:
     bare = line.rstrip(" ")
     slashes = len(bare) - len(bare.rstrip("\\"))
     return f"{bare} " if slashes % 2 and len(bare) < len(line) else bare
 
 
 def _parts(text: str) -> tuple[Part, ...] | None:
-    """A pattern cut at its slashes; `None` where it can fit nothing."""
+    """Split a pattern at its slashes; return `None` if it can match nothing."""
     parts: list[Part] = []
     current: list[str | Wild] = []
     at = 0
@@ -268,12 +267,12 @@ def _parts(text: str) -> tuple[Part, ...] | None:
 def _part(places: list[str | Wild]) -> Part:
     if tuple(places) == FOLDERS:
         return FOLDERS
-    # More stars in a row mean one.
+    # Several stars in a row mean the same as one.
     return tuple(place for at, place in enumerate(places) if place is not ANY or places[at - 1 : at] != [ANY])
 
 
 def _set(text: str, at: int) -> tuple[Wild, int] | None:
-    """The set that begins at a place, and where it ends; `None` where it does not end."""
+    """Parse the set that begins at a position; return it and its end, or `None` if it does not end."""
     kind = "out" if text[at : at + 1] in ("!", "^") else "in"
     at += kind == "out"
     singles: set[str] = set()

@@ -1,54 +1,111 @@
-"""Which paths of a project are not its code: what `.gitignore` says, environments, caches."""
+"""Decide which paths of a project are not its code, and which ignored files it needs all the same.
+
+Environments, caches and files in `.gitignore` are not code. But some ignored files are written when the
+project is built, and without them nothing can be imported: a version module, generated messages, a compiled
+extension of an editable install. An ignored file is therefore taken if an import in the project names it, or
+if it is built from a file next to it that is not code (`messages.mo` from `messages.po`). A file whose name
+or text suggests that it is ignored because of its secrets is never taken.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from os import walk
 from pathlib import Path
 from posixpath import splitext
 
+from suture.core.records import ExclusionReason
 from suture.core.safe_files import read_regular_file
 from suture.errors import UsageError
 from suture.project.languages import detect_file_languages
-from suture.project.workspace.globs import MOST_STEPS, Globs, parse_globs
+from suture.project.workspace.globs import Globs, parse_globs
 from suture.project.workspace.secret_detection import (
     assigns_secret,
     has_secret_name,
     is_private_name,
     may_hold_secret,
 )
+from suture.project.workspace.tuning import (
+    MAX_FOLDER_DEPTH,
+    MAX_IGNORE_FILE_BYTES,
+    MAX_IGNORED_ENTRIES,
+    MAX_MATCH_STEPS,
+)
 
-NEVER_CODE: Mapping[str, str] = {
-    **dict.fromkeys((".git", ".hg", ".svn"), "version control"),
-    **dict.fromkeys((".venv", "venv", "node_modules", ".tox", ".nox", ".eggs"), "installed packages"),
-    **dict.fromkeys(
-        ("__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".ipynb_checkpoints"),
-        "cache",
-    ),
-    ".suture": "Suture's own",
+NON_CODE_NAMES: Mapping[str, ExclusionReason] = {
+    ".git": "version_control",
+    ".hg": "version_control",
+    ".svn": "version_control",
+    ".venv": "installed_packages",
+    "venv": "installed_packages",
+    "node_modules": "installed_packages",
+    ".tox": "installed_packages",
+    ".nox": "installed_packages",
+    ".eggs": "installed_packages",
+    "__pycache__": "cache",
+    ".mypy_cache": "cache",
+    ".ruff_cache": "cache",
+    ".pytest_cache": "cache",
+    ".hypothesis": "cache",
+    ".ipynb_checkpoints": "cache",
+    ".suture": "suture_files",
 }
-MOST_BYTES = 2**20
-"""The most of one `.gitignore` that is read."""
+
+MODULE = re.compile(r"(?P<name>[^\W\d]\w*)(?P<ending>\.py|(?:\.cpython-3\w*|\.abi3)?[-\w]*\.so)")
+"""The name of a file that an import can find. Before the ending of a compiled module, there may be a build
+tag."""
+IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<source>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]{0,4000}\)|[^\n]{0,4000})"
+    r"|import[ \t]+(?P<modules>[^\n]{0,4000}))",
+    re.MULTILINE,
+)
+IMPORT_BY_NAME = re.compile(
+    r"(?:import_module|__import__|importorskip)\([ \t\n]{0,80}[fr]?[\"'](?P<name>[.\w]{1,200})"
+)
+WORD = re.compile(r"[^\W\d]\w*")
+PRIVATE_KEY = b"PRIVATE KEY-----"
+
+EXCLUSION_TEXTS: Mapping[ExclusionReason, str] = {
+    "version_control": "version control",
+    "installed_packages": "installed packages",
+    "cache": "cache",
+    "suture_files": "Suture's own",
+    "unprintable_name": "its name is not printable text",
+    "unreadable": "cannot be read",
+    "not_a_regular_file": "not a regular file",
+    "may_hold_secrets": "may hold secrets",
+    "unusable_link": "a link that leaves the project or leads nowhere",
+    "link_to_no_file": "a link to something that is not a file of the project",
+    "ignored": "in .gitignore",
+    "ignored_not_imported": "it is in .gitignore, and no import names it",
+    "ignored_too_large": "it is in .gitignore, and too large",
+    "ignored_may_hold_secrets": "it is in .gitignore, and may hold secrets",
+}
 
 
-def non_code_reason(path: Path) -> str | None:
-    """Why this file or folder is never part of a project's code; `None` where it may be."""
-    reason = NEVER_CODE.get(path.name)
+def render_exclusion(reason: ExclusionReason) -> str:
+    """Return why a file is excluded, in a few words."""
+    return EXCLUSION_TEXTS[reason]
+
+
+def non_code_reason(path: Path) -> ExclusionReason | None:
+    """Return why a file or folder is never part of a project's code, or `None` if it may be."""
+    reason = NON_CODE_NAMES.get(path.name)
     if reason is None and path.suffix in (".pyc", ".pyo"):
         return "cache"
-    with contextlib.suppress(PermissionError):  # a closed folder: the walk will say so
+    with contextlib.suppress(PermissionError):  # whoever lists the folder will report it
         if reason is None and (path / "pyvenv.cfg").is_file():
-            return "installed packages"
+            return "installed_packages"
     return reason
 
 
 class IgnoreRules:
-    """The `.gitignore` files that hold for a folder: those below it and, in a repository, those above it.
+    """The `.gitignore` files that apply to a folder: those below it and, in a repository, those above it.
 
-    A folder that the user named is never ignored itself: rules above that would ignore it are left out.
+    A folder that the user names is never ignored itself: rules above it that would ignore it do not count.
 
     Args:
         root: An absolute folder.
@@ -56,7 +113,7 @@ class IgnoreRules:
 
     def __init__(self, root: Path) -> None:
         self._rules: list[tuple[Path, Globs]] = []
-        self._steps_left = MOST_STEPS
+        self._steps_left = MAX_MATCH_STEPS
         top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
         self._read(top, top / ".git" / "info" / "exclude")
         between = [root, *root.parents]
@@ -66,17 +123,17 @@ class IgnoreRules:
             self.enter(folder)
 
     def enter(self, folder: Path) -> None:
-        """Read the `.gitignore` of a folder, before anything in it is asked about."""
+        """Read the `.gitignore` of a folder. This must happen before anything in the folder is checked."""
         self._read(folder, folder / ".gitignore")
 
     def _read(self, folder: Path, file: Path) -> None:
-        with contextlib.suppress(PermissionError):  # rules that nobody can read, git does not obey either
-            content = read_regular_file(file, MOST_BYTES)
+        with contextlib.suppress(PermissionError):  # git ignores unreadable rules, too
+            content = read_regular_file(file, MAX_IGNORE_FILE_BYTES)
             if content is None:
                 return
-            if len(content) > MOST_BYTES:
+            if len(content) > MAX_IGNORE_FILE_BYTES:
                 raise UsageError(
-                    f"{str(file)!r} holds more than {MOST_BYTES // 2**20} MiB of patterns",
+                    f"{str(file)!r} holds more than {MAX_IGNORE_FILE_BYTES // 2**20} MiB of patterns",
                     remedy="make it shorter, or name a smaller folder",
                 )
             lines = content.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n").split("\n")
@@ -85,15 +142,15 @@ class IgnoreRules:
                 self._rules.append((folder, rules))
 
     def ignores(self, path: Path, *, is_folder: bool) -> bool:
-        """Whether the deepest rule that has an opinion on this path says that it is ignored.
+        """Return whether a path is ignored, by the deepest rule that matches it.
 
         Raises:
-            UsageError: The rules are too many or too long for that many paths.
+            UsageError: There are too many or too long rules for that many paths.
         """
         for folder, rules in reversed(self._rules):
             if not path.is_relative_to(folder):
                 continue
-            rules.steps_left = self._steps_left  # all files of rules together have one limit
+            rules.steps_left = self._steps_left  # all rules share one limit
             try:
                 verdict = rules.verdict(path.relative_to(folder).as_posix(), is_folder=is_folder)
             finally:
@@ -103,35 +160,18 @@ class IgnoreRules:
         return False
 
 
-MODULE = re.compile(r"(?P<name>[^\W\d]\w*)(?P<ending>\.py|(?:\.cpython-3\w*|\.abi3)?[-\w]*\.so)")
-"""The name of a file that an import may find; a build tag may stand before the ending of a compiled one."""
-IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<source>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]{0,4000}\)|[^\n]{0,4000})"
-    r"|import[ \t]+(?P<modules>[^\n]{0,4000}))",
-    re.MULTILINE,
-)
-BY_NAME = re.compile(
-    r"(?:import_module|__import__|importorskip)\([ \t\n]{0,80}[fr]?[\"'](?P<name>[.\w]{1,200})"
-)
-WORD = re.compile(r"[^\W\d]\w*")
-PRIVATE_KEY = b"PRIVATE KEY-----"
-MOST_ENTRIES = 2000
-"""Names that are looked at in one ignored folder: it may as well hold data."""
-MAX_DEPTH = 64
-
-
 def module_name(file: str) -> str:
-    """The name by which an import finds a file of this name; empty where none does."""
+    """Return the name by which an import finds a file; empty if none does."""
     match = MODULE.fullmatch(file)
     return match["name"] if match else ""
 
 
 def looks_private(path: str, content: bytes) -> bool:
-    """Whether a file that git ignores may be ignored for what only its user may know.
+    """Return whether a file may be ignored because it contains something that only its user may know.
 
     Args:
-        path: Relative to the project: a folder may tell by its name too.
-        content: What it holds; of a compiled one only whole keys are looked for.
+        path: Path relative to the project. The names of its folders count, too.
+        content: Content of the file. In compiled files, only complete keys are recognised.
     """
     if any(is_private_name(part) for part in path.rpartition(".")[0].split("/")):
         return True
@@ -143,119 +183,120 @@ def looks_private(path: str, content: bytes) -> bool:
 
 
 def imported_names(text: str) -> frozenset[str]:
-    """Every word that stands in an import: packages, modules, and what is taken from them."""
+    """Return every word in the imports of a text: packages, modules, and names imported from them."""
     words: set[str] = set()
     for match in IMPORT.finditer(text):
         for part in match.group("source", "names", "modules"):
             words.update(WORD.findall(part or ""))
-    for match in BY_NAME.finditer(text):
+    for match in IMPORT_BY_NAME.finditer(text):
         words.update(WORD.findall(match["name"]))
     return frozenset(words)
 
 
 @dataclass(kw_only=True)
 class IgnoredModules:
-    """What git ignores in a project, and an import or a build may need; and what became of it.
+    """Collects the ignored files of a project, and selects those that an import or a build needs.
 
     Attributes:
         top: The project's folder.
         allowed: Files that the user lets in although they look like secrets.
-        known: Their files -> the names that an import must tell to get there.
-        others: Ignored files that are no modules, in folders that are not ignored.
-        taken: Those that belong to the project after all, by their path in it.
-        left_out: The others, by their path -> why.
+        modules: Ignored modules -> the names that an import needs to reach them.
+        others: Ignored files that are not modules, in folders that are not ignored.
+        taken: Files that belong to the project after all, path -> content.
+        excluded: The others, path -> why.
     """
 
     top: Path
     allowed: Globs
-    known: dict[Path, tuple[str, ...]] = field(default_factory=dict)
+    modules: dict[Path, tuple[str, ...]] = field(default_factory=dict)
     others: list[Path] = field(default_factory=list)
     taken: dict[str, bytes] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
+    excluded: dict[str, ExclusionReason] = field(default_factory=dict)
 
-    def note(self, path: Path, *, is_folder: bool) -> None:
-        """Note what an import could find in an ignored file or folder."""
+    def add(self, path: Path, *, is_folder: bool) -> None:
+        """Add an ignored file, or the modules in an ignored folder."""
         if is_folder and path.name.isidentifier():
-            self.known.update(_modules_below(path))
+            self.modules.update(_modules_below(path))
         elif not is_folder and module_name(path.name):
             name = module_name(path.name)
-            self.known[path] = (path.parent.name if name == "__init__" else name,)
-        elif not is_folder and len(self.others) < MOST_ENTRIES:
+            self.modules[path] = (path.parent.name if name == "__init__" else name,)
+        elif not is_folder and len(self.others) < MAX_IGNORED_ENTRIES:
             self.others.append(path)
 
-    def forget(self, path: Path) -> None:
-        """Another rule lets this one in."""
-        self.known.pop(path, None)
+    def remove(self, path: Path) -> None:
+        """Remove a file that another rule lets in."""
+        self.modules.pop(path, None)
         self.others = [other for other in self.others if other != path]
 
-    def take(self, files: Mapping[str, bytes], room_bytes: int, room_files: int) -> None:
-        """Take what a build made of the project's files, and what it imports, each after what names it.
+    def select(self, files: Mapping[str, bytes], left_bytes: int, left_files: int) -> None:
+        """Select the files that were built from the project's files, and the modules that imports name.
 
         Args:
-            files: The project without them.
-            room_bytes: The most that they may hold together.
-            room_files: The most files that may still be taken.
+            files: The project's files, without the ignored ones.
+            left_bytes: Max total size of the selected files.
+            left_files: Max number of selected files.
         """
         sources = {splitext(name)[0] for name in files if self.others and not detect_file_languages((name,))}
         for path in self.others:
-            if splitext(self._name(path))[0] in sources:
-                made = self._read(path, room_bytes, room_files)
-                room_bytes, room_files = room_bytes - len(made or b""), room_files - (made is not None)
-        if not self.known:
+            if splitext(self._relative_name(path))[0] in sources:
+                built = self._take(path, left_bytes, left_files)
+                left_bytes, left_files = left_bytes - len(built or b""), left_files - (built is not None)
+        if not self.modules:
             return
         named: set[str] = set()
         for name, content in files.items():
             if name.endswith(".py"):
                 named |= imported_names(content.decode("utf-8", "replace"))
-        waiting = dict(self.known)
-        while found := [path for path, names in waiting.items() if named.issuperset(names)]:
+        remaining = dict(self.modules)
+        # Repeat until nothing changes, because a module that is taken may import another ignored one.
+        while found := [path for path, names in remaining.items() if named.issuperset(names)]:
             for path in found:
-                del waiting[path]
-                taken = self._read(path, room_bytes, room_files)
-                if taken is not None:
-                    room_bytes, room_files = room_bytes - len(taken), room_files - 1
-                    source = taken.decode("utf-8", "replace") if path.suffix == ".py" else ""
-                    named |= imported_names(source)  # one such module may import another one
-        self.left_out.update(
-            (self._name(path), "it is in .gitignore, and no import names it") for path in waiting
-        )
+                del remaining[path]
+                content_taken = self._take(path, left_bytes, left_files)
+                if content_taken is not None:
+                    left_bytes, left_files = left_bytes - len(content_taken), left_files - 1
+                    source = content_taken.decode("utf-8", "replace") if path.suffix == ".py" else ""
+                    named |= imported_names(source)
+        for path in remaining:
+            self.excluded[self._relative_name(path)] = "ignored_not_imported"
 
-    def _read(self, path: Path, room_bytes: int, room_files: int) -> bytes | None:
-        """One of them; nothing where it stays out."""
-        name = self._name(path)
+    def _take(self, path: Path, left_bytes: int, left_files: int) -> bytes | None:
+        """Read and take a file; return its content, or `None` if it stays excluded."""
+        name = self._relative_name(path)
+        reason: ExclusionReason
         try:
-            content = read_regular_file(path, max(room_bytes, 0))
-        except OSError as fault:
-            why = f"it cannot be read: {os.strerror(fault.errno or 0)}"
+            content = read_regular_file(path, max(left_bytes, 0))
+        except OSError:
+            reason = "unreadable"
         else:
             if content is None:
-                why = "it is not a regular file"
-            elif len(content) > room_bytes or not room_files:
-                why = "it is in .gitignore, and too large"
+                reason = "not_a_regular_file"
+            elif len(content) > left_bytes or not left_files:
+                reason = "ignored_too_large"
             elif looks_private(name, content) and not self.allowed.covers(name):
-                why = "it is in .gitignore, and may hold secrets"
+                reason = "ignored_may_hold_secrets"
             else:
                 self.taken[name] = content
                 return content
-        self.left_out[name] = why
+        self.excluded[name] = reason
         return None
 
-    def _name(self, path: Path) -> str:
+    def _relative_name(self, path: Path) -> str:
         return path.relative_to(self.top).as_posix()
 
 
 def _modules_below(folder: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """The files of modules in an ignored folder, each with the names by which an import would get to it."""
-    left = MOST_ENTRIES
-    for place, folders, files in os.walk(folder):
+    """Yield the modules in an ignored folder, each with the names that an import needs to reach it."""
+    left = MAX_IGNORED_ENTRIES
+    for place, folders, files in walk(folder):
         folders[:] = sorted(name for name in folders if name.isidentifier() and not name.startswith("__"))
         left -= len(folders) + len(files)
         if left < 0:
             return
-        within = (folder.name, *Path(place).relative_to(folder).parts)
-        if len(within) >= MAX_DEPTH:
-            folders.clear()  # `os.walk` calls itself for each
+        package = (folder.name, *Path(place).relative_to(folder).parts)
+        if len(package) >= MAX_FOLDER_DEPTH:
+            folders.clear()  # `os.walk` recurses into each of them
         for file in sorted(files):
             name = module_name(file)
             if name:
-                yield Path(place, file), within if name == "__init__" else (*within, name)
+                yield Path(place, file), package if name == "__init__" else (*package, name)

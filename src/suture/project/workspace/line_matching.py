@@ -1,8 +1,9 @@
-"""Which lines two texts have in common, in a time that their size bounds.
+"""Find the lines that two texts have in common, in bounded time.
 
-`difflib` finds the blocks that people expect, but needs quadratic time and more for texts of which many lines
-are alike, and anyone may write such a text. So it is asked about short stretches only. Longer ones are cut at
-lines that stand once in each of them (Bram Cohen's patience diff), and what has no such line is one change.
+`difflib` finds the blocks that people expect, but for texts with many equal lines it needs quadratic time or
+more, and anyone can write such a text. It is therefore used for short ranges only. Longer ranges are split
+at lines that occur exactly once in each text (Bram Cohen's patience diff). A long range without such a line
+is one change.
 """
 
 from __future__ import annotations
@@ -12,21 +13,18 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-LineRange = tuple[int, int, int, int]
-"""Lines of the one text, from and to, and of the other, counted from 0."""
+from suture.project.workspace.tuning import MAX_ANCHOR_DEPTH, MAX_LINE_COMPARISONS
 
-MOST_WORK = 3_000_000
-"""Comparisons for one pair of texts, about 0.3 s of a slow core."""
-DEEPEST = 40
-"""Anchors within anchors; below that a stretch counts as changed as a whole, so that the time is bounded."""
+LineRange = tuple[int, int, int, int]
+"""Start and end of the lines in the first text, and in the second text, from 0. The ends are exclusive."""
 
 
 def changed_ranges(old: Sequence[str], new: Sequence[str]) -> list[LineRange]:
-    """Where two texts differ, in order; either side of a stretch may be empty.
+    """Return where two texts differ, in order. Either side of a range may be empty.
 
     Args:
-        old: The lines of the one.
-        new: The lines of the other.
+        old: Lines of the first text.
+        new: Lines of the second text.
     """
     found: list[LineRange] = []
     left = right = 0
@@ -38,11 +36,11 @@ def changed_ranges(old: Sequence[str], new: Sequence[str]) -> list[LineRange]:
 
 
 def common_ranges(old: Sequence[str], new: Sequence[str]) -> list[LineRange]:
-    """Where two texts are alike, in order; no stretch is empty, and none begins where the one before ends.
+    """Return where two texts are equal, in order. No range is empty, and no two ranges touch.
 
     Args:
-        old: The lines of the one.
-        new: The lines of the other.
+        old: Lines of the first text.
+        new: Lines of the second text.
     """
     joined: list[LineRange] = []
     for start, end, other, stop in _Matching(old, new).within((0, len(old), 0, len(new)), 0):
@@ -54,27 +52,27 @@ def common_ranges(old: Sequence[str], new: Sequence[str]) -> list[LineRange]:
 
 
 class _Matching:
-    """One pair of texts, and how much work may still be spent on them."""
+    """A pair of texts, and the number of comparisons that are left for them."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
         self._old = old
         self._new = new
-        self._left = MOST_WORK
+        self._comparisons_left = MAX_LINE_COMPARISONS
 
     def within(self, stretch: LineRange, depth: int) -> Iterator[LineRange]:
-        """The common parts of a stretch."""
+        """Yield the common ranges within a range."""
         start, end, other, stop = stretch
-        work = _work(self._old[start:end], self._new[other:stop])
-        if work <= self._left:
-            self._left -= work
+        work = _max_comparisons(self._old[start:end], self._new[other:stop])
+        if work <= self._comparisons_left:
+            self._comparisons_left -= work
             yield from self._by_difflib(stretch)
             return
-        head = _alike(self._old[start:end], self._new[other:stop])
+        head = _count_equal(self._old[start:end], self._new[other:stop])
         if head:
             yield start, start + head, other, other + head
         start, other = start + head, other + head
-        tail = _alike(self._old[start:end][::-1], self._new[other:stop][::-1])
-        anchors = self._anchors((start, end - tail, other, stop - tail)) if depth < DEEPEST else []
+        tail = _count_equal(self._old[start:end][::-1], self._new[other:stop][::-1])
+        anchors = self._anchors((start, end - tail, other, stop - tail)) if depth < MAX_ANCHOR_DEPTH else []
         for line, counterpart in anchors:
             yield from self.within((start, line, other, counterpart), depth + 1)
             yield line, line + 1, counterpart, counterpart + 1
@@ -92,7 +90,7 @@ class _Matching:
                 yield start + one, start + one + size, other + two, other + two + size
 
     def _anchors(self, stretch: LineRange) -> list[tuple[int, int]]:
-        """Pairs of lines that stand once in each, as many as are in the same order: the longest such row."""
+        """Return pairs of lines that occur once in each text, as many as are in the same order in both."""
         start, end, other, stop = stretch
         once = {line for line, count in Counter(self._old[start:end]).items() if count == 1}
         twice = Counter(self._new[other:stop])
@@ -100,26 +98,30 @@ class _Matching:
         pairs = [
             (n, places[line]) for n in range(start, end) if (line := self._old[n]) in once and line in places
         ]
-        return _rising(pairs)
+        return _longest_rising(pairs)
 
 
-def _work(old: Sequence[str], new: Sequence[str]) -> int:
-    """The most comparisons that difflib may need: for each block that it finds, all pairs of equal lines."""
+def _max_comparisons(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return the max number of comparisons of `difflib`: all pairs of equal lines for each block that it
+    finds.
+    """
     theirs = Counter(new)
     pairs = sum(count * theirs[line] for line, count in Counter(old).items())
     return len(old) + len(new) + pairs * min(len(old), len(new))
 
 
-def _alike(old: Sequence[str], new: Sequence[str]) -> int:
-    """How many lines are the same at the beginning."""
+def _count_equal(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return the number of equal lines at the beginning."""
     pairs = enumerate(zip(old, new, strict=False))
     return next((n for n, (one, two) in pairs if one != two), min(len(old), len(new)))
 
 
-def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest part of some pairs, ordered by their first number, in which the second rises too."""
-    ends: list[int] = []  # the least second number in which a row of each length can end
-    last: list[int] = []  # and the pair that it ends with
+def _longest_rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the longest subsequence of pairs, sorted by their first number, in which the second number
+    rises.
+    """
+    ends: list[int] = []  # smallest second number at the end of a subsequence of each length
+    last: list[int] = []  # index of the pair that it ends with
     before: list[int] = []
     for number, (_, place) in enumerate(pairs):
         at = bisect_left(ends, place)

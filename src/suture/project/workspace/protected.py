@@ -1,4 +1,6 @@
-"""Which files no candidate may write: tests, what configures them, what could replace the test runner."""
+"""Decide which files no candidate may write: tests, their configuration, and files that replace the test
+runner.
+"""
 
 from __future__ import annotations
 
@@ -14,44 +16,47 @@ TEST_FILES: tuple[str, ...] = (
     *("tests/", "test/"),
     *(glob for facts in BUILT_IN_LANGUAGES.values() for glob in facts.test_files),
 )
-"""Globs of test files in our languages, written as in a `.gitignore`."""
+"""Globs of the test files of the built-in languages, as in a `.gitignore`."""
 
 DEFAULT_PROTECTED: tuple[str, ...] = (
     *TEST_FILES,
-    # What configures a test run, or decides what a test command does.
+    # Files that configure a test run, or decide what a test command does.
     *dict.fromkeys(glob for facts in BUILT_IN_LANGUAGES.values() for glob in facts.config_globs),
     *(*TASK_FILES, "suture.toml", ".env*"),
     # Continuous integration, locked dependencies, the repository itself.
     *(".github/", ".gitlab-ci.yml", ".circleci/", ".ci/", "Jenkinsfile", "azure-pipelines.yml", "*.lock"),
     *(".git", ".gitignore", ".gitattributes", ".gitmodules"),
 )
-"""What is protected unless the user says otherwise; globs as in a `.gitignore`."""
+"""Globs of the files that are protected by default, as in a `.gitignore`."""
 
 
 def default_protected() -> tuple[str, ...]:
-    """`DEFAULT_PROTECTED`, and what languages of installed packages protect."""
-    brought = (facts for name, facts in LANGUAGES.items() if name not in BUILT_IN_LANGUAGES)
-    return (*DEFAULT_PROTECTED, *(glob for one in brought for glob in (*one.test_files, *one.config_globs)))
+    """Return `DEFAULT_PROTECTED` and the globs of languages from plugins."""
+    from_plugins = (facts for name, facts in LANGUAGES.items() if name not in BUILT_IN_LANGUAGES)
+    return (
+        *DEFAULT_PROTECTED,
+        *(glob for one in from_plugins for glob in (*one.test_files, *one.config_globs)),
+    )
 
 
 def is_protected(path: str, globs: Iterable[str] = DEFAULT_PROTECTED) -> bool:
-    """Whether a candidate must not write this path; one that leaves the tree is always protected.
+    """Return whether a candidate must not write a path. Paths outside of the project are always protected.
 
     Args:
-        path: Relative to the project root; `a/../tests/x.py` counts as `tests/x.py`.
+        path: Path relative to the project root; `a/../tests/x.py` counts as `tests/x.py`.
         globs: Patterns as in a `.gitignore`.
     """
     plain = posixpath.normpath(path)
     if posixpath.isabs(plain) or plain in (".", "..") or plain.startswith("../") or "\0" in plain:
         return True
-    return replace(_parsed(tuple(globs))).covers(plain)  # with all of its steps, for each path
+    return replace(_parse_cached(tuple(globs))).covers(plain)  # each path gets the full number of steps
 
 
 def is_test_file(path: str) -> bool:
-    """Whether a path relative to the project root is a test, or serves tests only."""
+    """Return whether a path relative to the project root is a test, or serves only tests."""
     return is_protected(path, (*TEST_FILES, *(glob for one in LANGUAGES.values() for glob in one.test_files)))
 
 
 @lru_cache(maxsize=32)
-def _parsed(globs: tuple[str, ...]) -> Globs:
+def _parse_cached(globs: tuple[str, ...]) -> Globs:
     return parse_globs(globs, "the globs of protected files")

@@ -1,4 +1,4 @@
-"""The user's repository: one commit of our own paths, beside whatever the user has staged or left undone."""
+"""The git repository of a project: read its commits and files, and check that it can be committed to."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from suture.errors import StorageError, UsageError
 from suture.project.workspace.git import build_safe_environment, require_no_pipes, run_git, start_git
 
 PATH_MAX = 4096
-"""Bytes of a path, as Linux bounds it."""
-WRITTEN = ("HEAD", "index", "packed-refs", "refs", "logs", "objects")
-UNDER_WAY = {
+"""Max length of a path on Linux, in bytes."""
+WRITTEN_PATHS = ("HEAD", "index", "packed-refs", "refs", "logs", "objects")
+OPERATIONS = {
     "MERGE_HEAD": "a merge",
     "CHERRY_PICK_HEAD": "a cherry-pick",
     "REVERT_HEAD": "a revert",
@@ -27,13 +27,13 @@ UNDER_WAY = {
 
 @dataclass(frozen=True, kw_only=True)
 class Repository:
-    """A git repository, seen from a project in it.
+    """The git repository that contains a project.
 
     Attributes:
         root: The project's folder.
-        prefix: Where it lies in the repository, such as `packages/shop/`; empty for its top.
+        prefix: Path of the project in the repository, such as `packages/shop/`; empty at the top.
         git_dir: The `.git` folder of this working tree.
-        environment: Variables that switch off the programs which its configuration names.
+        environment: Variables that disable the programs that the repository's configuration names.
     """
 
     root: Path
@@ -48,15 +48,15 @@ class Repository:
         env: Mapping[str, str] | None = None,
         ok: tuple[int, ...] = (0,),
     ) -> bytes:
-        """Run one command of git in the project's folder; answers its stdout.
+        """Run a git command in the project's folder and return its stdout.
 
         Raises:
-            StorageError: It exited otherwise than with one of `ok`, or did not end.
+            StorageError: Its exit code is not in `ok`, or it did not end.
         """
         return run_git(self.root, *arguments, stdin=stdin, env={**self.environment, **(env or {})}, ok=ok)
 
-    def merged(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
-        """A three-way merge of texts; `None` where both sides changed the same lines, or one is no text."""
+    def merge(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
+        """Merge three texts; return `None` if both sides changed the same lines, or one is not text."""
         with tempfile.TemporaryDirectory(prefix="suture-merge-") as folder:
             paths = [Path(folder) / name for name in ("ours", "base", "theirs")]
             for path, content in zip(paths, (ours, base, theirs), strict=True):
@@ -65,10 +65,10 @@ class Repository:
         return ended.stdout if ended.returncode == 0 else None
 
     def head(self) -> str:
-        """The commit that is checked out.
+        """Return the commit that is checked out.
 
         Raises:
-            UsageError: There is none yet.
+            UsageError: There is no commit yet.
         """
         commit, _, _ = self.commit("HEAD")
         if not commit:
@@ -78,39 +78,39 @@ class Repository:
         return commit
 
     def require_quiet(self) -> None:
-        """Refuse to move HEAD in the middle of something.
+        """Check that HEAD may be moved.
 
         Raises:
-            UsageError: A merge, rebase, cherry-pick or revert is under way.
+            UsageError: A merge, rebase, cherry-pick or revert is in progress.
         """
-        for name, what in UNDER_WAY.items():
+        for name, what in OPERATIONS.items():
             if (self.git_dir / name).exists():
                 raise UsageError(
-                    f"{what} is under way in the repository",
+                    f"{what} is in progress in the repository",
                     remedy="finish it first, or use --branch or --patch",
                 )
 
     def require_new_branch(self, name: str) -> None:
-        """Refuse a branch that cannot be made.
+        """Check that a branch can be created.
 
         Raises:
-            UsageError: The name is none, or taken.
+            UsageError: The name is invalid, or the branch exists.
         """
         wrong = not name or name.startswith("-")
         said = b"" if wrong else self.git("check-ref-format", "--branch", name, ok=(0, 1, 128))
         if wrong or os.fsdecode(said).removesuffix("\n") != name:
-            raise UsageError(f"{name!r} is no name of a branch")
+            raise UsageError(f"{name!r} is no valid name of a branch")
         if self.branch_commit(name):
             raise UsageError(
                 f"there is a branch {name!r} already", remedy="choose another name, or delete it"
             )
 
     def branch_commit(self, name: str) -> str:
-        """The commit that a branch points to; empty where there is no such branch."""
+        """Return the commit of a branch; empty if there is no such branch."""
         return self.git("rev-parse", "--verify", "--quiet", f"refs/heads/{name}", ok=(0, 1)).decode().strip()
 
     def commit(self, name: str) -> tuple[str, tuple[str, ...], str]:
-        """What a name stands for: the commit, its parents and its message; empty where it is none."""
+        """Return the commit that a name means, its parents and its message; all empty if there is none."""
         found = self.git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", ok=(0, 1)).decode().strip()
         if not found:
             return "", (), ""
@@ -119,12 +119,12 @@ class Repository:
         return found, tuple(parents), message.decode("utf-8", "replace")
 
     def is_checked_out(self, branch: str) -> bool:
-        """Whether a working tree of this repository stands on a branch."""
+        """Return whether a branch is checked out in any working tree of this repository."""
         lines = self.git("worktree", "list", "--porcelain").decode("utf-8", "replace").splitlines()
         return f"branch refs/heads/{branch}" in lines
 
     def files_of(self, tree: str) -> dict[str, bytes]:
-        """The regular files of a tree that lie in the project, path relative to its root -> content."""
+        """Return the project's regular files in a tree, path relative to the project -> content."""
         listed = self.git(
             "ls-tree", "-r", "-z", "--full-tree", tree, "--", *([self.prefix] if self.prefix else [])
         )
@@ -137,11 +137,13 @@ class Repository:
         return dict(zip(blobs, self.read_blobs(list(blobs.values())), strict=True))
 
     def tracked(self) -> list[str]:
-        """The paths of the project that the next commit would hold, whatever `.gitignore` says of them."""
+        """Return the project's paths in the index, including those that `.gitignore` names."""
         return [os.fsdecode(name) for name in self.git("ls-files", "-z").split(b"\0")[:-1]]
 
     def blobs_at(self, tree: str, paths: Iterable[str]) -> dict[str, str]:
-        """Which blobs a tree holds for some paths of the project; one that it does not hold is left out."""
+        """Return the blobs of some of the project's paths in a tree. Paths that the tree lacks are
+        omitted.
+        """
         named = [self.prefix + path for path in paths]
         listed = self.git("ls-tree", "-z", "--full-tree", tree, "--", *named) if named else b""
         entries = (entry.partition(b"\t") for entry in listed.split(b"\0")[:-1])
@@ -151,10 +153,10 @@ class Repository:
         }
 
     def read_blobs(self, blobs: Sequence[str]) -> list[bytes]:
-        """The contents of some files, by their hashes.
+        """Return the contents of some blobs.
 
         Raises:
-            StorageError: The repository lacks one: it was cloned in part, or is damaged.
+            StorageError: A blob is missing, because the repository is a partial clone or damaged.
         """
         answer = self.git("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob in blobs).encode())
         contents: list[bytes] = []
@@ -170,21 +172,21 @@ class Repository:
         return contents
 
     def read_blob(self, blob: str) -> bytes:
-        """One file's content."""
+        """Return the content of a blob."""
         return self.git("cat-file", "blob", blob)
 
     def write_blob(self, content: bytes) -> str:
-        """Store a file's content as it is: no filter of the repository runs; answers its hash."""
+        """Store content as a blob, without running any filter, and return its hash."""
         return self.git("hash-object", "-w", "--stdin", "--no-filters", stdin=content).decode().strip()
 
 
 def open_repository(root: Path) -> Repository:
-    """The repository that a project lies in.
+    """Return the repository that contains a project.
 
     Raises:
         PrerequisiteError: Git is not installed.
-        UsageError: The project lies in no repository, in one that git will not touch, its `.git` leads
-            into another one, or holds a pipe.
+        UsageError: There is no repository, git refuses to use it, its `.git` leads to another repository, or
+            it contains a pipe.
         StorageError: Its configuration cannot be read.
     """
     require_no_pipes(root)
@@ -207,7 +209,9 @@ def open_repository(root: Path) -> Repository:
 
 
 def _require_own(repository: Repository, common: Path) -> None:
-    """Refuse a `.git` that leads elsewhere: a project nobody has read would have us commit in another one."""
+    """Refuse a `.git` that leads to another repository: a stranger's project could make Suture commit
+    there.
+    """
     git_dir = repository.git_dir.resolve()
     top = (
         repository.root.resolve().parents[len(Path(repository.prefix).parts) - 1]
@@ -218,11 +222,11 @@ def _require_own(repository: Repository, common: Path) -> None:
     if entry.is_dir() and not entry.is_symlink():
         own = git_dir == entry == common
     elif common != git_dir:
-        own = git_dir.parent == common / "worktrees" and _names(git_dir / "gitdir", entry)
+        own = git_dir.parent == common / "worktrees" and _refers_to(git_dir / "gitdir", entry)
     else:
         worktree = repository.git("config", "--get", "core.worktree", ok=(0, 1)).strip()
         own = bool(worktree) and (git_dir / os.fsdecode(worktree)).resolve() == entry.parent
-    linked = next((path for path in _written(git_dir, common) if path.is_symlink()), None)
+    linked = next((path for path in _written_paths(git_dir, common) if path.is_symlink()), None)
     if not own or linked is not None:
         reason = (
             f"{str(linked)!r} is a link"
@@ -232,19 +236,19 @@ def _require_own(repository: Repository, common: Path) -> None:
         raise UsageError(f"the repository's files are not its own: {reason}", remedy="use --apply or --patch")
 
 
-def _names(backlink: Path, entry: Path) -> bool:
-    """Whether a worktree's folder in the repository names the worktree that led to it."""
+def _refers_to(backlink: Path, entry: Path) -> bool:
+    """Return whether a worktree's folder in the repository refers back to the worktree."""
     try:
-        named = read_regular_file(backlink, PATH_MAX)  # never waited for: it may be a pipe
+        named = read_regular_file(backlink, PATH_MAX)  # never blocks, even if it is a pipe
         return named is not None and Path(os.fsdecode(named.strip())).resolve() == entry.resolve()
     except (OSError, ValueError):
         return False
 
 
-def _written(git_dir: Path, common: Path) -> Iterator[Path]:
-    """What git writes through when it commits; a link there would have it write to another file."""
+def _written_paths(git_dir: Path, common: Path) -> Iterator[Path]:
+    """Yield the paths that git writes when it commits. A link there would make it write to another file."""
     for folder in dict.fromkeys((git_dir, common)):
-        yield from (folder / name for name in WRITTEN)
+        yield from (folder / name for name in WRITTEN_PATHS)
         for tree in ("refs", "logs"):
             for here, folders, files in os.walk(folder / tree):
                 yield from (Path(here, name) for name in (*folders, *files))

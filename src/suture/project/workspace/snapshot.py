@@ -1,4 +1,6 @@
-"""A project's code as it is now, as bytes. Reading follows no link and opens nothing but regular files."""
+"""Read a project's code into memory, without following links and without opening anything but regular
+files.
+"""
 
 from __future__ import annotations
 
@@ -9,62 +11,61 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from suture.core.records import ExclusionReason
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.project.workspace.globs import Globs, parse_globs
 from suture.project.workspace.ignored_files import IgnoredModules, IgnoreRules, non_code_reason
 from suture.project.workspace.protected import is_test_file
 from suture.project.workspace.repository import open_repository
 from suture.project.workspace.secret_detection import has_secret_name, is_private_key, unchanged_since_commit
+from suture.project.workspace.tuning import (
+    MAX_EXCLUDED_FILES,
+    MAX_FOLDER_DEPTH,
+    MAX_PROJECT_BYTES,
+    MAX_PROJECT_ENTRIES,
+    MAX_PROJECT_FILES,
+)
 
-MAX_BYTES = 64 * 2**20
-"""Of a project's files together: each run keeps them in memory, and sends them behind the wall."""
-MAX_FILES = 5000
-"""Of them; whose project is larger names a part of it."""
-MAX_ENTRIES = 100_000
-"""Of names that are looked at, whether they are part of the project or not."""
-MAX_DEPTH = 64
-REMEDY = "name a smaller folder, or list what is not code in .gitignore"
-MOST_LEFT_OUT = 500
-"""Names of files that were left out, for the ledger."""
-IGNORED = "in .gitignore"
-UNPRINTABLE_NAME = "its name is not printable text"
-"""It cannot stand in a diff, a prompt or a ledger."""
-IGNORED_END = f" ({IGNORED})"
+TOO_LARGE_REMEDY = "name a smaller folder, or list what is not code in .gitignore"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """What a project looked like.
+    """The files of a project at one moment.
 
     Attributes:
-        root: The folder that paths are relative to, absolute.
-        files: POSIX path relative to `root` -> content.
-        skipped: What was left out, as `path (reason)`; a folder stands for all that is in it.
+        root: The folder that all paths are relative to, absolute.
+        files: POSIX path -> content.
+        skipped: Path -> why it is not in `files`. A folder stands for everything in it.
+        secrets: Paths that were skipped because they may hold secrets. A folder ends with a slash.
+        built_files: Paths in `files` that git ignores and the project imports, because its build wrote them.
+        excluded_files: Ignored modules that are not in `files`, and files whose names cannot be printed ->
+            why. Such a name is escaped as Python would print it.
     """
 
     root: Path
     files: Mapping[str, bytes]
-    skipped: tuple[str, ...] = ()
+    skipped: Mapping[str, ExclusionReason] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
-    """Those of them that were left out because they may hold secrets; a folder ends with a slash."""
     built_files: tuple[str, ...] = ()
-    """Those of `files` that git ignores and the project imports: they were written when it was built."""
-    excluded_files: Mapping[str, str] = field(default_factory=dict)
-    """Files of modules that git ignores, and what has a name that cannot be written down -> why it is not
-    among `files`. Such a name is as Python would print it."""
+    excluded_files: Mapping[str, ExclusionReason] = field(default_factory=dict)
 
 
 def take_snapshot(
-    root: Path, *, secrets: Sequence[str] = (), max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES
+    root: Path,
+    *,
+    secrets: Sequence[str] = (),
+    max_bytes: int = MAX_PROJECT_BYTES,
+    max_files: int = MAX_PROJECT_FILES,
 ) -> Snapshot:
     """Read a project's files into memory.
 
     Args:
         root: A folder, or one file, which is then the whole project.
-        secrets: Globs of files that are let in although they look like secrets. The user's word, and never
-            that of the project's own files.
-        max_bytes: The most that is read in all.
-        max_files: The most files that a project may have.
+        secrets: Globs of files that are read although they look like secrets. They must come from the user,
+            never from the project's own files.
+        max_bytes: Max total size of the files.
+        max_files: Max number of files.
 
     Raises:
         UsageError: There is nothing at `root`, it cannot be read, or it is too large.
@@ -74,45 +75,44 @@ def take_snapshot(
     except (OSError, RuntimeError) as fault:  # RuntimeError: a loop of links
         raise UsageError(f"there is nothing at {str(root)!r}") from fault
     allowed = parse_globs(secrets, "the globs of secrets")
-    reader = _Reader(top=top, allowed=allowed, max_bytes=max_bytes, max_files=max_files)
+    reader = _ProjectReader(top=top, allowed=allowed, max_bytes=max_bytes, max_files=max_files)
     try:
         if top.is_dir():
             reader.read_folder()
         elif top.is_file():
-            reader.top, reader.named = top.parent, top
+            reader.top, reader.requested_file = top.parent, top
             reader.read_file(top)
         else:
             raise UsageError(f"{str(root)!r} is neither a folder nor a regular file")
     except OSError as fault:
         raise UsageError(f"{str(root)!r} cannot be read: {os.strerror(fault.errno or 0)}") from fault
+    excluded = {**reader.modules.excluded, **reader.unprintable}
     return Snapshot(
         root=reader.top,
         files=dict(sorted(reader.files.items())),
-        skipped=tuple(reader.skipped),
+        skipped=reader.skipped,
         secrets=tuple(sorted(reader.secrets)),
         built_files=tuple(sorted(reader.modules.taken)),
-        excluded_files=dict(
-            sorted({**reader.modules.left_out, **reader.unspeakable}.items())[:MOST_LEFT_OUT]
-        ),
+        excluded_files=dict(sorted(excluded.items())[:MAX_EXCLUDED_FILES]),
     )
 
 
 @dataclass(kw_only=True)
-class _Reader:
+class _ProjectReader:
     top: Path
     allowed: Globs
     max_bytes: int
     max_files: int
     files: dict[str, bytes] = field(default_factory=dict)
-    skipped: list[str] = field(default_factory=list)
+    skipped: dict[str, ExclusionReason] = field(default_factory=dict)
     secrets: list[str] = field(default_factory=list)
     fixtures: dict[str, bytes] = field(default_factory=dict)
-    """Files that look like secrets and lie among the tests."""
-    unspeakable: dict[str, str] = field(default_factory=dict)
+    """Files among the tests that look like secrets."""
+    unprintable: dict[str, ExclusionReason] = field(default_factory=dict)
     links: list[Path] = field(default_factory=list)
     entries: int = 0
-    named: Path | None = None
-    """The one file that the user asked for."""
+    requested_file: Path | None = None
+    """The single file that the user asked for."""
     size_bytes: int = 0
 
     def __post_init__(self) -> None:
@@ -122,39 +122,38 @@ class _Reader:
         for path in self._walk(self.top, IgnoreRules(self.top)):
             self.read_file(path)
         self._read_tracked()
-        self._let_fixtures_in()
-        self.modules.take(self.files, self.max_bytes - self.size_bytes, self.max_files - len(self.files))
+        self._add_committed_fixtures()
+        self.modules.select(self.files, self.max_bytes - self.size_bytes, self.max_files - len(self.files))
         for name, content in self.modules.taken.items():
-            self._keep(self.top / name, content)
-        taken = {f"{name} ({IGNORED})" for name in self.modules.taken}
-        self.skipped = [entry for entry in self.skipped if entry not in taken]
+            self._add(self.top / name, content)
+            self._unskip_ignored(name)
         for link in self.links:
             self._read_link(link)
 
     def _walk(self, folder: Path, rules: IgnoreRules) -> Iterator[Path]:
         try:
-            entries = self._listed(folder)
+            entries = self._list_folder(folder)
         except PermissionError:
             if folder == self.top:
                 raise
-            self._skip(folder, "cannot be read")
+            self._skip(folder, "unreadable")
             return
         for entry in entries:
             path = Path(entry.path)
             is_folder = entry.is_dir(follow_symlinks=False)
-            reason = _unspeakable(entry.name) or non_code_reason(path)
-            if reason == UNPRINTABLE_NAME and len(self.unspeakable) < MOST_LEFT_OUT:
-                self.unspeakable[repr(path.relative_to(self.top).as_posix())[1:-1]] = reason
+            reason = "unprintable_name" if not entry.name.isprintable() else non_code_reason(path)
+            if reason == "unprintable_name" and len(self.unprintable) < MAX_EXCLUDED_FILES:
+                self.unprintable[repr(path.relative_to(self.top).as_posix())[1:-1]] = reason
             if reason is None and rules.ignores(path, is_folder=is_folder):
-                reason = IGNORED
+                reason = "ignored"
                 if not entry.is_symlink():
-                    self.modules.note(path, is_folder=is_folder)
+                    self.modules.add(path, is_folder=is_folder)
             if reason is not None:
                 self._skip(path, reason)
             elif entry.is_symlink():
                 self.links.append(path)
             elif is_folder and self._is_secret(path, is_folder=True):
-                self._leave_secret(path, "/")
+                self._skip_secret(path, "/")
             elif is_folder:
                 rules.enter(path)
                 yield from self._walk(path, rules)
@@ -162,123 +161,124 @@ class _Reader:
                 yield path
 
     def _read_tracked(self) -> None:
-        """What git ignores and tracks all the same, as by `git add --force`: to git, it is not ignored."""
-        ignored = {entry.removesuffix(IGNORED_END) for entry in self.skipped if entry.endswith(IGNORED_END)}
-        for name in tracked_files(self.top) if ignored else ():
+        """Read files that git tracks although `.gitignore` names them, as after `git add --force`."""
+        ignored = {name for name, reason in self.skipped.items() if reason == "ignored"}
+        for name in list_tracked_files(self.top) if ignored else ():
             path = self.top / name
             above = [part for part in path.parents if part.is_relative_to(self.top) and part != self.top]
             if ignored.isdisjoint([name, *(part.relative_to(self.top).as_posix() for part in above)]):
                 continue
-            closed = any(non_code_reason(part) or self._is_secret(part, is_folder=True) for part in above)
-            # The index is text of the project's: what lies there now may be a link, and lead out of it.
-            plain = path.is_file() and path.resolve() == path
-            if plain and not closed and not non_code_reason(path) and not _unspeakable(name):
-                self.modules.forget(path)
-                self.skipped = [entry for entry in self.skipped if entry != f"{name} ({IGNORED})"]
+            is_closed = any(non_code_reason(part) or self._is_secret(part, is_folder=True) for part in above)
+            # The index belongs to the project: there may now be a link in place of the file that it names.
+            is_plain = path.is_file() and path.resolve() == path
+            if is_plain and not is_closed and not non_code_reason(path) and name.isprintable():
+                self.modules.remove(path)
+                self._unskip_ignored(name)
                 self.read_file(path)
 
-    def _listed(self, folder: Path) -> list[os.DirEntry[str]]:
-        """What a folder holds, sorted. There can be millions of names, and folders at any depth."""
+    def _list_folder(self, folder: Path) -> list[os.DirEntry[str]]:
+        """Return the sorted entries of a folder. There can be millions of them, and folders at any depth."""
         with os.scandir(folder) as scan:
-            entries = list(islice(scan, MAX_ENTRIES - self.entries + 1))
+            entries = list(islice(scan, MAX_PROJECT_ENTRIES - self.entries + 1))
         self.entries += len(entries)
         depth = len(folder.parts) - len(self.top.parts)
-        if self.entries > MAX_ENTRIES or depth > MAX_DEPTH:
+        if self.entries > MAX_PROJECT_ENTRIES or depth > MAX_FOLDER_DEPTH:
             shown = folder.relative_to(self.top).as_posix()[:80]
             raise UsageError(
-                f"{str(self.top)!r} holds more than {MAX_ENTRIES} files and folders, or more than {MAX_DEPTH}"
-                f" folders in one another (reached in {shown!r})",
-                remedy=REMEDY,
+                f"{str(self.top)!r} holds more than {MAX_PROJECT_ENTRIES} files and folders, or more than"
+                f" {MAX_FOLDER_DEPTH} folders in one another (reached in {shown!r})",
+                remedy=TOO_LARGE_REMEDY,
             )
         return sorted(entries, key=lambda entry: entry.name)
 
     def read_file(self, path: Path) -> None:
-        """Read one regular file; anything else is skipped, also when it changed since it was listed."""
+        """Read one regular file. Anything else is skipped, even if it has changed since it was listed."""
         try:
             # O_NONBLOCK: opening a pipe must not wait for its other end.
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
-            is_plain = stat.S_ISREG(path.lstat().st_mode)
-            self._skip(path, "cannot be read" if is_plain else "not a regular file")
+            is_regular = stat.S_ISREG(path.lstat().st_mode)
+            self._skip(path, "unreadable" if is_regular else "not_a_regular_file")
             return
         with os.fdopen(handle, "rb") as file:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
-                self._skip(path, "not a regular file")
+                self._skip(path, "not_a_regular_file")
                 return
-            self._require_room(path, status.st_size)
-            self._sort_in(path, file.read(self.max_bytes + 1))
+            self._require_space(path, status.st_size)
+            self._classify(path, file.read(self.max_bytes + 1))
 
-    def _sort_in(self, path: Path, content: bytes) -> None:
+    def _classify(self, path: Path, content: bytes) -> None:
         name = path.relative_to(self.top).as_posix()
-        secret = self._is_secret(path, is_folder=False) or is_private_key(content)
-        if path == self.named or not secret or self.allowed.covers(name):
-            self._keep(path, content)
+        is_secret = self._is_secret(path, is_folder=False) or is_private_key(content)
+        if path == self.requested_file or not is_secret or self.allowed.covers(name):
+            self._add(path, content)
         elif is_test_file(name):
             self.fixtures[name] = content
         else:
-            self._leave_secret(path)
+            self._skip_secret(path)
 
     def _is_secret(self, path: Path, *, is_folder: bool) -> bool:
         name = path.relative_to(self.top).as_posix()
-        allowed = self.allowed.verdict(name, is_folder=is_folder) or self.allowed.covers(name)
-        return has_secret_name(name, is_folder=is_folder) and not allowed
+        is_allowed = self.allowed.verdict(name, is_folder=is_folder) or self.allowed.covers(name)
+        return has_secret_name(name, is_folder=is_folder) and not is_allowed
 
-    def _leave_secret(self, path: Path, end: str = "") -> None:
-        self._skip(path, "may hold secrets")
+    def _skip_secret(self, path: Path, end: str = "") -> None:
+        self._skip(path, "may_hold_secrets")
         self.secrets.append(path.relative_to(self.top).as_posix() + end)
 
-    def _let_fixtures_in(self) -> None:
-        """What a repository gives to everybody is no secret of the user's, where it lies among the tests."""
-        known = unchanged_since_commit(self.top, self.fixtures) if self.fixtures else frozenset()
+    def _add_committed_fixtures(self) -> None:
+        """Add test files that look like secrets but are committed unchanged: the repository publishes
+        them.
+        """
+        committed = unchanged_since_commit(self.top, self.fixtures) if self.fixtures else frozenset()
         for name, content in self.fixtures.items():
-            if name in known:
-                self._keep(self.top / name, content)
+            if name in committed:
+                self._add(self.top / name, content)
             else:
-                self._leave_secret(self.top / name)
+                self._skip_secret(self.top / name)
 
     def _read_link(self, link: Path) -> None:
-        # A link to a file that is part of the snapshot is a second name for it; any other is not followed.
+        # A link to a file of the snapshot is a second name for it. Other links are not followed.
         try:
             name = link.resolve(strict=True).relative_to(self.top).as_posix()
         except (OSError, RuntimeError, ValueError):
-            self._skip(link, "a link that leaves the project or leads nowhere")
+            self._skip(link, "unusable_link")
             return
         if name in self.files:
-            self._keep(link, self.files[name])
+            self._add(link, self.files[name])
         else:
-            self._skip(link, "a link to something that is not a file of the project")
+            self._skip(link, "link_to_no_file")
 
-    def _keep(self, path: Path, content: bytes) -> None:
-        self._require_room(path, len(content))
+    def _add(self, path: Path, content: bytes) -> None:
+        self._require_space(path, len(content))
         self.size_bytes += len(content)
         self.files[path.relative_to(self.top).as_posix()] = content
 
-    def _require_room(self, path: Path, more_bytes: int) -> None:
+    def _require_space(self, path: Path, more_bytes: int) -> None:
         if len(self.files) >= self.max_files:
-            raise UsageError(f"{str(self.top)!r} holds more than {self.max_files} files", remedy=REMEDY)
+            raise UsageError(
+                f"{str(self.top)!r} holds more than {self.max_files} files", remedy=TOO_LARGE_REMEDY
+            )
         if self.size_bytes + more_bytes > self.max_bytes:
             raise UsageError(
                 f"{str(self.top)!r} holds more than {self.max_bytes / 2**20:g} MiB"
                 f" (reached at {path.relative_to(self.top).as_posix()!r})",
-                remedy=REMEDY,
+                remedy=TOO_LARGE_REMEDY,
             )
 
-    def _skip(self, path: Path, reason: str) -> None:
+    def _skip(self, path: Path, reason: ExclusionReason) -> None:
         shown = path.relative_to(self.top).as_posix().encode("utf-8", "backslashreplace").decode()
-        self.skipped.append(f"{shown} ({reason})")
+        self.skipped[shown] = reason
+
+    def _unskip_ignored(self, name: str) -> None:
+        if self.skipped.get(name) == "ignored":
+            del self.skipped[name]
 
 
-def tracked_files(root: Path) -> list[str]:
-    """What git tracks in a folder; nothing where that lies in no repository that can be read."""
+def list_tracked_files(root: Path) -> list[str]:
+    """Return the files that git tracks in a folder; empty if it is in no usable repository."""
     try:
         return open_repository(root).tracked()
     except (PrerequisiteError, StorageError, UsageError):
         return []
-
-
-def _unspeakable(name: str) -> str | None:
-    """Why a name cannot stand in a diff, a prompt or a ledger."""
-    if not name.isprintable():  # control characters, and bytes that are not UTF-8
-        return UNPRINTABLE_NAME
-    return None

@@ -1,4 +1,6 @@
-"""Between a file's bytes and the text that a model reads and writes, without changing the file's habits."""
+"""Convert between a file's bytes and the text that a model reads and writes, and preserve the file's
+format.
+"""
 
 from __future__ import annotations
 
@@ -13,48 +15,49 @@ from suture.project.workspace.line_matching import common_ranges
 
 
 def text_of(content: bytes) -> str:
-    """A file as text: no byte order mark, lines end with a line feed, undecodable bytes as surrogates.
+    """Return a file as text, without a byte order mark and with line feeds as line ends.
 
-    The encoding is UTF-8 unless the file is not and declares another one as Python source does (PEP 263).
+    The encoding is UTF-8. Only a file that is not valid UTF-8 may declare another one as Python source does
+    (PEP 263). Undecodable bytes become surrogates.
     """
-    return content.decode(_encoding_of(content), "surrogateescape").replace("\r\n", "\n")
+    return content.decode(_detect_encoding(content), "surrogateescape").replace("\r\n", "\n")
 
 
 def overlay_candidate(files: Mapping[str, bytes], candidate: Mapping[str, str]) -> dict[str, bytes]:
-    """A candidate's files over the project's own.
+    """Return the project's files with a candidate's files in place of their originals.
 
-    A file keeps its encoding, its byte order mark, its line endings (line by line where they are mixed) and
-    whether it ends with a newline; text that says what the file says leaves it as it is, to the byte.
+    A file keeps its encoding, its byte order mark, its line endings (line by line, if they are mixed) and the
+    presence of a final newline. A file whose text does not change keeps all its bytes.
 
     Args:
         files: Path -> content.
         candidate: Path -> text, such as `Candidate.files`.
 
     Raises:
-        UsageError: A path leaves the project.
+        UsageError: A path is outside of the project.
     """
     result = dict(files)
     for name, text in candidate.items():
         path = posixpath.normpath(name)
         if posixpath.isabs(path) or path in (".", "..") or path.startswith("../") or "\0" in path:
             raise UsageError(f"the path {name!r} is not inside the project")
-        result[path] = _bytes_of(text, files.get(path, b""))
+        result[path] = _encode_like(text, files.get(path, b""))
     return result
 
 
-def _bytes_of(text: str, original: bytes) -> bytes:
+def _encode_like(text: str, original: bytes) -> bytes:
     if original and text == text_of(original):
         return original
     text = text.replace("\r\n", "\n")
-    before = original.decode(_encoding_of(original), "surrogateescape")
+    before = original.decode(_detect_encoding(original), "surrogateescape")
     if before and not before.endswith("\n"):
         text = text.removesuffix("\n")
     elif text and not text.endswith("\n"):
         text += "\n"
-    return _encoded(_with_line_endings(text, before), _encoding_of(original))
+    return _encode(_restore_line_endings(text, before), _detect_encoding(original))
 
 
-def _encoding_of(content: bytes) -> str:
+def _detect_encoding(content: bytes) -> str:
     if content.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
     try:
@@ -70,16 +73,16 @@ def _encoding_of(content: bytes) -> str:
     return declared
 
 
-def _encoded(text: str, encoding: str) -> bytes:
+def _encode(text: str, encoding: str) -> bytes:
     try:
         return text.encode(encoding, "surrogateescape")
     except UnicodeEncodeError:
-        # A character that the file's encoding lacks, or half a surrogate pair from a model: in a Python
-        # string the escape means the same character.
+        # The file's encoding lacks a character, or a model wrote a lone surrogate. In a Python string, the
+        # escape means the same character.
         return text.encode(encoding, "backslashreplace")
 
 
-def _with_line_endings(text: str, before: str) -> str:
+def _restore_line_endings(text: str, before: str) -> str:
     windows = before.count("\r\n")
     if windows == 0:
         return text

@@ -1,1 +1,1 @@
-"""How a function of another language than Python is called from outside: literals as data, and the driver."""
+"""Call a single function of a language other than Python: literals as data, and the driver programs."""

@@ -1,9 +1,9 @@
-"""What it takes to call one function of a language from a process that holds nothing else.
+"""Types for calling a single function of a language from a process of its own, and for reading literals.
 
-Values cross as JSON-plus: what JSON has of scalars, and a list `[tag, ...]` for all else. The tags are
-`list`, `object` (pairs with names as keys), `map` (pairs), `set`, `undefined`, `number` (`NaN`, `Infinity`,
-`-Infinity`, `-0`), `bigint`, `date` (milliseconds), `regexp`, `typed` (name, numbers), `error` (name,
-message; `null` for any), `results` (of a function with several) and `foreign` (no data, which equals
+Values are transferred as JSON-plus: JSON's scalars, and a list `[tag, ...]` for everything else. The tags
+are `list`, `object` (pairs with names as keys), `map` (pairs), `set`, `undefined`, `number` (`NaN`,
+`Infinity`, `-Infinity`, `-0`), `bigint`, `date` (milliseconds), `regexp`, `typed` (name, numbers), `error`
+(name, message; `null` for any), `results` (of a function with several) and `foreign` (no data, which equals
 nothing).
 """
 
@@ -23,13 +23,13 @@ ReadValues = Callable[[str], tuple[JsonPlus, ...] | None]
 
 @dataclass(frozen=True, kw_only=True)
 class CallSite:
-    """Where the function is that is called.
+    """Where the function to call is.
 
     Attributes:
-        module: The path of its file.
-        name: Its name.
-        folder: Of a project, the one that is ours.
-        files: The project with the candidate in it.
+        module: Path of its file.
+        name: Name of the function.
+        folder: Folder of Suture's files within the project.
+        files: The project, including the candidate.
     """
 
     module: str
@@ -40,19 +40,20 @@ class CallSite:
 
 @dataclass(frozen=True, kw_only=True)
 class CallDriver:
-    """A language's own program that loads a candidate and answers calls.
+    """A program of a language that loads a candidate and answers calls.
 
     Attributes:
-        read: The values of literals with commas between them; `None` where one is no literal.
-        files: What lies beside the candidate: path -> content.
-        argv: What starts it. It talks on descriptors 3 and 4.
-        null: How the language writes its null.
-        raises: How a person writes that a call fails.
-        explain_unsupported: Why a function as a statement shows it cannot be called so; empty where it can.
-        compiles: Whether a candidate is compiled first, which takes as long as a run of tests may.
-        missing_remedy: What is missing where the driver says that it cannot load the language; it is asked only then.
-        typed: Whether types are the function's own, and a literal gives values alone: nil is an empty list, a
-            field that is left out is zero, and there may be several results, the last of them an error.
+        read: Returns the values of comma-separated literals; `None` if one is not a literal.
+        files: Returns the files to put next to the candidate, path -> content.
+        argv: Returns the command that starts it. It communicates on file descriptors 3 and 4.
+        null: The null value of the language.
+        raises: How people say that a call fails.
+        explain_unsupported: Returns why a function, as the statement shows it, cannot be called; empty if it
+            can.
+        compiles: Whether a candidate is compiled first, which may take as long as a test run.
+        missing_remedy: What is missing if the driver reports that it cannot load the language.
+        typed: Whether the function's types interpret a literal: nil is an empty list, a missing field is
+            zero, and there may be several results, the last of them an error.
     """
 
     read: ReadValues
@@ -67,16 +68,16 @@ class CallDriver:
 
 
 class NotALiteral(Exception):
-    """It is no literal that we read."""
+    """The syntax is not a literal that Suture reads."""
 
 
-def text_of(node: Node) -> str:
-    """What stands there."""
+def node_text(node: Node) -> str:
+    """Return the source text of a node."""
     return (node.text or b"").decode("utf-8", "surrogatepass")
 
 
-def values_of(nodes: Iterable[Node], value_of: Callable[[Node], JsonPlus]) -> tuple[JsonPlus, ...] | None:
-    """The values of literals, comments left out; `None` where one is none."""
+def read_literals(nodes: Iterable[Node], value_of: Callable[[Node], JsonPlus]) -> tuple[JsonPlus, ...] | None:
+    """Return the values of literals, without comments; `None` if one is not a literal."""
     try:
         return tuple(value_of(node) for node in nodes if node.type != "comment")
     except (NotALiteral, ValueError, SyntaxError, OverflowError, RecursionError):

@@ -1,4 +1,4 @@
-"""Calls of a function in Go."""
+"""Call functions of Go."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from suture.project.languages.calling.call_driver import (
     CallSite,
     JsonPlus,
     NotALiteral,
-    text_of,
-    values_of,
+    node_text,
+    read_literals,
 )
 from suture.project.languages.grammars import parse_tree
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 GRAMMARS = {"": ("tree_sitter_go", "language")}
 DRIVER = "calls/calls.go"
-BEFORE = "package p\n\nvar _ = "
+PREFIX = "package p\n\nvar _ = "
 ANY_ERROR = ["error", None, None]
 WORDS: Mapping[str, JsonPlus] = {
     "nil": None,
@@ -48,25 +48,25 @@ import (
 
 func TestMain(m *suture_testing.M) {{ suture_calls.Serve({name}) }}
 """
-"""A test of the candidate's own package sees its function whatever it is called, and beside a `main`."""
+"""A test of the candidate's own package can call unexported functions, also next to a `main`."""
 
 
 def read_values(text: str) -> tuple[JsonPlus, ...] | None:
-    """The values of literals with commas between them, as JSON-plus; `None` where one is no literal."""
+    """Return the values of comma-separated literals as JSON-plus; `None` if one is not a literal."""
     if not text.strip():
         return ()
-    root = parse_tree(f"{BEFORE}{text}\n", "a.go", GRAMMARS)
+    root = parse_tree(f"{PREFIX}{text}\n", "a.go", GRAMMARS)
     if root.has_error or root.named_child_count != 2 or root.named_children[1].named_child_count != 1:
         return None
     spec = root.named_children[1].named_children[0]
     values = spec.child_by_field_name("value")
     if values is None or spec.child_by_field_name("type") is not None:
         return None
-    return values_of(values.named_children, _value)
+    return read_literals(values.named_children, _value)
 
 
 def _value(node: Node) -> JsonPlus:
-    text = text_of(node)
+    text = node_text(node)
     if text in WORDS:
         return WORDS[text]
     if node.type == "int_literal":
@@ -76,7 +76,7 @@ def _value(node: Node) -> JsonPlus:
     if node.type == "raw_string_literal":
         return text[1:-1]
     if node.type in ("interpreted_string_literal", "rune_literal"):
-        # Go's escapes are Python's too, but for one that Go has not.
+        # Python understands all of Go's escapes.
         read = ast.literal_eval(text)
         return ord(read) if node.type == "rune_literal" else read
     if node.type == "composite_literal":
@@ -124,7 +124,7 @@ def _keyed(node: Node, read: Callable[[Node], JsonPlus]) -> list[JsonPlus]:
 
 
 def _field(node: Node) -> str:
-    name = text_of(node)
+    name = node_text(node)
     if not name.isidentifier():
         raise NotALiteral
     return name
@@ -148,7 +148,7 @@ def _converted(node: Node, text: str) -> JsonPlus:
 
 
 def explain_unsupported(statement: str, name: str) -> str:
-    """Why a function as a statement shows it cannot be called with data; empty where it can."""
+    """Return why a function, as the statement shows it, cannot be called with data; empty if it can."""
     match = re.search(rf"\bfunc[ \t]*(\([^)\n]*\)[ \t]*)?{re.escape(name)}[ \t]*(\[)?([^{{\n]*)", statement)
     if match is None:
         return ""
@@ -176,7 +176,7 @@ def _files(site: CallSite) -> Mapping[str, bytes]:
 
 
 def _module_root(site: CallSite) -> str:
-    """The folder of a file's module, with a slash behind it; empty where that is the project's."""
+    """Return the folder of a file's Go module with a slash at its end; empty for the project's root."""
     folders = [*site.module.split("/")[:-1]]
     while folders and "/".join((*folders, "go.mod")) not in site.files:
         folders.pop()

@@ -1,4 +1,4 @@
-"""Calls of a function in JavaScript or TypeScript."""
+"""Call functions of JavaScript and TypeScript."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from suture.project.languages.calling.call_driver import (
     CallSite,
     JsonPlus,
     NotALiteral,
-    text_of,
-    values_of,
+    node_text,
+    read_literals,
 )
 from suture.project.languages.grammars import parse_tree
 
@@ -33,22 +33,22 @@ WORDS: Mapping[str, JsonPlus] = {
 }
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
 ESCAPE = re.compile(r"\\(u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r?\n|.)", re.DOTALL)
-EXACT = 1 << 53
-STRIPS = "--experimental-strip-types"
+MAX_SAFE_INTEGER = 1 << 53
+STRIP_TYPES_OPTION = "--experimental-strip-types"
 
 
 def read_values(text: str) -> tuple[JsonPlus, ...] | None:
-    """The values of literals with commas between them, as JSON-plus; `None` where one is no literal."""
+    """Return the values of comma-separated literals as JSON-plus; `None` if one is not a literal."""
     root = parse_tree(f"[{text}\n]", "a.js", GRAMMARS)
     statement = root.named_children[0] if root.named_child_count == 1 and not root.has_error else None
     array = statement.named_children[0] if statement and statement.named_child_count == 1 else None
     if array is None or array.type != "array" or (array.start_byte, array.end_byte) != (0, root.end_byte):
         return None
-    return values_of(array.named_children, _value)
+    return read_literals(array.named_children, _value)
 
 
 def _value(node: Node) -> JsonPlus:
-    text = text_of(node)
+    text = node_text(node)
     if text in WORDS:
         return WORDS[text]
     if node.type == "number":
@@ -73,7 +73,7 @@ def _number(text: str) -> JsonPlus:
     if plain.endswith("n"):
         return ["bigint", str(int(plain[:-1], 0))]
     value = float(int(plain, 0)) if plain[:2] in ("0x", "0b", "0o") else float(plain)
-    return int(value) if value.is_integer() and abs(value) <= EXACT else value
+    return int(value) if value.is_integer() and abs(value) <= MAX_SAFE_INTEGER else value
 
 
 def _signed(sign: str, value: JsonPlus) -> JsonPlus:
@@ -91,7 +91,7 @@ def _signed(sign: str, value: JsonPlus) -> JsonPlus:
 def _string(node: Node) -> str:
     if any(child.type == "template_substitution" for child in node.named_children):
         raise NotALiteral
-    return ESCAPE.sub(_escaped, text_of(node)[1:-1]).encode("utf-16", "surrogatepass").decode("utf-16")
+    return ESCAPE.sub(_escaped, node_text(node)[1:-1]).encode("utf-16", "surrogatepass").decode("utf-16")
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -109,12 +109,12 @@ def _pair(node: Node) -> list[JsonPlus]:
         return [_string(key), _value(value)]
     if key.type not in ("property_identifier", "number"):
         raise NotALiteral
-    return [str(_number(text_of(key))) if key.type == "number" else text_of(key), _value(value)]
+    return [str(_number(node_text(key))) if key.type == "number" else node_text(key), _value(value)]
 
 
 def _made(node: Node) -> JsonPlus:
     kind, given = node.child_by_field_name("constructor"), node.child_by_field_name("arguments")
-    name = text_of(kind) if kind else ""
+    name = node_text(kind) if kind else ""
     values = [_value(child) for child in given.named_children] if given else []
     if name in ("Map", "Set") and len(values) <= 1:
         items = values[0][1] if values and isinstance(values[0], list) and values[0][0] == "list" else None
@@ -148,14 +148,14 @@ JAVASCRIPT_CALLS = CallDriver(
 )
 TYPESCRIPT_CALLS = replace(
     JAVASCRIPT_CALLS,
-    # Node itself keeps to a `type`, and tells `import` from `require` where there is none.
+    # An empty package.json: without a `type`, node itself distinguishes `import` from `require`.
     files=lambda site: {**_files(site), "package.json": b"{}\n"},
     argv=lambda site: (
         "sh",
         "-c",
-        # Node before 22.7 does not know the option; it needs tsx, which the driver looks for.
-        f"exec node $(node {STRIPS} -e 0 </dev/null 2>/dev/null >&2 && "
-        f"echo {STRIPS} --disable-warning=ExperimentalWarning) "
+        # Node before 22.7 does not know the option. It needs tsx, which the driver looks for.
+        f"exec node $(node {STRIP_TYPES_OPTION} -e 0 </dev/null 2>/dev/null >&2 && "
+        f"echo {STRIP_TYPES_OPTION} --disable-warning=ExperimentalWarning) "
         f"{site.folder}/{DRIVER} 3<&0 4>&1 </dev/null >&2",
     ),
     missing_remedy="TypeScript needs Node 22.7 or newer, or tsx: npm install tsx",

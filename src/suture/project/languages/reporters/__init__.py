@@ -1,4 +1,4 @@
-"""Reporters that lie beside a project while its tests run: they write what each test did, signed.
+"""Reporters that are put next to a project while its tests run. They write the outcome of each test, signed.
 
-Each finds the report's path and the key on stdin, which is read once, before any test is loaded.
+Each reporter reads the path of the report and the key from stdin once, before any test is loaded.
 """

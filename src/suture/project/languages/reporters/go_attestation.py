@@ -1,4 +1,4 @@
-"""Go's test programs vouch for the tests that they ran: package `testing` has a few lines more."""
+"""Make Go's test programs attest the tests that they ran, by adding a few lines to package `testing`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ REPORTS = re.compile(r"^func \((\w) \*[TF]\) report\(\) \{$", re.MULTILINE)
 EXAMPLES = re.compile(
     r"^func \(eg \*InternalExample\) processRunResult\(.*\) \(passed bool\) \{$", re.MULTILINE
 )
-SAW = r"\g<0>" "\n\t" r"sutureSaw(\1.name, sutureStatus(\1.Failed(), \1.Skipped()))"
-SAW_EXAMPLE = r"\g<0>" "\n\tdefer func() { sutureSaw(eg.Name, sutureStatus(!passed, false)) }()"
+RECORD = r"\g<0>" "\n\t" r"sutureRecord(\1.name, sutureStatus(\1.Failed(), \1.Skipped()))"
+RECORD_EXAMPLE = r"\g<0>" "\n\tdefer func() { sutureRecord(eg.Name, sutureStatus(!passed, false)) }()"
 OVERLAY = "overlay.json"
 PROBE = {
     "go.mod": b"module probe\n\ngo 1.16\n",
@@ -26,11 +26,13 @@ PROBE = {
 
 
 def build_overlay(program: str, folder: str) -> Mapping[str, bytes]:
-    """Package `testing` with our lines in it, and what tells Go of it; empty where it is not as we know it.
+    """Return the files of a modified package `testing`, and the overlay that makes Go use it.
+
+    The result is empty if the installed package is not as expected.
 
     Args:
         program: Path of `go` on this machine.
-        folder: Where the files will lie.
+        folder: Folder in which the files will be.
     """
     source = Path(program).resolve().parent.parent / "src" / "testing"
     try:
@@ -40,12 +42,12 @@ def build_overlay(program: str, folder: str) -> Mapping[str, bytes]:
     except (OSError, UnicodeDecodeError):
         return {}
     whole, ends = ENDS.subn("func (m *M) sutureRun() (code int) {", whole)
-    whole, tests = REPORTS.subn(SAW, whole)
-    fuzz, fuzzed = REPORTS.subn(SAW, fuzz)
-    example, examples = EXAMPLES.subn(SAW_EXAMPLE, example)
+    whole, tests = REPORTS.subn(RECORD, whole)
+    fuzz, fuzzed = REPORTS.subn(RECORD, fuzz)
+    example, examples = EXAMPLES.subn(RECORD_EXAMPLE, example)
     if (ends, tests, fuzzed, examples) != (1, 1, 1, 1):
         return {}
-    more = resources.files(__package__).joinpath("vouching.go").read_text("utf-8")
+    more = resources.files(__package__).joinpath("attestation.go").read_text("utf-8")
     texts = {"testing.go": whole + more.partition("\n")[2], "fuzz.go": fuzz, "example.go": example}
     places = {str(source / name): f"{folder}/testing/{name}" for name in texts}
     overlay_candidate = {OVERLAY: json.dumps({"Replace": places}).encode()}
@@ -53,17 +55,17 @@ def build_overlay(program: str, folder: str) -> Mapping[str, bytes]:
 
 
 def create_tokens(files: Iterable[str]) -> Mapping[str, bytes]:
-    """One token for each folder of tests, under the name of its file; see `vouching.go`."""
+    """Return a token for each folder of tests, by the name of its file; see `attestation.go`."""
     folders = {path[: path.rfind("/") + 1] for path in files if path.endswith("_test.go")}
     return {f"tokens/%{folder.replace('/', '%')}": secrets.token_hex(16).encode() for folder in folders}
 
 
 def read_attestations(report: bytes, tokens: Collection[bytes]) -> Mapping[str, Mapping[str, str]]:
-    """Package -> test -> how it ended, of the packages whose test programs came to their end.
+    """Return package -> test -> outcome, for the packages whose test programs completed.
 
     Args:
-        report: What they wrote; whatever shares a process with the code under test may write there.
-        tokens: What they were given; each is good for one package.
+        report: What the test programs wrote. Code under test in the same process may write there, too.
+        tokens: The tokens of the run. Each is valid for one package.
     """
     owners: dict[bytes, bytes] = {}
     found: dict[bytes, dict[str, str]] = {}
@@ -72,7 +74,7 @@ def read_attestations(report: bytes, tokens: Collection[bytes]) -> Mapping[str, 
         if token not in tokens or not fields:
             continue
         if owners.setdefault(token, fields[0]) != fields[0]:
-            return {}  # somebody else's token
+            return {}  # a package used the token of another one
         of_package = found.setdefault(fields[0], {})
         for field in fields[1:]:
             status, _, name = field.decode("utf-8", "replace").partition(" ")
@@ -84,7 +86,7 @@ GO_ATTESTATION = Attestation(
     files=build_overlay,
     tokens=create_tokens,
     environment=lambda folder: {
-        "SUTURE_VOUCHING": folder,
+        "SUTURE_ATTESTATION": folder,
         "GOFLAGS": f"-p=4 -v -json -overlay={folder}/{OVERLAY}",
     },
     read=read_attestations,

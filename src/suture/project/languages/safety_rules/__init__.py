@@ -1,6 +1,7 @@
-"""What code can do that a person should know of before they take it over: a list of rules for each language.
+"""Rules about what code can do that a person should know before accepting it, one list per language.
 
-These read text and run nothing. What becomes of a use that they find is for `suture.project.safety` to say.
+The functions here read text and run nothing. `suture.project.safety` decides what happens with a use that
+they find.
 """
 
 from suture.project.languages.safety_rules.rule import UNREADABLE, SafetyLevel, SafetyRule, UnsafeUse

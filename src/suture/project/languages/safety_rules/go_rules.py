@@ -1,4 +1,4 @@
-"""Rules for Go: gosec's worst, with its numbers."""
+"""Safety rules for Go: the most severe ones of gosec, with its rule numbers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from suture.project.languages.safety_rules.rule import SafetyRule
 
 RULES = (
     SafetyRule(
-        name="go.shell", why="it hands a line to a shell, or runs a program whose name is computed (G204)"
+        name="go.shell", why="it passes a line to a shell, or runs a program with a computed name (G204)"
     ),
     SafetyRule(name="go.all-interfaces", why="it listens on every address of the machine (G102)"),
-    SafetyRule(name="go.tls-off", why="it does not check whom it talks to (G402, G106)"),
-    SafetyRule(name="go.unsafe", why="package unsafe goes past all of Go's checks (G103)"),
-    SafetyRule(name="go.native-code", why="it loads native code, past all of Go's checks"),
-    SafetyRule(name="go.sql", why="it builds a statement of SQL out of text (G201, G202)"),
+    SafetyRule(name="go.tls-off", why="it does not verify the other side of a connection (G402, G106)"),
+    SafetyRule(name="go.unsafe", why="package unsafe bypasses all of Go's checks (G103)"),
+    SafetyRule(name="go.native-code", why="it loads native code, without any of Go's checks"),
+    SafetyRule(name="go.sql", why="it builds an SQL statement from text (G201, G202)"),
     SafetyRule(name="go.html", why="it puts text into a page as HTML (G203)"),
-    SafetyRule(name="go.profiler", why="it shows the program's inside to its callers (G108)"),
+    SafetyRule(name="go.profiler", why="it exposes the program's internals to its clients (G108)"),
     SafetyRule(name="go.weak-crypto", why="a cipher or hash that is broken (G401 to G405, G501 to G506)"),
-    SafetyRule(name="go.open-to-all", why="everybody may write the file (G301, G302, G306)"),
-    SafetyRule(name="go.delete-tree", why="it deletes a folder with all that is in it"),
+    SafetyRule(name="go.open-to-all", why="everybody can write the file (G301, G302, G306)"),
+    SafetyRule(name="go.delete-tree", why="it deletes a folder with its content"),
 )
 COMPUTED = r"""(#not-match? @given "^(\"[^\"]*\"|`[^`]*`|[0-9]+)$")"""
 CALL_OF = (

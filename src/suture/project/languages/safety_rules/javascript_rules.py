@@ -1,4 +1,4 @@
-"""Rules for JavaScript and TypeScript, in the spirit of eslint-plugin-security."""
+"""Safety rules for JavaScript and TypeScript, similar to those of eslint-plugin-security."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ RULES = (
         level="block",
     ),
     SafetyRule(name="javascript.eval", why="it runs text as code"),
-    SafetyRule(name="javascript.shell", why="it hands a line to a shell"),
-    SafetyRule(name="javascript.dynamic-require", why="it loads a module whose name is computed"),
-    SafetyRule(name="javascript.dynamic-regexp", why="a pattern that is computed may take for ever"),
+    SafetyRule(name="javascript.shell", why="it passes a line to a shell"),
+    SafetyRule(name="javascript.dynamic-require", why="it loads a module with a computed name"),
+    SafetyRule(name="javascript.dynamic-regexp", why="matching a computed pattern may take forever"),
     SafetyRule(name="javascript.all-interfaces", why="it listens on every address of the machine"),
-    SafetyRule(name="javascript.tls-off", why="it does not check whom it talks to"),
+    SafetyRule(name="javascript.tls-off", why="it does not verify the other side of a connection"),
     SafetyRule(name="javascript.html", why="it puts text into a page as HTML"),
-    SafetyRule(name="javascript.prototype", why="it changes what all objects inherit"),
-    SafetyRule(name="javascript.unserialize", why="it loads data that may run code as it is loaded"),
-    SafetyRule(name="javascript.old-buffer", why="a buffer that is not cleared shows old memory"),
-    SafetyRule(name="javascript.weak-random", why="numbers for secrets that can be guessed"),
+    SafetyRule(name="javascript.prototype", why="it changes a prototype that all objects inherit"),
+    SafetyRule(name="javascript.unserialize", why="it loads data that may run code while it is loaded"),
+    SafetyRule(name="javascript.old-buffer", why="an uninitialised buffer exposes old memory"),
+    SafetyRule(name="javascript.weak-random", why="random numbers for secrets that can be guessed"),
     SafetyRule(
-        name="javascript.secret-comparison", why="how long it takes tells how much of a secret is right"
+        name="javascript.secret-comparison",
+        why="the time of the comparison reveals how much of a secret is right",
     ),
-    SafetyRule(name="javascript.sql", why="it builds a statement of SQL out of text"),
-    SafetyRule(name="javascript.delete-tree", why="it deletes a folder with all that is in it"),
+    SafetyRule(name="javascript.sql", why="it builds an SQL statement from text"),
+    SafetyRule(name="javascript.delete-tree", why="it deletes a folder with its content"),
 )
 NAMED = "[(identifier) @name (member_expression property: (property_identifier) @name)]"
 CALL_OF = f"(call_expression function: {NAMED}"

@@ -1,4 +1,4 @@
-"""Rules for Python, on its syntax tree. Names are followed through imports, not through values."""
+"""Safety rules for Python, on its syntax tree. Names are resolved through imports, not through values."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ RULES = (
     ),
     SafetyRule(name="python.eval", why="it evaluates text as code"),
     SafetyRule(name="python.exec", why="it runs text as code"),
-    SafetyRule(name="python.compile", why="it makes code of text"),
-    SafetyRule(name="python.shell", why="it hands a line to a shell"),
-    SafetyRule(name="python.process", why="it replaces or starts a process past `subprocess`"),
-    SafetyRule(name="python.pickle", why="it loads data that may run code as it is loaded"),
-    SafetyRule(name="python.yaml-load", why="YAML without a safe loader makes any object"),
+    SafetyRule(name="python.compile", why="it compiles text to code"),
+    SafetyRule(name="python.shell", why="it passes a line to a shell"),
+    SafetyRule(name="python.process", why="it replaces or starts a process without `subprocess`"),
+    SafetyRule(name="python.pickle", why="it loads data that may run code while it is loaded"),
+    SafetyRule(name="python.yaml-load", why="YAML without a safe loader creates arbitrary objects"),
     SafetyRule(name="python.all-interfaces", why="it listens on every address of the machine"),
     SafetyRule(name="python.debug-server", why="a web server in debug mode runs code for its callers"),
-    SafetyRule(name="python.tls-off", why="it does not check whom it talks to"),
-    SafetyRule(name="python.native-code", why="it loads native code, past all of Python's checks"),
-    SafetyRule(name="python.sql", why="it builds a statement of SQL out of text"),
-    SafetyRule(name="python.temporary-name", why="the name of a temporary file can be taken by others"),
-    SafetyRule(name="python.delete-tree", why="it deletes a folder with all that is in it"),
+    SafetyRule(name="python.tls-off", why="it does not verify the other side of a connection"),
+    SafetyRule(name="python.native-code", why="it loads native code, without any of Python's checks"),
+    SafetyRule(name="python.sql", why="it builds an SQL statement from text"),
+    SafetyRule(name="python.temporary-name", why="others can take the name of the temporary file"),
+    SafetyRule(name="python.delete-tree", why="it deletes a folder with its content"),
 )
-NAMED: Mapping[str, str] = {
+RULE_BY_NAME: Mapping[str, str] = {
     **dict.fromkeys(("eval", "builtins.eval"), "python.eval"),
     **dict.fromkeys(("exec", "builtins.exec", "runpy.run_path", "code.interact"), "python.exec"),
     **dict.fromkeys(("compile", "builtins.compile"), "python.compile"),
@@ -65,7 +65,7 @@ NAMED: Mapping[str, str] = {
     "tempfile.mktemp": "python.temporary-name",
     "shutil.rmtree": "python.delete-tree",
 }  # fmt: skip
-"""A name with its module -> the rule, whether it is called or handed on."""
+"""A name with its module -> its rule, whether it is called or passed on."""
 RUNS_TEXT = ("python.eval", "python.exec", "python.compile")
 DECODES = frozenset(
     (
@@ -73,25 +73,27 @@ DECODES = frozenset(
         *("decodebytes", "unhexlify", "fromhex", "decompress", "a2b_base64", "urlopen"),
     )
 )
-"""Calls by which what stands in a file, or comes from elsewhere, becomes the text that is run."""
+"""Calls that decode or download the text that is run."""
 FETCHES = ("requests.", "httpx.", "urllib.request.", "aiohttp.", "codecs.decode", "marshal.load")
-STARTS = tuple(f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen"))
-EVERY_ADDRESS = ("0.0.0.0", "::", "[::]")  # what is looked for
-LISTENS = frozenset(
+PROCESS_STARTERS = tuple(
+    f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")
+)
+EVERY_ADDRESS = ("0.0.0.0", "::", "[::]")
+LISTENERS = frozenset(
     ("bind", "run", "serve", "start_server", "create_server", "listen", "run_app", "run_simple")
 )
-STATEMENT = ("select ", "insert ", "update ", "delete ", "drop ", "create ", "alter ", "replace ")
-LONGEST_LINE = 1000
-DEEPEST = 8
-"""Parts of a dotted name that are looked at: a file may hold any number."""
+SQL_STATEMENTS = ("select ", "insert ", "update ", "delete ", "drop ", "create ", "alter ", "replace ")
+MAX_LINE_CHARS = 1000
+MAX_NAME_PARTS = 8
+"""Parts of a dotted name that are resolved. A file may contain names of any length."""
 
 
 def find_python_uses(path: str, text: str) -> Iterator[UnsafeUse]:
-    """Uses in a file of Python, in the order of its lines; none where it is no Python, and so cannot run.
+    """Yield the uses in a Python file, in the order of lines. Invalid Python has none, because it cannot run.
 
     Args:
-        path: Not looked at.
-        text: The file.
+        path: Ignored.
+        text: Text of the file.
     """
     del path
     tree = parsed(text)
@@ -104,14 +106,14 @@ def find_python_uses(path: str, text: str) -> Iterator[UnsafeUse]:
         if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Dict)
         for rule in _rules_of(node, known)
     }
-    # As the parser counts them: `splitlines` knows more ends, and would quote another line than is meant.
+    # Count lines as the parser does: `splitlines` splits at further characters.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for (rule, line, _), node in sorted(found.items(), key=lambda item: item[0][1:]):
         yield UnsafeUse(rule=rule, line=line, code=quoted(_source(node, lines)))
 
 
 class _Names:
-    """What the names of a module stand for, as far as its imports tell."""
+    """The meaning of the names in a module, as far as its imports show."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._meant: dict[str, str] = {}
@@ -127,9 +129,11 @@ class _Names:
                     self._meant[name.asname or name.name] = f"{node.module}.{name.name}"
 
     def of(self, node: ast.expr, deep: int = 0) -> str:
-        """A dotted name with its module, such as `os.system`; empty for what is none."""
+        """Return a dotted name with its module, such as `os.system`; empty if the expression is not a
+        name.
+        """
         parts: list[str] = []
-        while isinstance(node, ast.Attribute) and len(parts) < DEEPEST:
+        while isinstance(node, ast.Attribute) and len(parts) < MAX_NAME_PARTS:
             parts.append(node.attr)
             node = node.value
         first = self._first(node, deep + 1)
@@ -139,7 +143,7 @@ class _Names:
         if isinstance(node, ast.Name):
             named = self._meant.get(node.id, "" if node.id in self._own else node.id)
             return {"__builtins__": "builtins"}.get(named, named)
-        if not isinstance(node, ast.Call) or not node.args or deep > DEEPEST:
+        if not isinstance(node, ast.Call) or not node.args or deep > MAX_NAME_PARTS:
             return ""
         called, asked = self.of(node.func, deep), node.args[-1]
         text = asked.value if isinstance(asked, ast.Constant) and isinstance(asked.value, str) else ""
@@ -154,15 +158,15 @@ class _Names:
 
 def _rules_of(node: ast.Name | ast.Attribute | ast.Call | ast.Dict, known: _Names) -> Iterator[str]:
     if isinstance(node, ast.Name | ast.Attribute):
-        rule = NAMED.get(known.of(node)) if isinstance(node.ctx, ast.Load) else None
+        rule = RULE_BY_NAME.get(known.of(node)) if isinstance(node.ctx, ast.Load) else None
         if rule:
             yield rule
     elif isinstance(node, ast.Call):
         name = known.of(node.func)
-        by_getattr = NAMED.get(known.of(node)) if name == "getattr" else None
+        by_getattr = RULE_BY_NAME.get(known.of(node)) if name == "getattr" else None
         if by_getattr:
             yield by_getattr
-        if NAMED.get(name) in RUNS_TEXT and any(_is_hidden(part, known) for part in _given(node)):
+        if RULE_BY_NAME.get(name) in RUNS_TEXT and any(_is_hidden(part, known) for part in _given(node)):
             yield "python.hidden-code"
         yield from _rules_of_call(name, node, known)
 
@@ -170,7 +174,7 @@ def _rules_of(node: ast.Name | ast.Attribute | ast.Call | ast.Dict, known: _Name
 def _rules_of_call(name: str, node: ast.Call, known: _Names) -> Iterator[str]:
     last = name.rpartition(".")[2] or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
     keywords = {word.arg: word.value for word in node.keywords if word.arg}
-    if name in STARTS and "shell" in keywords and not _is(keywords["shell"], False, 0, None):
+    if name in PROCESS_STARTERS and "shell" in keywords and not _is(keywords["shell"], False, 0, None):
         yield "python.shell"
     if name in ("yaml.load", "yaml.load_all"):
         loader = keywords.get("Loader") or (node.args[1] if len(node.args) > 1 else None)
@@ -182,7 +186,7 @@ def _rules_of_call(name: str, node: ast.Call, known: _Names) -> Iterator[str]:
         yield "python.tls-off"
     if last == "run" and _is(keywords.get("debug"), True):
         yield "python.debug-server"
-    if last in LISTENS or "host" in keywords or "bind" in keywords:
+    if last in LISTENERS or "host" in keywords or "bind" in keywords:
         words = [
             part for one in _given(node) for part in (one.elts if isinstance(one, ast.Tuple) else (one,))
         ]
@@ -204,7 +208,7 @@ def _is(node: ast.expr | None, *values: object) -> bool:
 
 
 def _is_hidden(node: ast.expr, known: _Names) -> bool:
-    """Whether what is run is decoded or fetched on the spot."""
+    """Return whether an expression that is run decodes or downloads its text on the spot."""
     for part in ast.walk(node):
         if isinstance(part, ast.Call):
             name = known.of(part.func)
@@ -215,7 +219,7 @@ def _is_hidden(node: ast.expr, known: _Names) -> bool:
 
 
 def _is_made_of_sql(node: ast.expr) -> bool:
-    """Whether a statement is put together out of parts that are no literals."""
+    """Return whether an SQL statement is built from parts that are not literals."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         node = node.func.value
         begins: ast.expr | None = node
@@ -225,7 +229,7 @@ def _is_made_of_sql(node: ast.expr) -> bool:
         begins = node.values[0]
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mod):
         left: ast.expr = node
-        for _ in range(DEEPEST):
+        for _ in range(MAX_NAME_PARTS):
             if not isinstance(left, ast.BinOp):
                 break
             left = left.left
@@ -233,10 +237,10 @@ def _is_made_of_sql(node: ast.expr) -> bool:
     else:
         return False
     text = begins.value if isinstance(begins, ast.Constant) else ""
-    return isinstance(text, str) and text.lstrip().lower().startswith(STATEMENT)
+    return isinstance(text, str) and text.lstrip().lower().startswith(SQL_STATEMENTS)
 
 
 def _source(node: ast.expr, lines: list[str]) -> str:
-    """The text of a node; of one over several lines the first few."""
+    """Return the text of a node; of a node over several lines, the first few."""
     last = min(node.end_lineno or node.lineno, node.lineno + 3, len(lines))
-    return "\n".join(line[:LONGEST_LINE] for line in lines[node.lineno - 1 : last])
+    return "\n".join(line[:MAX_LINE_CHARS] for line in lines[node.lineno - 1 : last])

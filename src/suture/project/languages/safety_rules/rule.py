@@ -1,4 +1,4 @@
-"""A rule of the safety scan, and a place where code does what it speaks of."""
+"""The type of a rule of the safety scan, and rules as queries on tree-sitter syntax trees."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Query
 
 SafetyLevel = Literal["block", "ask", "warn", "off"]
-"""What becomes of a new use: it never runs, a person is asked first, it is told with the result, nothing."""
-MOST_SHOWN = 160
-"""Characters of a piece of code that are quoted."""
+"""What happens with a new use: it never runs, a person is asked, it is reported with the result, or
+nothing."""
+MAX_QUOTED_CHARS = 160
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +24,9 @@ class SafetyRule:
     """One thing that code can do.
 
     Attributes:
-        name: Its language and what it is about, such as `python.eval`.
+        name: The language and the topic, such as `python.eval`.
         why: What is dangerous about it, in a few words.
-        level: What becomes of a new use where no setting says otherwise.
+        level: What happens with a new use by default.
     """
 
     name: str
@@ -34,18 +34,18 @@ class SafetyRule:
     level: SafetyLevel = "warn"
 
 
-UNREADABLE = SafetyRule(name="unread", why="it is too large, or nests too deeply, to be looked through")
-"""Of every language."""
+UNREADABLE = SafetyRule(name="unread", why="it is too large, or nested too deeply, to be scanned")
+"""The rule for files that cannot be scanned, in any language."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnsafeUse:
-    """A place where code does what a rule speaks of.
+    """A place where code does what a rule covers.
 
     Attributes:
-        rule: The rule's name.
-        line: In its file, from 1.
-        code: The piece of code in one line, shortened: two of the same text are the same use.
+        rule: Name of the rule.
+        line: Line in its file, from 1.
+        code: The piece of code in one line, shortened. Uses with equal text count as the same.
     """
 
     rule: str
@@ -54,38 +54,38 @@ class UnsafeUse:
 
 
 FindUses = Callable[[str, str], Iterable[UnsafeUse]]
-"""Finds uses in a file: its path, its text."""
+"""Takes path and text of a file; returns its uses."""
 
 
 def quoted(code: str) -> str:
-    """A piece of code in one line of bounded length."""
-    line = " ".join(code[: 4 * MOST_SHOWN].split())
-    return line if len(line) <= MOST_SHOWN else f"{line[: MOST_SHOWN - 3]}..."
+    """Return a piece of code in one line of bounded length."""
+    line = " ".join(code[: 4 * MAX_QUOTED_CHARS].split())
+    return line if len(line) <= MAX_QUOTED_CHARS else f"{line[: MAX_QUOTED_CHARS - 3]}..."
 
 
-MOST_MATCHES = 10_000
-"""States that tree-sitter keeps of a query: it drops the rest rather than take ever more time."""
-DEEPEST = 400
-"""Nodes within one another: the time that a query takes grows with their number too."""
-MOST_TORN = 1000
-"""Parts of what is no code, which cannot run either."""
+MAX_QUERY_STATES = 10_000
+"""States of a query that tree-sitter keeps. It drops further ones, which bounds the time."""
+MAX_DEPTH = 400
+"""Nested nodes. The time of a query grows with their number."""
+MAX_ERROR_CHILDREN = 1000
+"""Children of an error node. Such text is not code, and cannot run."""
 WINDOW_BYTES = 16_000
-MOST_S = 5.0
-"""For one file; looked at after each window of it. Code that people write takes a tenth of it."""
+QUERY_TIMEOUT_S = 5.0
+"""For one file, checked after each window. Code that people write needs a tenth of it."""
 
 
 def find_uses_by_query(
     grammars: Grammars, queries: Mapping[str, str], path: str, text: str
 ) -> Iterator[UnsafeUse]:
-    """Find uses by queries.
+    """Find uses by tree-sitter queries.
 
     Args:
-        grammars: The language's.
-        queries: The name of a rule -> its query, whose capture `use` is the place.
-        path: The file.
-        text: Its text.
+        grammars: Grammars of the language.
+        queries: Name of a rule -> its query. The capture `use` marks the place.
+        path: Path of the file.
+        text: Text of the file.
     """
-    # One query for all rules goes over a tree once; the place is then told by the name of its capture.
+    # One query for all rules visits a tree once. The name of the capture then identifies the rule.
     whole = "\n".join(query.replace("@use", f"@{rule}") for rule, query in queries.items())
     root = parse_tree(text, path, grammars)
     ending = next((known for known in grammars if known and path.endswith(known)), "")
@@ -94,19 +94,19 @@ def find_uses_by_query(
     for line, _, rule, code in sorted(found or ()):
         yield UnsafeUse(rule=rule, line=line, code=quoted(code))
     if found is None:
-        yield UnsafeUse(rule=UNREADABLE.name, line=1, code="it nests too deeply, or does too much")
+        yield UnsafeUse(rule=UNREADABLE.name, line=1, code="it is nested too deeply, or too large")
 
 
 def _places(root: Node, query: Query) -> set[tuple[int, int, str, str]] | None:
-    """Line, column, rule and code of each use; `None` where that takes too long."""
+    """Return line, column, rule and code of each use; `None` if the search takes too long."""
     from tree_sitter import QueryCursor
 
-    cursor, until = QueryCursor(query, match_limit=MOST_MATCHES), time.monotonic() + MOST_S
+    cursor, until = QueryCursor(query, match_limit=MAX_QUERY_STATES), time.monotonic() + QUERY_TIMEOUT_S
     places: set[tuple[int, int, str, str]] = set()
     for start in range(0, root.end_byte, WINDOW_BYTES):
         cursor.set_byte_range(start, start + WINDOW_BYTES)
         for rule, nodes in cursor.captures(root).items():
-            if "." in rule:  # the others serve the conditions
+            if "." in rule:  # the other captures serve conditions
                 places |= {(node.start_point[0] + 1, node.start_byte, rule, _text(node)) for node in nodes}
         if time.monotonic() > until or cursor.did_exceed_match_limit:
             return None
@@ -114,20 +114,25 @@ def _places(root: Node, query: Query) -> set[tuple[int, int, str, str]] | None:
 
 
 def _is_shallow(root: Node) -> bool:
-    """Whether no node lies too deep, and none that is no code holds too much."""
-    cursor, deep, torn = root.walk(), 0, root.has_error
+    """Return whether no node is nested too deeply, and no error node has too many children."""
+    cursor, depth, has_errors = root.walk(), 0, root.has_error
     while True:
-        if torn and cursor.node and cursor.node.type == "ERROR" and cursor.node.child_count > MOST_TORN:
+        if (
+            has_errors
+            and cursor.node
+            and cursor.node.type == "ERROR"
+            and cursor.node.child_count > MAX_ERROR_CHILDREN
+        ):
             return False
         if cursor.goto_first_child():
-            deep += 1
-            if deep > DEEPEST:
+            depth += 1
+            if depth > MAX_DEPTH:
                 return False
             continue
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
                 return True
-            deep -= 1
+            depth -= 1
 
 
 def _text(node: Node) -> str:

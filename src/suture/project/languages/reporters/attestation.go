@@ -1,18 +1,18 @@
 package testing
 
-// What follows is put behind the text of package testing. A test program takes a token out of a file before any test
-// runs, removes the file, and hands the token over once its tests have run to their end and none failed: code under
-// test that prints what tests print, and ends the program, has none.
+// This text is appended to package testing. Before any test runs, a test program reads a token from a file and removes
+// the file. It reports the token only after its tests have completed and none has failed. Code under test that prints
+// the output of passing tests and exits does not have the token.
 
 var sutureReport, sutureToken = sutureStart()
-var sutureSaid []string
+var sutureOutcomes []string
 var sutureLock sync.Mutex
 
 func sutureStart() (string, string) {
-	if !sutureAsked() {
-		return "", "" // a program that a test or a build starts, in the folder of some other package's tests too
+	if !sutureIsGoTest() {
+		return "", "" // started by a test or a build, possibly in the folder of another package's tests
 	}
-	folder := os.Getenv("SUTURE_VOUCHING")
+	folder := os.Getenv("SUTURE_ATTESTATION")
 	root := folder[:strings.LastIndex(folder, "/")+1]
 	here, err := os.Getwd()
 	if err != nil || root == "" || !strings.HasPrefix(here+"/", root) {
@@ -21,13 +21,13 @@ func sutureStart() (string, string) {
 	path := folder + "/tokens/%" + strings.ReplaceAll((here + "/")[len(root):], "/", "%")
 	token, err := os.ReadFile(path)
 	if err != nil || os.Remove(path) != nil {
-		return "", "" // a program that a test starts, in the same folder
+		return "", "" // started by a test, in the same folder
 	}
 	return folder + "/report", string(token)
 }
 
-// sutureAsked tells whether `go test` started this: it gives each program that word, who starts one by hand seldom does.
-func sutureAsked() bool {
+// sutureIsGoTest returns whether `go test` started this program. Only `go test` passes this argument.
+func sutureIsGoTest() bool {
 	for _, word := range os.Args {
 		if word == "-test.paniconexit0" {
 			return true
@@ -36,10 +36,10 @@ func sutureAsked() bool {
 	return false
 }
 
-func sutureSaw(name string, status string) {
+func sutureRecord(name string, status string) {
 	sutureLock.Lock()
 	defer sutureLock.Unlock()
-	sutureSaid = append(sutureSaid, "\t"+status+" "+name)
+	sutureOutcomes = append(sutureOutcomes, "\t"+status+" "+name)
 }
 
 func sutureStatus(failed, skipped bool) string {
@@ -61,7 +61,7 @@ func (m *M) Run() (code int) {
 	defer sutureLock.Unlock()
 	line := "-\t" + m.deps.ImportPath()
 	if code == 0 {
-		line = sutureToken + "\t" + m.deps.ImportPath() + strings.Join(sutureSaid, "")
+		line = sutureToken + "\t" + m.deps.ImportPath() + strings.Join(sutureOutcomes, "")
 	}
 	if file, err := os.OpenFile(sutureReport, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
 		file.WriteString(line + "\n")
