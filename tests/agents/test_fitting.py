@@ -24,7 +24,7 @@ from suture.agents.prompting.prompt_files import ShrinkRule
 from suture.core.records import Counterexample
 from suture.errors import ContextTooLong
 from suture.models import Message, prompt_token_upper_bound
-from suture.models.tokens import estimate_tokens
+from suture.models.token_counting import estimate_tokens
 
 CODER = packaged_prompt("coder")
 

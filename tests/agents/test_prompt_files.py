@@ -115,7 +115,7 @@ def test_a_project_may_leave_out_only_what_may_shrink_to_nothing() -> None:
     ("raw", "says"),
     [
         ({**TINY, "name": "other"}, "the role's 'tiny'"),
-        ({**TINY, "templates": {"asks": TINY["templates"]["ask"]}}, "'asks' is none of the role's"),
+        ({**TINY, "templates": {"asks": TINY["templates"]["ask"]}}, "'asks' is not a template of the role"),
         (tiny(shrink={"task": {"keep": "first", "cut": "..."}}), r"\['task'\] cannot shrink"),
     ],
 )

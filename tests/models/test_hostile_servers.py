@@ -27,7 +27,7 @@ from suture.errors import (
 )
 from suture.models import Message, Model, Reply, Sampling, listen_to_replies, open_model
 from suture.models.providers.http_guard import max_response_bytes
-from suture.models.tokens import prompt_token_upper_bound, token_lower_bound
+from suture.models.token_counting import prompt_token_upper_bound, token_lower_bound
 from suture.models.tuning import MAX_ERROR_BODY_BYTES, RESPONSE_FRAME_BYTES
 
 KEY = "sk-very-secret"

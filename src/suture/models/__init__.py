@@ -35,8 +35,8 @@ from suture.models.role_models import (
     supports_prefill,
     supports_tool_calls,
 )
-from suture.models.scripted import ScriptedModel
-from suture.models.tokens import count_tokens, prompt_token_upper_bound
+from suture.models.scripted_model import ScriptedModel
+from suture.models.token_counting import count_tokens, prompt_token_upper_bound
 from suture.models.weights.download import pull_model
 from suture.models.weights.weights_cache import list_cached_models, model_path, remove_model
 

@@ -109,13 +109,13 @@ def published_price(name: str, prompt_tokens: int) -> Price | None:
         found, known = get_snapshot().find_provider_model(model, None, provider, None)
     except LookupError:
         return None
-    if found.id != provider:  # it takes any name that holds a provider's for that provider
+    if found.id != provider:  # it also matches names that merely contain a provider's name
         return None
     asked = known.get_prices(datetime.now(UTC))
     prompt, reply = _rate(asked.input_mtok, prompt_tokens), _rate(asked.output_mtok, prompt_tokens)
     if (
         prompt is None or reply is None or asked.requests_kcount is not None
-    ):  # or more than tokens is paid for
+    ):  # the price is unknown, or is not only per token
         return None
     return Price(input=prompt, output=reply)
 

@@ -18,7 +18,9 @@ from suture.core.records import content_hash, decode_record
 from suture.core.safe_files import read_state_file, write_file_atomically
 from suture.errors import ModelError, StorageError, UsageError
 from suture.models.chat_model import Message, Model, Reply, Sampling, UnavailableModel
-from suture.models.tokens import count_tokens
+from suture.models.token_counting import count_tokens
+
+IDENTIFYING_FIELDS = ("temperature", "max_tokens", "index")
 
 
 def call_hash(model: str, messages: Sequence[Message], sampling: Sampling) -> str:
@@ -34,9 +36,15 @@ def call_hash(model: str, messages: Sequence[Message], sampling: Sampling) -> st
 
 
 def call_record(model: str, messages: Sequence[Message], sampling: Sampling) -> dict[str, Any]:
-    """Return a call as JSON values, without sampling fields that have their default."""
+    """Return a call as JSON values.
+
+    Temperature, token limit and index always identify a call. Other sampling fields are included only if they
+    are set, so that a new field does not change the hashes of the benchmarks' recordings.
+    """
     plain = asdict(sampling)
-    unused = {f.name for f in fields(sampling) if plain[f.name] == f.default}
+    unused = {
+        f.name for f in fields(sampling) if f.name not in IDENTIFYING_FIELDS and plain[f.name] == f.default
+    }
     return {
         "model": model,
         "messages": [asdict(message) for message in messages],
@@ -91,7 +99,7 @@ class ReplyNotRecorded(UsageError):
         others = "" if model in source.models else f"; its replies are of {', '.join(sorted(source.models))}"
         super().__init__(
             f"{source.name!r} holds no reply to this call of {model!r} (sample {sampling.index}){others}",
-            remedy="--or-live asks the model for it; the prompts, the settings or the code may be others now",
+            remedy="--or-live asks the model for it; prompts, settings or code may have changed since then",
         )
 
 

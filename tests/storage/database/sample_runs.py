@@ -57,7 +57,7 @@ def write_healed_run(home: Path, name: str, kind: TaskKind) -> RunFolder:
                 model_calls=1,
             )
         )
-        ledger.append(CandidateProposed(candidate="c1", blob="b1", origin="model"))
+        ledger.append(CandidateProposed(candidate="c1", blob="b1", origin="repair"))
         ledger.append(CandidateChecked(candidate="c1", passed=2, failed=0, verdict="v1", seconds=0.5))
         ledger.append(
             MovesDecided(

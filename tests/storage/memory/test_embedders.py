@@ -113,5 +113,5 @@ def test_a_setting_names_an_embedder() -> None:
     assert of("hashed") == HashedNgrams.identity
     assert of("openai:text-embedding-3-small") == "openai:text-embedding-3-small"
     assert of("ollama:all-minilm") == "ollama:all-minilm"
-    with pytest.raises(UsageError, match="names no embedder"):
+    with pytest.raises(UsageError, match="is not an embedder"):
         of("word2vec")

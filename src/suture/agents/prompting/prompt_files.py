@@ -134,7 +134,7 @@ def parse_prompt(raw: Any, source: str, packaged: Prompt | None = None) -> Promp
         where = f"{source}: template {name!r}"
         if packaged is not None and name not in packaged.templates:
             known = ", ".join(packaged.templates)
-            raise UsageError(f"{where} is none of the role's", remedy=f"one of {known}")
+            raise UsageError(f"{where} is not a template of the role", remedy=f"one of {known}")
         templates[name] = _check_template(given, where, packaged.templates[name] if packaged else None)
     plain = {name: _template_to_plain(template) for name, template in templates.items()}
     content = {"name": file.name, "version": file.version, "templates": plain}
@@ -276,4 +276,4 @@ def _read_yaml(path: Path) -> Any:
     try:
         return yaml.safe_load(content)
     except (yaml.YAMLError, ValueError, RecursionError) as fault:
-        raise UsageError(f"{path}: it is no YAML: {' '.join(str(fault).split())}") from fault
+        raise UsageError(f"{path}: it is not YAML: {' '.join(str(fault).split())}") from fault

@@ -277,7 +277,9 @@ def checks_from_reply(
     if not usable:
         reasons = "; ".join(f"{count}: {DROP_TEXTS[reason]}" for reason, count in dropped.most_common(3))
         raise MalformedReply("the reply holds no usable assert" + (f" ({reasons})" if reasons else ""))
-    return GeneratedChecks(checks=usable[:MAX_CHECKS], dropped={**dropped})
+    return GeneratedChecks(
+        checks=usable[:MAX_CHECKS], dropped={str(reason): count for reason, count in dropped.items()}
+    )
 
 
 def _sources(reply: Reply, dropped: Counter[DropReason]) -> Iterator[ast.Module]:

@@ -34,7 +34,7 @@ def main() -> None:
     params.n_parallel = options["slots"]
     params.n_ctx = options["slots"] * options["context_tokens"]
     params.cache_ram_mib = options["cache_mb"]
-    params.fit_params = False  # take the context that was asked for, or fail
+    params.fit_params = False  # use the requested context size, or fail
     params.cpuparams.n_threads = options["threads"]
     params.cpuparams_batch.n_threads = options["batch_threads"]
     params.n_gpu_layers = 0

@@ -103,7 +103,9 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
     "quota": ErrorRule(
         error=ModelRateLimited, sentence="has no quota left", remedy="check the account's plan and billing"
     ),
-    "overloaded": ErrorRule(error=ModelError, retry=True, counts=True, sentence="is overloaded, or still starting"),
+    "overloaded": ErrorRule(
+        error=ModelError, retry=True, counts=True, sentence="is overloaded, or still starting"
+    ),
     "server_error": ErrorRule(error=ModelError, retry=True, counts=True, sentence="failed"),
     "gateway": ErrorRule(
         error=ReplyLost,
@@ -115,21 +117,21 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
         retry=True,
         counts=True,
         sentence="cannot be reached: no connection is accepted",
-        remedy="check that the server runs, model.base_url where you set it, and your proxy if you have one",
+        remedy="check that the server runs, model.base_url if you set it, and your proxy if you have one",
     ),
     "unknown_host": ErrorRule(
         error=ModelUnreachable,
         retry=True,
         counts=True,
         sentence="cannot be reached: its host name is unknown",
-        remedy="check the host in model.base_url where you set it, and that this machine is online",
+        remedy="check the host in model.base_url if you set it, and that this machine is online",
     ),
     "tls": ErrorRule(
         error=ModelUnreachable,
         counts=True,
         sentence="cannot be reached: no secure connection (TLS) can be established",
         remedy="check that model.base_url begins with the right one of http and https, this machine's clock, "
-        "and SSL_CERT_FILE where the server has a certificate of your own",
+        "and SSL_CERT_FILE if the server uses your own certificate authority",
     ),
     "too_long": ErrorRule(
         error=ModelProtocolError,
@@ -145,7 +147,9 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
     "not_a_reply": ErrorRule(
         error=ModelProtocolError, sentence="answered with something that is not a reply", remedy=CHECK_ADDRESS
     ),
-    "connection_closed": ErrorRule(error=ReplyLost, counts=True, sentence="closed the connection before it answered"),
+    "connection_closed": ErrorRule(
+        error=ReplyLost, counts=True, sentence="closed the connection before it answered"
+    ),
     "timeout": ErrorRule(
         error=ModelTimeout, counts=True, sentence="did not answer in time", remedy="raise model.timeout_s"
     ),

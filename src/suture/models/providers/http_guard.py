@@ -211,7 +211,9 @@ async def _bounded(stream: Any, max_bytes: int, unpack: Any, *, cut: bool) -> As
         try:
             piece = packed if unpack is None else unpack.decompress(packed, left_bytes + 1)
         except zlib.error as fault:
-            raise ResponseRefused("bad_encoding", f"its body is not in its content-encoding: {fault}") from fault
+            raise ResponseRefused(
+                "bad_encoding", f"its body is not in its content-encoding: {fault}"
+            ) from fault
         # A compressed body can be endless and unpack to nothing, so both sizes are counted.
         if len(piece) > left_bytes or packed_bytes > max_bytes:
             if not cut:

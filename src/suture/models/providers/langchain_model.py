@@ -240,7 +240,7 @@ async def _invoke(
     generated = await drawn.agenerate([convert_to_messages(turns)], stop=stop)
     answers = [one.message for one in generated.generations[0]]
     if len(answers) != count:
-        raise ReplyLost(f"{len(answers)} replies came where {count} were asked for")
+        raise ReplyLost(f"{len(answers)} replies came, but {count} were requested")
     return answers
 
 

@@ -23,7 +23,7 @@ from suture.models.providers.connections import Connection, connect_anthropic, c
 from suture.models.providers.endpoints import EndpointLimits, get_endpoint
 from suture.models.providers.langchain_model import LangChainModel
 from suture.models.providers.urls import mask_credentials
-from suture.models.scripted import open_script
+from suture.models.scripted_model import open_script
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -132,7 +132,7 @@ def require_model_name(name: str) -> None:
     if provider not in known:
         near = get_close_matches(provider, known, n=1)
         raise UsageError(
-            f"the model {name!r} is of an unknown provider",
+            f"the model {name!r} has an unknown provider",
             remedy=(f"did you mean {near[0]}:{model}? " if near else "")
             + f"one of {', '.join(known)}; any server that speaks OpenAI's protocol is openai: with "
             "model.base_url",

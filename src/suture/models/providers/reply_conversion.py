@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from suture.models.chat_model import FinishReason, Message, Reply, Sampling
 from suture.models.providers.http_guard import ResponseRefused
 from suture.models.structured_output.reply_schemas import answer_text, answer_text_with_tool_call
-from suture.models.tokens import prompt_token_upper_bound, token_lower_bound, token_upper_bound
+from suture.models.token_counting import prompt_token_upper_bound, token_lower_bound, token_upper_bound
 from suture.models.tuning import MAX_PROVIDER_OVERHEAD_TOKENS, MAX_TEXT_BYTES_PER_TOKEN, SPARE_TEXT_BYTES
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def convert_answer(
     most_bytes = MAX_TEXT_BYTES_PER_TOKEN * sampling.max_tokens + SPARE_TEXT_BYTES
     if (size_bytes := token_upper_bound(text)) > most_bytes:
         asked = f"{sampling.max_tokens:,} tokens were asked for"
-        raise ResponseRefused("too_long", f"a text of {size_bytes:,} bytes, where {asked}")
+        raise ResponseRefused("too_long", f"a text of {size_bytes:,} bytes, but {asked}")
     usage = measure_usage(getattr(answer, "usage_metadata", None), messages, text, sampling, replies)
     tokens = _tokens(answer)
     return Reply(

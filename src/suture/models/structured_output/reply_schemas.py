@@ -34,8 +34,9 @@ def strict_schema(type_: type[BaseModel]) -> dict[str, Any]:
         properties = part.get("properties", {})
         optional = [name for name in properties if name not in part.get("required", ())]
         if optional:
-            raise TypeError(f"{type_.__name__}: a reply may leave out no field, but {optional} have defaults")
+            raise TypeError(f"{type_.__name__}: a reply must have all fields, but {optional} have defaults")
         part["additionalProperties"] = False
+        part.pop("description", None)  # the docstring of the class is for programmers
     return schema
 
 

@@ -65,7 +65,7 @@ def write_rows(store: Store, rows: Iterable[RunRows]) -> None:
 
 
 def _replace(connection: Connection, rows: RunRows) -> None:
-    if connection.dialect.name == "postgresql":  # two that write the same run do so one after the other
+    if connection.dialect.name == "postgresql":  # serialise writers of one run
         connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(rows.run_id, 0))))
     run_key = {"namespace": rows.namespace, "run_id": rows.run_id}
     for table in RUN_TABLES:

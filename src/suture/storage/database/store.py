@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, inspect, make_url, text
 
+from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.storage.tuning import CONNECT_TIMEOUT_S, DATABASE_LOCK_TIMEOUT_S
@@ -122,8 +123,6 @@ def is_compared_by_alembic(_: Any, name: str | None, kind: str, reflected: bool,
 
 DATABASE_FILE = "suture.db"
 """The file name of the SQLite database, beside the folder of runs."""
-PRIVATE_FOLDER_MODE = 0o700
-"""The same mode as that of the runs, because the database holds what they hold."""
 CLIENT_ENCODING = "UTF8"
 """Requested explicitly: a database without an encoding (SQL_ASCII) would return bytes."""
 KEEPALIVES = "-ctcp_keepalives_idle=10 -ctcp_keepalives_interval=5 -ctcp_keepalives_count=3"

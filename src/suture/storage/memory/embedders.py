@@ -154,7 +154,7 @@ class ServedEmbedder:
             if client is not self._client:
                 client.close()
         if len({len(row) for row in rows}) > 1:
-            raise ModelError(f"the embedder {self.identity!r} gives vectors of several lengths")
+            raise ModelError(f"the embedder {self.identity!r} returned vectors of different lengths")
         return normalise_rows(np.asarray(rows, dtype=np.float32).reshape(len(texts), -1))
 
     def _request(self, client: Any, texts: list[str]) -> list[list[float]]:
@@ -225,4 +225,4 @@ def open_embedder(settings: Settings) -> Embedder | None:
         address = settings.memory.base_url or ADDRESSES[provider]
         key = settings.keys.openai if provider == "openai" else None
         return ServedEmbedder(provider, model, address, key=key.get_secret_value() if key else "")
-    raise UsageError(f"memory.embedder names no embedder: {name!r}", remedy=f"one of {NAMES}")
+    raise UsageError(f"memory.embedder is not an embedder: {name!r}", remedy=f"one of {NAMES}")

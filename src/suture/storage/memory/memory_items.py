@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from suture.core.records import content_hash
 from suture.storage.memory.secret_scrubbing import scrub_secrets
 from suture.storage.tuning import MAX_PATCH_CHARS, MAX_SEARCH_TEXT_CHARS, MAX_TEXT_CHARS
 
+MemorySource = Literal["run", "import", "placebo"]
+MemoryState = Literal["active", "evicted", "forgotten"]
 MemoryTableName = Literal["failures", "patterns", "lessons"]
 MEMORY_TABLE_NAMES: tuple[MemoryTableName, ...] = ("failures", "patterns", "lessons")
 SCRUBBED_FIELDS = (
@@ -56,8 +58,8 @@ class MemoryItem:
     table: MemoryTableName
     run_id: str
     event_seq: int = 0
-    source: str = "run"
-    state: str = "active"
+    source: MemorySource = "run"
+    state: MemoryState = "active"
     language: str = "python"
     kind: str = ""
     text: str = ""
@@ -120,6 +122,10 @@ def parse_item(plain: Mapping[str, Any]) -> MemoryItem:
     given = {name: value for name, value in plain.items() if name in known}
     if given.get("table") not in MEMORY_TABLE_NAMES or not isinstance(given.get("run_id"), str):
         raise ValueError("it has no memory table, or no run")
+    if given.get("source", "run") not in get_args(MemorySource):
+        raise ValueError("it has an unknown source")
+    if given.get("state", "active") not in get_args(MemoryState):
+        raise ValueError("it has an unknown state")
     sample = MemoryItem(table="failures", run_id="")
     for name, value in given.items():
         wanted = type(getattr(sample, name))

@@ -21,7 +21,13 @@ from suture.storage.database.memory_rows import (
 )
 from suture.storage.database.vector_search import create_vector_index
 from suture.storage.memory.fingerprints import embedding_text
-from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES, MemoryItem, MemoryTableName, sanitise_item
+from suture.storage.memory.memory_items import (
+    MEMORY_TABLE_NAMES,
+    MemoryItem,
+    MemoryState,
+    MemoryTableName,
+    sanitise_item,
+)
 from suture.storage.memory.retention import shows_no_benefit
 from suture.storage.tuning import MAX_COUNTED_RUNS
 
@@ -138,7 +144,7 @@ def find_item(store: Store, start: str) -> MemoryItem:
     return found[0]
 
 
-def set_state(store: Store, keys: Sequence[tuple[MemoryTableName, str]], state: str) -> int:
+def set_state(store: Store, keys: Sequence[tuple[MemoryTableName, str]], state: MemoryState) -> int:
     """Set the state of some items; forgotten ones lose their texts too.
 
     Returns:

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from suture.core.ledger import RunFolder, is_being_written
-from suture.core.ledger.run_folder import PRIVATE
+from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
 from suture.core.safe_files import write_file_atomically
 from suture.core.settings import Settings
 from suture.errors import StorageError, UsageError
@@ -249,8 +249,8 @@ def _length_of(path: Path) -> int:
 
 def _fetch(connection: Connection, folder: RunFolder) -> None:
     """Write what the database has beyond this machine, unless a local process writes the run."""
-    folder.path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-    folder.path.mkdir(mode=PRIVATE, exist_ok=True)
+    folder.path.parent.mkdir(mode=PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
+    folder.path.mkdir(mode=PRIVATE_FOLDER_MODE, exist_ok=True)
     with _lock_folder(folder):
         ledger = read_shared_ledger(connection, folder.id)
         if not _is_ahead(folder, ledger):

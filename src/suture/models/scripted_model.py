@@ -14,7 +14,7 @@ from suture import errors
 from suture.core.safe_files import read_text_file
 from suture.errors import ModelError, UsageError
 from suture.models.chat_model import FinishReason, Message, Reply, Sampling
-from suture.models.tokens import prompt_token_upper_bound, token_upper_bound
+from suture.models.token_counting import prompt_token_upper_bound, token_upper_bound
 from suture.models.tuning import SCRIPTED_BYTES_PER_TOKEN
 
 SCRIPTABLE_ERRORS: Mapping[str, type[errors.SutureError]] = {

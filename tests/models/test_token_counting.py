@@ -19,7 +19,7 @@ from suture.models import (
 )
 from suture.models.llama_server.server_process import LlamaServer
 from suture.models.llama_server.shared_servers import list_shared_servers
-from suture.models.tokens import estimate_tokens
+from suture.models.token_counting import estimate_tokens
 from suture.testing import ScriptedModel
 
 HARD_TEXTS = [

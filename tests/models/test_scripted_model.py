@@ -9,7 +9,7 @@ import pytest
 from suture.core.settings.schema import ModelSettings, Settings
 from suture.errors import ModelTimeout, UsageError
 from suture.models import Message, Reply, Sampling, open_model
-from suture.models.scripted import ScriptExhausted
+from suture.models.scripted_model import ScriptExhausted
 from suture.testing import ScriptedModel
 
 PROMPT = (Message(role="user", content="hi"),)
