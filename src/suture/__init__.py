@@ -1,7 +1,7 @@
-"""Suture: a coding agent that heals.
+"""Suture: a coding agent that repairs code whose tests fail, and writes code from a task.
 
-It writes code from a task, or repairs code that exists, in a sandbox, until tests that can be trusted pass.
-The names here are loaded when they are first used: importing `suture` costs nothing.
+Everything that it proposes runs in a sandbox, and only what trusted tests confirm is accepted. Each name here is
+loaded when it is first used, so that `import suture` is fast.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from suture.api import (
+        HealOptions,
         ReviewAnswer,
         SelfHealingAgent,
+        WriteOptions,
         fork_from_iteration,
         heal,
         resume,
@@ -25,10 +27,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Check",
     "Event",
+    "HealOptions",
     "Result",
     "ReviewAnswer",
     "SelfHealingAgent",
     "Task",
+    "WriteOptions",
     "fork_from_iteration",
     "heal",
     "resume",
@@ -37,14 +41,13 @@ __all__ = [
     "stream",
 ]
 
-
 _PACKAGES = {
     "Check": "suture.core.records",
     "Event": "suture.core.ledger",
     "Result": "suture.core.records",
     "Task": "suture.core.records",
 }
-"""The package that defines each public name; every other name comes from `suture.api`."""
+"""The package that defines each public name. Every other name comes from `suture.api`."""
 
 
 def __getattr__(name: str) -> Any:
@@ -56,7 +59,7 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Register `%%heal`; IPython calls this for `%load_ext suture`."""
-    from suture.interfaces.notebook.heal_magic import load
+    """Register the magic `%%heal`. IPython calls this for `%load_ext suture`."""
+    from suture.interfaces.notebook.heal_magic import register_magic
 
-    load(shell)
+    register_magic(shell)

@@ -28,8 +28,8 @@ from suture.loop.intake.project_task import (
 from suture.loop.intake.write_task import build_write_task
 from suture.loop.recipes.recipe_files import load_recipe
 from suture.loop.review.repair_choice import reviewer_with_asker
-from suture.models import NO_MODEL, without_model
-from suture.project.languages import language_named
+from suture.models import NO_MODEL, model_required_error
+from suture.project.languages import find_language
 
 
 async def heal(project: str | Path, options: HealOptions | None = None) -> Result:
@@ -74,9 +74,9 @@ async def heal(project: str | Path, options: HealOptions | None = None) -> Resul
     ) as models:
         has_model = models.for_role("coder").model.name != NO_MODEL
         if not has_proposer and not has_model and not searches_first:
-            raise without_model("the search is off, so only a model could repair this")
+            raise model_required_error("the search is off, so only a model could repair this")
         if not has_proposer and not has_model and options.bug_report.strip():
-            raise without_model("only a model can read a bug report")
+            raise model_required_error("only a model can read a bug report")
         ask = options.ask
         spec = RunSpec(
             task=task,
@@ -121,11 +121,9 @@ async def solve(task: str | Task, options: WriteOptions | None = None) -> Result
     if delivery.how != "keep" and task.kind == "write":
         _require_room_for_new_files(task, options, root)
     source = load_replies(options.replies, settings)
-    async with open_run_models(
-        settings, options.model, live=source is None or options.or_live
-    ) as models:
+    async with open_run_models(settings, options.model, live=source is None or options.or_live) as models:
         if models.for_role("coder").model.name == NO_MODEL:
-            raise without_model("code is written by a model")
+            raise model_required_error("code is written by a model")
         spec = RunSpec(
             task=task,
             settings=settings,
@@ -147,8 +145,8 @@ async def _build_task(
     """Return the task that the options describe, and the settings that it runs with."""
     into = Path(options.into) if options.into is not None else None
     if not isinstance(task, str):
-        return (replace(task, several=True) if into is not None else task), settings
-    language = language_named(options.language) if options.language is not None else None
+        return (replace(task, allows_more_files=True) if into is not None else task), settings
+    language = find_language(options.language) if options.language is not None else None
     test = Path(options.test) if options.test else None
     if options.project is None and options.existing is None:
         written = build_write_task(

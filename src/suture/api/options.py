@@ -1,4 +1,6 @@
-"""The options of `heal` and `solve`, each as one frozen value that every interface builds and passes on whole."""
+"""The options of `heal` and `solve`, each as one frozen value that every interface builds and passes on
+whole.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from suture.core.ledger.reading import Listener
 from suture.core.settings import Settings
-from suture.loop.review.review import Reviewer
 from suture.loop.review.repair_choice import Asker
+from suture.loop.review.review import Reviewer
 from suture.models import Model
 from suture.sandbox import Sandbox
 

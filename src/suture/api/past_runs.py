@@ -1,10 +1,12 @@
-"""Runs that are there already: do one again, see what one asks, or go on with it."""
+"""Work with recorded runs: replay one, resume it, fork it, or read the question that it waits with."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from suture.api.delivery.deliver import choose_delivery
@@ -13,24 +15,27 @@ from suture.core.ledger import Limits, RunFolder, compare_runs, find_run
 from suture.core.ledger.reading import Listener
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
+from suture.core.settings.writing import override_settings
 from suture.errors import UsageError
-from suture.loop import RecordedRun, Replay, open_recorded
-from suture.loop.resuming.recorded import recorded_start
-from suture.loop.review.reviewing import (
+from suture.loop import RecordedRun, Replay, read_recorded_run
+from suture.loop.resume.recorded_run import load_fork_origin
+from suture.loop.review.review import (
     Review,
     ReviewAnswer,
     Reviewer,
-    answered_with,
-    recorded_reviewer,
-    was_asked_to_distinguish,
+    asked_to_distinguish,
+    find_pending_review,
+    make_recorded_reviewer,
+    make_single_answer_reviewer,
 )
-from suture.loop.review.reviewing import pending_review as question_of_run
-from suture.models import Model, ReplySource, open_replies
+from suture.models import Model, ReplyRecording, load_recording
 from suture.sandbox import Sandbox
-from suture.storage.database import fetched
+from suture.storage.database import checkpoint_location, fetch_shared_run
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+
+NO_CHANGES: Mapping[str, object] = MappingProxyType({})
 
 
 async def replay(
@@ -43,24 +48,24 @@ async def replay(
     run_id: str = "",
     on_event: Listener | None = None,
 ) -> Replay:
-    """Do a recorded run again with the model's replies of then, and say whether it went the same way.
+    """Replay a recorded run with its recorded replies, and report whether it went the same way.
 
-    The task, its files and the settings are those in the run folder; nothing is applied. Seconds are not
-    limited, because they are no part of the comparison.
+    The task, its files and the settings come from the run folder, and nothing is applied. The time is not
+    limited, because it is not part of the comparison.
 
     Args:
-        run: `last`, an id, the unique start or end of one, or a run's folder.
+        run: `last`, an id, the unique start or end of one, or a run folder.
         or_live: Ask the model for replies that the record does not hold.
-        settings: Whose keys and folders count; from environment and files where not given.
-        model: Who is asked with `or_live`; the recorded one where not given.
-        sandbox: The wall; the recorded settings' where not given.
-        run_id: What the new run is called, where that was said beforehand (`suture.core.ledger.new_run_id`).
-        on_event: As in `solve`.
+        settings: Settings for keys and folders; by default from the environment and the settings files.
+        model: The model to ask with `or_live`; by default the recorded one.
+        sandbox: The sandbox; by default that of the recorded settings.
+        run_id: The id of the new run, where one was reserved before.
+        on_event: Called with each event, as in `HealOptions`.
 
     Raises:
-        UsageError: There is no such run, or it came to a call that was never recorded (`ReplyMissing`).
-        PrerequisiteError: Something is missing: a sandbox, or with `or_live` a model or a key.
-        Cancelled: The user stopped it.
+        UsageError: There is no such run, or it reached a call that was never recorded (`ReplyNotRecorded`).
+        PrerequisiteError: A sandbox is missing, or with `or_live` a model or a key.
+        Cancelled: The user stopped the run.
         StorageError: A run folder cannot be read or written.
     """
     recorded = load_recorded_run(run, settings)
@@ -70,18 +75,19 @@ async def replay(
             recorded.spec(models, sandbox),
             run_id=run_id,
             limits=Limits(**{**recorded.settings.budget.model_dump(), "seconds": None}),
-            source=open_replies(folder.path, may_be_empty=True),
+            source=load_recording(folder.path, may_be_empty=True),
             or_live=or_live,
-            start=recorded_start(folder, events),
+            origin=load_fork_origin(folder, events),
             replays=folder.id,
-            recorded=events,
-            on_review=recorded_reviewer(folder, events),
-            distinguishes=was_asked_to_distinguish(events),
-            follows=() if or_live else events,  # who may pay for a reply asks the budget of now
+            recorded_events=events,
+            on_review=make_recorded_reviewer(folder, events),
+            asks_to_distinguish=asked_to_distinguish(events),
+            # A run that may pay for replies decides by its own budget.
+            followed_events=() if or_live else events,
         )
         result = await execute_run(spec, on_event=on_event)
-    again = find_run(recorded.settings.paths.home, result.run_id)
-    return Replay(recorded=folder.id, result=result, difference=compare_runs(folder, again))
+    replayed = find_run(recorded.settings.paths.home, result.run_id)
+    return Replay(recorded=folder.id, result=result, difference=compare_runs(folder, replayed))
 
 
 async def resume(
@@ -95,100 +101,179 @@ async def resume(
     on_review: Reviewer | None = None,
     on_event: Listener | None = None,
 ) -> Result:
-    """Go on with a run that waits for a person, was killed or stopped, or whose machinery failed.
-
-    It raises as `solve` does.
+    """Continue a run that waits for an answer, was killed or stopped, or whose machinery failed.
 
     Args:
-        run: `last`, an id, the unique start or end of one, or a run's folder.
-        settings: Whose keys and folders count; from environment and files where not given.
-        model: The run's own model, where it was handed in as an object; the recorded name where not given.
-        sandbox: The wall; the recorded settings' where not given.
-        apply: As in `solve` and `heal`.
-        answer: To the question that it waits with; a later one goes to `on_review`.
-        on_review: As in `solve`.
-        on_event: As in `solve`; it sees the run from its beginning.
+        run: `last`, an id, the unique start or end of one, or a run folder.
+        settings: Settings for keys and folders; by default from the environment and the settings files.
+        model: The model, if the run was started with an object; by default the recorded name.
+        sandbox: The sandbox; by default that of the recorded settings.
+        apply: Write the verified change into the project.
+        answer: The answer to the question that the run waits with. Later questions go to `on_review`.
+        on_review: Answers questions, as in `HealOptions`.
+        on_event: Called with each event of the run from its beginning.
+
+    Raises:
+        UsageError: There is no such run, or it cannot be resumed.
+        SutureError: As `solve` and `heal`.
     """
     recorded = load_recorded_run(run, settings)
     recorded.require_resumable()
     if answer is not None:
-        on_review = answered_with(answer, _question_of(recorded), on_review)
+        on_review = make_single_answer_reviewer(answer, _require_pending_review(recorded), on_review)
     async with open_run_models(recorded.settings, model or recorded.model, live=True) as models:
         spec = replace(
             recorded.spec(models, sandbox),
             folder=recorded.folder,
-            source=_forked_from(recorded),
+            source=_load_replies_of_origin(recorded),
             or_live=True,
             on_review=on_review,
-            distinguishes=was_asked_to_distinguish(recorded.events),
+            asks_to_distinguish=asked_to_distinguish(recorded.events),
         )
         return await execute_run(spec, choose_delivery(apply=apply), on_event=on_event)
 
 
-def pending_review(run: str | Path, *, settings: Settings | None = None) -> Review | None:
-    """The question that a run waits for an answer to; `None` where it waits for none.
+async def fork_from_iteration(
+    run: str | Path,
+    iteration: int,
+    *,
+    changes: Mapping[str, object] = NO_CHANGES,
+    hint: str = "",
+    candidate: str | Mapping[str, str] = "",
+    settings: Settings | None = None,
+    model: str | Model | BaseChatModel | None = None,
+    sandbox: Sandbox | None = None,
+    apply: bool = False,
+    on_review: Reviewer | None = None,
+    run_id: str = "",
+    on_event: Listener | None = None,
+) -> Result:
+    """Start a new run from a step of another one, with something changed.
+
+    What the other run had done until then counts for the new run too and is not paid for again; nor is a
+    later call that is identical. The other run stays as it is.
 
     Args:
-        run: `last`, an id, the unique start or end of one, or a run's folder.
-        settings: Whose runs; from environment and files where not given.
+        run: `last`, an id, the unique start or end of one, or a run folder.
+        iteration: The number of decisions that the run had carried out; 0 is before the first.
+        changes: Settings by their dotted key, such as `{"loop.recipe": "greedy"}`.
+        hint: What the model is told from now on.
+        candidate: Code to judge before anything else: the text of the task's module, or path -> text.
+        settings: Settings for keys and folders; by default from the environment and the settings files.
+        model: The model; by default that of `changes`, or the recorded one.
+        sandbox: The sandbox; by default that of the settings.
+        apply: Write the verified change into the project.
+        on_review: Answers questions, as in `HealOptions`.
+        run_id: The id of the new run, where one was reserved before.
+        on_event: Called with each event, including those that were taken over.
+
+    Raises:
+        UsageError: There is no such run, step or setting, or the candidate writes a protected file.
+        SutureError: As `solve` and `heal`.
+    """
+    recorded = load_recorded_run(run, settings)
+    if not recorded.own:
+        raise UsageError(
+            f"run {recorded.folder.id} is not among your own runs",
+            remedy="only its record is here: replay it",
+        )
+    from suture.loop.resume.forking import load_state_at  # LangGraph takes a second to import.
+
+    origin = await load_state_at(recorded.folder, iteration, checkpoint_location(recorded.settings))
+    origin = replace(origin, hint=hint.strip(), files=_candidate_files(candidate, recorded))
+    changed = override_settings(recorded.settings, changes)
+    recorded_model = None if "model.name" in changes else recorded.model
+    async with open_run_models(changed, model or recorded_model, live=True) as models:
+        spec = replace(
+            recorded.spec(models, sandbox),
+            run_id=run_id,
+            settings=changed,
+            source=load_successful_replies(recorded.folder),
+            or_live=True,
+            origin=origin,
+            on_review=on_review,
+        )
+        return await execute_run(spec, choose_delivery(apply=apply), on_event=on_event)
+
+
+def _candidate_files(candidate: str | Mapping[str, str], recorded: RecordedRun) -> Mapping[str, str]:
+    if not isinstance(candidate, str):
+        return candidate
+    if not candidate:
+        return {}
+    if recorded.task.kind == "heal":
+        raise UsageError(
+            "a project has many files: which one is the candidate?", remedy="give a mapping of path to text"
+        )
+    return {recorded.task.module: candidate}
+
+
+def pending_review(run: str | Path, *, settings: Settings | None = None) -> Review | None:
+    """Return the question that a run waits for an answer to; `None` if it waits for none.
+
+    Args:
+        run: `last`, an id, the unique start or end of one, or a run folder.
+        settings: Settings for the folder of the runs; by default from the environment and the settings files.
 
     Raises:
         UsageError: There is no such run.
         StorageError: Its folder is damaged.
     """
-    return question_of_run(find_run_folder(run, settings))
+    return find_pending_review(find_run_folder(run, settings))
 
 
-def _question_of(recorded: RecordedRun) -> Review:
-    review = question_of_run(recorded.folder)
+def _require_pending_review(recorded: RecordedRun) -> Review:
+    review = find_pending_review(recorded.folder)
     if review is None:
         raise UsageError(
-            f"run {recorded.folder.id} waits for no answer", remedy="go on with it: `suture resume` alone"
+            f"run {recorded.folder.id} waits for no answer", remedy="resume it: `suture resume` alone"
         )
     return review
 
 
-def load_successful_replies(folder: RunFolder) -> ReplySource:
-    """The replies of a run without the calls that failed: these may be tried again."""
-    source = open_replies(folder.path, may_be_empty=True)
-    return replace(source, entries={key: e for key, e in source.entries.items() if "reply" in e})
+def load_successful_replies(folder: RunFolder) -> ReplyRecording:
+    """Return the replies of a run without the failed calls, which may be tried again."""
+    recording = load_recording(folder.path, may_be_empty=True)
+    return replace(
+        recording, entries={key: entry for key, entry in recording.entries.items() if "reply" in entry}
+    )
 
 
-def _forked_from(recorded: RecordedRun) -> ReplySource | None:
-    """What a fork answers from: the run that it began in, where that is still there."""
-    start = recorded_start(recorded.folder, recorded.events)
-    origin = recorded.settings.paths.home / "runs" / start.run if start else None
-    return load_successful_replies(RunFolder(origin)) if origin and origin.is_dir() else None
+def _load_replies_of_origin(recorded: RecordedRun) -> ReplyRecording | None:
+    """Return the replies of the run that a fork began in, if that run is still there."""
+    origin = load_fork_origin(recorded.folder, recorded.events)
+    path = recorded.settings.paths.home / "runs" / origin.run if origin else None
+    return load_successful_replies(RunFolder(path)) if path and path.is_dir() else None
 
 
 def load_recorded_run(run: str | Path, settings: Settings | None = None) -> RecordedRun:
-    """How a run began, as its folder tells it.
+    """Read how a run began from its folder.
 
     Args:
-        run: `last`, an id, the unique start or end of one, or a run's folder.
-        settings: Whose keys and folders count; from environment and files where not given.
+        run: `last`, an id, the unique start or end of one, or a run folder.
+        settings: Settings for keys and folders; by default from the environment and the settings files.
 
     Raises:
         UsageError: There is no such run, or it does not say how it began.
         StorageError: Its folder is damaged.
     """
     present = settings or load_settings(Path.cwd()).settings
-    return open_recorded(find_run_folder(run, present), present)
+    return read_recorded_run(find_run_folder(run, present), present)
 
 
 def find_run_folder(run: str | Path, settings: Settings | None = None) -> RunFolder:
-    """The folder of a run.
+    """Return the folder of a run.
 
     Args:
         run: `last`, an id, the unique start or end of one, or the folder itself.
-        settings: Whose runs; from environment and files where not given.
+        settings: Settings for the folder of the runs; by default from the environment and the settings files.
 
     Raises:
         UsageError: There is no such run.
     """
     folder = RunFolder(Path(run))
-    if os.path.isfile(folder.ledger_path):  # noqa: PTH113  # it takes any text for a name
+    if os.path.isfile(folder.ledger_path):  # noqa: PTH113  # Unlike Path.is_file, it accepts any text as a name.
         return folder
-    present = settings or load_settings(Path.cwd(), looks=True).settings
-    fetched(present, str(run))
+    present = settings or load_settings(Path.cwd(), read_only=True).settings
+    fetch_shared_run(present, str(run))
     return find_run(present.paths.home, str(run))

@@ -17,10 +17,10 @@ from suture.models import (
     choose_model,
     detect_models,
     model_path,
-    open_models,
+    open_role_models,
     read_calibration,
 )
-from suture.sandbox import diagnose_backends, discover_interpreter, sandbox_makers
+from suture.sandbox import diagnose_backends, discover_interpreter, find_sandbox_factories
 
 NEEDED_BYTES = 500_000_000
 """Room for a few hundred runs."""
@@ -50,7 +50,7 @@ def examine(settings: Settings) -> Iterator[Prerequisite]:
 
 def _sandbox(settings: Settings) -> Iterator[Prerequisite]:
     findings = diagnose_backends(
-        sandbox_makers(settings.sandbox, settings.keys),
+        find_sandbox_factories(settings.sandbox, settings.keys),
         needed=settings.sandbox.backend,
         minimum=settings.sandbox.minimum_level,
         cache=settings.paths.cache,
@@ -77,7 +77,7 @@ def _model(settings: Settings) -> Iterator[Prerequisite]:
     if settings.model.name == "auto":
         yield from _looked_for(settings)
     try:
-        asyncio.run(open_models(settings).close())
+        asyncio.run(open_role_models(settings).close())
     except SutureError as fault:
         yield Prerequisite(
             name="model", ok=False, detail=f"{name} ({why}): {fault.message}", remedy=fault.remedy
@@ -93,7 +93,7 @@ def _looked_for(settings: Settings) -> Iterator[Prerequisite]:
     for number, seen in enumerate(detect_models(settings), 1):
         found = f"{seen.model}, " if seen.model else ""
         yield Prerequisite(
-            name=f"model, choice {number}", ok=True, detail=f"{seen.what}: {found}{seen.detail}"
+            name=f"model, choice {number}", ok=True, detail=f"{seen.label}: {found}{seen.detail}"
         )
     keyed = [name for name in PROVIDERS if getattr(settings.keys, name, None) is not None]
     if keyed:

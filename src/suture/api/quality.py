@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from suture.api.past_runs import load_recorded_run
-from suture.core.ledger import result_of
+from suture.core.ledger import load_result
 from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.judge import prepare_suite
-from suture.judge.quality import Measured, Subject, measure_quality
+from suture.judge.quality import QualityResult, QualitySubject, measure_quality
 from suture.project.languages import LANGUAGES
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
-from suture.sandbox.packages import packages_of
+from suture.sandbox.packages import packages_for_task
 
 
 async def quality(
@@ -23,7 +23,7 @@ async def quality(
     names: Sequence[str] = (),
     settings: Settings | None = None,
     sandbox: Sandbox | None = None,
-) -> dict[str, Measured]:
+) -> dict[str, QualityResult]:
     """Measure the code that a run ended with, by evaluators that decide nothing.
 
     Args:
@@ -42,7 +42,7 @@ async def quality(
         StorageError: The run folder is damaged.
     """
     recorded = load_recorded_run(run, settings)
-    result, task = result_of(recorded.folder), recorded.task
+    result, task = load_result(recorded.folder), recorded.task
     if result is None or result.candidate is None:
         raise UsageError(f"run {recorded.folder.id} has no code to measure")
     facts = LANGUAGES[task.language]
@@ -52,9 +52,9 @@ async def quality(
     known = recorded.settings
     wall = sandbox or open_sandbox(known.sandbox, keys=known.keys, cache=known.paths.cache)
     try:
-        packages = packages_of(task, known, may_fetch=False)
+        packages = packages_for_task(task, known, may_fetch=False)
         suite = await prepare_suite(task, wall, known.sandbox, interpreter, packages=packages)
-        subject = Subject(files=result.candidate.files, suite=suite, interpreter=interpreter)
+        subject = QualitySubject(files=result.candidate.files, suite=suite, interpreter=interpreter)
         return await measure_quality(subject, names)
     finally:
         if wall is not sandbox:

@@ -1,4 +1,4 @@
-"""What all doors share: whose models answer, from which record, and a run from its start to its hand-over."""
+"""Execute one run: open its models and its record, run it, certify its result, and deliver that."""
 
 from __future__ import annotations
 
@@ -12,77 +12,102 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from suture.api.delivery.deliver import Delivery, DeliverableRun, deliver
+from suture.api.delivery.deliver import DeliverableRun, Delivery, deliver
 from suture.api.interruption import run_interruptibly
 from suture.core.ledger import find_run
 from suture.core.ledger.event_log import EventLog
-from suture.core.ledger.reading import Heard, Listener, listening
+from suture.core.ledger.reading import Listener, ListenerProgress, notify_listener
 from suture.core.records import Result
 from suture.core.settings import Settings
-from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageError, SutureError, UsageError
+from suture.errors import (
+    Cancelled,
+    PrerequisiteError,
+    SandboxError,
+    StorageError,
+    SutureError,
+    UsageError,
+)
 from suture.loop import RunContext, RunSpec, load_recipe, open_run
-from suture.loop.review.reviewing import Review, ReviewAnswer, Reviewer
-from suture.models import Model, Models, ReplySource, absent_model, open_models, open_replies
-from suture.models.providers.registry import open_named, open_or_defer
-from suture.project.recorded_task import accepted_files
-from suture.storage.memory import kept_of
-from suture.storage.tracing import export_run, wants_traces
+from suture.loop.review.review import Review, ReviewAnswer, Reviewer
+from suture.models import (
+    Model,
+    ReplyRecording,
+    RoleModels,
+    load_recording,
+    open_role_models,
+    replay_only_model,
+)
+from suture.models.providers.registry import open_model_by_name, open_model_lazily
+from suture.project.recorded_task import get_accepted_files
+from suture.storage.memory import store_run_memories
+from suture.storage.tracing import export_run_trace, is_tracing_enabled
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 T = TypeVar("T")
-KEPT = Delivery()
-HANDOVER_FAULTS = (UsageError, PrerequisiteError, SandboxError, StorageError)
+KEEP = Delivery()
+"""Keep the result in the run folder."""
+DELIVERY_FAULTS = (UsageError, PrerequisiteError, SandboxError, StorageError)
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run one of this module's coroutines to its end, where there is no event loop yet.
+    """Run one of this package's coroutines to its end, where no event loop is running yet.
 
     Raises:
-        KeyboardInterrupt: The user stopped it where nothing of a run was there yet.
+        KeyboardInterrupt: The user stopped it before a run had begun.
     """
     return run_interruptibly(coroutine)
 
 
-async def execute_run(spec: RunSpec, handover: Delivery = KEPT, *, on_event: Listener | None) -> Result:
-    """Do one run, prove what it healed, and hand that over as the user asked."""
-    heard = Heard(on_event) if on_event is not None else None
-    if heard is not None and spec.on_review is not None:
-        spec = replace(spec, on_review=_asks_when_heard(spec.on_review, heard))
-    async with _opened(spec) as (context, checkpointer), _logged(context):
-        go = _how(spec)
-        if heard is not None:
-            heard.written = lambda: context.ledger.events
+async def execute_run(
+    spec: RunSpec, delivery: Delivery = KEEP, *, on_event: Listener | None = None
+) -> Result:
+    """Execute a run, certify what it repaired, and deliver that.
+
+    Args:
+        spec: What the run is asked to be.
+        delivery: What to do with a repair.
+        on_event: Called with each event of the run's ledger.
+    """
+    progress = ListenerProgress(on_event) if on_event is not None else None
+    if progress is not None and spec.on_review is not None:
+        spec = replace(spec, on_review=_after_all_events(spec.on_review, progress))
+    async with _open_and_record(spec) as (context, checkpointer), _log_events(context):
+        start = _choose_start(spec)
+        if progress is not None:
+            progress.written = lambda: context.ledger.events
         async with (
-            _traced(context),
-            listening(context.ledger.path, heard, seen=len(context.ledger.events)),
+            _export_trace(context),
+            notify_listener(context.ledger.path, progress, known_events=len(context.ledger.events)),
         ):
-            result = await go(context, checkpointer)
-            await _remembered(context)
+            result = await start(context, checkpointer)
+            await _store_memories(context)
         try:
-            await deliver(handover, result, spec.project, _healed(context))
+            await deliver(delivery, result, spec.project, _deliverable_run(context))
         except asyncio.CancelledError:
-            raise _kept(Cancelled("stopped"), result, context) from None
-        except HANDOVER_FAULTS as fault:
-            raise _kept(fault, result, context) from fault
+            raise _name_kept_result(Cancelled("stopped"), result, context) from None
+        except DELIVERY_FAULTS as fault:
+            raise _name_kept_result(fault, result, context) from fault
     return result
 
 
-def _asks_when_heard(ask: Reviewer, heard: Heard) -> Reviewer:
-    """Ask a person once they have been told all that led to the question."""
+def _after_all_events(reviewer: Reviewer, progress: ListenerProgress) -> Reviewer:
+    """Return a reviewer that asks only after the listener has got every event that led to the question."""
 
-    async def asked(review: Review) -> ReviewAnswer | None:
-        await heard.all_so_far()
-        said = ask(review)
-        return await said if inspect.isawaitable(said) else said
+    async def ask(review: Review) -> ReviewAnswer | None:
+        await progress.wait_until_current()
+        answer = reviewer(review)
+        return await answer if inspect.isawaitable(answer) else answer
 
-    return asked
+    return ask
 
 
 @contextlib.asynccontextmanager
-async def _opened(spec: RunSpec) -> AsyncIterator[tuple[RunContext, Any]]:
-    """Open what a run needs; when it has let go of all that, its rows go to the database that is named."""
+async def _open_and_record(spec: RunSpec) -> AsyncIterator[tuple[RunContext, Any]]:
+    """Open what a run needs. After it is closed, write the run's rows to the database, if one is
+    configured.
+    """
     folder = None
     try:
         async with open_run(spec) as (context, checkpointer):
@@ -90,99 +115,113 @@ async def _opened(spec: RunSpec) -> AsyncIterator[tuple[RunContext, Any]]:
             yield context, checkpointer
     finally:
         if folder is not None and (spec.settings.store.url or spec.settings.store.fallback_url):
-            from suture.storage.database.projection_updates import record_run
+            from suture.storage.database.projection_updates import record_finished_run
 
-            await asyncio.to_thread(record_run, spec.settings, folder)
+            await asyncio.to_thread(record_finished_run, spec.settings, folder)
 
 
-async def _remembered(context: RunContext) -> None:
-    """Keep what the run taught, where memories are used; a replay teaches nothing new."""
+async def _store_memories(context: RunContext) -> None:
+    """Store what the run taught, if memories are used. A replay teaches nothing new."""
     if context.settings.memory.use != "off" and not context.spec.replays:
-        kept = await asyncio.to_thread(kept_of, context.settings, context.folder, context.ledger.events)
-        context.ledger.append(kept)
+        stored = await asyncio.to_thread(
+            store_run_memories, context.settings, context.folder, context.ledger.events
+        )
+        context.ledger.append(stored)
 
 
-def _healed(context: RunContext) -> DeliverableRun:
+def _deliverable_run(context: RunContext) -> DeliverableRun:
     return DeliverableRun(
         task=context.spec.task,
         folder=context.folder,
         ledger=context.ledger,
-        prepare=context.prepare,
-        accepted=accepted_files(context.ledger.events),
+        prepare=context.suites.prepare,
+        accepted=get_accepted_files(context.ledger.events),
     )
 
 
 @contextlib.asynccontextmanager
-async def _traced(context: RunContext) -> AsyncIterator[None]:
-    """Send the run's spans when it has ended, however, where the environment asks for them."""
+async def _export_trace(context: RunContext) -> AsyncIterator[None]:
+    """Export the run's spans when it has ended in any way, if the environment asks for them."""
     try:
         yield
     finally:
-        if wants_traces(os.environ):
-            await asyncio.to_thread(export_run, context.folder)
+        if is_tracing_enabled(os.environ):
+            await asyncio.to_thread(export_run_trace, context.folder)
 
 
 @contextlib.asynccontextmanager
-async def _logged(context: RunContext) -> AsyncIterator[None]:
-    """Write the run's events to the log that the settings name, while it goes on."""
+async def _log_events(context: RunContext) -> AsyncIterator[None]:
+    """Write the run's events to the log file of the settings while the run continues."""
     settings = context.settings.log
     if settings.file is None:
         yield
         return
-    seen = len(context.ledger.events)
-    most_bytes = settings.most_mb * 2**20
-    log = EventLog(settings.file, most_bytes=most_bytes, kept=settings.kept, seen=seen)
+    known = len(context.ledger.events)
+    max_bytes = settings.max_mb * 2**20
+    log = EventLog(settings.file, max_bytes=max_bytes, backups=settings.backups, written=known)
     with contextlib.closing(log):
         try:
-            async with listening(context.ledger.path, log.write, seen=seen):
+            async with notify_listener(context.ledger.path, log.write, known_events=known):
                 yield
-        finally:  # a run that was stopped has events that nobody has listened to
+        finally:  # The listener has not seen the last events of a run that was stopped.
             for event in context.ledger.events:
                 log.write(event)
 
 
-def _how(spec: RunSpec) -> Callable[..., Coroutine[Any, Any, Result]]:
-    from suture.loop.run import fork_task, resume_task, run_task  # LangGraph takes a second
+def _choose_start(spec: RunSpec) -> Callable[..., Coroutine[Any, Any, Result]]:
+    from suture.loop.run import fork_task, resume_task, run_task  # LangGraph takes a second to import.
 
     if spec.folder is not None:
         return resume_task
-    return run_task if spec.start is None else partial(fork_task, start=spec.start)
+    return run_task if spec.origin is None else partial(fork_task, origin=spec.origin)
 
 
-def _kept(fault: SutureError, result: Result, context: RunContext) -> SutureError:
-    """The same fault, naming the healed result that it leaves in the run folder."""
-    where = context.folder.path / "result.diff"
+def _name_kept_result(fault: SutureError, result: Result, context: RunContext) -> SutureError:
+    """Return the same error, with a message that names the repair which is kept in the run folder."""
+    diff = context.folder.path / "result.diff"
     named = type(fault)(
-        f"{fault.message}; run {result.run_id} is healed and its verified diff is kept: {where}",
+        f"{fault.message}; run {result.run_id} is healed and its verified diff is kept: {diff}",
         remedy=fault.remedy,
     )
     named.run_id = result.run_id
     return named
 
 
-def load_replies(replies: str | Path | None, settings: Settings) -> ReplySource | None:
-    """The record that `replies` names: a run, or a file; `None` where there is none.
+def load_replies(replies: str | Path | None, settings: Settings) -> ReplyRecording | None:
+    """Return the recorded replies of a run or a file; `None` if there is nothing to load.
 
     Raises:
         UsageError: There is no such run or file.
     """
     if replies is None:
         return None
-    where = Path(replies)
-    return open_replies(where if where.exists() else find_run(settings.paths.home, str(replies)).path)
+    path = Path(replies)
+    return load_recording(path if path.exists() else find_run(settings.paths.home, str(replies)).path)
 
 
 @contextlib.asynccontextmanager
 async def open_run_models(
-    settings: Settings, model: str | Model | BaseChatModel | None, *, live: bool, later: bool = False
-) -> AsyncIterator[Models]:
-    """The models, closed at the end unless handed in; where they are not to be asked, none is opened.
+    settings: Settings,
+    model: str | Model | BaseChatModel | None,
+    *,
+    live: bool,
+    deferred: bool = False,
+) -> AsyncIterator[RoleModels]:
+    """Open the models of a run, and close at the end those that the caller did not pass in.
 
-    Where they may not be needed (`later`), one that is missing is an error only when it is asked.
+    Args:
+        settings: The settings, which name the models.
+        model: The model that the caller passed in or named.
+        live: Whether models are asked at all; if not, none is opened.
+        deferred: Whether the models may not be needed. A missing model is then an error only when it is
+            asked.
     """
-    opener = (open_or_defer if later else open_named) if live else lambda _, name: absent_model(name)
+    if not live:
+        opener: Any = lambda _, name: replay_only_model(name)  # noqa: E731
+    else:
+        opener = open_model_lazily if deferred else open_model_by_name
     helpers = load_recipe(settings.loop, settings.model.temperature).helpers
-    models = open_models(settings, model, opener=opener, in_use=("coder", *helpers.seats))
+    models = open_role_models(settings, model, opener=opener, in_use=("coder", *helpers.model_roles))
     try:
         yield models
     finally:

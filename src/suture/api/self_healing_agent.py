@@ -1,4 +1,4 @@
-"""A specification in, code out: the class that an ancestor promised its users."""
+"""`SelfHealingAgent`: a specification in, code out. The class of an ancestor project, on top of this API."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from suture.api.forking import fork_from_iteration
-from suture.api.past_runs import load_recorded_run
+from suture.api.heal_and_solve import solve
+from suture.api.options import WriteOptions
+from suture.api.past_runs import fork_from_iteration, load_recorded_run
 from suture.api.run_lifecycle import run_sync
-from suture.api.solving import solve
-from suture.core.records import Result
+from suture.core.records import Result, render_reason
 from suture.core.settings import flags_from_arguments, load_settings
 from suture.errors import UsageError
-from suture.loop.review.reviewing import Reviewer
+from suture.loop.review.review import Reviewer
 
 
 class SelfHealingAgent:
-    """A specification in, code out: the interface that an ancestor promised its users.
+    """Write code for specifications.
 
     Args:
-        model_provider: Such as `openai`, `anthropic`, `ollama`, `local`.
+        model_provider: The provider, such as `openai`, `anthropic`, `ollama` or `local`.
         model_name: The provider's name of the model.
-        max_iterations: Attempts before it gives up.
-        on_review: Called where `autonomy` wants a person asked, as in `solve`.
-        options: `autonomy`, and what ancestors took; each works, or fails naming its successor.
+        max_iterations: Maximum number of attempts.
+        on_review: Called where `autonomy` asks for a person, as in `WriteOptions`.
+        options: `autonomy`, and the arguments of ancestor projects. Each of these works, or fails with an
+            error that names its successor.
 
     Raises:
         UsageError: An argument is unknown, or has no successor.
@@ -40,10 +41,10 @@ class SelfHealingAgent:
     ) -> None:
         if max_iterations < 1:
             raise UsageError(f"max_iterations must be at least 1, not {max_iterations!r}")
-        given = {"model_provider": model_provider, "model_name": model_name, "max_iterations": max_iterations}
+        named = {"model_provider": model_provider, "model_name": model_name, "max_iterations": max_iterations}
         self.max_iterations = max_iterations
         self.on_review = on_review
-        self.settings = load_settings(Path.cwd(), flags_from_arguments({**given, **options})).settings
+        self.settings = load_settings(Path.cwd(), flags_from_arguments({**named, **options})).settings
 
     def run(self, specification: str) -> dict[str, Any]:
         """Write code for a specification.
@@ -51,15 +52,14 @@ class SelfHealingAgent:
         Returns:
             A mapping with `code`, `is_complete`, `iteration`, `specification`, `max_iterations`,
             `execution_output`, `execution_error`, `critic_feedback`, and `run_id`. `is_complete` is true only
-            when every trusted check passed; without any check to trust it is false.
+            if every trusted check passed; without a trusted check it is false.
 
         Raises:
             UsageError: The specification is empty.
             PrerequisiteError: A key, a model or the sandbox is missing.
         """
-        return self._told(
-            specification, run_sync(solve(specification, settings=self.settings, on_review=self.on_review))
-        )
+        options = WriteOptions(settings=self.settings, on_review=self.on_review)
+        return self._summarise(specification, run_sync(solve(specification, options)))
 
     def fork_from_iteration(
         self,
@@ -73,14 +73,14 @@ class SelfHealingAgent:
         """Start a new run from a step of another one, with something changed.
 
         Args:
-            iteration: How many decisions of that run had been carried out; 0 is before the first.
+            iteration: The number of decisions that the run had carried out; 0 is before the first.
             run_id: The run: an id, or `last`.
-            hint: What the model is to be told from now on.
+            hint: What the model is told from now on.
             candidate: Code to judge before anything else.
-            changes: Arguments of this class with other values than the run had.
+            changes: Arguments of this class that differ from those of the run.
 
         Returns:
-            What `run` returns, of the new run.
+            What `run` returns, for the new run.
 
         Raises:
             UsageError: There is no such run or step, or an argument is unknown.
@@ -90,15 +90,15 @@ class SelfHealingAgent:
             iteration,
             changes=flags_from_arguments(changes),
             hint=hint,
-            candidate=candidate or {},
+            candidate=candidate,
             settings=self.settings,
             on_review=self.on_review,
         )
         result = run_sync(forked)
         specification = load_recorded_run(result.run_id, self.settings).task.statement
-        return self._told(specification, result)
+        return self._summarise(specification, result)
 
-    def _told(self, specification: str, result: Result) -> dict[str, Any]:
+    def _summarise(self, specification: str, result: Result) -> dict[str, Any]:
         files = dict(result.candidate.files) if result.candidate else {}
         facts = result.verdict.counterexamples if result.verdict else ()
         return {
@@ -106,7 +106,7 @@ class SelfHealingAgent:
             "code": "\n".join(files.values()),
             "execution_output": result.verdict.output if result.verdict else "",
             "execution_error": facts[0].exception or facts[0].actual if facts else "",
-            "critic_feedback": "" if result.ok else result.reason,
+            "critic_feedback": "" if result.ok else render_reason(result.reason),
             "iteration": result.spend.attempts,
             "max_iterations": self.max_iterations,
             "is_complete": result.ok,

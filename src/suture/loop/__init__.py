@@ -1,15 +1,20 @@
-"""The loop: state, graph, nodes, policy, stuck detection, recipes.
+"""The loop: the state machine of a run, its policy, its recipes, and what turns a request into a task.
 
-This room decides what happens next and in what order. It imports no front door, it never runs code itself
-(`checks` does, in the sandbox), and its policy is a pure function. LangGraph's graph API is known here only.
-It takes a second to import, so whoever runs a task imports `suture.loop.run`, and does it late.
+This package decides what happens next and in what order. It imports no interface and runs no untrusted code
+itself (`judge` does, in the sandbox), and its policy is a pure function. Only this package uses LangGraph's
+graph API, which takes a second to import: import `suture.loop.run` only to run a task.
 """
 
 from suture.loop.context import RunContext
 from suture.loop.open_run import open_run
-from suture.loop.recipes.recipe import describe_recipe, list_recipes, load_recipe, recipe_as_toml
-from suture.loop.recipes.schema import Recipe
-from suture.loop.resuming.recorded import RecordedRun, Replay, open_recorded
+from suture.loop.recipes.recipe_files import (
+    describe_recipe,
+    list_recipes,
+    load_recipe,
+    render_recipe_toml,
+)
+from suture.loop.recipes.recipe_schema import Recipe
+from suture.loop.resume.recorded_run import RecordedRun, Replay, read_recorded_run
 from suture.loop.run_spec import RunSpec
 
 __all__ = [
@@ -21,7 +26,7 @@ __all__ = [
     "describe_recipe",
     "list_recipes",
     "load_recipe",
-    "open_recorded",
     "open_run",
-    "recipe_as_toml",
+    "read_recorded_run",
+    "render_recipe_toml",
 ]

@@ -1,4 +1,4 @@
-"""Everything that a run works with, opened together and closed together."""
+"""Open everything that a run works with, and close it at the end."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from suture.agents import PromptBook
+from suture.agents.prompting.prompt_files import PromptBook
 from suture.core.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, new_run
 from suture.core.settings import project_prompts
-from suture.loop.context import RunContext
-from suture.loop.recipes.recipe import load_extensions, load_recipe
+from suture.loop.context import RunContext, compose_context
+from suture.loop.recipes.recipe_files import load_extensions, load_recipe
 from suture.loop.run_spec import RunSpec
 from suture.models import Model, RecordedModel
 from suture.project.languages import LANGUAGES
-from suture.project.safety import levels_of
+from suture.project.safety import resolve_levels
 from suture.sandbox import discover_programs, open_sandbox
-from suture.storage.database import checkpoint_place, open_checkpointer, sharing
+from suture.storage.database import checkpoint_location, open_checkpointer, share_run
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpointSaver[Any]]]:
-    """Open what a run needs; its sandbox is closed at the end unless it was handed in.
+    """Open what a run needs. Its sandbox is closed at the end unless the caller passed it in.
 
     Yields:
-        What the run works with, and where its state is kept.
+        The context of the run, and the checkpointer of its graph.
 
     Raises:
         UsageError: There is no such recipe or safety rule, or another process writes this run.
@@ -40,12 +40,12 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
     settings, task = spec.settings, spec.task
     recipe = load_recipe(settings.loop, spec.models.for_role("coder").temperature)
     extensions = load_extensions(recipe.helpers)
-    levels_of(settings.safety)  # what it names is there, or nothing begins
+    resolve_levels(settings.safety)  # An unknown rule is an error before anything is opened.
     clock = SystemClock()
     limits = spec.limits or Limits(**settings.budget.model_dump())
     if limits.money is not None:
         spec.models.require_prices()
-    wall = spec.sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
+    sandbox = spec.sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
         folder = spec.folder or new_run(settings.paths.home, run_id=spec.run_id)
         interpreter = spec.interpreter
@@ -53,31 +53,33 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
             python = settings.sandbox.python
             interpreter = discover_programs(spec.project, os.environ, task.language, python)
         with (
-            sharing(settings, folder) as share,
+            share_run(settings, folder) as share,
             Ledger(folder.ledger_path, clock, on_written=share) as ledger,
         ):
-            context = RunContext(
-                spec=spec,
-                folder=folder,
-                ledger=ledger,
-                budget=Budget(ledger, limits, clock),
-                models=spec.models.wrapped(partial(_recorded, spec, folder, share)),
-                sandbox=wall,
-                recipe=recipe,
+            context = compose_context(
+                spec,
+                folder,
+                ledger,
+                Budget(ledger, limits, clock),
+                spec.models.with_wrapped_models(partial(_record_replies, spec, folder, share)),
+                sandbox,
+                recipe,
                 interpreter=interpreter,
                 prompts=PromptBook(
                     settings.paths.prompts or project_prompts(settings.paths.home, spec.project)
                 ),
                 extensions=extensions,
             )
-            async with open_checkpointer(checkpoint_place(settings)) as checkpointer:
+            async with open_checkpointer(checkpoint_location(settings)) as checkpointer:
                 yield context, checkpointer
     finally:
-        if wall is not spec.sandbox:
-            await wall.close()
+        if sandbox is not spec.sandbox:
+            await sandbox.close()
 
 
-def _recorded(spec: RunSpec, folder: RunFolder, share: Callable[[], None] | None, model: Model) -> Model:
+def _record_replies(
+    spec: RunSpec, folder: RunFolder, share: Callable[[], None] | None, model: Model
+) -> Model:
     return RecordedModel(
         model, folder.replies_path, source=spec.source, or_live=spec.or_live, on_stored=share
     )

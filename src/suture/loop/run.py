@@ -1,4 +1,4 @@
-"""One run, from its first event to its last: the loop's edge, where faults become outcomes."""
+"""Run a task from its first event to its last. Here faults become outcomes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command
 
-from suture.core.ledger import open_reservations, result_of
+from suture.core.ledger import load_result, open_reservations
 from suture.core.ledger.kinds import (
     CandidateChecked,
     CandidateProposed,
     ReviewAsked,
-    RunRefused,
+    RunFailed,
     RunResumed,
 )
-from suture.core.records import Outcome, Result, from_plain
+from suture.core.records import Outcome, Reason, Result, decode_record
 from suture.errors import (
     BudgetExceeded,
     Cancelled,
@@ -30,149 +30,163 @@ from suture.errors import (
     UsageError,
 )
 from suture.loop.context import RunContext
+from suture.loop.evaluation.certification import CertifiedCandidate
 from suture.loop.evaluation.judging import with_verdict
-from suture.loop.evaluation.proving import Proven
-from suture.loop.graph import Compiled, build_graph
-from suture.loop.nodes.finish import prove_best, write_result
-from suture.loop.policy.progress import Attempt, best_of
-from suture.loop.resuming.forking import begin, enter, unstarted_fork, rewind
-from suture.loop.resuming.interrupts import answer_to
-from suture.loop.resuming.recorded import recorded_start, started_with
-from suture.loop.review.reviewing import review_of
-from suture.loop.run_spec import ForkStart
-from suture.loop.state import LoopState, first_state, tried_in, with_tried
+from suture.loop.graph import CompiledGraph, build_graph
+from suture.loop.nodes.finish import certify_best, write_result
+from suture.loop.policy.attempts import Attempt, find_best
+from suture.loop.resume.forking import begin_fork, enter_state, rewind, unstarted_fork
+from suture.loop.resume.recorded_run import load_fork_origin, make_start_event
+from suture.loop.review.answering import get_answer
+from suture.loop.run_spec import ForkOrigin
+from suture.loop.state import LoopState, initial_state, judged_attempts, with_judged_attempts
 
-Entry = LoopState | Command[str] | None
-"""What the graph is given: a first state, an answer, or nothing where it goes on from its checkpoint."""
+GraphInput = LoopState | Command[str] | None
+"""The input of the graph: a first state, an answer, or `None` to continue from its checkpoint."""
 
 
 async def run_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any]) -> Result:
     """Run a task to its outcome.
 
-    Every way to end leaves its last event in the ledger: `run.refused` where the task cannot be worked with,
-    else `run.finished` with the best candidate so far.
+    Every ending is the last event of the ledger: `run.failed` if the task cannot be worked with, else
+    `run.finished` with the best candidate so far.
 
     Raises:
         UsageError: The task cannot be worked with.
-        PrerequisiteError: Something is missing: a sandbox, a model, a key.
+        PrerequisiteError: A sandbox, a model or a key is missing.
         ModelAuthError: The provider refused the key.
-        Cancelled: The user stopped it.
+        Cancelled: The user stopped the run.
         StorageError: The run folder cannot be written.
     """
-    context.ledger.append(started_with(context))
-    return await _to_the_end(context, build_graph(checkpointer), first_state(context.folder.id))
+    context.ledger.append(make_start_event(context))
+    return await _run_to_end(context, build_graph(checkpointer), initial_state(context.folder.id))
 
 
-async def fork_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any], start: ForkStart) -> Result:
+async def fork_task(
+    context: RunContext, checkpointer: BaseCheckpointSaver[Any], origin: ForkOrigin
+) -> Result:
     """Run a task to its outcome from where another run was; raises as `run_task` does."""
     graph = build_graph(checkpointer)
-    started = started_with(context)
+    started = make_start_event(context)
     try:
-        await begin(start, started, context, graph)
+        await begin_fork(origin, started, context, graph)
     except (Exception, asyncio.CancelledError) as fault:
         if not context.ledger.events:
-            context.ledger.append(replace(started, forks=unstarted_fork(start)))
-        return await _ended_by(fault, context, graph)
-    return await _to_the_end(context, graph, None)
+            context.ledger.append(replace(started, fork=unstarted_fork(origin)))
+        return await _end_by_fault(fault, context, graph)
+    return await _run_to_end(context, graph, None)
 
 
 async def resume_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any]) -> Result:
-    """Go on with a run from its last checkpoint; raises as `run_task` does.
+    """Continue a run from its last checkpoint; raises as `run_task` does.
 
-    Its process was killed, or it waits, or it ended by a fault of the machinery or because the user stopped
-    it (see `RecordedRun.require_resumable`).
+    Its process was killed, or it waits for an answer, or it ended because the machinery failed or the user
+    stopped it (see `RecordedRun.require_resumable`).
 
-    Replies that were received are in the run folder and are not paid for again. What was being done when
-    the process went away is done again: its tokens stay booked in full, its attempt is given back.
+    Replies that were received are in the run folder and are not paid for again. What was in progress when the
+    process ended is repeated: its tokens stay booked in full, and its attempt is given back.
 
     Args:
-        context: What the run works with; its ledger holds the run up to now.
-        checkpointer: The one that the run was started with.
+        context: The run; its ledger holds the events so far.
+        checkpointer: The checkpointer that the run was started with.
     """
     for reservation in open_reservations(context.ledger.events):
         context.budget.write_off(reservation)
     graph = build_graph(checkpointer)
     reached = await graph.aget_state(_config(context))
-    if _has_begun(reached.values) and not reached.next:
+    if _has_state(reached.values) and not reached.next:
         await rewind(context, graph)
         reached = await graph.aget_state(_config(context))
-    context.ledger.append(RunResumed(at=tuple(reached.next), project=str(context.spec.project)))
-    if _has_begun(reached.values):
-        return await _to_the_end(context, graph, None)
-    start = recorded_start(context.folder, context.ledger.events)
-    if start is None:
-        return await _to_the_end(context, graph, first_state(context.folder.id))
-    await enter(start.state, context, graph)
-    return await _to_the_end(context, graph, None)
+    context.ledger.append(RunResumed(next_nodes=tuple(reached.next), project=str(context.spec.project)))
+    if _has_state(reached.values):
+        return await _run_to_end(context, graph, None)
+    origin = load_fork_origin(context.folder, context.ledger.events)
+    if origin is None:
+        return await _run_to_end(context, graph, initial_state(context.folder.id))
+    await enter_state(origin.state, context, graph)
+    return await _run_to_end(context, graph, None)
 
 
-async def _to_the_end(context: RunContext, graph: Compiled, entry: Entry) -> Result:
+async def _run_to_end(context: RunContext, graph: CompiledGraph, graph_input: GraphInput) -> Result:
+    """Run the graph, answering its questions, until there is a result."""
     try:
         while True:
-            ended = await _worked_off(context, graph, entry)
-            if isinstance(ended, Result):
-                return ended
-            entry = await _answered(ended, context, graph)
-            if entry is None:
-                return await _parked(ended, context, graph)
+            reached = await _run_until_question(context, graph, graph_input)
+            if isinstance(reached, Result):
+                return reached
+            graph_input = await _answer(reached, context, graph)
+            if graph_input is None:
+                return await _park(reached, context, graph)
     except asyncio.CancelledError as fault:
-        return await _ended_by(fault, context, graph)
+        return await _end_by_fault(fault, context, graph)
     finally:
-        await context.let_go()
+        await context.prefetch.close()
 
 
-def _has_begun(values: Mapping[str, Any]) -> bool:
-    """Whether a checkpoint holds a whole state: the very first holds none yet."""
+def _has_state(values: Mapping[str, Any]) -> bool:
+    """Return whether a checkpoint holds a complete state: the very first one does not."""
     return "schema_version" in values
 
 
-async def _answered(question: Mapping[str, Any], context: RunContext, graph: Compiled) -> Command[str] | None:
-    """The answer as what the graph goes on with; a run whose reviewer fails is parked, and loses nothing."""
+async def _answer(
+    question: Mapping[str, Any], context: RunContext, graph: CompiledGraph
+) -> Command[str] | None:
+    """Return the answer as the next input of the graph. A run whose reviewer fails is parked and loses
+    nothing.
+    """
     try:
-        answer = await answer_to(question, context)
+        answer = await get_answer(question, context)
     except Exception:
-        await _parked(question, context, graph)
+        await _park(question, context, graph)
         raise
     return None if answer is None else Command(resume=answer)
 
 
-async def _parked(question: Mapping[str, Any], context: RunContext, graph: Compiled) -> Result:
+async def _park(question: Mapping[str, Any], context: RunContext, graph: CompiledGraph) -> Result:
+    """Write the result of a run that waits for an answer."""
     snapshot = await graph.aget_state(_config(context))
-    asked = review_of(context.folder, from_plain(ReviewAsked, question)).question
-    return write_result(cast(LoopState, snapshot.values), context, "waiting", asked)
+    asked = decode_record(ReviewAsked, question)
+    reason = Reason(code="waiting_for_answer", detail=asked.stage)
+    return write_result(cast(LoopState, snapshot.values), context, "waiting", reason)
 
 
-async def _worked_off(context: RunContext, graph: Compiled, entry: Entry) -> Result | Mapping[str, Any]:
-    """The result, or the question that a person has to answer first."""
+async def _run_until_question(
+    context: RunContext, graph: CompiledGraph, graph_input: GraphInput
+) -> Result | Mapping[str, Any]:
+    """Return the result, or the question that a person has to answer first."""
     try:
-        reached = await graph.ainvoke(entry, _config(context), context=context, durability="sync")
+        reached = await graph.ainvoke(graph_input, _config(context), context=context, durability="sync")
     except Exception as fault:
-        return await _ended_by(fault, context, graph)
+        return await _end_by_fault(fault, context, graph)
     for asked in reached.get("__interrupt__", ()):
         question: Mapping[str, Any] = asked.value
         return question
-    result = result_of(context.folder)
-    assert result is not None  # the graph's last node writes it
+    result = load_result(context.folder)
+    assert result is not None  # The graph's last node has written it.
     return result
 
 
-async def _ended_by(fault: BaseException, context: RunContext, graph: Compiled) -> Result:
-    """The last event of a run that a fault ended; what the result does not tell is raised again."""
+async def _end_by_fault(fault: BaseException, context: RunContext, graph: CompiledGraph) -> Result:
+    """Record the end of a run that a fault ended. A fault that the result does not express is raised
+    again.
+    """
     if isinstance(fault, SutureError):
-        fault.stopped_run = context.folder.id
+        fault.stopped_run_id = context.folder.id
     if isinstance(fault, asyncio.CancelledError):
-        await _end(context, graph, "cancelled", "stopped by the user")
-        stopped = Cancelled("stopped", remedy=f"see `suture show {context.folder.id}`")
-        stopped.stopped_run = context.folder.id
-        raise stopped from None
+        await _end(context, graph, "cancelled", Reason(code="stopped_by_user"))
+        cancelled = Cancelled("stopped", remedy=f"see `suture show {context.folder.id}`")
+        cancelled.stopped_run_id = context.folder.id
+        raise cancelled from None
     if isinstance(fault, BudgetExceeded):
-        return await _end(context, graph, "budget_exhausted", str(fault))
+        reason = Reason(code="budget_exceeded", detail=str(fault))
+        return await _end(context, graph, "budget_exhausted", reason)
     if isinstance(fault, StorageError):
-        raise fault  # there is nowhere left to write to
+        raise fault  # The run folder cannot be written, so there is nowhere to record it.
     if isinstance(fault, (UsageError, PrerequisiteError)):
-        context.ledger.append(RunRefused(kind=type(fault).__name__, message=str(fault)))
+        context.ledger.append(RunFailed(error_type=type(fault).__name__, message=str(fault)))
         raise fault
-    result = await _end(context, graph, "infra_error", f"{type(fault).__name__}: {fault}")
+    reason = Reason(code="fault", fault=type(fault).__name__, detail=str(fault))
+    result = await _end(context, graph, "infra_error", reason)
     if isinstance(fault, SandboxError):
         return result
     raise fault
@@ -182,52 +196,55 @@ def _config(context: RunContext) -> RunnableConfig:
     return {"configurable": {"thread_id": context.folder.id}, "recursion_limit": 10_000}
 
 
-async def _end(context: RunContext, graph: Compiled, outcome: Outcome, reason: str) -> Result:
-    """Name the outcome of a run that did not reach its last node, and keep the best it had."""
+async def _end(context: RunContext, graph: CompiledGraph, outcome: Outcome, reason: Reason) -> Result:
+    """Write the result of a run that did not reach its last node, with the best candidate that it had."""
     snapshot = await graph.aget_state(_config(context))
-    state = cast(LoopState, {**first_state(context.folder.id), **snapshot.values})
-    state = with_judged_candidates(state, context)
-    best = best_of(tried_in(state))
-    proven = None
-    approved = context.settings.loop.autonomy != "review_all"
-    if outcome != "cancelled" and approved and best is not None and best.solved and best.origin != "user":
+    state = cast(LoopState, {**initial_state(context.folder.id), **snapshot.values})
+    state = with_recorded_candidates(state, context)
+    best = find_best(judged_attempts(state))
+    certified = None
+    may_deliver = context.settings.loop.autonomy != "review_all" and outcome != "cancelled"
+    if may_deliver and best is not None and best.solved and best.origin != "user":
         if outcome == "budget_exhausted":
-            proven = await _proven(state, context)
-        outcome, reason = "healed", f"every trusted check passes ({reason})"
-    return write_result(state, context, outcome, reason, proven)
+            certified = await _try_to_certify(state, context)
+        outcome, reason = "healed", replace(reason, code="checks_pass", cut_short_by=reason.code)
+    return write_result(state, context, outcome, reason, certified)
 
 
-async def _proven(state: LoopState, context: RunContext) -> Proven | None:
-    """As `prove_best`; where the wall fails now too, the candidate is handed over without a proof."""
+async def _try_to_certify(state: LoopState, context: RunContext) -> CertifiedCandidate | None:
+    """Certify the best candidate; if the sandbox fails again, it is delivered without a certificate."""
     try:
-        return await prove_best(state, context)
+        return await certify_best(state, context)
     except (SandboxError, PrerequisiteError, UsageError):
         return None
 
 
-def with_judged_candidates(state: LoopState, context: RunContext) -> LoopState:
-    """The state, and in it every candidate that was judged before the end: the ledger is the record."""
-    tried = tried_in(state)
-    known = {entry.candidate for entry in tried}
+def with_recorded_candidates(state: LoopState, context: RunContext) -> LoopState:
+    """Return the state with every candidate that was judged before the end, as the ledger records it."""
+    judged = judged_attempts(state)
+    known = {attempt.candidate for attempt in judged}
     proposed: dict[str, CandidateProposed] = {}
     found: list[Attempt] = []
     for event in context.ledger.events:
         match event.payload:
-            case CandidateProposed() as one:
-                proposed.setdefault(one.candidate, one)
+            case CandidateProposed() as proposal:
+                proposed.setdefault(proposal.candidate, proposal)
             case CandidateChecked(candidate=name, verdict=blob) if name in proposed and name not in known:
                 known.add(name)
-                found.append(_attempt(proposed[name], blob, state, context))
-    return with_tried(state, (*tried, *found))
+                found.append(_restore_attempt(proposed[name], blob, state, context))
+    return with_judged_attempts(state, (*judged, *found))
 
 
-def _attempt(proposed: CandidateProposed, blob: str, state: LoopState, context: RunContext) -> Attempt:
+def _restore_attempt(
+    proposal: CandidateProposed, verdict: str, state: LoopState, context: RunContext
+) -> Attempt:
     attempt = Attempt(
-        candidate=proposed.candidate,
-        blob=proposed.blob,
-        label=proposed.label,
-        origin=proposed.origin,
+        candidate=proposal.candidate,
+        blob=proposal.blob,
+        label=proposal.label,
+        origin=proposal.origin,
         round=state["round"],
         start=state["round"],
     )
-    return with_verdict(attempt, context.verdict(blob), context.base_verdict(state), context)
+    store = context.candidates
+    return with_verdict(attempt, store.load_verdict(verdict), store.baseline_verdict(state), context)

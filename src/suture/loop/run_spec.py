@@ -1,4 +1,4 @@
-"""What a run is to be: all that is said of it before anything is opened."""
+"""What a run is asked to be, before anything is opened for it."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from pathlib import Path
 from suture.core.ledger import Event, Limits, RunFolder
 from suture.core.records import Task
 from suture.core.settings import Settings
-from suture.loop.review.reviewing import Reviewer
+from suture.loop.review.review import Reviewer
 from suture.loop.state import LoopState
-from suture.models import Models, ReplySource
+from suture.models import ReplyRecording, RoleModels
 from suture.project.languages import Interpreter
 from suture.sandbox import Sandbox
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForkStart:
-    """Where a run begins that is a fork.
+class ForkOrigin:
+    """Where a forked run begins.
 
     Attributes:
-        run: The run that it is a fork of.
-        at: How many decisions of that run had been carried out.
-        state: The graph's state then.
-        events: What had happened until then.
-        folder: Where the blobs lie that both speak of.
-        hint: What the model is to be told from now on.
-        files: A person's files over the best candidate's; judged before anything else.
+        run: The id of the original run.
+        decision: The number of decisions that the original run had carried out.
+        state: The graph's state at that time.
+        events: The events until then.
+        folder: The folder with the blobs that state and events name.
+        hint: What the model is told from now on.
+        files: A person's files over those of the best candidate; they are judged before anything else.
     """
 
     run: str
-    at: int
+    decision: int
     state: LoopState
     events: Sequence[Event]
     folder: RunFolder
@@ -41,48 +41,54 @@ class ForkStart:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:
-    """What a run is to be; `open_run` opens what it needs.
+    """What a run is asked to be; `open_run` opens everything that it needs.
 
     Attributes:
-        task: What is wanted.
-        settings: The knobs.
-        project: The folder it is about; decides what `python` means in its test command,
-            and may have prompts of its own, which count where it is trusted.
-        models: Who answers each role.
-        sandbox: The wall; the settings' where not given.
-        folder: The folder of a run that goes on; a new one where not given.
-        asked_s: When the user asked for it, in seconds since the epoch: its own seconds count from then.
-        run_id: What a new run is called, where somebody has said so beforehand.
-        limits: What it may use; the settings' where not given.
-        interpreter: What `python` means, where that is known already.
-        source: Replies of another run, to answer from.
-        or_live: Whether the model is asked for what the source does not hold.
-        start: Where it begins, where it is a fork of another run.
-        replays: The run that it does again; empty where it does none.
-        left_out: Files that it does not see, as they may hold secrets.
-        on_review: Asks a person: where `loop.autonomy` wants it, and where `distinguishes` does. Without it,
-            and where it has no answer, the run is parked.
-        distinguishes: Whether a person is asked which is right where two repairs pass and differ.
-        recorded: All events of the run that is done again: what it recalled, this one recalls too.
-        follows: The events of the run that is done again; what was granted or refused there, is so here.
+        task: The task.
+        settings: The settings.
+        project: The project's folder. It decides what `python` means in the test command, and may have
+            prompts of its own, which are used if the project is trusted.
+        models: The model of each role.
+        sandbox: The sandbox; `None` to open one as the settings say.
+        folder: The folder of a run that is resumed; `None` for a new run.
+        requested_at_s: When the user asked for the run, in seconds since the epoch. Its time budget counts
+            from then.
+        run_id: The id of a new run, where one was reserved before.
+        limits: The budget; `None` for that of the settings.
+        interpreter: What `python` means in the test command, where it is known already.
+        source: Recorded replies to answer model calls from.
+        or_live: Whether the model is asked for calls that `source` does not hold.
+        origin: Where the run begins, if it is a fork.
+        replays: The id of the run that it replays; empty if it replays none.
+        left_out: Files that no model and no sandbox sees, because they may hold secrets.
+        on_review: Asks a person, where `loop.autonomy` or `asks_to_distinguish` wants it. If it is missing,
+            or has no answer, the run is parked.
+        asks_to_distinguish: Whether a person is asked which of two repairs is right if both pass and differ.
+        recorded_events: All events of the run that is replayed: it recalls the same memories.
+        followed_events: The events of the run that is replayed whose budget decisions are repeated.
     """
 
     task: Task
     settings: Settings
     project: Path
-    models: Models
+    models: RoleModels
     sandbox: Sandbox | None = None
     folder: RunFolder | None = None
-    asked_s: float | None = None
+    requested_at_s: float | None = None
     run_id: str = ""
     limits: Limits | None = None
     interpreter: Interpreter | None = None
-    source: ReplySource | None = None
+    source: ReplyRecording | None = None
     or_live: bool = False
-    start: ForkStart | None = None
+    origin: ForkOrigin | None = None
     replays: str = ""
     left_out: tuple[str, ...] = ()
     on_review: Reviewer | None = None
-    distinguishes: bool = False
-    recorded: Sequence[Event] = ()
-    follows: Sequence[Event] = ()
+    asks_to_distinguish: bool = False
+    recorded_events: Sequence[Event] = ()
+    followed_events: Sequence[Event] = ()
+
+    @property
+    def has_proposer(self) -> bool:
+        """Return whether a program of the user's takes the place of the model."""
+        return self.task.kind == "heal" and bool(self.settings.proposer.command)

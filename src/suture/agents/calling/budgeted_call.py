@@ -1,4 +1,4 @@
-"""What an act may cost is decided once: made again after a kill, or in a replay, it gets what it got then."""
+"""Decide once what a call may cost: after a kill, or in a replay, it gets the same budget as before."""
 
 from __future__ import annotations
 
@@ -8,148 +8,152 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NoReturn
 
-from suture.core.ledger import Event, Reservation, current_place, select_events
+from suture.agents.calling.call_context import CallContext
+from suture.core.ledger import Event, Reservation, current_position, select_events
 from suture.core.ledger.kinds import BudgetRefused, BudgetReserved, BudgetSettled, RunResumed
 from suture.errors import BudgetExceeded
-from suture.loop.context import RunContext
+
+BudgetDecision = BudgetReserved | BudgetRefused
+"""The event that says what a call may cost, or that it is not paid for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetedCall:
-    """What is paid for.
+    """Something that the budget pays for.
 
     Attributes:
-        name: Tells it from whatever else the same branch of a round pays for.
-        what: It, for people.
-        role: Who acts, where it is a role.
-        move: The kind of move that it belongs to; with one it is an attempt.
-        attempt: Whether it uses one up.
+        key: Distinguishes the call from the other calls of the same branch of a round.
+        description: What it is, for people.
+        role: The role that acts, if any.
+        move: The kind of the move that it belongs to, if any.
+        is_attempt: Whether it uses up an attempt.
     """
 
-    name: str
-    what: str
+    key: str
+    description: str
     role: str = ""
     move: str = ""
-    attempt: bool = False
+    is_attempt: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class PriorDecision:
-    """How an act went before: in a process of this run that was killed, or in the run that is done again.
+    """What was decided on a call before: by a killed process of this run, or in the run that is replayed.
 
     Attributes:
-        most: The longest reply that it was granted, in tokens; `None` where it was granted none.
-        refused: Why it was refused.
-        booked: Whether this run has booked its attempt.
-        followed: Whether it went so in the run that is done again, whose budget has decided.
+        max_reply_tokens: The length of the reply that was granted, in tokens; `None` if none was granted.
+        refusal: The error, if the call was refused.
+        attempt_booked: Whether this run has already booked the attempt.
+        is_replayed: Whether the decision comes from the replayed run.
     """
 
-    most: int | None = None
-    refused: BudgetExceeded | None = None
-    booked: bool = False
-    followed: bool = False
+    max_reply_tokens: int | None = None
+    refusal: BudgetExceeded | None = None
+    attempt_booked: bool = False
+    is_replayed: bool = False
 
 
-def prior_decision(act: BudgetedCall, context: RunContext) -> PriorDecision:
-    """How the act went before; the same act twice in one branch is told apart by its turn."""
-    earlier, now = _by_process(context.ledger.events)
-    turn = len(_same(act, now))
-    own = _decided(act, turn, earlier)
-    before = own or _decided(act, turn, context.spec.follows)
-    booked = act.attempt and _bookings(act, earlier) > turn
-    if before is None:
-        return PriorDecision(booked=booked)
-    if isinstance(before, BudgetRefused):
-        refused = BudgetExceeded(before.limited, before.used, before.limit)
-        return PriorDecision(refused=refused, booked=booked, followed=own is None)
-    return PriorDecision(most=before.most or None, booked=booked, followed=own is None)
+def find_prior_decision(call: BudgetedCall, calls: CallContext) -> PriorDecision:
+    """Return what was decided on a call before. Equal calls of one branch are distinguished by their
+    order.
+    """
+    earlier, current = _split_by_process(calls.ledger.events)
+    position = len(_decisions_on(call, current))
+    own = _last_decision(call, position, earlier)
+    decision = own or _last_decision(call, position, calls.replayed_events)
+    booked = call.is_attempt and _count_booked_attempts(call, earlier) > position
+    if decision is None:
+        return PriorDecision(attempt_booked=booked)
+    if isinstance(decision, BudgetRefused):
+        refusal = BudgetExceeded(decision.limit_kind, decision.used, decision.limit)
+        return PriorDecision(refusal=refusal, attempt_booked=booked, is_replayed=own is None)
+    return PriorDecision(
+        max_reply_tokens=decision.max_reply_tokens or None, attempt_booked=booked, is_replayed=own is None
+    )
 
 
 def reserve(
-    act: BudgetedCall,
-    context: RunContext,
-    before: PriorDecision,
+    call: BudgetedCall,
+    calls: CallContext,
+    prior: PriorDecision,
     *,
     tokens: int = 0,
-    most: int = 0,
+    reply_tokens: int = 0,
     money: float = 0.0,
-    paid: bool = False,
+    is_paid: bool = False,
 ) -> Reservation:
-    """Reserve the most that an act can cost; its attempt only where that is not booked already.
+    """Reserve the maximum cost of a call; an attempt only if it is not booked already.
 
     Args:
-        act: What is to be paid for.
-        context: The run.
-        before: How it went before.
-        tokens: An upper bound of the tokens of prompt and reply together.
-        most: Of these, those of the reply.
-        money: An upper bound of the US dollars.
-        paid: Whether this run holds the reply, so that nothing more can be spent.
+        call: What is to be paid for.
+        calls: Where it is paid and recorded.
+        prior: What was decided on it before.
+        tokens: Upper bound of the tokens of prompt and reply together.
+        reply_tokens: Upper bound of the tokens of the reply.
+        money: Upper bound of the cost in US dollars.
+        is_paid: Whether this run holds the reply already, so that nothing more can be spent.
 
     Raises:
-        BudgetExceeded: It could exceed a limit, or was refused before.
+        BudgetExceeded: The call could exceed a limit, or was refused before.
     """
-    if before.refused is not None:
-        refuse(act, before.refused, context)
+    if prior.refusal is not None:
+        refuse(call, prior.refusal, calls)
     try:
-        return context.budget.reserve(
-            act.what,
-            attempts=1 if act.attempt and not before.booked else 0,
-            tokens=0 if paid else tokens,
-            completion_tokens=0 if paid else most,
-            money=0.0 if paid else money,
-            role=act.role,
-            move=act.move,
-            granted=before.followed,
-            act=act.name,
-            most=most,
+        return calls.budget.reserve(
+            call.description,
+            attempts=1 if call.is_attempt and not prior.attempt_booked else 0,
+            tokens=0 if is_paid else tokens,
+            completion_tokens=0 if is_paid else reply_tokens,
+            money=0.0 if is_paid else money,
+            role=call.role,
+            move=call.move,
+            is_granted=prior.is_replayed,
+            act=call.key,
+            max_reply_tokens=reply_tokens,
         )
     except BudgetExceeded as fault:
-        refuse(act, fault, context)
+        refuse(call, fault, calls)
 
 
-def refuse(act: BudgetedCall, fault: BudgetExceeded, context: RunContext) -> NoReturn:
-    """Write down that an act is not paid for, and raise why."""
-    refused = BudgetRefused(
-        what=act.what, act=act.name, limited=fault.kind, used=fault.used, limit=fault.limit
+def refuse(call: BudgetedCall, fault: BudgetExceeded, calls: CallContext) -> NoReturn:
+    """Record that a call is not paid for, and raise the reason."""
+    calls.ledger.append(
+        BudgetRefused(
+            purpose=call.description, act=call.key, limit_kind=fault.kind, used=fault.used, limit=fault.limit
+        )
     )
-    context.ledger.append(refused)
     raise fault
 
 
-def _by_process(events: Sequence[Event]) -> tuple[Sequence[Event], Sequence[Event]]:
-    """What processes before this one wrote, and what this one has."""
+def _split_by_process(events: Sequence[Event]) -> tuple[Sequence[Event], Sequence[Event]]:
+    """Return the events of earlier processes of this run, and those of the current process."""
     resumed = [number for number, event in enumerate(events) if isinstance(event.payload, RunResumed)]
     first = resumed[-1] + 1 if resumed else 0
     return events[:first], events[first:]
 
 
-Granted = BudgetReserved | BudgetRefused
-"""How it is decided what an act may cost."""
-
-
-def _same(act: BudgetedCall, events: Sequence[Event]) -> list[tuple[int, Granted]]:
-    """What was decided on the act in this branch of a round, each with its `seq`."""
-    place = current_place()
+def _decisions_on(call: BudgetedCall, events: Sequence[Event]) -> list[tuple[int, BudgetDecision]]:
+    """Return the decisions on a call in the current branch of the round, each with its sequence number."""
+    place = current_position()
     here = (place.get("step"), place.get("branch"), place.get("part"))
     return [
         (event.seq, event.payload)
         for event in events
         if isinstance(event.payload, BudgetReserved | BudgetRefused)
-        and event.payload.act == act.name
+        and event.payload.act == call.key
         and (event.step, event.branch, event.part) == here
     ]
 
 
-def _decided(act: BudgetedCall, turn: int, events: Sequence[Event]) -> Granted | None:
-    """How it was the last time that a process came to this turn of the act; `None` where none did."""
+def _last_decision(call: BudgetedCall, position: int, events: Sequence[Event]) -> BudgetDecision | None:
+    """Return the decision of the last process that reached the call at this position; `None` if none did."""
     starts = [event.seq for event, _ in select_events(events, RunResumed)]
-    by_process = groupby(_same(act, events), key=lambda granted: bisect(starts, granted[0]))
-    came = [turns[turn][1] for _, found in by_process if turn < len(turns := list(found))]
-    return came[-1] if came else None
+    by_process = groupby(_decisions_on(call, events), key=lambda decision: bisect(starts, decision[0]))
+    reached = [decisions[position][1] for _, group in by_process if position < len(decisions := list(group))]
+    return reached[-1] if reached else None
 
 
-def _bookings(act: BudgetedCall, events: Sequence[Event]) -> int:
-    reserved = {seq for seq, _ in _same(act, events)}
-    settled = {settled.reservation: settled for _, settled in select_events(reversed(events), BudgetSettled)}
+def _count_booked_attempts(call: BudgetedCall, events: Sequence[Event]) -> int:
+    reserved = {seq for seq, _ in _decisions_on(call, events)}
+    settled = {event.reservation: event for _, event in select_events(reversed(events), BudgetSettled)}
     return sum(seq in settled and settled[seq].attempts > 0 for seq in reserved)

@@ -1,23 +1,23 @@
-"""From a brief to a reply: the prompt is cut to the room that the model has."""
+"""Ask the coder: cut the prompt to the model's context, and ask again where the reply was cut."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
 
-from suture.agents import Brief, Draft, Fitted, WriteBrief, as_shown, coder_draft, fit
-from suture.agents.calling.model_call import Question, affordable_reply, ask
-from suture.agents.prompting.fitting import Beginning
-from suture.agents.prompting.prefill import END, with_comment
+from suture.agents.calling.call_context import CallContext
+from suture.agents.calling.model_call import ModelQuestion, affordable_reply_tokens, ask
+from suture.agents.prompting.fitting import FittedPrompt, Prefill, PromptDraft, fit_prompt
+from suture.agents.prompting.prefill import FENCE_END, open_comment
 from suture.agents.prompting.prompt_files import Prompt
-from suture.agents.replies.coder_reply import breaks_off, goes_in_circles, stops_inside
-from suture.agents.roles.project_coder import ProjectBrief, project_draft
-from suture.agents.roles.text_coder import TextBrief, text_draft
+from suture.agents.replies.coder_reply import ends_inside_code, is_truncated_reply, repeats_itself
+from suture.agents.roles.coder import Brief, WriteBrief, draft_coder_prompt, limit_to_shown_files
+from suture.agents.roles.project_coder import ProjectBrief, draft_project_prompt
+from suture.agents.roles.text_coder import TextBrief, draft_text_prompt
 from suture.core.ledger import select_events
-from suture.core.ledger.kinds import ModelCalled, PromptShrunk, ReplyCut
+from suture.core.ledger.kinds import ModelCalled, PromptShrunk, ReplyTruncated
 from suture.core.records import Move
 from suture.errors import BudgetExceeded, ContextTooLong, ModelAuthError, ModelError
-from suture.loop.context import RunContext
 from suture.models import (
     Message,
     Reply,
@@ -25,156 +25,186 @@ from suture.models import (
     RoleModel,
     Sampling,
     count_tokens,
-    count_upper_bound,
-    may_begin,
+    prompt_token_upper_bound,
+    supports_prefill,
 )
 
-SQUEEZES = 2
+MAX_PROMPT_RETRIES = 2
 """How often a prompt that a provider calls too long is shortened, by a third each time."""
-LEAN_TOKENS = 512
-"""Of a reply that is only the rest of a function: some eight times what most take. What is longer and not
-going round in circles is gone on with."""
-ROOMIER = 2
-"""How much longer than the setting a reply may be that is drawn again because it was cut."""
-WORTH_IT = 1.5
-"""With less room than so many times what the cut reply had, drawing it again would hardly bring the rest."""
+FUNCTION_BODY_TOKENS = 512
+"""Reply limit where only the rest of a function is missing: about eight times what most take. A longer reply
+that does not repeat itself is continued."""
+RETRY_LENGTH_FACTOR = 2
+"""A reply that was cut is asked for again with so many times the limit of the setting."""
+MIN_RETRY_GAIN = 1.5
+"""With less room than so many times the length of the cut reply, a second one would hardly be complete."""
 
 
-async def answered(brief: Brief, move: Move, coder: Role, context: RunContext) -> tuple[Brief, Reply]:
-    """The coder's reply to a brief, and the brief as far as there was room; raises as `fitted_reply`."""
-    prompt = context.prompts.load("project_coder" if isinstance(brief, ProjectBrief) else "coder")
-    seat = context.models.for_role(coder)
-    draft = _draft(brief, prompt, move, seat, context)
-    is_begun = draft.beginning is not None and may_begin(seat.model.name, context.settings)
-    most = min(seat.max_tokens, LEAN_TOKENS) if is_begun else seat.max_tokens
-    sampling = Sampling(temperature=move.temperature, max_tokens=most, index=move.index)
-    question = Question(
-        role=coder,
-        messages=(),
-        prompt=prompt.hash,
-        sampling=sampling,
-        move=move.kind,
-        beginning=draft.beginning,
-    )
-    fitted, reply = await fitted_reply(draft, question, context)
-    question = replace(question, messages=fitted.messages, again=True)
-    if (spoken := _with_a_word(question, reply)) is not None:
-        reply = await _drawn_again(spoken, reply, context)
-    if stops_inside(reply) or (breaks_off(reply) and not goes_in_circles(reply.text)):
-        longer = replace(question.sampling, max_tokens=ROOMIER * seat.max_tokens)
-        question = _gone_on_with(replace(question, sampling=longer), reply)
-        reply = await _drawn_again(question, reply, context)
-    return as_shown(brief, fitted), reply
-
-
-def _with_a_word(question: Question, reply: Reply) -> Question | None:
-    """The question whose reply opens the body with a comment; `None` where this one says anything.
-
-    Small models take a docstring for the whole of a function, one time in three.
-    """
-    beginning = question.beginning
-    if beginning is None or not reply.begun or reply.text[len(reply.begun) :].strip():
-        return None
-    opened = with_comment(beginning)
-    return None if opened is None else replace(question, beginning=opened)
-
-
-def _gone_on_with(question: Question, reply: Reply) -> Question:
-    """The question for the rest of a begun reply alone; others are drawn from their first word."""
-    beginning = question.beginning
-    if beginning is None or not reply.begun:
-        return question
-    stop = END if stops_inside(reply) else beginning.stop
-    return replace(question, beginning=Beginning(text=reply.text, stop=stop))
-
-
-def _draft(
-    brief: Brief | TextBrief, prompt: Prompt, move: Move, seat: RoleModel, context: RunContext
-) -> Draft:
-    """The prompt; one function alone is asked of models that go on from its header, others see further."""
-    if isinstance(brief, ProjectBrief):
-        return project_draft(brief, prompt)
-    if isinstance(brief, TextBrief):
-        return text_draft(brief, prompt)
-    begins = may_begin(seat.model.name, context.settings)
-    lean = context.recipe.lean and (begins or isinstance(brief, WriteBrief))
-    return coder_draft(brief, prompt, lean=lean, turn=move.index)
-
-
-async def _drawn_again(question: Question, cut: Reply, context: RunContext) -> Reply:
-    """The reply to the same question with more room; the cut one where there is no such reply to be had.
-
-    Once only, and of the same attempt: a model that never ends ends its own attempt, not the run.
-    """
-    room = _more_room(question, cut, context)
-    if room is None:
-        return cut
-    context.ledger.append(ReplyCut(role=question.asker, call=cut.call_hash, again_with_tokens=room))
-    try:
-        return await ask(replace(question, sampling=replace(question.sampling, max_tokens=room)), context)
-    except ModelAuthError:
-        raise
-    except (BudgetExceeded, ModelError):
-        return cut  # there may be whole definitions in it
-
-
-def _more_room(question: Question, cut: Reply, context: RunContext) -> int | None:
-    """Tokens for the second draw; `None` where there is none. It is decided once, also for a replay."""
-    for _, before in select_events((*context.spec.follows, *context.ledger.events), ReplyCut):
-        if before.call == cut.call_hash:
-            return before.again_with_tokens
-    if any(called.call == cut.call_hash for _, called in select_events(context.spec.follows, ModelCalled)):
-        return None
-    room = question.sampling.max_tokens
-    if context.models.for_role(question.role).model.name.startswith(("local:", "ollama:")):
-        gone_on_with = cut.completion_tokens if cut.begun else 0
-        room = min(room, context.settings.model.context_tokens - cut.prompt_tokens - gone_on_with)
-    room = affordable_reply(replace(question, sampling=replace(question.sampling, max_tokens=room)), context)
-    return room if room >= WORTH_IT * cut.completion_tokens else None
-
-
-async def fitted_reply(draft: Draft, question: Question, context: RunContext) -> tuple[Fitted, Reply]:
-    """The reply to a draft, and the prompt as far as there was room for it.
-
-    The context of an embedded model is known. Another model's is not: it may call the prompt too long, and
-    then gets a shorter one.
+async def ask_coder(
+    brief: Brief, move: Move, coder: Role, calls: CallContext, *, use_prefill: bool
+) -> tuple[Brief, Reply]:
+    """Return the coder's reply to a brief, and the brief with the files that the prompt had room for.
 
     Args:
-        draft: The prompt before it is cut to size.
-        question: Who asks, and how to draw; its messages are those of the draft.
-        context: The run.
+        brief: What the coder is told.
+        move: The move that the reply is for.
+        coder: The role that writes the code.
+        calls: Where the call is paid and recorded.
+        use_prefill: Whether the recipe asks only for the missing function body.
 
     Raises:
-        ContextTooLong: The prompt does not fit even with every part that may shrink at its smallest.
+        ContextTooLong: The prompt does not fit even when every part that may shrink is at its smallest.
         BudgetExceeded: The call could exceed the budget.
         ModelError: The model failed.
     """
-    seat = context.models.for_role(question.role)
-    count = partial(count_tokens, seat.model)
-    room = room_tokens(seat, context.settings.model.context_tokens)
-    if room is not None and draft.beginning is not None:
-        room -= count_upper_bound([Message(role="assistant", content=draft.beginning.text)])
-    squeezes = 0
+    prompt = calls.prompts.load("project_coder" if isinstance(brief, ProjectBrief) else "coder")
+    role_model = calls.models.for_role(coder)
+    draft = _draft_prompt(brief, prompt, move, role_model, calls, use_prefill=use_prefill)
+    has_prefill = draft.prefill is not None and supports_prefill(role_model.model.name, calls.settings)
+    max_tokens = min(role_model.max_tokens, FUNCTION_BODY_TOKENS) if has_prefill else role_model.max_tokens
+    question = ModelQuestion(
+        role=coder,
+        messages=(),
+        prompt=prompt.hash,
+        sampling=Sampling(temperature=move.temperature, max_tokens=max_tokens, index=move.index),
+        move=move.kind,
+        prefill=draft.prefill,
+    )
+    fitted, reply = await ask_fitted(draft, question, calls)
+    question = replace(question, messages=fitted.messages, is_retry=True)
+    if (commented := _with_comment_prefill(question, reply)) is not None:
+        reply = await _ask_again(commented, reply, calls)
+    if ends_inside_code(reply) or (is_truncated_reply(reply) and not repeats_itself(reply.text)):
+        longer = replace(question.sampling, max_tokens=RETRY_LENGTH_FACTOR * role_model.max_tokens)
+        question = _continue_prefill(replace(question, sampling=longer), reply)
+        reply = await _ask_again(question, reply, calls)
+    return limit_to_shown_files(brief, fitted), reply
+
+
+def _with_comment_prefill(question: ModelQuestion, reply: Reply) -> ModelQuestion | None:
+    """Return the question with a prefill that opens the body with a comment; `None` if the reply has a body.
+
+    One time in three, small models take a docstring for a complete function and reply with nothing.
+    """
+    prefill = question.prefill
+    if prefill is None or not reply.prefill or reply.text[len(reply.prefill) :].strip():
+        return None
+    commented = open_comment(prefill)
+    return None if commented is None else replace(question, prefill=commented)
+
+
+def _continue_prefill(question: ModelQuestion, reply: Reply) -> ModelQuestion:
+    """Return the question for the rest of a prefilled reply; a reply without prefill starts from its
+    beginning.
+    """
+    prefill = question.prefill
+    if prefill is None or not reply.prefill:
+        return question
+    stop = FENCE_END if ends_inside_code(reply) else prefill.stop
+    return replace(question, prefill=Prefill(text=reply.text, stop=stop))
+
+
+def _draft_prompt(
+    brief: Brief | TextBrief,
+    prompt: Prompt,
+    move: Move,
+    role_model: RoleModel,
+    calls: CallContext,
+    *,
+    use_prefill: bool,
+) -> PromptDraft:
+    if isinstance(brief, ProjectBrief):
+        return draft_project_prompt(brief, prompt)
+    if isinstance(brief, TextBrief):
+        return draft_text_prompt(brief, prompt)
+    # A repair asks for one function alone only of models that can continue from its header.
+    can_prefill = supports_prefill(role_model.model.name, calls.settings)
+    use_prefill = use_prefill and (can_prefill or isinstance(brief, WriteBrief))
+    return draft_coder_prompt(brief, prompt, use_prefill=use_prefill, sample_index=move.index)
+
+
+async def _ask_again(question: ModelQuestion, cut: Reply, calls: CallContext) -> Reply:
+    """Return the reply to the same question with a higher limit; the cut reply if there is no other.
+
+    A question is asked again only once, as part of the same attempt: a model that never ends its reply wastes
+    its own attempt and not the run.
+    """
+    max_tokens = _retry_tokens(question, cut, calls)
+    if max_tokens is None:
+        return cut
+    calls.ledger.append(ReplyTruncated(role=question.asker, call=cut.call_hash, retry_max_tokens=max_tokens))
+    try:
+        sampling = replace(question.sampling, max_tokens=max_tokens)
+        return await ask(replace(question, sampling=sampling), calls)
+    except ModelAuthError:
+        raise
+    except (BudgetExceeded, ModelError):
+        return cut  # It may hold complete definitions.
+
+
+def _retry_tokens(question: ModelQuestion, cut: Reply, calls: CallContext) -> int | None:
+    """Return the limit of the second reply in tokens; `None` if there is no room for one.
+
+    The limit is decided once: a replay uses the recorded decision.
+    """
+    for _, truncated in select_events((*calls.replayed_events, *calls.ledger.events), ReplyTruncated):
+        if truncated.call == cut.call_hash:
+            return truncated.retry_max_tokens
+    if any(called.call == cut.call_hash for _, called in select_events(calls.replayed_events, ModelCalled)):
+        return None
+    max_tokens = question.sampling.max_tokens
+    if calls.models.for_role(question.role).model.name.startswith(("local:", "ollama:")):
+        continued = cut.completion_tokens if cut.prefill else 0
+        max_tokens = min(max_tokens, calls.settings.model.context_tokens - cut.prompt_tokens - continued)
+    sampling = replace(question.sampling, max_tokens=max_tokens)
+    max_tokens = affordable_reply_tokens(replace(question, sampling=sampling), calls)
+    return max_tokens if max_tokens >= MIN_RETRY_GAIN * cut.completion_tokens else None
+
+
+async def ask_fitted(
+    draft: PromptDraft, question: ModelQuestion, calls: CallContext
+) -> tuple[FittedPrompt, Reply]:
+    """Return the reply to a draft, and the prompt as far as there was room for it.
+
+    The context size of an embedded model is known. Other models may call a prompt too long, and then get a
+    shorter one.
+
+    Args:
+        draft: The prompt before it is cut to size.
+        question: Who asks and how to sample; its messages are replaced by those of the draft.
+        calls: Where the call is paid and recorded.
+
+    Raises:
+        ContextTooLong: The prompt does not fit even when every part that may shrink is at its smallest.
+        BudgetExceeded: The call could exceed the budget.
+        ModelError: The model failed.
+    """
+    role_model = calls.models.for_role(question.role)
+    count = partial(count_tokens, role_model.model)
+    room = prompt_room_tokens(role_model, calls.settings.model.context_tokens)
+    if room is not None and draft.prefill is not None:
+        room -= prompt_token_upper_bound([Message(role="assistant", content=draft.prefill.text)])
+    retries = 0
     while True:
-        fitted = await fit(draft, room, count)
-        if fitted.cut:
-            context.ledger.append(PromptShrunk(role=question.asker, left_out=fitted.cut))
+        fitted = await fit_prompt(draft, room, count)
+        if fitted.removed_counts:
+            calls.ledger.append(PromptShrunk(role=question.asker, omitted=fitted.removed_counts))
         try:
-            return fitted, await ask(replace(question, messages=fitted.messages), context)
+            return fitted, await ask(replace(question, messages=fitted.messages), calls)
         except ContextTooLong:
-            if squeezes == SQUEEZES:
+            if retries == MAX_PROMPT_RETRIES:
                 raise
-            squeezes += 1
+            retries += 1
             room = await count(fitted.messages) * 2 // 3
 
 
-def room_tokens(seat: RoleModel, context_tokens: int) -> int | None:
-    """The most tokens of a role's prompt; `None` where the context of its models is not known.
+def prompt_room_tokens(role_model: RoleModel, context_tokens: int) -> int | None:
+    """Return the maximum length of a role's prompt in tokens; `None` if the context size is not known.
 
     Args:
-        seat: The role's models.
-        context_tokens: The context of an embedded one, which the prompt shares with the reply.
+        role_model: The models of the role.
+        context_tokens: The context size of an embedded model, which prompt and reply share.
     """
-    if not any(model.name.startswith("local:") for model in seat.chain):
+    if not any(model.name.startswith("local:") for model in role_model.chain):
         return None
-    return context_tokens - min(seat.max_tokens, context_tokens // 2)
+    return context_tokens - min(role_model.max_tokens, context_tokens // 2)

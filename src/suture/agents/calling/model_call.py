@@ -1,4 +1,4 @@
-"""One paid call of a role's model: reserved before, written down after, stepped down where that is wanted."""
+"""Ask the model of a role: reserve the cost before, record it after, and fall back to the next model."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from suture.agents.calling.budgeted_call import BudgetedCall, PriorDecision, prior_decision, refuse, reserve
-from suture.agents.prompting.fitting import Beginning
+from suture.agents.calling.budgeted_call import (
+    BudgetedCall,
+    PriorDecision,
+    find_prior_decision,
+    refuse,
+    reserve,
+)
+from suture.agents.calling.call_context import CallContext
+from suture.agents.prompting.fitting import Prefill
 from suture.core.ledger import Reservation
-from suture.core.ledger.kinds import ModelCalled, ModelSteppedDown
+from suture.core.ledger.kinds import ModelCalled, ModelFellBack
 from suture.errors import (
     BudgetExceeded,
     MalformedReply,
     ModelError,
+    ModelRequestRejected,
     PrerequisiteError,
     ReplyLost,
-    RequestRefused,
     UsageError,
 )
-from suture.loop.context import RunContext
 from suture.models import (
     Message,
     Model,
@@ -27,38 +33,40 @@ from suture.models import (
     Reply,
     Role,
     Sampling,
-    Tool,
-    count_upper_bound,
-    may_begin,
-    may_call_tools,
+    ToolDeclaration,
+    call_hash,
+    prompt_token_upper_bound,
+    supports_prefill,
+    supports_tool_calls,
 )
-from suture.models.reply_recordings import call_hash
 
-LEAST_REPLY_TOKENS = 64
-"""A reply that may be no longer than this is not worth asking for."""
-WRITERS: frozenset[Role] = frozenset({"coder", "escalate", "optimiser"})
-"""Who writes the code itself."""
-HELPERS_PART = 4
-"""Others get one part in so many of what is left for replies: a small model may ramble to the very end.
-Where that part is not worth asking for, they are not asked."""
-NOTHING_WAS_PAID = (ModelError, PrerequisiteError, UsageError)
-"""Refusals, where no reply was begun. The two model errors that may have cost something are caught before."""
+MIN_REPLY_TOKENS = 64
+"""A reply that may not be longer than this is not worth asking for."""
+HELPER_SHARE_DIVISOR = 4
+"""Roles that do not write the code get one part in so many of the remaining reply tokens, because a small
+model may ramble until its limit. They are not asked where that part is below `MIN_REPLY_TOKENS`."""
+CODE_WRITERS: frozenset[Role] = frozenset({"coder", "escalate", "optimiser"})
+"""Roles that write the code itself."""
+UNPAID_FAULTS = (ModelError, PrerequisiteError, UsageError)
+"""Faults before a reply began. The two model errors that may have cost something are handled before these."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
-    """What a role asks for.
+class ModelQuestion:
+    """A question to the model of a role.
 
     Attributes:
-        role: Whose model is asked.
+        role: The role whose model is asked.
         messages: The prompt.
-        prompt: The hash of the prompt's file, for the ledger.
-        sampling: How to draw; its `max_tokens` is what the role's setting allows at most.
-        again: Whether a reply that was cut is drawn anew: that is no further attempt, and may be longer.
-        move: The kind of move that it belongs to; empty where it brings no candidate, and so is no attempt.
-        helper: Who asks, where that is not the role itself, such as the spec tester with the tester's model.
-        beginning: Of the reply, for models that go on from one.
-        tools: What it may call, for models that call tools; the prompt says it for all others.
+        prompt: The hash of the prompt file, for the ledger.
+        sampling: How to sample. Its `max_tokens` is the limit of the role's setting.
+        move: The kind of the move that it belongs to; empty if it does not bring a candidate. Only a question
+            with a move is an attempt.
+        helper: Who asks, if it is not the role itself; such as the spec tester with the tester's model.
+        is_retry: Whether a reply that was cut is asked for again. That is no further attempt, and the reply
+            may be longer.
+        prefill: The beginning of the reply, for models that support prefill.
+        tools: Tools that the model may call, if it supports tool calls. The prompt describes them for others.
     """
 
     role: Role
@@ -67,191 +75,201 @@ class Question:
     sampling: Sampling
     move: str = ""
     helper: str = ""
-    again: bool = False
-    beginning: Beginning | None = None
-    tools: tuple[Tool, ...] = ()
+    is_retry: bool = False
+    prefill: Prefill | None = None
+    tools: tuple[ToolDeclaration, ...] = ()
 
     @property
     def asker(self) -> str:
-        """Who asks, for the ledger."""
+        """Return who asks, as the ledger names it."""
         return self.helper or self.role
 
 
-async def ask(question: Question, context: RunContext) -> Reply:
-    """Ask the role's model; where it fails and the user named others, those in turn.
+async def ask(question: ModelQuestion, calls: CallContext) -> Reply:
+    """Ask the model of a role. If it fails and the user named fallbacks, ask these in turn.
 
     Raises:
-        BudgetExceeded: The call could exceed the budget; nobody was asked.
+        BudgetExceeded: The call could exceed the budget; no model was asked.
         MalformedReply: The reply cannot be read; the attempt is spent.
-        ModelError: The last of the chain failed too.
-        PrerequisiteError: It cannot be asked at all.
+        ModelError: The last model of the chain failed too.
+        PrerequisiteError: No model can be asked at all.
     """
-    chain = context.models.for_role(question.role).chain
-    for model, substitute in pairwise(chain):
+    chain = calls.models.for_role(question.role).chain
+    for model, fallback in pairwise(chain):
         try:
-            return await _ask_begun(question, model, context)
+            return await _ask_with_features(question, model, calls)
         except MalformedReply:
             raise
         except (ModelError, PrerequisiteError) as fault:
-            stepped_down = ModelSteppedDown(
-                role=question.asker,
-                from_=model.name,
-                to=substitute.name,
-                kind=type(fault).__name__,
-                message=str(fault),
+            calls.ledger.append(
+                ModelFellBack(
+                    role=question.asker,
+                    from_=model.name,
+                    to=fallback.name,
+                    error_type=type(fault).__name__,
+                    message=str(fault),
+                )
             )
-            context.ledger.append(stepped_down)
-    return await _ask_begun(question, chain[-1], context)
+    return await _ask_with_features(question, chain[-1], calls)
 
 
-async def _ask_begun(question: Question, model: Model, context: RunContext) -> Reply:
-    """Ask one model in its own way: with a beginning, or with tools. Without, where it refuses that."""
-    put = _as_put(question, model, context)
+async def _ask_with_features(question: ModelQuestion, model: Model, calls: CallContext) -> Reply:
+    """Ask one model with prefill or tools where it supports them; without, if it refuses the request."""
+    adapted = _adapt_question(question, model, calls)
     try:
-        reply = await _ask(put, model, context)
-    except RequestRefused:
-        if put is question:
+        reply = await _ask_model(adapted, model, calls)
+    except ModelRequestRejected:
+        if adapted is question:
             raise
-        return await _ask(question, model, context)
-    text = put.messages[-1].content if len(put.messages) > len(question.messages) else ""
-    return replace(reply, text=text + reply.text, begun=text)
+        return await _ask_model(question, model, calls)
+    prefill = adapted.messages[-1].content if len(adapted.messages) > len(question.messages) else ""
+    return replace(reply, text=prefill + reply.text, prefill=prefill)
 
 
-async def _ask(question: Question, model: Model, context: RunContext) -> Reply:
-    """Ask one model: its cost is reserved first, and what it really cost is written down after."""
-    budget = context.budget
-    bound = count_upper_bound(question.messages)
-    price = context.models.price_of(model.name, bound)
-    act = _act(question, model)
-    before = prior_decision(act, context)
-    kept = _kept_reply(question, model, before, context)
-    most = before.most if kept or before.followed else None
-    if most is None:
-        if before.refused is None:
-            _leave_the_coder_its_turn(question, act, context)
-        most = _longest_reply(question, bound, price, context)
+async def _ask_model(question: ModelQuestion, model: Model, calls: CallContext) -> Reply:
+    """Ask one model: its maximum cost is reserved before, and its real cost is recorded after."""
+    budget = calls.budget
+    bound = prompt_token_upper_bound(question.messages)
+    price = calls.models.price_for(model.name, bound)
+    call = _budgeted_call(question, model)
+    prior = find_prior_decision(call, calls)
+    is_paid = _has_reply_of_killed_process(question, model, prior, calls)
+    reply_tokens = prior.max_reply_tokens if is_paid or prior.is_replayed else None
+    if reply_tokens is None:
+        if prior.refusal is None:
+            _keep_tokens_for_the_coder(question, call, calls)
+        reply_tokens = _max_reply_tokens(question, bound, price, calls)
     reservation = reserve(
-        act,
-        context,
-        before,
-        tokens=bound + most,
-        most=most,
-        money=price.cost(bound, most) if price else 0.0,
-        paid=kept,
+        call,
+        calls,
+        prior,
+        tokens=bound + reply_tokens,
+        reply_tokens=reply_tokens,
+        money=price.cost(bound, reply_tokens) if price else 0.0,
+        is_paid=is_paid,
     )
-    sampling = replace(question.sampling, max_tokens=most)
+    sampling = replace(question.sampling, max_tokens=reply_tokens)
     try:
         async with budget.time_limit():
             reply = await model.complete(question.messages, sampling)
     except MalformedReply as fault:
-        budget.write_off(reservation, attempts=reservation.attempts, model_calls=0 if fault.replayed else 1)
+        budget.write_off(
+            reservation, attempts=reservation.attempts, model_calls=0 if fault.is_replayed else 1
+        )
         raise
     except ReplyLost as fault:
-        budget.write_off(reservation, model_calls=0 if fault.replayed else 1)
+        budget.write_off(reservation, model_calls=0 if fault.is_replayed else 1)
         raise
-    except NOTHING_WAS_PAID:
+    except UNPAID_FAULTS:
         budget.release(reservation)
         raise
     except BaseException:
-        budget.write_off(reservation)  # stopped in flight, or what came cannot be kept: it may cost all of it
+        # Cancelled in flight, or the reply could not be stored: the call may have cost all of it.
+        budget.write_off(reservation)
         raise
-    _write_down(question, reply, price, reservation, context)
+    _record_call(question, reply, price, reservation, calls)
     return reply
 
 
-def _as_put(question: Question, model: Model, context: RunContext) -> Question:
-    """The question as this model is asked it: told of tools where it calls them, begun where it goes on."""
-    if question.tools and may_call_tools(model.name, context.settings):
+def _adapt_question(question: ModelQuestion, model: Model, calls: CallContext) -> ModelQuestion:
+    """Return the question with the features that this model supports: tool calls, else prefill."""
+    if question.tools and supports_tool_calls(model.name, calls.settings):
         return replace(question, sampling=replace(question.sampling, tools=question.tools), tools=())
-    beginning = question.beginning
-    if beginning is None or not may_begin(model.name, context.settings):
+    prefill = question.prefill
+    if prefill is None or not supports_prefill(model.name, calls.settings):
         return question
-    # Anthropic refuses a beginning that ends in white space; code goes on in a line of its own without it.
-    text = beginning.text.rstrip() if model.name.startswith("anthropic:") else beginning.text
+    # Anthropic refuses a prefill that ends in white space. Code continues on a new line without it as well.
+    text = prefill.text.rstrip() if model.name.startswith("anthropic:") else prefill.text
     messages = (*question.messages, Message(role="assistant", content=text))
-    return replace(
-        question, messages=messages, sampling=replace(question.sampling, stop=beginning.stop), beginning=None
-    )
+    sampling = replace(question.sampling, stop=prefill.stop)
+    return replace(question, messages=messages, sampling=sampling, prefill=None)
 
 
-def _act(question: Question, model: Model) -> BudgetedCall:
-    """Named by all that is asked of whom, but for the length of the reply: that depends on the budget."""
+def _budgeted_call(question: ModelQuestion, model: Model) -> BudgetedCall:
+    """Return the call as the budget names it. The key leaves out the reply length, which the budget
+    decides.
+    """
     unlimited = replace(question.sampling, max_tokens=0)
     return BudgetedCall(
-        name=call_hash(model.name, question.messages, unlimited),
-        what=f"{question.move or question.asker} {question.sampling.index}",
+        key=call_hash(model.name, question.messages, unlimited),
+        description=f"{question.move or question.asker} {question.sampling.index}",
         role=question.asker,
         move=question.move,
-        attempt=bool(question.move) and not question.again,
+        is_attempt=bool(question.move) and not question.is_retry,
     )
 
 
-def _kept_reply(question: Question, model: Model, before: PriorDecision, context: RunContext) -> bool:
-    """Whether a process of this run that was killed since has received the reply."""
-    if before.most is None or before.followed:
+def _has_reply_of_killed_process(
+    question: ModelQuestion, model: Model, prior: PriorDecision, calls: CallContext
+) -> bool:
+    """Return whether an earlier process of this run has received the reply already."""
+    if prior.max_reply_tokens is None or prior.is_replayed:
         return False
-    call = call_hash(model.name, question.messages, replace(question.sampling, max_tokens=before.most))
-    return (context.folder.replies_path / f"{call}.json").is_file()
+    sampling = replace(question.sampling, max_tokens=prior.max_reply_tokens)
+    call = call_hash(model.name, question.messages, sampling)
+    return (calls.folder.replies_path / f"{call}.json").is_file()
 
 
-def affordable_reply(question: Question, context: RunContext) -> int:
-    """The most tokens that a reply of the role's model could have now."""
-    bound = count_upper_bound(question.messages)
-    price = context.models.price_of(context.models.for_role(question.role).model.name, bound)
-    return _longest_reply(question, bound, price, context)
+def affordable_reply_tokens(question: ModelQuestion, calls: CallContext) -> int:
+    """Return the maximum length of a reply of the role's model that the budget allows now, in tokens."""
+    bound = prompt_token_upper_bound(question.messages)
+    price = calls.models.price_for(calls.models.for_role(question.role).model.name, bound)
+    return _max_reply_tokens(question, bound, price, calls)
 
 
-def _leave_the_coder_its_turn(question: Question, act: BudgetedCall, context: RunContext) -> None:
-    left, limit = context.budget.remaining_completion_tokens(), context.budget.limits.completion_tokens
-    if left is None or limit is None or question.role in WRITERS:
+def _keep_tokens_for_the_coder(question: ModelQuestion, call: BudgetedCall, calls: CallContext) -> None:
+    """Refuse a question of a helper where its share of the remaining reply tokens is too small."""
+    left, limit = calls.budget.remaining_completion_tokens(), calls.budget.limits.completion_tokens
+    if left is None or limit is None or question.role in CODE_WRITERS:
         return
-    if left // HELPERS_PART < LEAST_REPLY_TOKENS:
-        refuse(act, BudgetExceeded("completion_tokens", limit - left, limit), context)
+    if left // HELPER_SHARE_DIVISOR < MIN_REPLY_TOKENS:
+        refuse(call, BudgetExceeded("completion_tokens", limit - left, limit), calls)
 
 
-def _longest_reply(question: Question, bound: int, price: Price | None, context: RunContext) -> int:
-    """The most tokens of the reply that the role's setting, and what is left of the budget, allow."""
-    most = question.sampling.max_tokens
-    if not question.again:
-        most = min(most, context.models.for_role(question.role).max_tokens)
-    tokens, money = context.budget.remaining_tokens(), context.budget.remaining_money()
+def _max_reply_tokens(question: ModelQuestion, bound: int, price: Price | None, calls: CallContext) -> int:
+    """Return the reply length that the role's setting and the remaining budget allow, in tokens."""
+    limit = question.sampling.max_tokens
+    if not question.is_retry:
+        limit = min(limit, calls.models.for_role(question.role).max_tokens)
+    tokens, money = calls.budget.remaining_tokens(), calls.budget.remaining_money()
     if tokens is not None:
-        most = min(most, max(tokens - bound, LEAST_REPLY_TOKENS))
-    replies = context.budget.remaining_completion_tokens()
-    if replies is not None:
-        share = replies if question.role in WRITERS else replies // HELPERS_PART
-        most = min(most, max(share, LEAST_REPLY_TOKENS))
+        limit = min(limit, max(tokens - bound, MIN_REPLY_TOKENS))
+    reply_tokens = calls.budget.remaining_completion_tokens()
+    if reply_tokens is not None:
+        share = reply_tokens if question.role in CODE_WRITERS else reply_tokens // HELPER_SHARE_DIVISOR
+        limit = min(limit, max(share, MIN_REPLY_TOKENS))
     affordable = price.affordable_tokens(money, bound) if price and money is not None else None
-    return most if affordable is None else min(most, max(affordable, LEAST_REPLY_TOKENS))
+    return limit if affordable is None else min(limit, max(affordable, MIN_REPLY_TOKENS))
 
 
-def _write_down(
-    question: Question, reply: Reply, price: Price | None, reservation: Reservation, context: RunContext
+def _record_call(
+    question: ModelQuestion, reply: Reply, price: Price | None, reservation: Reservation, calls: CallContext
 ) -> None:
     money = price.cost(reply.prompt_tokens, reply.completion_tokens) if price else None
-    called = ModelCalled(
-        role=question.asker,
-        move=question.move,
-        index=question.sampling.index,
-        call=reply.call_hash,
-        model=reply.model,
-        prompt=question.prompt,
-        prompt_tokens=reply.prompt_tokens,
-        completion_tokens=reply.completion_tokens,
-        counted=reply.counted,
-        money=money,
-        finish=reply.finish,
-        seconds=round(reply.seconds, 3),
-        retries=reply.retries,
-        replayed=reply.replayed,
-        from_run=reply.from_run,
-        begun=question.messages[-1].role == "assistant",
+    calls.ledger.append(
+        ModelCalled(
+            role=question.asker,
+            move=question.move,
+            index=question.sampling.index,
+            call=reply.call_hash,
+            model=reply.model,
+            prompt=question.prompt,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            token_count_source=reply.counted_by,
+            money=money,
+            finish_reason=reply.finish,
+            seconds=round(reply.seconds, 3),
+            retries=reply.retries,
+            replayed=reply.replayed,
+            from_run=reply.from_run,
+            prefilled=question.messages[-1].role == "assistant",
+        )
     )
-    context.ledger.append(called)
     if reply.replayed and not reply.from_run:
-        context.budget.settle(reservation)  # this run has paid for it before
+        calls.budget.settle(reservation)  # This run paid for the reply in an earlier process.
         return
-    context.budget.settle(
+    calls.budget.settle(
         reservation,
         prompt_tokens=reply.prompt_tokens,
         completion_tokens=reply.completion_tokens,

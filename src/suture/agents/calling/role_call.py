@@ -1,7 +1,7 @@
-"""Asking a role that helps the coder: within the budget, a bounded number of times, never in the run's way.
+"""Ask a role that helps the coder, without ever stopping the run.
 
-A helper that fails is degraded: the ledger says so, the result lists it, and the run goes on without what it
-would have said. Nothing is made up in its place. One that was degraded twice is not asked again.
+A role that fails is degraded: the ledger records it, the result lists it, and the run continues without its
+contribution. A role that failed `MAX_FAILURES` times is suspended for the rest of the run.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from suture.agents import Draft, Prompt, fit
-from suture.agents.calling.coder_call import fitted_reply, room_tokens
-from suture.agents.calling.model_call import Question, ask
-from suture.core.ledger import select_events
+from suture.agents.calling.call_context import CallContext
+from suture.agents.calling.coder_call import ask_fitted, prompt_room_tokens
+from suture.agents.calling.model_call import ModelQuestion, ask
+from suture.agents.prompting.fitting import PromptDraft, fit_prompt
+from suture.agents.prompting.prompt_files import Prompt
+from suture.core.ledger import Event, Ledger, select_events
 from suture.core.ledger.kinds import RoleDegraded
 from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError
-from suture.loop.context import RunContext
 from suture.models import Message, Reply, Role, Sampling, count_tokens
-from suture.models.structured_output import ask as ask_structured
+from suture.models.structured_output import ask_structured
 
-SEATS: Mapping[str, Role] = {
+MODEL_ROLES: Mapping[str, Role] = {
     "planner": "planner",
     "spec_tester": "tester",
     "property_tester": "tester",
@@ -39,152 +40,151 @@ SEATS: Mapping[str, Role] = {
     "reproducer": "coder",
     "project_tester": "tester",
 }
-"""Whose model each helper speaks with; its name is that of its prompt file too."""
-MOST_FAILURES = 2
-"""After so many a helper is not asked again in its run."""
-TRIES = 2
-"""How often one question is put where the reply cannot be used."""
+"""Name of the helper, which is also that of its prompt file -> the role whose model it uses."""
+MAX_FAILURES = 2
+MAX_TRIES = 2
+"""How often a question is asked until its reply can be used."""
 
 ReplyT = TypeVar("ReplyT", bound=BaseModel)
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Consultation:
-    """One helper in one round.
+class RoleCall:
+    """The calls of one helper in one round.
 
     Attributes:
-        helper: Who: one of `SEATS`, or an adviser of an installed package.
-        context: The run.
-        round: The round, or what else tells equal questions apart: with each number they are drawn anew.
-        temperature: Of its replies; 0 is greedy.
-        speaks_as: Whose model it speaks with, where that is not the one of `SEATS`.
+        helper: The helper: a key of `MODEL_ROLES`, or an adviser of an installed package.
+        calls: Where its calls are paid and recorded.
+        round: The round, or another number that distinguishes equal questions.
+        temperature: Sampling temperature of the first try; 0 is greedy.
+        model_role: The role whose model it uses, if not that of `MODEL_ROLES`.
     """
 
     helper: str
-    context: RunContext
+    calls: CallContext
     round: int
     temperature: float = 0.0
-    speaks_as: Role | None = None
+    model_role: Role | None = None
 
     @property
     def role(self) -> Role:
-        """Whose model it speaks with."""
-        return self.speaks_as or SEATS[self.helper]
+        """Return the role whose model the helper uses."""
+        return self.model_role or MODEL_ROLES[self.helper]
 
     @property
     def prompt(self) -> Prompt:
-        """Its prompt file."""
-        return self.context.prompts.load(self.helper)
+        """Return the helper's prompt file."""
+        return self.calls.prompts.load(self.helper)
 
-    async def or_none(self, work: Callable[[Consultation], Awaitable[T]]) -> T | None:
-        """What the work brings; `None` where the helper is degraded, now or before.
+    async def run_or_degrade(self, work: Callable[[RoleCall], Awaitable[T]]) -> T | None:
+        """Return the result of `work`; `None` if the helper is suspended or fails now.
 
         Raises:
             ModelAuthError: The provider refused the key.
-            SandboxError: A wall failed.
+            SandboxError: The sandbox failed.
         """
-        if is_given_up(self.helper, self.context):
+        if is_suspended(self.helper, self.calls.ledger.events):
             return None
         try:
             return await work(self)
         except (ModelAuthError, asyncio.CancelledError):
             raise
         except (ModelError, BudgetExceeded) as fault:
-            degrade(self.helper, self.round, fault, self.context)
+            record_degradation(self.helper, self.round, fault, self.calls.ledger)
             return None
 
-    async def read_or_none(
-        self, draft_of: Callable[[Prompt], Draft], reader: Callable[[Reply], T]
+    async def parse_or_degrade(
+        self, make_draft: Callable[[Prompt], PromptDraft], parse: Callable[[Reply], T]
     ) -> T | None:
-        """What is read from a reply to its prompt; raises as `or_none`."""
-        return await self.or_none(lambda asked: asked.read(draft_of(asked.prompt), reader))
+        """Return the parsed reply to the helper's prompt, or `None`, as `run_or_degrade` does."""
+        return await self.run_or_degrade(lambda call: call.ask_and_parse(make_draft(call.prompt), parse))
 
-    async def typed_or_none(self, draft_of: Callable[[Prompt], Draft], type_: type[ReplyT]) -> ReplyT | None:
-        """A reply of a type to its prompt; raises as `or_none`."""
-        return await self.or_none(lambda asked: asked.typed(draft_of(asked.prompt), type_))
+    async def ask_typed_or_degrade(
+        self, make_draft: Callable[[Prompt], PromptDraft], type_: type[ReplyT]
+    ) -> ReplyT | None:
+        """Return a reply of type `type_` to the helper's prompt, or `None`, as `run_or_degrade` does."""
+        return await self.run_or_degrade(lambda call: call.ask_typed(make_draft(call.prompt), type_))
 
-    async def reply(self, draft: Draft) -> Reply:
-        """A reply in words."""
-        return (await fitted_reply(draft, self._question(0), self.context))[1]
+    async def ask_text(self, draft: PromptDraft) -> Reply:
+        """Return a reply in plain text."""
+        return (await ask_fitted(draft, self._question(0), self.calls))[1]
 
-    async def read(self, draft: Draft, reader: Callable[[Reply], T]) -> T:
-        """What is read from a reply in words; asked for again, warmer, where it cannot be read.
+    async def ask_and_parse(self, draft: PromptDraft, parse: Callable[[Reply], T]) -> T:
+        """Return the parsed reply; ask again, at the role's own temperature, if it cannot be parsed.
 
         Raises:
-            MalformedReply: No reply could be read.
+            MalformedReply: No reply could be parsed.
         """
-        for attempt in range(TRIES):
-            _, reply = await fitted_reply(draft, self._question(attempt), self.context)
+        for attempt in range(MAX_TRIES):
+            _, reply = await ask_fitted(draft, self._question(attempt), self.calls)
             try:
-                return reader(reply)
+                return parse(reply)
             except MalformedReply:
-                if attempt == TRIES - 1:
+                if attempt == MAX_TRIES - 1:
                     raise
         raise AssertionError("unreachable")
 
-    async def typed(self, draft: Draft, type_: type[ReplyT]) -> ReplyT:
-        """A reply of a type.
+    async def ask_typed(self, draft: PromptDraft, type_: type[ReplyT]) -> ReplyT:
+        """Return a reply of type `type_`.
 
         Raises:
             MalformedReply: No reply could be used.
         """
-        seat = self.context.models.for_role(self.role)
-        room = room_tokens(seat, self.context.settings.model.context_tokens)
-        fitted = await fit(draft, room, partial(count_tokens, seat.model))
+        role_model = self.calls.models.for_role(self.role)
+        room = prompt_room_tokens(role_model, self.calls.settings.model.context_tokens)
+        fitted = await fit_prompt(draft, room, partial(count_tokens, role_model.model))
         question = self._question(0)
 
         async def complete(messages: Sequence[Message], sampling: Sampling) -> Reply:
-            return await ask(replace(question, messages=messages, sampling=sampling), self.context)
+            return await ask(replace(question, messages=messages, sampling=sampling), self.calls)
 
-        answer = await ask_structured(complete, fitted.messages, type_, question.sampling, tries=TRIES)
+        answer = await ask_structured(complete, fitted.messages, type_, question.sampling, tries=MAX_TRIES)
         return answer.value
 
-    def _question(self, attempt: int) -> Question:
-        seat = self.context.models.for_role(self.role)
+    def _question(self, attempt: int) -> ModelQuestion:
+        role_model = self.calls.models.for_role(self.role)
         sampling = Sampling(
-            temperature=self.temperature if attempt == 0 else seat.temperature,
-            max_tokens=seat.max_tokens,
-            index=self.round * TRIES + attempt,
-            logprobs=self.role == "tester" and all(model.name.startswith("local:") for model in seat.chain),
+            temperature=self.temperature if attempt == 0 else role_model.temperature,
+            max_tokens=role_model.max_tokens,
+            index=self.round * MAX_TRIES + attempt,
+            logprobs=self.role == "tester"
+            and all(model.name.startswith("local:") for model in role_model.chain),
         )
-        return Question(
-            role=self.role,
-            messages=(),
-            prompt=self.prompt.hash,
-            sampling=sampling,
-            helper=self.helper,
+        return ModelQuestion(
+            role=self.role, messages=(), prompt=self.prompt.hash, sampling=sampling, helper=self.helper
         )
 
 
-def degrade(helper: str, number: int, fault: Exception, context: RunContext) -> None:
-    """Write down that somebody who helps has failed; the result names them.
+def record_degradation(helper: str, round_: int, fault: Exception, ledger: Ledger) -> None:
+    """Record that a helper failed; the result of the run names it.
 
     Args:
-        helper: Who: a helper's name, or that of something that an installed package brings.
-        number: The round.
+        helper: The helper, or an extension of an installed package.
+        round_: The round.
         fault: What happened.
-        context: The run.
+        ledger: The run's ledger.
     """
-    degraded = RoleDegraded(
-        role=helper,
-        act=f"{helper} {number}",
-        kind=type(fault).__name__,
-        message=ascii(str(fault))[1:-1],
+    ledger.append(
+        RoleDegraded(
+            role=helper,
+            act=f"{helper} {round_}",
+            error_type=type(fault).__name__,
+            message=ascii(str(fault))[1:-1],
+        )
     )
-    context.ledger.append(degraded)
 
 
-def is_given_up(helper: str, context: RunContext) -> bool:
-    """Whether somebody has failed too often to be asked again."""
-    return degraded_helpers(context).count(helper) >= MOST_FAILURES
+def is_suspended(helper: str, events: Sequence[Event]) -> bool:
+    """Return whether a helper has failed too often to be asked again."""
+    return list_degraded_roles(events).count(helper) >= MAX_FAILURES
 
 
-def degraded_helpers(context: RunContext) -> tuple[str, ...]:
-    """Who failed in this run, in the order of their failures, once for each failure.
+def list_degraded_roles(events: Sequence[Event]) -> tuple[str, ...]:
+    """Return the helpers that failed in this run, once for each failure, in the order of the failures.
 
-    A node that is done again after a kill asks again; what failed there before has not failed twice.
+    A node that runs again after a kill asks again. A failure that repeats there counts once.
     """
-    failures = select_events(context.ledger.events, RoleDegraded)
-    once = {failure.act or event.seq: failure.role for event, failure in failures}
-    return tuple(once.values())
+    failures = select_events(events, RoleDegraded)
+    by_act = {failure.act or event.seq: failure.role for event, failure in failures}
+    return tuple(by_act.values())

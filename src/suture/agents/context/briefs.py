@@ -1,105 +1,164 @@
-"""From a move to what the coder is told: facts of the failing candidate, and a digest of what was tried."""
+"""Build the brief of a move: the task, the facts of the failing candidate, and the code that may be at
+fault.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from suture.agents import Brief, EarlierAttempt, RepairBrief, WriteBrief, describe_fact
-from suture.agents.context.excerpts import MAX_WHOLE_CHARS, excerpt
-from suture.agents.context.file_selection import named_files, suspect_files
-from suture.agents.context.project_briefs import fresh_brief, mending_brief, writes_files
-from suture.agents.context.related_functions import siblings_of
-from suture.agents.context.search_clues import Clues, clues_of, suspects_in
+from suture.agents.context.deciding_checks import collect_deciding_facts
+from suture.agents.context.excerpts import MAX_WHOLE_CHARS, make_excerpt
+from suture.agents.context.file_selection import select_named_files, select_suspicious_files
+from suture.agents.context.project_briefs import (
+    is_written_as_files,
+    make_new_project_brief,
+    make_project_repair_brief,
+)
+from suture.agents.context.related_functions import find_related_functions
+from suture.agents.context.search_clues import SearchClues, find_suspicious_functions
+from suture.agents.prompting.prompt_parts import EarlierAttempt, describe_fact
+from suture.agents.roles.coder import Brief, RepairBrief, WriteBrief
 from suture.agents.roles.project_coder import ProjectBrief
 from suture.agents.roles.text_coder import TextBrief
 from suture.core.records import Candidate, Counterexample, Move, Strategy, Task, Verdict
-from suture.judge import Suite
-from suture.judge import protected_files as refused_files
-from suture.loop.context import RunContext
-from suture.loop.memories import recalled_lines
-from suture.loop.policy.attempts import Attempt
-from suture.loop.state import LoopState, aids_of, proposals_in, tried_in
+from suture.judge import Suite, find_protected_files
 from suture.project.languages import LANGUAGES
-from suture.project.python_source.parsing import parsed
-from suture.project.workspace import DEFAULT_PROTECTED, is_protected, overlay, text_of
+from suture.project.python_source.parsing import parse_module
+from suture.project.workspace import DEFAULT_PROTECTED, is_protected, overlay_candidate, text_of
 
-DIGEST = 3
-"""Earlier attempts that a repair prompt lists."""
-
-
-def brief_for(
-    move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
-) -> Brief:
-    """The brief of a move, with what a person and the helpers have told."""
-    aids = aids_of(state)
-    remarks = aids.remarks.get(parent.candidate, ()) if parent else ()
-    brief = with_advice(
-        _brief(move, parent, state, context, suite),
-        (*remarks, *aids.lessons, *recalled_lines("coder", context)),
-    )
-    return with_hints(brief, state["hints"])
+HINT_PREFIX = "A person who reviews this adds: "
 
 
-def _brief(move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite) -> Brief:
-    task = context.task
-    if writes_files(task):
-        return _project_brief(move, parent, state, context, suite)
-    if move.kind == "sample" or parent is None:
-        tests = _visible_tests(context)
-        return WriteBrief(
+@dataclass(frozen=True, kw_only=True)
+class FailingCandidate:
+    """A candidate to repair, with its verdict."""
+
+    candidate: Candidate
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class BriefBuilder:
+    """Builds the briefs of one round.
+
+    Attributes:
+        task: The task.
+        suite: The tests that decide; it says which files a candidate may write.
+        trust_threshold: Trust below which a check does not decide. Facts of such checks are never shown.
+        clues: What the search found out before.
+        history: The last attempts, without the one that is repaired.
+        refused: Why the replies of the last round could not be used.
+    """
+
+    task: Task
+    suite: Suite
+    trust_threshold: float
+    clues: SearchClues = field(default_factory=SearchClues)
+    history: tuple[EarlierAttempt, ...] = ()
+    refused: Sequence[str] = ()
+
+    def for_move(self, move: Move, parent: FailingCandidate | None) -> Brief:
+        """Return the brief of a move; `parent` is the candidate that it repairs, if any."""
+        task = self.task
+        is_fresh = move.kind == "sample" or parent is None
+        if is_written_as_files(task):
+            return self._for_project(move, None if is_fresh else parent)
+        if move.kind == "sample" or parent is None:
+            return WriteBrief(
+                statement=task.statement,
+                module=task.module,
+                other_modules=task.extra_modules,
+                allows_several_files=task.allows_more_files,
+                entry_point=task.entry_point,
+                tests=_visible_tests(task),
+            )
+        if not LANGUAGES[task.language].parsed:
+            return self._for_text(move, parent)
+        return self.for_repair(parent, move.strategy)
+
+    def for_repair(self, parent: FailingCandidate, strategy: Strategy = "minimal") -> RepairBrief:
+        """Return everything that is known about a failing candidate of Python code."""
+        task, candidate = self.task, parent.candidate
+        is_new = task.kind == "write"
+        brief = RepairBrief(
             statement=task.statement,
-            module=task.module,
-            beside=task.beside,
-            several=task.several,
+            files=_order_files(candidate, task) if is_new else {},
             entry_point=task.entry_point,
-            tests=tests,
+            facts=collect_deciding_facts(parent.verdict, self.trust_threshold),
+            output=parent.verdict.output,
+            history=self.history,
+            strategy=strategy,
+            refused=self.refused,
+            project=(
+                frozenset((*task.files, *candidate.files)) if is_new and task.allows_more_files else None
+            ),
         )
-    if not LANGUAGES[task.language].parsed:
-        return _text_brief(move, parent, state, context, suite)
-    return repair_brief(parent, state, context, suite, move.strategy)
+        return brief if is_new else self._with_located_code(brief, candidate)
+
+    def _for_project(self, move: Move, parent: FailingCandidate | None) -> ProjectBrief:
+        brief = replace(make_new_project_brief(self.task, self.suite), refused=self.refused)
+        if parent is None:
+            return brief
+        known = replace(
+            brief,
+            facts=collect_deciding_facts(parent.verdict, self.trust_threshold),
+            output=parent.verdict.output,
+            history=self.history,
+        )
+        return make_project_repair_brief(move, parent.candidate, known, self.task, self.suite)
+
+    def _for_text(self, move: Move, parent: FailingCandidate) -> TextBrief:
+        """Return a brief of code that is judged by exit status: only the command's output is known."""
+        output = parent.verdict.output
+        files = overlay_candidate(self.task.files, parent.candidate.files)
+        protected = find_protected_files(dict.fromkeys(files, ""), self.suite)
+        return TextBrief(
+            statement=self.task.statement,
+            language=self.task.language,
+            files=select_named_files(files, output, protected, self.task.language),
+            output=output,
+            history=self.history,
+            strategy=move.strategy,
+            project=frozenset(files),
+            refused=self.refused,
+        )
+
+    def _with_located_code(self, brief: RepairBrief, candidate: Candidate) -> RepairBrief:
+        """Add the project's code to a brief, guided by what the search found out about it."""
+        clues = self.clues
+        files = overlay_candidate(self.task.files, candidate.files)
+        protected = find_protected_files(dict.fromkeys(files, ""), self.suite)
+        located = [fault.path for fault in clues.faults]
+        shown = select_suspicious_files(files, brief.facts, protected, located)
+        # The line numbers of the clues are those of the user's code. They do not fit a changed file.
+        unchanged = {path: text for path, text in shown.items() if path not in candidate.files}
+        suspects = find_suspicious_functions(unchanged, clues)
+        lines = {
+            path: _suspicious_lines(path, clues if path in unchanged else None, brief.facts) for path in shown
+        }
+        shown = _drop_unsuspicious(shown, lines)
+        excerpts = _make_excerpts(shown, lines)
+        code = {
+            path: text_of(files[path]) for path in files if path.endswith(".py") and not self._is_test(path)
+        }
+        return replace(
+            brief,
+            files=shown,
+            divergences={} if candidate.files else clues.divergences,
+            project=frozenset(files),
+            excerpts=excerpts,
+            suspects=suspects,
+            hints=[hint for hint in clues.hints if hint.path in unchanged],
+            related_functions=find_related_functions(suspects, code, tuple({**shown, **excerpts}.values())),
+        )
+
+    def _is_test(self, path: str) -> bool:
+        return path in self.suite.test_files or is_protected(path, DEFAULT_PROTECTED)
 
 
-def _project_brief(
-    move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
-) -> ProjectBrief:
-    fresh = fresh_brief(context, suite)
-    if move.kind == "sample" or parent is None:
-        return replace(fresh, refused=_refused(state))
-    verdict = context.verdict(parent.verdict)
-    known = replace(
-        fresh,
-        facts=deciding_facts(verdict, context.settings.loop.trust_threshold),
-        output=verdict.output,
-        history=digest(parent, state, context),
-        refused=_refused(state),
-    )
-    return mending_brief(move, parent, known, context, suite)
-
-
-def _text_brief(
-    move: Move, parent: Attempt, state: LoopState, context: RunContext, suite: Suite
-) -> TextBrief:
-    """A brief of code that is judged by exit status: what the command printed is all that is known."""
-    task = context.task
-    output = context.verdict(parent.verdict).output
-    files = overlay(task.files, context.candidate(parent.blob).files)
-    closed = refused_files(dict.fromkeys(files, ""), suite)
-    return TextBrief(
-        statement=task.statement,
-        language=task.language,
-        files=named_files(files, output, closed, task.language),
-        output=output,
-        history=digest(parent, state, context),
-        strategy=move.strategy,
-        project=frozenset(files),
-        refused=_refused(state),
-    )
-
-
-def _visible_tests(context: RunContext) -> str:
-    """Tests that the user gave: the coder may read them. Examples already stand in the statement."""
-    task = context.task
+def _visible_tests(task: Task) -> str:
+    """Return the tests that the user gave. The coder may read them; examples are part of the statement."""
     asserts = [check.source for check in task.checks if check.provenance == "user"]
     files = [
         content.decode("utf-8", "replace")
@@ -109,135 +168,62 @@ def _visible_tests(context: RunContext) -> str:
     return "\n".join(text.strip("\n") for text in [*asserts, *files])
 
 
-def repair_brief(
-    parent: Attempt, state: LoopState, context: RunContext, suite: Suite, strategy: Strategy = "minimal"
-) -> RepairBrief:
-    """What there is to know about a candidate of Python code that fails."""
-    task = context.task
-    candidate = context.candidate(parent.blob)
-    verdict = context.verdict(parent.verdict)
-    facts = deciding_facts(verdict, context.settings.loop.trust_threshold)
-    brief = RepairBrief(
-        statement=task.statement,
-        files=_with_the_module_first(candidate, task) if task.kind == "write" else {},
-        entry_point=task.entry_point,
-        facts=facts,
-        output=verdict.output,
-        history=digest(parent, state, context),
-        strategy=strategy,
-        refused=_refused(state),
-        project=frozenset((*task.files, *candidate.files)) if task.kind == "write" and task.several else None,
-    )
-    return brief if task.kind == "write" else _localised(brief, candidate, context, suite)
-
-
-def _with_the_module_first(candidate: Candidate, task: Task) -> dict[str, str]:
-    """A new candidate's files in the order in which a prompt that is too long loses them, from the end."""
+def _order_files(candidate: Candidate, task: Task) -> dict[str, str]:
+    """Return a candidate's files, the task's modules first: a prompt that is too long loses the last ones."""
     return {
         path: candidate.files[path] for path in (*task.modules, *candidate.files) if path in candidate.files
     }
 
 
-def _localised(brief: RepairBrief, candidate: Candidate, context: RunContext, suite: Suite) -> RepairBrief:
-    """A brief of a project's code, with what the search found out about it."""
-    files = overlay(context.task.files, candidate.files)
-    clues = clues_of(context.ledger.events)
-    closed = refused_files(dict.fromkeys(files, ""), suite)
-    shown = suspect_files(files, brief.facts, closed, [fault.path for fault in clues.faults])
-    # The lines of the clues are those of the user's code; a file that the candidate changes has others.
-    as_was = {path: text for path, text in shown.items() if path not in candidate.files}
-    suspects = suspects_in(as_was, clues)
-    lines = {path: _suspicious_lines(path, clues if path in as_was else None, brief.facts) for path in shown}
-    shown = _without_innocent(shown, lines)
-    excerpts = _excerpts(shown, lines)
-    code = {
-        path: text_of(files[path]) for path in files if path.endswith(".py") and not _is_test(path, suite)
-    }
-    return replace(
-        brief,
-        files=shown,
-        divergences={} if candidate.files else clues.divergences,
-        project=frozenset(files),
-        excerpts=excerpts,
-        suspects=suspects,
-        hints=[hint for hint in clues.hints if hint.path in as_was],
-        siblings=siblings_of(suspects, code, tuple({**shown, **excerpts}.values())),
-    )
-
-
-def _is_test(path: str, suite: Suite) -> bool:
-    return path in suite.test_files or is_protected(path, DEFAULT_PROTECTED)
-
-
-def _suspicious_lines(path: str, clues: Clues | None, facts: Sequence[Counterexample]) -> list[int]:
-    """Lines of a file, the most suspicious first: those of the search, then those that raised in a test."""
+def _suspicious_lines(path: str, clues: SearchClues | None, facts: Sequence[Counterexample]) -> list[int]:
+    """Return suspicious lines of a file: those that the search located, then those that raised in a test."""
     located = [fault.line for fault in clues.faults if fault.path == path] if clues else []
     raised = [fact.line for fact in facts if fact.file == path and fact.line is not None]
     return list(dict.fromkeys([*located, *raised]))
 
 
-def _without_innocent(shown: Mapping[str, str], lines: Mapping[str, Sequence[int]]) -> dict[str, str]:
-    """Without the files that nothing points at, where together they are long: a small model reads slowly."""
+def _drop_unsuspicious(shown: Mapping[str, str], lines: Mapping[str, Sequence[int]]) -> dict[str, str]:
+    """Drop files without a suspicious line where the files are long: a small model reads slowly."""
     if not any(lines.values()) or sum(map(len, shown.values())) <= MAX_WHOLE_CHARS:
         return dict(shown)
     return {path: text for path, text in shown.items() if lines[path]}
 
 
-def _excerpts(files: Mapping[str, str], lines: Mapping[str, Sequence[int]]) -> dict[str, str]:
-    parts = {path: excerpt(text, lines[path]) for path, text in files.items()}
-    return {path: part for path, part in parts.items() if part is not None}
+def _make_excerpts(files: Mapping[str, str], lines: Mapping[str, Sequence[int]]) -> dict[str, str]:
+    excerpts = {path: make_excerpt(text, lines[path]) for path, text in files.items()}
+    return {path: excerpt for path, excerpt in excerpts.items() if excerpt is not None}
 
 
-def _refused(state: LoopState) -> list[str]:
-    """Why the last round's replies could not be used, each reason once."""
-    last = [p for p in proposals_in(state) if p.round == state["round"] - 1]
-    reasons = [p.message.strip("'\"") for p in last if p.fault == "malformed"]
-    return list(dict.fromkeys(reasons))
-
-
-def deciding_facts(verdict: Verdict, threshold: float) -> tuple[Counterexample, ...]:
-    """No repair against an untrusted test: facts of checks below the threshold are left out."""
-    outcomes = [o for o in verdict.outcomes if o.trust >= threshold and not o.passed]
-    return tuple(o.counterexample for o in outcomes if o.counterexample is not None)
-
-
-def digest(apart: Attempt | None, state: LoopState, context: RunContext) -> tuple[EarlierAttempt, ...]:
-    """The last attempts in a line each, apart from one that is shown in full."""
-    shown = apart.candidate if apart else ""
-    others = [e for e in tried_in(state) if e.origin != "user" and e.candidate != shown]
-    return tuple(_attempt(entry, context) for entry in others[-DIGEST:])
-
-
-def _attempt(entry: Attempt, context: RunContext) -> EarlierAttempt:
-    facts = deciding_facts(context.verdict(entry.verdict), context.settings.loop.trust_threshold)
+def describe_attempt(
+    label: str, passed: int, failed: int, verdict: Verdict, threshold: float
+) -> EarlierAttempt:
+    """Return a judged attempt as a prompt lists it, with its first deciding failure."""
+    facts = collect_deciding_facts(verdict, threshold)
     return EarlierAttempt(
-        label=entry.label,
-        passed=entry.passed,
-        total=entry.passed + entry.failed,
+        label=label,
+        passed=passed,
+        total=passed + failed,
         first_failure=describe_fact(facts[0]) if facts else "",
     )
 
 
-SAYS = "A person who reviews this adds: "
-
-
 def with_hints(brief: Brief, hints: Sequence[str]) -> Brief:
-    """The brief with what a person told; the last they said comes first, and before all other advice.
+    """Add a person's hints to a brief, the last one first and before all other advice.
 
     Args:
-        brief: Of a move.
-        hints: One text each, in the order in which they were given.
+        brief: The brief of a move.
+        hints: The hints in the order in which they were given.
     """
-    return with_advice(brief, [f"{SAYS}{hint}" for hint in reversed(hints)])
+    return with_advice(brief, [f"{HINT_PREFIX}{hint}" for hint in reversed(hints)])
 
 
 def with_advice(brief: Brief, advice: Sequence[str]) -> Brief:
-    """The brief with advice, before all other that it holds."""
+    """Add advice to a brief, before all other that it holds."""
     if not advice:
         return brief
     if isinstance(brief, RepairBrief):
         return replace(brief, advice=(*advice, *brief.advice))
-    # A stub stays Python with the hints as comments, and so keeps its fence in the prompt.
-    mark = "# " if parsed(brief.statement) is not None else ""
+    # As comments, the hints keep a stub valid Python, so that it stays in its code fence in the prompt.
+    mark = "# " if parse_module(brief.statement) is not None else ""
     lines = "\n".join(f"{mark}{' '.join(line.split())}" for line in advice)
     return replace(brief, statement=f"{brief.statement.rstrip()}\n\n{lines}".lstrip())

@@ -1,54 +1,56 @@
-"""The part of a long file that a repair is likely about: its imports, and the functions under suspicion."""
+"""Cut a long Python file down to its imports and its suspicious functions."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from suture.project.python_source.parsing import first_line, parsed
-from suture.project.python_source.statements import Definition, lines_of
+from suture.project.python_source.parsing import first_line, parse_module
+from suture.project.python_source.statements import Definition, split_lines
 
 MAX_WHOLE_CHARS = 6000
-"""About 1,800 tokens: a file with more is shown in part, where it is known which part matters."""
+"""About 1,800 tokens: a longer file is shown in part, where the suspicious lines are known."""
 MAX_EXCERPT_CHARS = 4000
 """About 1,200 tokens of code for a small model, beside the task and what fails."""
 MAX_FUNCTION_CHARS = 3000
-"""Of a longer function only the neighbourhood of the suspicious line is shown."""
-NEIGHBOURHOOD = 15
-"""Lines before and after."""
+"""Of a longer function, only the surroundings of the suspicious line are shown."""
+SURROUNDING_LINES = 15
+"""Lines before and after a suspicious line."""
 
 
-def excerpt(text: str, suspicious: Sequence[int]) -> str | None:
-    """A long file without what is not under suspicion; a line stands for what is left out.
+def make_excerpt(text: str, suspicious: Sequence[int]) -> str | None:
+    """Return the suspicious parts of a long file; a comment line stands for each part that is left out.
 
     Args:
-        text: Python.
-        suspicious: Lines (from 1), the most suspicious first.
+        text: Python source.
+        suspicious: Suspicious lines, counted from 1, the most suspicious first.
 
     Returns:
-        `None` where the file is short enough, or nothing in it is under suspicion: then it is shown whole.
+        `None` if the file is short, or has no suspicious line: such a file is shown whole.
     """
-    tree = parsed(text) if len(text) > MAX_WHOLE_CHARS else None
+    tree = parse_module(text) if len(text) > MAX_WHOLE_CHARS else None
     if tree is None:
         return None
-    lines = lines_of(text)
+    lines = split_lines(text)
     kept: set[int] = set()
     for line in suspicious:
-        part = _part_around(tree, line, lines)
+        part = _lines_around(tree, line, lines)
         if part and (not kept or _size(kept | part, lines) <= MAX_EXCERPT_CHARS):
             kept |= part
     if not kept:
         return None
     imports = {n for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) for n in _lines(node)}
-    return "".join(_shown(sorted(kept | imports), lines))
+    return "".join(_render_lines(sorted(kept | imports), lines))
 
 
-def _part_around(tree: ast.Module, line: int, lines: Sequence[str]) -> set[int]:
-    """The function that holds a line, and of a long one, or outside of any, the line's neighbourhood."""
+def _lines_around(tree: ast.Module, line: int, lines: Sequence[str]) -> set[int]:
+    """Return the lines of the function that holds a line; in a long function, or outside of one, those near
+    it.
+    """
     function = set(_function_around(tree.body, line))
     if function and _size(function, lines) <= MAX_FUNCTION_CHARS:
         return function
-    near = set(range(max(1, line - NEIGHBOURHOOD), min(line + NEIGHBOURHOOD, len(lines)) + 1))
+    near = set(range(max(1, line - SURROUNDING_LINES), min(line + SURROUNDING_LINES, len(lines)) + 1))
     return near | set(_headers_around(tree.body, line)) if line in near else set()
 
 
@@ -60,7 +62,7 @@ def _headers_around(body: Iterable[ast.stmt], line: int) -> Iterator[int]:
 
 
 def _function_around(body: Iterable[ast.stmt], line: int) -> Iterator[int]:
-    """The lines of the outermost function that holds a line, and of the headers of its classes."""
+    """Yield the lines of the outermost function that holds a line, and of the headers of its classes."""
     for node in body:
         if isinstance(node, Definition) and line in _lines(node):
             if not isinstance(node, ast.ClassDef):
@@ -78,7 +80,7 @@ def _size(numbers: Iterable[int], lines: Sequence[str]) -> int:
     return sum(len(lines[number - 1]) for number in numbers)
 
 
-def _shown(numbers: Sequence[int], lines: Sequence[str]) -> Iterator[str]:
+def _render_lines(numbers: Sequence[int], lines: Sequence[str]) -> Iterator[str]:
     last = 0
     for number in [*numbers, len(lines) + 1]:
         if number > last + 1:

@@ -1,6 +1,7 @@
-"""Which files of a project the coder is shown, the likeliest at fault first.
+"""Select the files of a project that the coder sees, those most likely at fault first.
 
-In Python those under suspicion, then what the tests import; in other languages what the output names.
+In Python these are the suspicious files, then those that the tests import. In other languages they are the
+files that the output of the tests names.
 """
 
 from __future__ import annotations
@@ -13,26 +14,26 @@ from pathlib import PurePosixPath
 from suture.core.records import Counterexample, Language
 from suture.errors import UsageError
 from suture.project.languages import LANGUAGES, is_source
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import text_of
 
 MAX_SHOWN_CHARS = 12_000
-"""About 3,500 tokens of code; more does not help a small model."""
+"""About 3,500 tokens of code. More does not help a small model."""
 
 
-def suspect_files(
+def select_suspicious_files(
     files: Mapping[str, bytes],
     facts: Iterable[Counterexample],
     closed: Container[str],
     located: Sequence[str] = (),
 ) -> dict[str, str]:
-    """The Python files most likely at fault, most likely first, as text.
+    """Return the Python files most likely at fault, most likely first: path -> text.
 
     Args:
-        files: The whole project as the failing candidate has it.
-        facts: Its counterexamples.
-        closed: Paths of files that may not be changed, and so are not shown.
-        located: Files that a fault localisation points at, the most suspicious first.
+        files: The whole project with the failing candidate's changes.
+        facts: The counterexamples of the candidate.
+        closed: Paths of files that must not change, and so are not shown.
+        located: Files that fault localisation points at, the most suspicious first.
 
     Raises:
         UsageError: There is no file that could be shown and changed.
@@ -40,22 +41,22 @@ def suspect_files(
     texts = {
         path: text for path, content in files.items() if (text := _python_text(path, content)) is not None
     }
-    mine = {path for path in texts if path not in closed}
-    named = [path for path in (*located, *(fact.file for fact in facts)) if path in mine]
-    tests = [path for path in texts if path not in mine]
-    reached = _reachable(tests, texts)
-    ranked = dict.fromkeys([*named, *(path for path in reached if path in mine), *sorted(mine)])
+    editable = {path for path in texts if path not in closed}
+    named = [path for path in (*located, *(fact.file for fact in facts)) if path in editable]
+    tests = [path for path in texts if path not in editable]
+    imported = _find_imported_files(tests, texts)
+    ranked = dict.fromkeys([*named, *(path for path in imported if path in editable), *sorted(editable)])
     if not ranked:
         raise UsageError(
-            "no file can be mended: each is protected, or is no text in the encoding that it declares",
+            "no file can be repaired: each is protected, or is not text in the encoding that it declares",
             remedy="save the source as UTF-8, or declare its encoding as in `# -*- coding: latin-1 -*-`",
         )
-    telling = {path: texts[path] for path in ranked if not _is_blank_package(path, texts[path])}
-    return _within(MAX_SHOWN_CHARS, telling or {path: texts[path] for path in ranked})
+    with_content = {path: texts[path] for path in ranked if not _is_empty_package(path, texts[path])}
+    return _take_while_fitting(MAX_SHOWN_CHARS, with_content or {path: texts[path] for path in ranked})
 
 
-def _is_blank_package(path: str, text: str) -> bool:
-    # An empty `__init__.py` is as it should be; another empty file may be the one to write.
+def _is_empty_package(path: str, text: str) -> bool:
+    # An empty `__init__.py` is as it should be. Another empty file may be the one to write.
     return PurePosixPath(path).name == "__init__.py" and not text.strip()
 
 
@@ -63,15 +64,20 @@ def _python_text(path: str, content: bytes) -> str | None:
     if not path.endswith(".py"):
         return None
     text = text_of(content)
+    return text if is_encodable(text) else None
+
+
+def is_encodable(text: str) -> bool:
+    """Return whether a text can be part of a prompt: bytes that are not text cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return None  # bytes that are no text cannot be put into a prompt
-    return text
+        return False
+    return True
 
 
-def _within(limit: int, texts: Mapping[str, str]) -> dict[str, str]:
-    """As many whole files as fit; the first always does, for a task cut in the middle is no task."""
+def _take_while_fitting(limit: int, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return as many whole files as fit into `limit` characters; the first one in any case."""
     shown: dict[str, str] = {}
     for path, text in texts.items():
         if not shown or sum(map(len, shown.values())) + len(text) <= limit:
@@ -79,8 +85,8 @@ def _within(limit: int, texts: Mapping[str, str]) -> dict[str, str]:
     return shown
 
 
-def _reachable(starts: Iterable[str], texts: Mapping[str, str]) -> list[str]:
-    """Files that the starting files import, breadth first."""
+def _find_imported_files(starts: Iterable[str], texts: Mapping[str, str]) -> list[str]:
+    """Return the files that the starting files import, directly or not, breadth first."""
     found = list(starts)
     for path in found:
         found.extend(target for target in _imports(path, texts) if target not in found)
@@ -88,7 +94,7 @@ def _reachable(starts: Iterable[str], texts: Mapping[str, str]) -> list[str]:
 
 
 def _imports(path: str, texts: Mapping[str, str]) -> list[str]:
-    tree = parsed(texts[path])
+    tree = parse_module(texts[path])
     if tree is None:
         return []
     modules: list[str] = []
@@ -99,7 +105,7 @@ def _imports(path: str, texts: Mapping[str, str]) -> list[str]:
             package = _package(path, node.level)
             base = ".".join(part for part in (package, node.module) if part)
             modules += [base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)]
-    return [target for module in modules if (target := _file_of(module, texts))]
+    return [target for module in modules if (target := _find_module_file(module, texts))]
 
 
 def _package(path: str, level: int) -> str:
@@ -109,35 +115,36 @@ def _package(path: str, level: int) -> str:
     return ".".join(parents[: len(parents) - level + 1])
 
 
-def _file_of(module: str, texts: Mapping[str, str]) -> str | None:
-    """The project's file of a module, whatever folder is on its path (`src/`, or the root)."""
+def _find_module_file(module: str, texts: Mapping[str, str]) -> str | None:
+    """Return the project's file of a module, whichever folder (`src/`, or the root) is on the import path."""
     stem = module.replace(".", "/")
     endings = (f"{stem}.py", f"{stem}/__init__.py")
     matches = [path for path in texts for ending in endings if path == ending or path.endswith(f"/{ending}")]
     return min(matches, key=len, default=None) if stem else None
 
 
-def named_files(
+def select_named_files(
     files: Mapping[str, bytes], output: str, closed: Container[str], language: Language
 ) -> dict[str, str]:
-    """The files most likely at fault, most likely first, as text; as many whole ones as a prompt should hold.
+    """Return the files most likely at fault, most likely first: path -> text.
 
-    First those that the output names with a line, then those that it or the tests name at all.
+    Files that the output names with a line number come first, then those that the output or the tests
+    mention.
 
     Args:
-        files: The whole project as the failing candidate has it.
+        files: The whole project with the failing candidate's changes.
         output: What the test command printed.
-        closed: Paths of files that may not be changed, and so are not shown.
-        language: Of the files.
+        closed: Paths of files that must not change, and so are not shown.
+        language: The language of the files.
 
     Raises:
         UsageError: There is no file that could be shown and changed.
     """
     source = {path: text_of(content) for path, content in files.items() if is_source(path, language)}
-    mine = [path for path, text in source.items() if path not in closed and _is_text(text)]
-    if not mine:
+    editable = [path for path, text in source.items() if path not in closed and is_encodable(text)]
+    if not editable:
         raise UsageError(
-            f"no {LANGUAGES[language].label} file can be mended: each is protected, or is no UTF-8"
+            f"no {LANGUAGES[language].label} file can be repaired: each is protected, or is not UTF-8"
         )
     tests = "\n".join(text for path, text in source.items() if path in closed)
 
@@ -149,16 +156,5 @@ def named_files(
         )
         return (not named, not stem.search(output), not stem.search(tests), not beside, path)
 
-    shown: dict[str, str] = {}
-    for path in sorted(mine, key=rank):
-        if not shown or sum(map(len, shown.values())) + len(source[path]) <= MAX_SHOWN_CHARS:
-            shown[path] = source[path]
-    return shown
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    ranked = sorted(editable, key=rank)
+    return _take_while_fitting(MAX_SHOWN_CHARS, {path: source[path] for path in ranked})

@@ -1,104 +1,99 @@
-"""What the coder is told of a whole project, and of code in a language that we do not parse."""
+"""Briefs of tasks that are written file by file: whole projects, and code in languages that we do not
+parse.
+"""
 
 from __future__ import annotations
 
 import re
 
-from suture.agents.roles.project_coder import ProjectBrief, rules_of
+from suture.agents.roles.project_coder import ProjectBrief, render_project_rules
 from suture.core.records import Candidate, Move, Task
-from suture.judge import Suite
-from suture.judge import protected_files as refused_files
-from suture.loop.context import RunContext
-from suture.loop.policy.attempts import Attempt
+from suture.judge import Suite, find_protected_files
 from suture.project.languages import LANGUAGES
-from suture.project.workspace import is_test_file, overlay, text_of
+from suture.project.workspace import is_test_file, overlay_candidate, text_of
 
-MOST_SHOWN_CHARS = 24_000
-"""Of the files of a project that is there."""
+MAX_PROJECT_CHARS = 24_000
+"""Characters of an existing project's files that a prompt shows."""
 
 
-def writes_files(task: Task) -> bool:
-    """Whether a task is written file by file, as text: a project, or one in another language than Python."""
+def is_written_as_files(task: Task) -> bool:
+    """Return whether the coder writes whole files: for a project, or in another language than Python."""
     return task.kind == "write" and (task.project is not None or not LANGUAGES[task.language].parsed)
 
 
-def fresh_brief(context: RunContext, suite: Suite) -> ProjectBrief:
-    """What is to be written, and what is there already."""
-    task = context.task
-    there = (
-        {}
-        if task.project and task.project.is_new
-        else _open_files(task, Candidate(files={}, origin="user"), suite)
-    )
+def make_new_project_brief(task: Task, suite: Suite) -> ProjectBrief:
+    """Return the brief for a fresh start: what is wanted, and the code that exists already."""
+    is_new = task.project is not None and task.project.is_new
+    existing = {} if is_new else _select_writable_files(task, Candidate(files={}, origin="user"), suite)
     return ProjectBrief(
         statement=task.statement,
-        rules=rules_of(task),
-        files=there,
-        entry=_entry_of(task),
-        tests=given_tests(task),
+        rules=render_project_rules(task),
+        files=existing,
+        entry=_required_file(task),
+        tests=render_given_tests(task),
         project=frozenset(task.files),
     )
 
 
-def mending_brief(
-    move: Move, parent: Attempt, known: ProjectBrief, context: RunContext, suite: Suite
+def make_project_repair_brief(
+    move: Move, candidate: Candidate, known: ProjectBrief, task: Task, suite: Suite
 ) -> ProjectBrief:
-    """What a candidate that fails is, and what was seen of it.
+    """Return the brief for the repair of a failing candidate.
 
     Args:
-        move: How to go about it.
-        parent: The candidate.
-        known: Facts, output, history and refused replies; the rest is filled in here.
-        context: The run.
-        suite: Says which files may be written.
+        move: The move; it says how to go about the repair.
+        candidate: The failing candidate.
+        known: A brief with the facts, the output, the history and the refused replies.
+        task: The task.
+        suite: The tests that decide; it says which files may be written.
     """
-    task, candidate = context.task, context.candidate(parent.blob)
     shown = dict(candidate.files)
     if not (task.project and task.project.is_new):
-        shown |= {p: t for p, t in _open_files(task, candidate, suite).items() if p not in shown}
+        writable = _select_writable_files(task, candidate, suite)
+        shown |= {path: text for path, text in writable.items() if path not in shown}
     return ProjectBrief(
         statement=task.statement,
-        rules=rules_of(task),
+        rules=render_project_rules(task),
         files=shown,
-        entry=_entry_of(task),
-        tests=given_tests(task),
+        entry=_required_file(task),
+        tests=render_given_tests(task),
         facts=known.facts,
         output=known.output,
         history=known.history,
         refused=known.refused,
         strategy=move.strategy,
         project=frozenset((*task.files, *candidate.files)),
-        mends=True,
+        is_repair=True,
     )
 
 
-def _entry_of(task: Task) -> str:
-    """The file that must be written; empty where code is there already."""
+def _required_file(task: Task) -> str:
+    """Return the file that must be written; empty where the project has code already."""
     return task.module if task.project is None or task.project.is_new else ""
 
 
-def given_tests(task: Task) -> str:
-    """The tests that a user gave with a statement; those of a project that is there are its own."""
+def render_given_tests(task: Task) -> str:
+    """Return the tests that the user gave with the statement; not the tests of an existing project."""
     asserts = [check.source for check in task.checks if check.provenance == "user"]
-    new = not task.project or task.project.is_new
-    files = [text_of(content) for path, content in task.files.items() if new and is_test_file(path)]
+    is_new = not task.project or task.project.is_new
+    files = [text_of(content) for path, content in task.files.items() if is_new and is_test_file(path)]
     return "\n".join(text.strip("\n") for text in [*asserts, *files])
 
 
-def _open_files(task: Task, candidate: Candidate, suite: Suite) -> dict[str, str]:
-    """What may be changed of a project that is there: first what the statement speaks of."""
-    files = overlay(task.files, candidate.files)
-    closed = refused_files(dict.fromkeys(files, ""), suite)
+def _select_writable_files(task: Task, candidate: Candidate, suite: Suite) -> dict[str, str]:
+    """Return the files of an existing project that may change, those that the statement mentions first."""
+    files = overlay_candidate(task.files, candidate.files)
+    protected = find_protected_files(dict.fromkeys(files, ""), suite)
     words = {word.lower() for word in re.findall(r"[A-Za-z]{3,}", task.statement)}
 
-    def spoken_of(path: str) -> tuple[bool, str]:
+    def order(path: str) -> tuple[bool, str]:
         return not words & set(re.findall(r"[a-z]{3,}", path.lower())), path
 
     shown: dict[str, str] = {}
-    room = MOST_SHOWN_CHARS
-    for path in sorted((p for p in files if p not in closed and not is_test_file(p)), key=spoken_of):
+    room_chars = MAX_PROJECT_CHARS
+    for path in sorted((p for p in files if p not in protected and not is_test_file(p)), key=order):
         text = text_of(files[path])
-        if b"\0" not in files[path] and len(text) <= room:
+        if b"\0" not in files[path] and len(text) <= room_chars:
             shown[path] = text
-            room -= len(text)
+            room_chars -= len(text)
     return shown

@@ -1,27 +1,29 @@
-"""What a search without a model leaves for the model: suspicious lines, and changes that half worked."""
+"""Clues that a search leaves for the model: suspicious lines, and changes that repaired a part of the
+tests.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from suture.agents import Hint, Suspect
-from suture.core.ledger import Event, last_of
+from suture.agents.prompting.prompt_parts import Hint, Suspect
+from suture.core.ledger import Event, last_payload
 from suture.core.ledger.kinds import SearchFinished, SuspectLine
-from suture.project.python_source.statements import lines_of
+from suture.project.python_source.statements import split_lines
 
-TELLING = 0.5
-"""Of the highest score: a line with less is as likely as any other."""
+MIN_SCORE_SHARE = 0.5
+"""Share of the highest score below which a line is no more suspicious than any other."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clues:
-    """What a search knew when it ended.
+class SearchClues:
+    """What a search found out.
 
     Attributes:
-        faults: Suspicious lines of the code as it was, the most suspicious first.
+        faults: Suspicious lines of the user's code, the most suspicious first.
         hints: Changes that made some failing test pass and broke none, the best first.
-        divergences: Id of a failing check -> where its call first goes wrong, in words.
+        divergences: Id of a failing check -> a sentence that says where its call first goes wrong.
     """
 
     faults: tuple[SuspectLine, ...] = ()
@@ -29,25 +31,25 @@ class Clues:
     divergences: Mapping[str, str] = field(default_factory=dict)
 
 
-def clues_of(events: Sequence[Event]) -> Clues:
-    """The clues in a run's ledger; none where nothing was searched."""
-    found = last_of(events, SearchFinished)
+def load_search_clues(events: Sequence[Event]) -> SearchClues:
+    """Return the clues in a run's ledger; empty clues if there was no search."""
+    found = last_payload(events, SearchFinished)
     if found is None:
-        return Clues()
+        return SearchClues()
     best = max((fault.score for fault in found.faults), default=0.0)
-    return Clues(
-        faults=tuple(fault for fault in found.faults if fault.score >= TELLING * best),
+    return SearchClues(
+        faults=tuple(fault for fault in found.faults if fault.score >= MIN_SCORE_SHARE * best),
         hints=tuple(Hint(**vars(change)) for change in found.partial),
         divergences=found.divergences,
     )
 
 
-def suspects_in(files: Mapping[str, str], clues: Clues) -> tuple[Suspect, ...]:
-    """The suspicious functions as the coder is told them, each with its likeliest line if there is one.
+def find_suspicious_functions(files: Mapping[str, str], clues: SearchClues) -> tuple[Suspect, ...]:
+    """Return the suspicious functions, each with its most suspicious line if there is a single one.
 
     Args:
-        files: Path -> text; faults of other files are left out.
-        clues: The clues; their lines are those of these texts.
+        files: Path -> text. Faults in other files are left out.
+        clues: The clues; their line numbers refer to these texts.
     """
     worst: dict[tuple[str, str], list[SuspectLine]] = {}
     for fault in clues.faults:
@@ -62,4 +64,4 @@ def suspects_in(files: Mapping[str, str], clues: Clues) -> tuple[Suspect, ...]:
 
 
 def _line(text: str, fault: SuspectLine) -> str:
-    return "".join(lines_of(text)[fault.line - 1 : fault.line]).strip()
+    return "".join(split_lines(text)[fault.line - 1 : fault.line]).strip()

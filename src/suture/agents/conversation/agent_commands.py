@@ -1,4 +1,7 @@
-"""The one command of an agent's reply: a tool and what is given to it."""
+"""Read the command in an agent's reply: a tool and its input.
+
+The descriptions of the tools are part of the prompt.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +10,32 @@ from dataclasses import dataclass
 
 from suture.agents.replies.edit_blocks import HEAD
 from suture.agents.replies.fenced_blocks import fenced_blocks
-from suture.agents.tools.react_loop import GIVEN, NAMED, NEXT
+from suture.agents.tools.react_loop import INPUT_LINE, NEXT_LABEL, TOOL_LINE
 from suture.errors import MalformedReply
-from suture.models import Tool
+from suture.models import ToolDeclaration
 
 TOOLS = (
-    Tool(
+    ToolDeclaration(
         name="shell",
         description="runs a command in the project's folder; shows its exit code and what it prints",
         inputs={"command": "for sh; may have several lines"},
     ),
-    Tool(
+    ToolDeclaration(
         name="list_files",
         description="shows the paths of all files, or of those below a folder: `INPUT: folder`",
         inputs={"path": "of the folder; empty for all"},
     ),
-    Tool(
+    ToolDeclaration(
         name="read_file",
         description="shows a file, or some of its lines: `INPUT: path` or `INPUT: path:10-40`",
         inputs={"path": "of the file, with `:10-40` behind it for some of its lines"},
     ),
-    Tool(
+    ToolDeclaration(
         name="create_file",
         description="writes a new file: `INPUT: path`, and below it a block with its whole content",
         inputs={"path": "of the file, which must not be there yet", "content": "all of it"},
     ),
-    Tool(
+    ToolDeclaration(
         name="edit",
         description="changes files by search/replace blocks",
         inputs={
@@ -41,98 +44,106 @@ TOOLS = (
             "replace": "the lines that take their place",
         },
     ),
-    Tool(
+    ToolDeclaration(
         name="search",
         description="shows the lines of all files that hold a text: `INPUT: some text`",
         inputs={"text": "what to look for, as it is"},
     ),
-    Tool(
+    ToolDeclaration(
         name="run_tests",
         description="runs the tests that decide, on your changes; shows what fails",
         inputs={},
     ),
-    Tool(name="submit", description="hands your changes in as they are", inputs={}),
+    ToolDeclaration(name="submit", description="hands your changes in as they are", inputs={}),
 )
-ALSO_CALLED = {"read": "read_file"}
-NAMES = tuple(tool.name for tool in TOOLS)
-SHELLS = ("sh", "bash", "shell", "console", "zsh")
-LONGEST_COMMAND = 8000
-LONGEST_FILE = 40_000
-"""Characters of a new file, with its path."""
+TOOL_ALIASES = {"read": "read_file"}
+TOOL_NAMES = tuple(tool.name for tool in TOOLS)
+SHELL_FENCES = ("sh", "bash", "shell", "console", "zsh")
+"""Info strings of code blocks that hold a shell command."""
+MAX_COMMAND_CHARS = 8000
+MAX_NEW_FILE_CHARS = 40_000
+"""Characters of a new file, including its path."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Command:
-    """What an agent wants done: one of `TOOLS`, and its input; of an edit, the whole reply."""
+class AgentCommand:
+    """A tool that an agent uses.
+
+    Attributes:
+        tool: The name of one of `TOOLS`.
+        input: The input of the tool; for an edit, the text with its search/replace blocks.
+    """
 
     tool: str
-    given: str = ""
+    input: str = ""
 
 
-def read_command(text: str) -> Command:
-    """The first command of a reply; what follows it is a guess at what the tool would say.
+def parse_command(text: str) -> AgentCommand:
+    """Return the first command of a reply. What follows it is a guess at the tool's result.
 
-    A reply that names no tool means the shell where it holds a block for one, and an edit where it holds
+    A reply that names no tool means the shell if it holds a shell code block, and an edit if it holds
     search/replace blocks.
 
     Raises:
-        MalformedReply: It names no tool, or one that there is not, or is too long.
+        MalformedReply: The reply names no tool or an unknown one, or its input is too long.
     """
-    lines = up_to_its_end(text).split("\n")
-    at = next((number for number, line in enumerate(lines) if NAMED.match(line)), None)
-    named = NAMED.match(lines[at]) if at is not None else None
+    lines = cut_after_first_command(text).split("\n")
+    at = next((number for number, line in enumerate(lines) if TOOL_LINE.match(line)), None)
+    named = TOOL_LINE.match(lines[at]) if at is not None else None
     if at is None or named is None:
-        return _unnamed(text, lines)
-    tool = ALSO_CALLED.get(named[1].lower(), named[1].lower())
-    if tool not in NAMES:
-        raise MalformedReply(f"there is no tool {named[1][:40]!r}, only {', '.join(NAMES)}")
+        return _infer_command(text, lines)
+    tool = TOOL_ALIASES.get(named[1].lower(), named[1].lower())
+    if tool not in TOOL_NAMES:
+        raise MalformedReply(f"there is no tool {named[1][:40]!r}, only {', '.join(TOOL_NAMES)}")
     below = lines[at + 1 :]
-    end = next((number for number, line in enumerate(below) if NEXT.match(line)), len(below))
-    inputs = ((number, match[1]) for number, line in enumerate(below) if (match := GIVEN.match(line)))
+    end = next((number for number, line in enumerate(below) if NEXT_LABEL.match(line)), len(below))
+    inputs = ((number, match[1]) for number, line in enumerate(below) if (match := INPUT_LINE.match(line)))
     place, given = next(inputs, (end, ""))
-    called = _called(given)
+    called = _decode_json_inputs(given)
     if called is not None:
-        return _bounded(tool, called)
+        return _bounded_command(tool, called)
     if tool == "edit":
-        return Command(tool=tool, given="\n".join(below))
+        return AgentCommand(tool=tool, input="\n".join(below))
     given = given.strip().strip("`")
     block = next(iter(fenced_blocks("\n".join(below[:end]))), None)
     if tool == "create_file":
         path = given or named[2] or ""
         if not path:
             raise MalformedReply("create_file needs a path: `INPUT: path`, and below it a block")
-        return _bounded(tool, f"{path}\n{block.code if block else ''}")  # no block: an empty file
-    before_a_result = given if place < end else ""
-    return _bounded(tool, (block.code if block else before_a_result) or named[2] or "")
+        return _bounded_command(tool, f"{path}\n{block.code if block else ''}")  # No block: an empty file.
+    inline = given if place < end else ""
+    return _bounded_command(tool, (block.code if block else inline) or named[2] or "")
 
 
-def _unnamed(text: str, lines: list[str]) -> Command:
-    """What a reply means that names no tool."""
+def _infer_command(text: str, lines: list[str]) -> AgentCommand:
+    """Return the command that a reply means although it names no tool."""
     if any(HEAD.match(line.rstrip("\r")) for line in lines):
-        return Command(tool="edit", given=text)
+        return AgentCommand(tool="edit", input=text)
     for block in fenced_blocks(text):
-        if block.info.split()[:1] and block.info.split()[0] in SHELLS:
-            return _bounded("shell", block.code)
-    raise MalformedReply(f"your reply names no tool: write `TOOL:` and one of {', '.join(NAMES)}")
+        if block.info.split()[:1] and block.info.split()[0] in SHELL_FENCES:
+            return _bounded_command("shell", block.code)
+    raise MalformedReply(f"your reply names no tool: write `TOOL:` and one of {', '.join(TOOL_NAMES)}")
 
 
-def up_to_its_end(text: str) -> str:
-    """A reply up to the end of its first command: small models go on with results that they make up."""
+def cut_after_first_command(text: str) -> str:
+    """Cut a reply after its first command: small models continue with results that they make up."""
     lines = text.split("\n")
-    named = [number for number, line in enumerate(lines) if NAMED.match(line)]
+    named = [number for number, line in enumerate(lines) if TOOL_LINE.match(line)]
     return "\n".join(lines[: named[1]]).rstrip() if len(named) > 1 else text
 
 
-def _bounded(tool: str, given: str) -> Command:
-    given = given.strip()
-    most = LONGEST_FILE if tool == "create_file" else LONGEST_COMMAND
-    if len(given) > most:
-        raise MalformedReply(f"the input has {len(given)} characters, and may have {most}")
-    return Command(tool=tool, given=given)
+def _bounded_command(tool: str, text: str) -> AgentCommand:
+    text = text.strip()
+    limit = MAX_NEW_FILE_CHARS if tool == "create_file" else MAX_COMMAND_CHARS
+    if len(text) > limit:
+        raise MalformedReply(f"the input has {len(text)} characters, and may have {limit}")
+    return AgentCommand(tool=tool, input=text)
 
 
-def _called(inputs: str) -> str | None:
-    """The inputs of a call, which come as JSON, as a reply writes them out; `None` where it is none."""
+def _decode_json_inputs(inputs: str) -> str | None:
+    """Return the JSON inputs of a native tool call as a textual reply writes them; `None` if they are not
+    JSON.
+    """
     try:
         given = json.loads(inputs)
     except (ValueError, RecursionError):
@@ -144,6 +155,6 @@ def _called(inputs: str) -> str | None:
         return "\n".join(
             part for part in (path, "<<<<<<< SEARCH", search, "=======", replace, ">>>>>>> REPLACE") if part
         )
-    if {"path", "content"} <= set(given):  # in this order, whichever order they came in
+    if {"path", "content"} <= set(given):  # The path comes first, whatever the order of the JSON keys.
         return f"{given['path']}\n{given['content']}"
     return "\n".join(given.values())

@@ -1,220 +1,190 @@
-"""The agent's loop: a model uses one tool after the other on a copy of the project, until it is done.
+"""The conversation of an agent: a model uses one tool after the other on a copy of the project.
 
-Every step is in the ledger before the next begins, with what the model was told and all that is changed; a
-step on record is not had again, by whoever goes on with a run or does it again.
+Every step is in the ledger before the next one begins, with its observation and all changes so far. A run
+that is resumed or replayed takes recorded steps from the ledger and does not repeat them.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from suture.agents.calling.coder_call import SQUEEZES, room_tokens
-from suture.agents.calling.model_call import Question, ask
-from suture.agents.conversation.agent_commands import TOOLS, Command, read_command, up_to_its_end
-from suture.agents.conversation.agent_tools import AgentTools, Done
-from suture.agents.conversation.conversation_history import HISTORY_TOKENS, AgentStep, conversation
-from suture.agents.conversation.recorded_steps import on_record
-from suture.agents.conversation.task_briefing import Briefing, briefing_on
-from suture.agents.conversation.user_program import proposed
+from suture.agents.calling.coder_call import MAX_PROMPT_RETRIES, prompt_room_tokens
+from suture.agents.calling.model_call import ModelQuestion, ask
+from suture.agents.conversation.agent_commands import (
+    TOOLS,
+    AgentCommand,
+    cut_after_first_command,
+    parse_command,
+)
+from suture.agents.conversation.agent_tools import AgentTools, ToolResult
+from suture.agents.conversation.agent_turn import AgentChange, AgentTurn
+from suture.agents.conversation.conversation_history import (
+    DEFAULT_ROOM_TOKENS,
+    AgentStep,
+    build_conversation,
+)
+from suture.agents.conversation.recorded_steps import find_recorded_step
 from suture.core.ledger.kinds import AgentStepped
-from suture.core.records import Move
 from suture.errors import BudgetExceeded, ContextTooLong, MalformedReply, ModelAuthError, ModelError
-from suture.judge import Suite
-from suture.loop.context import RunContext
-from suture.loop.policy.attempts import Attempt
-from suture.loop.state import LoopState
-from suture.models import Message, Reply, Role, Sampling
-from suture.project.workspace import overlay
+from suture.models import Message, Reply, Sampling
 
-MOST_REFUSED = 3
-"""Replies in a row that name no tool, before the model is taken to know none."""
-MOST_REPEATED = 3
-"""Times that the same command may come while nothing is changed."""
-MOST_FILES = 150
+MAX_MALFORMED_REPLIES = 3
+"""Replies in a row that name no tool, after which the model is taken to know none."""
+MAX_REPEATED_COMMANDS = 3
+"""Times that the same command may come while nothing changes."""
+MAX_LISTED_FILES = 150
 """Paths that the prompt lists."""
-LONGEST_INPUT = 300
-"""Of a command, in the ledger."""
-LONGEST_REPLY = 12_000
+MAX_LEDGER_INPUT_CHARS = 300
+MAX_HISTORY_REPLY_CHARS = 12_000
 """Characters of a reply that the history keeps."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class AgentWork:
-    """What a turn brought: all that is changed, path -> text, and the last call's hash."""
-
-    changed: dict[str, str]
-    call: str
+TurnEnding = Literal["", "submitted", "passed", "malformed", "repeated"]
+"""Why a step was the last one of its turn; empty if the turn continues."""
 
 
-async def work(
-    move: Move, tools: AgentTools, briefing: Briefing, coder: Role, context: RunContext
-) -> AgentWork:
+@dataclass(kw_only=True)
+class _Progress:
+    """The state of a turn: its steps, its changes, and the commands since the last change."""
+
+    steps: list[AgentStep] = field(default_factory=list)
+    changed: Mapping[str, str] = field(default_factory=dict)
+    commands_since_change: list[AgentCommand | None] = field(default_factory=list)
+
+
+async def run_agent(turn: AgentTurn) -> AgentChange:
     """Let the model work until it submits, the tests pass, or its steps or the budget are used up.
 
     Raises:
         BudgetExceeded: There was no budget for the first call.
-        MalformedReply: It changed nothing.
-        ModelError: The model failed, and nothing was changed before.
-        SandboxError: The wall failed.
+        MalformedReply: The model changed nothing.
+        ModelError: The model failed, and had changed nothing before.
+        SandboxError: The sandbox failed.
     """
-    opening = _opening(tools.files, briefing, context)
-    changed: Mapping[str, str] = {}
-    steps: list[AgentStep] = []
-    commands: list[Command | None] = []
-    call, ended = "", ""
-    while not ended and len(steps) < context.recipe.agent_steps:
+    tools, opening, progress = AgentTools(turn=turn), _opening_messages(turn), _Progress()
+    call, ending = "", ""
+    while not ending and len(progress.steps) < turn.max_steps:
         try:
-            reply = await _asked(move, opening, steps, coder, context)
+            reply = await _ask_for_step(turn, opening, progress)
         except ModelAuthError:
             raise
         except (BudgetExceeded, ModelError):
-            if not changed:
+            if not progress.changed:
                 raise
-            break  # what is changed may do
+            break  # The changes so far may be enough.
         call = reply.call_hash
-        command, done, ended = await _step(reply, move, steps, commands, changed, tools, context)
-        commands = [] if done.changed != changed else [*commands, command]
-        changed = done.changed
-        steps.append(AgentStep(reply=up_to_its_end(reply.text)[:LONGEST_REPLY], observation=done.observation))
-    if not changed:
-        raise MalformedReply(
-            f"the agent changed nothing in {len(steps)} step(s)" + (f": {ended}" if ended else "")
-        )
-    return AgentWork(changed=dict(changed), call=call)
+        ending = await _take_step(reply, turn, tools, progress)
+    if not progress.changed:
+        why = f": {ending}" if ending else ""
+        raise MalformedReply(f"the agent changed nothing in {len(progress.steps)} step(s){why}")
+    return AgentChange(files=dict(progress.changed), call=call)
 
 
-async def _step(
-    reply: Reply,
-    move: Move,
-    steps: list[AgentStep],
-    commands: list[Command | None],
-    changed: Mapping[str, str],
-    tools: AgentTools,
-    context: RunContext,
-) -> tuple[Command | None, Done, str]:
-    """Carry out what a reply wants, or take it from the record; and why it was the last, if it was."""
-    command, fault = _meant(reply.text)
-    ended = _ended_by(command, commands)
-    number = len(steps) + 1
-    kept = on_record(
+async def _take_step(reply: Reply, turn: AgentTurn, tools: AgentTools, progress: _Progress) -> str:
+    """Carry out the command of a reply, or take its result from the ledger. Return why the turn ends, if
+    so.
+    """
+    command, error = _parse_reply(reply.text)
+    number = len(progress.steps) + 1
+    ending: str = _ending_before_use(command, progress.commands_since_change)
+    recorded = find_recorded_step(
         AgentStepped,
-        lambda step: (step.turn, step.number) == (move.index + 1, number),
+        lambda step: (step.turn, step.number) == (turn.number, number),
         lambda step: (step.observation, step.changes),
-        context,
+        turn.calls,
     )
-    if kept is not None:
-        step, (observation, changes) = kept
+    if recorded is not None:
+        step, (observation, changes) = recorded
         texts = {str(path): str(text) for path, text in changes.items()}
-        return command, Done(observation=str(observation), changed=texts), step.ended
-    began = time.monotonic()
-    done = Done(observation=fault or "Submitted.", changed=changed)
-    if command is not None and not ended:
-        done = await tools.use(command, changed)
-        ended = "passed" if done.passed else ""
-    stepped = AgentStepped(
-        turn=move.index + 1,
-        number=number,
-        tool=command.tool if command else "",
-        input=(command.given if command else reply.text)[:LONGEST_INPUT],
-        observation=context.folder.put_json(done.observation),
-        changes=context.folder.put_json(dict(done.changed)),
-        seconds=round(time.monotonic() - began, 3),
-        ended=ended,
-    )
-    context.ledger.append(stepped)
-    return command, done, ended
+        result, ending = ToolResult(observation=str(observation), changed=texts), step.ending
+    else:
+        started_s = time.monotonic()
+        result = ToolResult(observation=error or "Submitted.", changed=progress.changed)
+        if command is not None and not ending:
+            result = await tools.use(command, progress.changed)
+            ending = "passed" if result.passed else ""
+        folder = turn.calls.folder
+        turn.calls.ledger.append(
+            AgentStepped(
+                turn=turn.number,
+                number=number,
+                tool=command.tool if command else "",
+                input=(command.input if command else reply.text)[:MAX_LEDGER_INPUT_CHARS],
+                observation=folder.save_json(result.observation),
+                changes=folder.save_json(dict(result.changed)),
+                seconds=round(time.monotonic() - started_s, 3),
+                ending=ending,
+            )
+        )
+    if result.changed != progress.changed:
+        progress.commands_since_change = []
+    else:
+        progress.commands_since_change.append(command)
+    progress.changed = result.changed
+    shown = cut_after_first_command(reply.text)[:MAX_HISTORY_REPLY_CHARS]
+    progress.steps.append(AgentStep(reply=shown, observation=result.observation))
+    return ending
 
 
-def _meant(text: str) -> tuple[Command | None, str]:
+def _parse_reply(text: str) -> tuple[AgentCommand | None, str]:
     try:
-        return read_command(text), ""
+        return parse_command(text), ""
     except MalformedReply as fault:
         return None, f"ToolError: {fault.message}"
 
 
-def _ended_by(command: Command | None, before: list[Command | None]) -> str:
+def _ending_before_use(command: AgentCommand | None, earlier: list[AgentCommand | None]) -> TurnEnding:
+    """Return why the turn ends before the command is carried out; empty if it does not."""
     if command is None:
-        return "malformed" if before[1 - MOST_REFUSED :] == [None] * (MOST_REFUSED - 1) else ""
+        last = earlier[1 - MAX_MALFORMED_REPLIES :]
+        return "malformed" if last == [None] * (MAX_MALFORMED_REPLIES - 1) else ""
     if command.tool == "submit":
         return "submitted"
-    return "repeated" if before.count(command) >= MOST_REPEATED - 1 else ""
+    return "repeated" if earlier.count(command) >= MAX_REPEATED_COMMANDS - 1 else ""
 
 
-async def _asked(
-    move: Move, opening: tuple[Message, ...], steps: list[AgentStep], coder: Role, context: RunContext
-) -> Reply:
-    """The next reply; only the first of a turn is an attempt. One more try where the prompt was too long."""
-    seat = context.models.for_role(coder)
-    room = room_tokens(seat, context.settings.model.context_tokens) or HISTORY_TOKENS
-    index = move.index * context.recipe.agent_steps + len(steps)
-    sampling = Sampling(temperature=move.temperature, max_tokens=seat.max_tokens, index=index)
-    prompt = context.prompts.load("agent").hash
-    question = Question(
-        role=coder,
+async def _ask_for_step(turn: AgentTurn, opening: tuple[Message, ...], progress: _Progress) -> Reply:
+    """Return the next reply. Only the first reply of a turn is an attempt.
+
+    A prompt that the provider calls too long is shortened and sent again.
+    """
+    calls, steps = turn.calls, progress.steps
+    role_model = calls.models.for_role(turn.coder)
+    room = prompt_room_tokens(role_model, calls.settings.model.context_tokens) or DEFAULT_ROOM_TOKENS
+    question = ModelQuestion(
+        role=turn.coder,
         messages=(),
-        prompt=prompt,
-        sampling=sampling,
+        prompt=calls.prompts.load("agent").hash,
+        sampling=Sampling(
+            temperature=turn.move.temperature,
+            max_tokens=role_model.max_tokens,
+            index=turn.move.index * turn.max_steps + len(steps),
+        ),
         move="agent",
-        again=bool(steps),
+        is_retry=bool(steps),
         tools=TOOLS,
     )
-    for squeeze in range(SQUEEZES + 1):
-        messages = conversation(opening, steps, room, squeeze=squeeze)
+    for retries in range(MAX_PROMPT_RETRIES + 1):
+        messages = build_conversation(opening, steps, room, retries=retries)
         try:
-            return await ask(replace(question, messages=messages), context)
+            return await ask(replace(question, messages=messages), calls)
         except ContextTooLong:
-            if squeeze == SQUEEZES:
+            if retries == MAX_PROMPT_RETRIES:
                 raise
     raise AssertionError("unreachable")
 
 
-def _opening(files: Mapping[str, bytes], briefing: Briefing, context: RunContext) -> tuple[Message, ...]:
-    prompt = context.prompts.load("agent")
-    names = sorted(files)
-    more = f"\n... and {len(names) - MOST_FILES} more" if len(names) > MOST_FILES else ""
-    begin = prompt.render(
+def _opening_messages(turn: AgentTurn) -> tuple[Message, ...]:
+    prompt = turn.calls.prompts.load("agent")
+    names = sorted(turn.files)
+    more = f"\n... and {len(names) - MAX_LISTED_FILES} more" if len(names) > MAX_LISTED_FILES else ""
+    task = prompt.render(
         "begin",
-        task=briefing.as_words(),
-        files="\n".join(names[:MOST_FILES]) + more,
+        task=turn.briefing.render_markdown(),
+        files="\n".join(names[:MAX_LISTED_FILES]) + more,
         tools="\n".join(f"- {tool.name}: {tool.description}" for tool in TOOLS),
-        steps=str(context.recipe.agent_steps),
+        steps=str(turn.max_steps),
     )
-    return (Message(role="system", content=prompt.render("system")), Message(role="user", content=begin))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Worked:
-    """What an agent changed, path -> text, and the last model call that brought it, where one did."""
-
-    files: dict[str, str]
-    call: str = ""
-
-
-async def work_of_agent(
-    move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
-) -> Worked:
-    """Have the agent of this run work on a copy of a candidate's files.
-
-    Args:
-        move: The turn.
-        parent: The candidate that it begins with; `None` where there is no code yet.
-        state: The run's.
-        context: The run.
-        suite: What decides afterwards.
-
-    Raises:
-        BudgetExceeded: Nothing is left for it.
-        MalformedReply: It changed nothing.
-        ModelError: The model failed.
-        SandboxError: The wall failed.
-    """
-    written = context.candidate(parent.blob).files if parent else {}
-    files = overlay(context.task.files, written)
-    briefing = briefing_on(parent, state["hints"], context)
-    if context.has_proposer:
-        return Worked(files=await proposed(move, files, briefing, suite, context))
-    tools = AgentTools(files=files, parent=written, suite=suite, context=context)
-    done = await work(move, tools, briefing, context.coder(state), context)
-    return Worked(files=done.changed, call=done.call)
+    return (Message(role="system", content=prompt.render("system")), Message(role="user", content=task))

@@ -1,4 +1,4 @@
-"""What an agent is shown of what it did: all of it, as long as there is room; then by rule less."""
+"""The messages of an agent's next call: its complete history while that fits, and a shortened one after."""
 
 from __future__ import annotations
 
@@ -6,57 +6,58 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from suture.models import Message
-from suture.models.tokens import estimate_tokens
+from suture.models.token_counting import estimate_tokens
 
-RECENT = 4
-"""Steps whose results stay whole when others are left out."""
-HISTORY_TOKENS = 24_000
-"""Of a prompt, where the context of the model is not known."""
+RECENT_STEPS = 4
+"""Steps whose results stay complete when older results are left out."""
+DEFAULT_ROOM_TOKENS = 24_000
+"""Length of a prompt where the context size of the model is not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentStep:
-    """One reply of the model, and what came of it."""
+    """One reply of the model, and the observation that it led to."""
 
     reply: str
     observation: str
 
 
-def conversation(
-    opening: Sequence[Message], steps: Sequence[AgentStep], room_tokens: int, *, squeeze: int = 0
+def build_conversation(
+    opening: Sequence[Message], steps: Sequence[AgentStep], room_tokens: int, *, retries: int = 0
 ) -> tuple[Message, ...]:
-    """The messages of the next call.
+    """Return the messages of the next call.
 
-    Nothing is left out while there is room, so that a provider's cache of the beginning holds. Then first the
-    results of all but the last steps are left out, then those steps themselves, the oldest first.
+    Nothing is left out while there is room, so that the provider's prompt cache stays valid. After that, the
+    results of all but the last steps are left out first, and then whole steps, the oldest first.
 
     Args:
-        opening: The system's message and the task.
-        steps: What was done, oldest first.
-        room_tokens: The most tokens of the prompt, by our estimate.
-        squeeze: How often a provider called it too long: the room is a third less each time.
+        opening: The system message and the task.
+        steps: The steps so far, oldest first.
+        room_tokens: Maximum length of the prompt, by our estimate.
+        retries: How often the provider called the prompt too long. The room shrinks by a third each time.
     """
-    room = int(room_tokens * (2 / 3) ** squeeze)
-    for stripped in (False, True):
-        whole = _messages(opening, steps, 0, stripped=stripped)
-        if estimate_tokens(whole) <= room:
-            return whole
-    for left_out in range(1, len(steps)):
-        messages = _messages(opening, steps, left_out, stripped=True)
+    room = int(room_tokens * (2 / 3) ** retries)
+    for without_results in (False, True):
+        messages = _render_steps(opening, steps, 0, without_results=without_results)
         if estimate_tokens(messages) <= room:
             return messages
-    return _messages(opening, steps, max(0, len(steps) - 1), stripped=True)
+    for left_out in range(1, len(steps)):
+        messages = _render_steps(opening, steps, left_out, without_results=True)
+        if estimate_tokens(messages) <= room:
+            return messages
+    return _render_steps(opening, steps, max(0, len(steps) - 1), without_results=True)
 
 
-def _messages(
-    opening: Sequence[Message], steps: Sequence[AgentStep], left_out: int, *, stripped: bool
+def _render_steps(
+    opening: Sequence[Message], steps: Sequence[AgentStep], left_out: int, *, without_results: bool
 ) -> tuple[Message, ...]:
-    said: list[Message] = []
+    messages: list[Message] = []
     for number, step in enumerate(steps[left_out:], left_out + 1):
         observation = step.observation
-        if stripped and number <= len(steps) - RECENT:
+        if without_results and number <= len(steps) - RECENT_STEPS:
             observation = f"(this result of {len(observation)} characters is not shown any more)"
-        if left_out and not said:
+        if left_out and not messages:
             observation = f"({left_out} steps before this one are not shown any more.)\n{observation}"
-        said += [Message(role="assistant", content=step.reply), Message(role="user", content=observation)]
-    return (*opening, *said)
+        messages.append(Message(role="assistant", content=step.reply))
+        messages.append(Message(role="user", content=observation))
+    return (*opening, *messages)

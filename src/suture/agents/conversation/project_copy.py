@@ -1,4 +1,4 @@
-"""A copy of the project in which an agent's commands run, with all that the tests' own command has."""
+"""A copy of the project in which an agent's commands run, with everything that the test command has."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from suture.judge import Suite
 from suture.judge.sandbox_programs import make_test_limits
 from suture.project.languages import Interpreter, program_environment
 from suture.project.workspace import text_of
-from suture.project.workspace.ignored_files import NEVER_CODE
+from suture.project.workspace.ignored_files import NON_CODE_NAMES
 from suture.sandbox import BOX, LIBRARY, ProgramLimits, Sandbox, get_own_interpreter, mounts_for_interpreter
-from suture.sandbox.working_copy.copy_run import Changes, CopyCommand, CopyRun, run_in_copy
+from suture.sandbox.working_copy.copy_run import CopyCommand, CopyRun, FileChanges, run_in_copy
 
-CORES = 4
-"""CPU seconds that each process may use for each of its wall-clock seconds."""
-HOST_MB = 1 << 20
-"""A terabyte: no limit in effect."""
-HOST_CORES = 256
-"""No limit in effect: an agent on the host is held by its seconds alone, and no machine has more cores."""
-HOST_FILES = 4096
-"""On this machine itself, where the wall-clock seconds are the limit: memory and CPU are as good as free."""
+CPU_CORES = 4
+"""CPU seconds of each process for each wall-clock second."""
+HOST_MEMORY_MB = 1 << 20
+HOST_CPU_CORES = 256
+HOST_OPEN_FILES = 4096
+"""On the host only the wall-clock time limits an agent: these are limits that no machine reaches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +28,11 @@ class ProjectCopy:
     """Where an agent's commands run.
 
     Attributes:
-        task: Whose files they are.
-        sandbox: The wall.
-        settings: Its limits.
-        interpreter: What `python` means there.
-        on_host: Whether there is no wall, and no limit but that of time.
+        task: The task whose files are copied.
+        sandbox: The sandbox.
+        settings: The limits of the sandbox.
+        interpreter: The program that `python` means in the copy.
+        on_host: Whether the copy is on the host, without a sandbox and limited only in time.
     """
 
     task: Task
@@ -44,70 +42,77 @@ class ProjectCopy:
     on_host: bool = False
 
     @classmethod
-    def of(cls, suite: Suite) -> ProjectCopy:
-        """The one in which a suite's command would run."""
-        started = suite.command or suite.smoke
-        interpreter = started.interpreter if started else get_own_interpreter()
+    def for_suite(cls, suite: Suite) -> ProjectCopy:
+        """Return a copy in which the suite's own command would run."""
+        program = suite.command or suite.smoke
+        interpreter = program.interpreter if program else get_own_interpreter()
         return cls(task=suite.task, sandbox=suite.sandbox, settings=suite.settings, interpreter=interpreter)
 
     async def run(
         self,
         line: str,
         files: Mapping[str, bytes],
-        seconds: float,
+        timeout_s: float,
         *,
         env: Mapping[str, str] | None = None,
-        beside: Mapping[str, bytes] | None = None,
-        keep_bytes: int = 16 << 10,
+        library_files: Mapping[str, bytes] | None = None,
+        max_output_bytes: int = 16 << 10,
     ) -> CopyRun:
         """Run a line of `/bin/sh` on a copy of these files.
 
         Args:
-            line: What the shell gets.
-            files: The copy: path -> content.
-            seconds: The most wall-clock seconds.
-            env: Further variables; `{box}` in them is the copy's folder.
-            beside: Files of ours: name in our own folder -> content.
-            keep_bytes: The most that is kept of what it prints.
+            line: The shell line.
+            files: The content of the copy: path -> content.
+            timeout_s: Maximum wall-clock seconds.
+            env: Further variables; `{box}` in them stands for the copy's folder.
+            library_files: Files for Suture's own folder in the copy: name -> content.
+            max_output_bytes: Maximum length of the output that is kept.
 
         Raises:
-            SandboxError: The wall failed.
+            SandboxError: The sandbox failed.
         """
-        laid = {f"{LIBRARY}/{name}": content for name, content in (beside or {}).items()}
+        own = {f"{LIBRARY}/{name}": content for name, content in (library_files or {}).items()}
         project = {path: content for path, content in files.items() if not path.startswith(f"{LIBRARY}/")}
         command = CopyCommand(
             argv=("/bin/sh", "-c", line),
-            files={**project, **laid},
-            seconds=seconds,
+            files={**project, **own},
+            timeout_s=timeout_s,
             env={**program_environment(self.interpreter, BOX), "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
             mounts=() if self.on_host else mounts_for_interpreter(self.interpreter),
-            limits=self._limits(seconds),
-            keep_bytes=keep_bytes,
-            skip=tuple(NEVER_CODE),
+            limits=self._limits(timeout_s),
+            max_output_bytes=max_output_bytes,
+            skip_dirs=tuple(NON_CODE_NAMES),
         )
         return await run_in_copy(command, self.sandbox)
 
-    def outside(self, host: Sandbox) -> ProjectCopy:
-        """The same copy on the machine itself."""
+    def on_the_host(self, host: Sandbox) -> ProjectCopy:
+        """Return the same copy on the host itself."""
         return replace(self, sandbox=host, on_host=True)
 
-    def _limits(self, seconds: float) -> ProgramLimits:
-        if self.on_host:
-            most = {"memory_mb": HOST_MB, "total_memory_mb": HOST_MB, "disk_mb": HOST_MB, "file_mb": HOST_MB}
-            return ProgramLimits(cpu_s=seconds * HOST_CORES, open_files=HOST_FILES, **most)
-        limits = make_test_limits(self.settings, seconds, self.task.language)
-        return replace(limits, cpu_s=seconds * CORES)
+    def _limits(self, timeout_s: float) -> ProgramLimits:
+        if not self.on_host:
+            limits = make_test_limits(self.settings, timeout_s, self.task.language)
+            return replace(limits, cpu_s=timeout_s * CPU_CORES)
+        return ProgramLimits(
+            cpu_s=timeout_s * HOST_CPU_CORES,
+            open_files=HOST_OPEN_FILES,
+            memory_mb=HOST_MEMORY_MB,
+            total_memory_mb=HOST_MEMORY_MB,
+            disk_mb=HOST_MEMORY_MB,
+            file_mb=HOST_MEMORY_MB,
+        )
 
 
-def changed_texts(changes: Changes, files: Mapping[str, bytes]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """What a candidate is made of, and the paths that are no part of it.
+def select_text_changes(
+    changes: FileChanges, files: Mapping[str, bytes]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the changes that a candidate can hold, and the paths of the other changed files.
 
-    Left out are new files that are hidden or lie in a hidden folder, such as an agent's own notes, and those
-    that are no text.
+    New hidden files, such as an agent's own notes, and files that are not text are left out.
 
     Args:
-        changes: What a command did.
-        files: The copy as it was: path -> content.
+        changes: What a command changed.
+        files: The copy before the command: path -> content.
 
     Returns:
         Path -> text, and the paths of what was left out, sorted.

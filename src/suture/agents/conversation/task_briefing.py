@@ -1,4 +1,4 @@
-"""What an agent is told: the task, the failing tests and the facts, in words and as data."""
+"""What an agent is told when its turn begins: the task, the failing tests and the facts, as text or JSON."""
 
 from __future__ import annotations
 
@@ -7,66 +7,65 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from suture.agents import describe_fact
-from suture.agents.context.briefs import deciding_facts
-from suture.agents.roles.project_coder import rules_of
+from suture.agents.context.deciding_checks import collect_deciding_facts
+from suture.agents.prompting.prompt_parts import describe_fact
+from suture.agents.roles.project_coder import render_project_rules
 from suture.core.records import Counterexample, Task, Verdict, encode_record
-from suture.loop.context import RunContext
-from suture.loop.policy.attempts import Attempt
 from suture.project.workspace import DEFAULT_PROTECTED
 
-MOST_TESTS = 200
-MOST_FACTS = 20
-"""Counterexamples that are told in full; by taste, as more of them mostly say the same."""
-LONGEST_OUTPUT = 6000
-"""Characters, the last ones: a command says at its end what failed."""
+MAX_LISTED_TESTS = 200
+MAX_LISTED_FACTS = 20
+"""Counterexamples that are rendered; chosen without a measurement, as more of them mostly say the same."""
+MAX_OUTPUT_CHARS = 6000
+"""Characters of a command's output, from its end: a command says there what failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Briefing:
+class TaskBriefing:
     """What is known when an agent's turn begins.
 
     Attributes:
-        task: What is wanted.
-        failing: Ids of the tests that fail and decide.
-        facts: One for each failure that says something.
+        task: The task.
+        failing: Ids of the failing tests that decide.
+        facts: The counterexamples of these tests.
         output: What the test command printed.
-        hints: What a person has said since.
-        as_a_whole: Whether the command is judged by its exit status, so that only its output tells more.
+        hints: What a person has added since the run began.
+        judged_by_exit_status: Whether the command is judged by its exit status, so that only its output says
+            more.
     """
 
     task: Task
-    failing: tuple[str, ...]
-    facts: tuple[Counterexample, ...]
+    failing: tuple[str, ...] = ()
+    facts: tuple[Counterexample, ...] = ()
     output: str = ""
     hints: Sequence[str] = ()
-    as_a_whole: bool = False
+    judged_by_exit_status: bool = False
 
     @property
     def command(self) -> str:
-        """The test command as a line."""
+        """Return the test command as a shell line."""
         return shlex.join(self.task.test_command)
 
-    def as_words(self) -> str:
-        """For whoever reads: a page of Markdown."""
+    def render_markdown(self) -> str:
+        """Return the briefing as a page of Markdown."""
         task = self.task
         parts = ["# Repair this project" if task.kind == "heal" else "# Write this program"]
         if task.statement.strip():
             parts.append(task.statement.strip())
         if task.project is not None:
-            parts.append(rules_of(task))
+            parts.append(render_project_rules(task))
         elif task.kind == "write":
             named = f", with `{task.entry_point}` in it" if task.entry_point else ""
             parts.append(f"Write the file `{task.module}`{named}.")
         if task.test_command:
             parts.append(f"This command must pass:\n\n    {self.command}")
         if self.failing:
-            parts.append(f"Tests that fail:\n\n{_listed(self.failing[:MOST_TESTS])}")
+            parts.append(f"Tests that fail:\n\n{_bullet_list(self.failing[:MAX_LISTED_TESTS])}")
         if self.facts:
-            cards = [describe_fact(fact) for fact in self.facts[:MOST_FACTS]]
-            parts.append(f"What they saw:\n\n{_listed(cards)}")
-        if self.output.strip() and (self.as_a_whole or not self.facts):
-            parts.append(f"What the command printed:\n\n```\n{self.output.strip()[-LONGEST_OUTPUT:]}\n```")
+            facts = [describe_fact(fact) for fact in self.facts[:MAX_LISTED_FACTS]]
+            parts.append(f"What they saw:\n\n{_bullet_list(facts)}")
+        if self.output.strip() and (self.judged_by_exit_status or not self.facts):
+            parts.append(f"What the command printed:\n\n```\n{self.output.strip()[-MAX_OUTPUT_CHARS:]}\n```")
         parts += [hint.strip() for hint in self.hints]
         parts.append(
             "Change the code, not the tests: tests, and the files that say how they run, are put back before "
@@ -74,8 +73,8 @@ class Briefing:
         )
         return "\n\n".join(parts) + "\n"
 
-    def as_json(self) -> str:
-        """The brief as one JSON document, for agents that are programs."""
+    def render_json(self) -> str:
+        """Return the briefing as one JSON document, for agents that are programs."""
         task = self.task
         return json.dumps(
             {
@@ -88,35 +87,39 @@ class Briefing:
                 "output": self.output,
                 "hints": list(self.hints),
                 "protected": list(task.protected or DEFAULT_PROTECTED),
-                "only": list(task.only),
+                "only": list(task.writable),
             },
             indent=1,
         )
 
 
-def briefing_on(parent: Attempt | None, hints: Sequence[str], context: RunContext) -> Briefing:
-    """What is known of a candidate that fails; of a task alone where there is none."""
-    verdict = context.verdict(parent.verdict) if parent else None
-    return briefing_of(verdict, hints, context)
+def make_briefing(
+    task: Task, verdict: Verdict | None, threshold: float, hints: Sequence[str] = ()
+) -> TaskBriefing:
+    """Return the briefing on a failing candidate, or on the task alone where there is no candidate yet.
 
-
-def briefing_of(verdict: Verdict | None, hints: Sequence[str], context: RunContext) -> Briefing:
-    """What a verdict tells; facts of checks that nobody trusts are left out."""
+    Args:
+        task: The task.
+        verdict: The verdict on the candidate. Facts of checks below the threshold are left out.
+        threshold: Trust below which a check does not decide.
+        hints: What a person has added since the run began.
+    """
     if verdict is None:
-        return Briefing(task=context.task, failing=(), facts=(), hints=hints)
-    threshold = context.settings.loop.trust_threshold
+        return TaskBriefing(task=task, hints=hints)
     failing = tuple(
-        o.check_id for o in verdict.outcomes if o.trust >= threshold and o.check_id in verdict.failed
+        outcome.check_id
+        for outcome in verdict.outcomes
+        if outcome.trust >= threshold and outcome.check_id in verdict.failed
     )
-    return Briefing(
-        task=context.task,
+    return TaskBriefing(
+        task=task,
         failing=failing,
-        facts=deciding_facts(verdict, threshold),
+        facts=collect_deciding_facts(verdict, threshold),
         output=verdict.output,
         hints=hints,
-        as_a_whole=verdict.evidence == "exit_status",
+        judged_by_exit_status=verdict.evidence == "exit_status",
     )
 
 
-def _listed(lines: Sequence[str]) -> str:
+def _bullet_list(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)

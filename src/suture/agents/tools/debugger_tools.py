@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from suture.agents.tools.react_loop import AgentTool, ToolAction
 from suture.judge.tracing.variable_trace import TraceTarget, find_divergence, render_trace, run_traced_code
 from suture.project.python_source.functions import describe_function
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import text_of, unified_diff
 
 MAX_CODE_CHARS = 4000
@@ -92,7 +92,7 @@ def find_test_setup(test: str) -> str:
     Args:
         test: The source of a check. A source that is not Python has no setup.
     """
-    tree = parsed(test)
+    tree = parse_module(test)
     return "\n".join(ast.unparse(node) for node in (tree.body if tree is not None else ()) if _is_setup(node))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from suture.agents.tools.react_loop import AgentTool, ToolAction
 from suture.agents.tuning import MAX_TOOL_FILE_CHARS, MAX_TOOL_FILES
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 from suture.project.python_source.splicing import covers, splice, top_level_names
 from suture.project.python_source.statements import remove_statements
 
@@ -61,7 +61,7 @@ class InMemoryFiles:
             return f"{path!r} may not be written."
         if len(code) > MAX_TOOL_FILE_CHARS or len(self.written.keys() | {path}) > MAX_TOOL_FILES:
             return f"That is too much for {MAX_TOOL_FILES} files of {MAX_TOOL_FILE_CHARS} characters."
-        tree = parsed(code)
+        tree = parse_module(code)
         if tree is None:
             return "The code is not Python: it does not parse. Nothing was written."
         if not tree.body:
@@ -88,7 +88,7 @@ class InMemoryFiles:
 
 
 def _merge_over(old: str, code: str) -> str | None:
-    return code if not old.strip() or parsed(old) is None or covers(code, old) else splice(old, code)
+    return code if not old.strip() or parse_module(old) is None or covers(code, old) else splice(old, code)
 
 
 def merge_subtask_files(base: Mapping[str, str], works: list[Mapping[str, str]]) -> dict[str, str]:
@@ -114,7 +114,7 @@ def merge_subtask_files(base: Mapping[str, str], works: list[Mapping[str, str]])
 
 def _changed_part(base: str, text: str) -> str:
     """Return what a text adds to or changes in the base; imports stay."""
-    old, new = parsed(base), parsed(text)
+    old, new = parse_module(base), parse_module(text)
     if old is None or new is None:
         return text
     known = {ast.dump(node) for node in old.body}

@@ -1,4 +1,6 @@
-"""A proven change into the user's hands: the tree, a commit, a branch or a patch file, and back again."""
+"""Deliver a certified change: write it into the tree, commit it, put it on a branch, or write a patch
+file.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
-from suture.core.ledger import Ledger, RunFolder, first_of
+from suture.core.ledger import Ledger, RunFolder, first_payload
 from suture.core.ledger.kinds import (
     ApplyStarted,
     CandidateChecked,
@@ -27,42 +29,46 @@ from suture.project.workspace import (
     CommitPlan,
     Repository,
     apply_changes,
-    land_branch,
-    land_on_head,
+    commit_on_branch,
+    commit_on_head,
     missing_folders,
     open_repository,
-    overlay,
+    overlay_candidate,
     plan_commit,
     unified_diff,
 )
 
-MOST_NAMED = 10
+MAX_LISTED_NAMES = 10
+"""Tests or files that a message lists."""
+
+DeliveryMethod = Literal["keep", "apply", "commit", "branch", "patch", "into"]
+"""`keep` the change in the run folder, `apply` it to the tree, `commit` it too, make a `branch`, write a
+`patch`, or write new files `into` another folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """What is to be done with a healed result.
+    """What to do with a repair.
 
     Attributes:
-        how: `keep` it in the run folder, `apply` it, `commit` it too, make a `branch`, write a `patch`, or
-            write new files `into` a folder of their own.
-        name: The branch, the patch's file, or the folder.
+        how: The method.
+        target: The branch, the patch file, or the folder; empty for the other methods.
     """
 
-    how: Literal["keep", "apply", "commit", "branch", "patch", "into"] = "keep"
-    name: str = ""
+    how: DeliveryMethod = "keep"
+    target: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeliverableRun:
-    """What the delivery of a change needs of the run that has healed.
+    """The run whose change is delivered.
 
     Attributes:
-        task: What was wanted; its files are those before the change.
-        folder: The run's folder.
+        task: The task; its files are those before the change.
+        folder: The run folder.
         ledger: Records what is done to the user's tree.
-        prepare: Makes the suite of a task ready, where other files than the run's have to pass too.
-        accepted: The test that a person accepted in the run, path -> content: it is handed over too.
+        prepare: Prepares the suite of a task, where other files than the run's have to pass too.
+        accepted: The test that a person accepted in the run, which is delivered too: path -> content.
     """
 
     task: Task
@@ -80,125 +86,164 @@ def choose_delivery(
     patch: str | Path | None = None,
     into: str | Path | None = None,
 ) -> Delivery:
-    """The one thing that a user asked for.
+    """Return the one delivery that a user asked for.
 
     Raises:
-        UsageError: It is more than one.
+        UsageError: They asked for more than one.
     """
-    asked = [
-        *([Delivery(how="apply")] if apply else []),
-        *([Delivery(how="commit")] if commit else []),
-        *([Delivery(how="branch", name=branch)] if branch is not None else []),
-        *([Delivery(how="patch", name=str(patch))] if patch is not None else []),
-        *([Delivery(how="into", name=str(Path(into).absolute()))] if into is not None else []),
-    ]
-    if len(asked) > 1:
-        flags = " and ".join(f"--{handover.how}" for handover in asked)
+    requested: list[Delivery] = []
+    if apply:
+        requested.append(Delivery(how="apply"))
+    if commit:
+        requested.append(Delivery(how="commit"))
+    if branch is not None:
+        requested.append(Delivery(how="branch", target=branch))
+    if patch is not None:
+        requested.append(Delivery(how="patch", target=str(patch)))
+    if into is not None:
+        requested.append(Delivery(how="into", target=str(Path(into).absolute())))
+    if len(requested) > 1:
+        flags = " and ".join(f"--{delivery.how}" for delivery in requested)
         raise UsageError(f"{flags} exclude each other", remedy="give one of them")
-    return asked[0] if asked else Delivery()
+    return requested[0] if requested else Delivery()
 
 
-def require_deliverable(handover: Delivery, root: Path) -> None:
-    """Refuse, before anything is spent, what could not be done in the end.
+def require_deliverable(delivery: Delivery, root: Path) -> None:
+    """Refuse, before anything is spent, a delivery that could not be made in the end.
 
     Raises:
-        UsageError: There is no repository, no commit, nobody to commit as, such a branch already, or such
-            a file.
+        UsageError: There is no repository, no commit or no git identity, or the branch or file exists
+        already.
         PrerequisiteError: Git is not installed.
     """
-    if handover.how == "patch":
-        target = Path(handover.name)
-        if target.exists():
-            raise UsageError(
-                f"{handover.name!r} exists already and would be overwritten", remedy="move it away"
-            )
-        if not target.absolute().parent.is_dir():
-            raise UsageError(
-                f"there is no folder for {handover.name!r}", remedy="make it first: mkdir -p FOLDER"
-            )
-    if handover.how == "into" and os.path.lexists(handover.name) and not Path(handover.name).is_dir():
-        raise UsageError(f"{handover.name!r} is no folder", remedy="name one; it need not exist")
-    if handover.how in ("commit", "branch"):
+    target = delivery.target
+    if delivery.how == "patch":
+        if Path(target).exists():
+            raise UsageError(f"{target!r} exists already and would be overwritten", remedy="move it away")
+        if not Path(target).absolute().parent.is_dir():
+            raise UsageError(f"there is no folder for {target!r}", remedy="make it first: mkdir -p FOLDER")
+    if delivery.how == "into" and os.path.lexists(target) and not Path(target).is_dir():
+        raise UsageError(f"{target!r} is not a folder", remedy="name one; it need not exist")
+    if delivery.how in ("commit", "branch"):
         repository = open_repository(root)
         repository.head()
         _require_identity(repository)
-        if handover.how == "commit":
+        if delivery.how == "commit":
             repository.require_quiet()
         else:
-            repository.require_new_branch(handover.name)
+            repository.require_new_branch(target)
 
 
-def require_no_overwrite(folder: Path, paths: Iterable[str], another: str = "suture run ... --into FOLDER") -> None:
-    """Refuse to write new code over what is there.
+def require_no_overwrite(
+    folder: Path, paths: Iterable[str], command: str = "suture run ... --into FOLDER"
+) -> None:
+    """Refuse to write new code over existing files.
 
     Args:
-        folder: Where it would be written.
+        folder: The folder that would be written to.
         paths: The files, relative to it.
-        another: What to type to have them in another folder.
+        command: The command that writes them to another folder.
 
     Raises:
-        UsageError: One of them is there already.
+        UsageError: One of the files exists.
     """
-    there = [path for path in paths if os.path.lexists(folder / path)]
-    if there:
-        they, it = ("exist", "them") if len(there) > 1 else ("exists", "it")
+    existing = [path for path in paths if os.path.lexists(folder / path)]
+    if existing:
+        verb, pronoun = ("exist", "them") if len(existing) > 1 else ("exists", "it")
+        names = ", ".join(map(repr, existing[:MAX_LISTED_NAMES]))
         raise UsageError(
-            f"{', '.join(map(repr, there[:MOST_NAMED]))} {they} already in {str(folder)!r} and would be"
-            " overwritten; nothing was written",
-            remedy=f"move {it} away, mend {it} with `suture heal`, or have the code elsewhere: {another}",
+            f"{names} {verb} already in {str(folder)!r} and would be overwritten; nothing was written",
+            remedy=f"move {pronoun} away, repair {pronoun} with `suture heal`, "
+            f"or write the code to another folder: {command}",
         )
 
 
 def _require_identity(repository: Repository) -> None:
-    for who in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
+    for variable in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
         try:
-            repository.git("var", who)
+            repository.git("var", variable)
         except StorageError as fault:
             raise UsageError(
                 "git does not know who you are", remedy="set user.name and user.email with `git config`"
             ) from fault
 
 
-async def deliver(handover: Delivery, result: Result, root: Path, run: DeliverableRun) -> None:
-    """Do with a healed result what the user asked for; a result that is not healed stays where it is.
+async def deliver(delivery: Delivery, result: Result, root: Path, run: DeliverableRun) -> None:
+    """Deliver a repair as the user asked. A result that is not healed stays in the run folder.
+
+    Args:
+        delivery: What the user asked for.
+        result: The result of the run.
+        root: The project's folder.
+        run: The run.
 
     Raises:
         UsageError: The user changed the same files or lines, or what would be committed does not pass.
         StorageError: The tree or the repository could not be written; both are as they were.
     """
-    if result.outcome != "healed" or result.candidate is None or handover.how == "keep":
+    if result.outcome != "healed" or result.candidate is None or delivery.how == "keep":
         return
     before = run.task.given_files
-    after = {**overlay(run.task.files, result.candidate.files), **run.accepted}
-    if handover.how == "patch":
-        run.ledger.append(PatchWritten(file=_write_patch(Path(handover.name), result.diff)))
-    elif handover.how in ("apply", "into"):
-        place = Path(handover.name) if handover.how == "into" else root
-        project = run.task.project
-        if handover.how == "into" and project is not None and not project.is_new:
-            before = {}  # beside a feature goes what was there before it
-        if run.task.kind == "write":
-            new = after.keys() - before.keys()
-            require_no_overwrite(place, sorted(new), f"suture apply {run.folder.id} --into FOLDER")
-        _apply(before, after, place, run)
+    after = {**overlay_candidate(run.task.files, result.candidate.files), **run.accepted}
+    if delivery.how == "patch":
+        run.ledger.append(PatchWritten(file=_write_patch(Path(delivery.target), result.diff)))
+    elif delivery.how in ("apply", "into"):
+        _write_files(delivery, before, after, root, run)
     else:
-        repository = open_repository(root)
-        plan = plan_commit(repository, before, after)
-        await _require_green(plan, after, run)
-        message = _message(result, run)
-        started = CommitStarted(root=str(root), parent=plan.parent, branch=handover.name)
-        if handover.how == "branch":
-            run.ledger.append(started)
-            try:
-                commit = land_branch(plan, message, handover.name)
-            except SutureError:
-                run.ledger.append(TreeUndone(root=str(root), why="the commit failed"))
-                raise
-        else:
-            repository.require_quiet()
-            run.ledger.append(started)
-            commit = _land(plan, message, before, after, root, run)
-        run.ledger.append(CommitMade(**vars(started), commit=commit))
+        await _commit(delivery, result, before, after, root, run)
+
+
+def _write_files(
+    delivery: Delivery,
+    before: Mapping[str, bytes],
+    after: Mapping[str, bytes],
+    root: Path,
+    run: DeliverableRun,
+) -> None:
+    goes_elsewhere = delivery.how == "into"
+    folder = Path(delivery.target) if goes_elsewhere else root
+    project = run.task.project
+    if goes_elsewhere and project is not None and not project.is_new:
+        before = {}  # With a feature of an existing project, the whole project goes into the other folder.
+    if run.task.kind == "write":
+        new = after.keys() - before.keys()
+        require_no_overwrite(folder, sorted(new), f"suture apply {run.folder.id} --into FOLDER")
+    _apply(before, after, folder, run)
+
+
+async def _commit(
+    delivery: Delivery,
+    result: Result,
+    before: Mapping[str, bytes],
+    after: Mapping[str, bytes],
+    root: Path,
+    run: DeliverableRun,
+) -> None:
+    repository = open_repository(root)
+    plan = plan_commit(repository, before, after)
+    await _require_tests_pass(plan, after, run)
+    message = _commit_message(result, run)
+    started = CommitStarted(root=str(root), parent=plan.parent, branch=delivery.target)
+    if delivery.how == "branch":
+        run.ledger.append(started)
+        try:
+            commit = commit_on_branch(plan, message, delivery.target)
+        except SutureError:
+            run.ledger.append(TreeUndone(root=str(root), reason="the commit failed"))
+            raise
+    else:
+        repository.require_quiet()
+        run.ledger.append(started)
+        _apply(before, after, root, run)
+        try:
+            commit = commit_on_head(plan, message)
+        except SutureError:
+            apply_changes(root, after, before)
+            run.ledger.append(TreeUndone(root=str(root), reason="the commit failed"))
+            raise
+    run.ledger.append(
+        CommitMade(root=started.root, parent=started.parent, branch=started.branch, commit=commit)
+    )
 
 
 def _write_patch(target: Path, diff: str) -> str:
@@ -211,7 +256,7 @@ def _write_patch(target: Path, diff: str) -> str:
 
 
 def _apply(before: Mapping[str, bytes], after: Mapping[str, bytes], root: Path, run: DeliverableRun) -> None:
-    """Write the change; how to take it back is on disk before the first file changes."""
+    """Write the change. The patch that undoes it is on disk before the first file changes."""
     undo = run.folder.write_text("undo.diff", unified_diff(after, before))
     paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     folders = missing_folders(root, (path for path in paths if path in after))
@@ -222,30 +267,19 @@ def _apply(before: Mapping[str, bytes], after: Mapping[str, bytes], root: Path, 
     try:
         apply_changes(root, before, after)
     except BaseException:
-        run.ledger.append(TreeUndone(root=str(root), why="the change could not be written"))
+        run.ledger.append(TreeUndone(root=str(root), reason="the change could not be written"))
         raise
-    run.ledger.append(TreeApplied(**vars(started)))
+    run.ledger.append(
+        TreeApplied(root=started.root, files=started.files, undo=started.undo, folders=started.folders)
+    )
 
 
-def _land(
-    plan: CommitPlan,
-    message: str,
-    before: Mapping[str, bytes],
-    after: Mapping[str, bytes],
-    root: Path,
-    run: DeliverableRun,
-) -> str:
-    _apply(before, after, root, run)
-    try:
-        return land_on_head(plan, message)
-    except SutureError:
-        apply_changes(root, after, before)
-        run.ledger.append(TreeUndone(root=str(root), why="the commit failed"))
-        raise
+async def _require_tests_pass(plan: CommitPlan, after: Mapping[str, bytes], run: DeliverableRun) -> None:
+    """Test what would be committed, if the user's own uncommitted changes are not a part of it.
 
-
-async def _require_green(plan: CommitPlan, after: Mapping[str, bytes], run: DeliverableRun) -> None:
-    """What is committed is not what was tested where the user has changes of their own: test that too."""
+    Raises:
+        UsageError: A test fails without these changes.
+    """
     committed = plan.repository.files_of(plan.tree)
     if committed == dict(after):
         return
@@ -255,7 +289,7 @@ async def _require_green(plan: CommitPlan, after: Mapping[str, bytes], run: Deli
         failing = sorted(verdict.failed) if verdict.passed else ["none passes"]
     except UsageError as fault:
         failing = [fault.message]
-    run.ledger.append(CommitChecked(tree=plan.tree, failing=tuple(failing[:MOST_NAMED])))
+    run.ledger.append(CommitChecked(tree=plan.tree, failing=tuple(failing[:MAX_LISTED_NAMES])))
     if failing:
         raise UsageError(
             "nothing was committed: without your own uncommitted changes the tests do not pass"
@@ -264,18 +298,20 @@ async def _require_green(plan: CommitPlan, after: Mapping[str, bytes], run: Deli
         )
 
 
-def _message(result: Result, run: DeliverableRun) -> str:
+def _commit_message(result: Result, run: DeliverableRun) -> str:
     files = sorted(result.candidate.files) if result.candidate else []
-    named = ", ".join(files[:2]) + (" and others" if len(files) > 2 else "")
-    fixed = _fixed(run, result)
-    more = [f"and {len(fixed) - MOST_NAMED} more"] if len(fixed) > MOST_NAMED else []
-    lines = [f"- {' '.join(name.split())}" for name in fixed[:MOST_NAMED]] + more
+    names = ", ".join(files[:2]) + (" and others" if len(files) > 2 else "")
+    fixed = _fixed_tests(result, run)
+    left_out = len(fixed) - MAX_LISTED_NAMES
+    lines = [f"- {' '.join(name.split())}" for name in fixed[:MAX_LISTED_NAMES]]
+    if left_out > 0:
+        lines.append(f"and {left_out} more")
     body = ["Passing now:", *lines, ""] if lines else []
     trailer = f"Healed-by: suture {version('suture')} (run {result.run_id})"
-    return "\n".join([f"Heal {named}", "", *body, trailer, ""])
+    return "\n".join([f"Heal {names}", "", *body, trailer, ""])
 
 
-def _fixed(run: DeliverableRun, result: Result) -> list[str]:
-    checked = first_of(run.ledger.events, CandidateChecked)
-    before = run.folder.get_record(Verdict, checked.verdict).passed if checked else frozenset()
+def _fixed_tests(result: Result, run: DeliverableRun) -> list[str]:
+    checked = first_payload(run.ledger.events, CandidateChecked)
+    before = run.folder.load_record(Verdict, checked.verdict).passed if checked else frozenset()
     return sorted(result.verdict.passed - before) if result.verdict else []

@@ -1,12 +1,12 @@
-"""Take back what a run did to the user's tree or repository, unless the user has gone on from there."""
+"""Undo what a run did to the user's tree or repository, unless the user has changed the same files since."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from suture.core.ledger import Event, Ledger, RunFolder, last_of, list_runs, read_ledger
+from suture.core.ledger import Event, Ledger, RunFolder, last_payload, list_runs, read_ledger
 from suture.core.ledger.kinds import (
     ApplyStarted,
     CommitMade,
@@ -18,24 +18,24 @@ from suture.core.ledger.kinds import (
 )
 from suture.core.records import Result, Task
 from suture.errors import StorageError, SutureError, UsageError
-from suture.project.recorded_task import accepted_files
+from suture.project.recorded_task import get_accepted_files
 from suture.project.workspace import (
     apply_changes,
-    land_on_head,
+    commit_on_head,
     open_repository,
-    overlay,
+    overlay_candidate,
     plan_commit,
     remove_empty_folders,
 )
 
-ALL_RUNS = "`suture history` lists the runs; undo takes the id of one"
-"""What to do where nothing can be taken back."""
+LIST_RUNS_REMEDY = "`suture history` lists the runs; undo takes the id of one"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Standing:
-    """What a run has done and nobody has taken back; what was begun counts too: a killed process may have
-    done it.
+class _AppliedChange:
+    """What a run has done and nobody has undone.
+
+    A change that only started counts too, because a killed process may have made it.
     """
 
     applied: ApplyStarted | TreeApplied | None = None
@@ -44,147 +44,139 @@ class _Standing:
 
     @property
     def root(self) -> str:
-        """The project's folder; empty where nothing stands."""
-        done = self.made or self.started or self.applied
-        return done.root if done else ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class UndoResult:
-    """What was taken back.
-
-    Attributes:
-        root: The project's folder.
-        files: Files that are as they were before the run.
-        commit: A commit that reverts the run's; empty where there was none to revert.
-        branch: A branch that was deleted; empty where there was none.
-    """
-
-    root: str
-    files: tuple[str, ...] = ()
-    commit: str = ""
-    branch: str = ""
+        """Return the project's folder; empty if there is no change."""
+        change = self.made or self.started or self.applied
+        return change.root if change else ""
 
 
 def is_applied(events: tuple[Event, ...]) -> bool:
-    """Whether a run has changed the user's tree or repository, and nobody has taken that back."""
-    return bool(_standing(events).root)
+    """Return whether a run has changed the user's tree or repository, and nobody has undone that."""
+    return bool(_find_applied_change(events).root)
 
 
-def find_applied_run(home: Path, here: Path) -> RunFolder:
-    """The last run that changed the project around a folder, where that has not been taken back.
+def find_applied_run(home: Path, folder: Path) -> RunFolder:
+    """Return the last run that changed the project around a folder, and was not undone.
 
     Raises:
-        UsageError: No run has changed this folder, or all have been undone.
+        UsageError: There is no such run.
     """
-    elsewhere: dict[str, str] = {}
+    other_folders: dict[str, str] = {}
     for run in reversed(list_runs(home)):
         try:
-            standing = _standing(read_ledger(run.ledger_path).events)
-        except StorageError:  # one run's damage hides no other run
+            change = _find_applied_change(read_ledger(run.ledger_path).events)
+        except StorageError:  # A damaged run must not hide the others.
             continue
-        if not standing.root:
+        if not change.root:
             continue
-        if here.resolve().is_relative_to(Path(standing.root).resolve()):
+        if folder.resolve().is_relative_to(Path(change.root).resolve()):
             return run
-        elsewhere.setdefault(run.id, standing.root)
-    if elsewhere:
-        newest, root = next(iter(elsewhere.items()))
+        other_folders.setdefault(run.id, change.root)
+    if other_folders:
+        newest, root = next(iter(other_folders.items()))
         raise UsageError(
             f"no run has changed this folder; the last one that changed another is {newest}, in {root!r}",
-            remedy=f"name it to take it back: suture undo {newest}",
+            remedy=f"name it to undo it: suture undo {newest}",
         )
     raise UsageError(
-        "there is nothing to undo: no run has changed your files, or all were taken back", remedy=ALL_RUNS
+        "there is nothing to undo: no run has changed your files, or all were undone",
+        remedy=LIST_RUNS_REMEDY,
     )
 
 
-def undo_run(run: RunFolder) -> UndoResult:
-    """Take back what a run changed: files to the byte, a commit by another one, a branch by deleting it.
+def undo_run(run: RunFolder) -> TreeUndone:
+    """Undo what a run changed: files byte by byte, a commit by another commit, a branch by deleting it.
+
+    Returns:
+        What was undone, as the ledger records it.
 
     Raises:
-        UsageError: It changed nothing, was taken back before, or the user has changed the same files since.
-        StorageError: Something could not be written; what was written before it was taken back.
+        UsageError: The run changed nothing, was undone before, or the user has changed the same files since.
+        StorageError: Something could not be written; what was written before was reverted.
     """
-    standing = _standing(read_ledger(run.ledger_path).events)
-    if not standing.root:
-        raise UsageError(f"run {run.id} changed nothing of yours that is still there", remedy=ALL_RUNS)
-    commit = standing.made or _landed(run, standing.started)
+    change = _find_applied_change(read_ledger(run.ledger_path).events)
+    if not change.root:
+        raise UsageError(
+            f"run {run.id} changed nothing of yours that is still there", remedy=LIST_RUNS_REMEDY
+        )
+    commit = change.made or _find_unrecorded_commit(run, change.started)
     with Ledger(run.ledger_path) as ledger:
         if commit is not None and commit.branch:
-            done = _delete_branch(commit)
-        elif standing.applied is not None:
-            done = _take_back(run, standing.applied, commit)
+            undone = _delete_branch(commit)
+        elif change.applied is not None:
+            undone = _restore_files(run, change.applied, commit)
         else:
-            ledger.append(TreeUndone(root=standing.root, why="the branch was never made"))
-            raise UsageError(f"run {run.id} was stopped before it changed anything of yours", remedy=ALL_RUNS)
-        ledger.append(TreeUndone(**vars(done)))
-    return done
+            ledger.append(TreeUndone(root=change.root, reason="the branch was never made"))
+            raise UsageError(
+                f"run {run.id} was stopped before it changed anything of yours", remedy=LIST_RUNS_REMEDY
+            )
+        ledger.append(undone)
+    return undone
 
 
-def _standing(events: tuple[Event, ...]) -> _Standing:
-    standing = _Standing()
+def _find_applied_change(events: tuple[Event, ...]) -> _AppliedChange:
+    change = _AppliedChange()
     for event in events:
         match event.payload:
             case (ApplyStarted() | TreeApplied()) as applied:
-                standing = replace(standing, applied=applied)
+                change = replace(change, applied=applied)
             case CommitStarted() as started:
-                standing = replace(standing, started=started)
+                change = replace(change, started=started)
             case CommitMade() as made:
-                standing = replace(standing, made=made)
+                change = replace(change, made=made)
             case TreeUndone():
-                standing = _Standing()
-    return standing
+                change = _AppliedChange()
+    return change
 
 
-def _landed(run: RunFolder, started: CommitStarted | None) -> CommitMade | None:
-    """The commit that a run began to make, where it is there; a killed process has not written it down."""
+def _find_unrecorded_commit(run: RunFolder, started: CommitStarted | None) -> CommitMade | None:
+    """Return the commit that a run started to make, if it exists: a killed process has not recorded it."""
     if started is None:
         return None
     repository = open_repository(Path(started.root))
-    name = f"refs/heads/{started.branch}" if started.branch else "HEAD"
-    commit, parents, message = repository.commit(name)
-    is_ours = parents == (started.parent,) and f"(run {run.id})" in message
-    return CommitMade(**vars(started), commit=commit) if is_ours else None
+    reference = f"refs/heads/{started.branch}" if started.branch else "HEAD"
+    commit, parents, message = repository.commit(reference)
+    if parents != (started.parent,) or f"(run {run.id})" not in message:
+        return None
+    return CommitMade(root=started.root, parent=started.parent, branch=started.branch, commit=commit)
 
 
-def _take_back(run: RunFolder, applied: ApplyStarted | TreeApplied, commit: CommitMade | None) -> UndoResult:
+def _restore_files(
+    run: RunFolder, applied: ApplyStarted | TreeApplied, commit: CommitMade | None
+) -> TreeUndone:
     root, paths = Path(applied.root), applied.files
-    before, after = (dict(_only(paths, files)) for files in _states(run, root))
+    before, after = (_select(paths, files) for files in _load_file_states(run, root))
     unknown = [path for path in paths if path not in before and path not in after]
     if unknown:
         raise StorageError(
-            f"run {run.id} is damaged: it does not say what {unknown[0]!r} was; nothing was taken back"
+            f"run {run.id} is damaged: it does not say what {unknown[0]!r} was; nothing was undone"
         )
-    found = {path: _found(root / path, before.get(path), after.get(path)) for path in paths}
-    now = {path: content for path, content in found.items() if content is not None}
+    expected = {path: _expected_content(root / path, before.get(path), after.get(path)) for path in paths}
+    current = {path: content for path, content in expected.items() if content is not None}
     plan = None
     if commit is not None:
         repository = open_repository(root)
         repository.require_quiet()
         plan = plan_commit(repository, after, before)
     try:
-        apply_changes(root, now, before)
+        apply_changes(root, current, before)
     except UsageError as fault:
         raise UsageError(
-            f"{fault.message.partition(';')[0].replace('since the run started', 'since it was healed')};"
-            " nothing was taken back",
-            remedy=f"take it back by hand: patch -p1 < {applied.undo}",
+            f"nothing was undone: {fault.message}",
+            remedy=f"undo it by hand: patch -p1 < {applied.undo}",
         ) from fault
-    if plan is None or commit is None:
-        remove_empty_folders(root, applied.folders)
-        return UndoResult(root=str(root), files=paths)
-    try:
-        reverted = land_on_head(plan, f"Revert a heal\n\nThis reverts commit {commit.commit}.\n")
-    except SutureError:
-        apply_changes(root, before, now)
-        raise
+    reverted = ""
+    if plan is not None and commit is not None:
+        try:
+            reverted = commit_on_head(plan, f"Revert a heal\n\nThis reverts commit {commit.commit}.\n")
+        except SutureError:
+            apply_changes(root, before, current)
+            raise
     remove_empty_folders(root, applied.folders)
-    return UndoResult(root=str(root), files=paths, commit=reverted)
+    return TreeUndone(root=str(root), files=paths, commit=reverted)
 
 
-def _found(target: Path, before: bytes | None, after: bytes | None) -> bytes | None:
-    """A file as it is where the change did not come so far, else as it must be to be taken back."""
+def _expected_content(target: Path, before: bytes | None, after: bytes | None) -> bytes | None:
+    """Return what a file must hold to be restored: the old content if the change never reached it."""
     if before is None:
         return after if target.exists() or target.is_symlink() else None
     try:
@@ -193,37 +185,37 @@ def _found(target: Path, before: bytes | None, after: bytes | None) -> bytes | N
         return after
 
 
-def _states(run: RunFolder, root: Path) -> Iterator[Mapping[str, bytes]]:
-    """The files in a folder before the run's change and after it."""
+def _load_file_states(run: RunFolder, root: Path) -> tuple[Mapping[str, bytes], Mapping[str, bytes]]:
+    """Return the files in a folder before the run's change and after it."""
     events = read_ledger(run.ledger_path).events
-    started, finished = last_of(events, RunStarted), last_of(events, RunFinished)
+    started, finished = last_payload(events, RunStarted), last_payload(events, RunFinished)
     if started is None or finished is None:
         raise StorageError(f"run {run.id} does not say what it changed")
-    task = run.get_record(Task, started.task)
-    result = run.get_record(Result, finished.result)
-    adds = task.project is not None and not task.project.is_new
-    elsewhere = adds and root.resolve() != Path(started.project).resolve()
-    yield {} if elsewhere else task.given_files  # a whole project went there, with its feature
-    changed = overlay(task.files, result.candidate.files if result.candidate else {})
-    yield {**changed, **accepted_files(events)}
+    task = run.load_record(Task, started.task)
+    result = run.load_record(Result, finished.result)
+    extends_project = task.project is not None and not task.project.is_new
+    # With a feature of an existing project, the whole project went into another folder.
+    is_copy = extends_project and root.resolve() != Path(started.project).resolve()
+    before = {} if is_copy else task.given_files
+    after = overlay_candidate(task.files, result.candidate.files if result.candidate else {})
+    return before, {**after, **get_accepted_files(events)}
 
 
-def _only(paths: tuple[str, ...], files: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
-    return ((path, files[path]) for path in paths if path in files)
+def _select(paths: tuple[str, ...], files: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {path: files[path] for path in paths if path in files}
 
 
-def _delete_branch(commit: CommitMade) -> UndoResult:
+def _delete_branch(commit: CommitMade) -> TreeUndone:
     name, made = commit.branch, commit.commit
     repository = open_repository(Path(commit.root))
     if repository.branch_commit(name) != made:
         raise UsageError(
-            f"the branch {name!r} is no longer where the run left it; nothing was taken back",
+            f"the branch {name!r} is no longer where the run left it; nothing was undone",
             remedy=f"look at it: git log {name}",
         )
     if repository.is_checked_out(name):
         raise UsageError(
-            f"the branch {name!r} is checked out; nothing was taken back",
-            remedy="check out another one first",
+            f"the branch {name!r} is checked out; nothing was undone", remedy="check out another one first"
         )
     repository.git("update-ref", "-d", f"refs/heads/{name}", made)
-    return UndoResult(root=commit.root, branch=name)
+    return TreeUndone(root=commit.root, branch=name)

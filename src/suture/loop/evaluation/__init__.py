@@ -1,1 +1,1 @@
-"""Judging what was proposed: the verdict, how sure it is, and which tests guide a search."""
+"""Evaluate what was proposed: verdicts, certification, and the preparation of a search."""

@@ -1,15 +1,19 @@
-"""From a healed candidate to its certificate: shrink it, measure how well it is guarded, write it all down.
+"""Certify a repaired candidate: minimise it, measure how well the tests guard it, and write the certificate.
 
-Only the certificate itself is a must; what there was no time to measure is marked as unmeasured.
+Only the certificate itself is mandatory. A measurement that there is no time for is marked as unmeasured.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from typing import Any, TypeVar
 
+from suture.agents.context.deciding_checks import count_deciding_checks
 from suture.core.ledger import select_events
 from suture.core.ledger.kinds import CertificateWritten, ModelCalled
 from suture.core.records import Candidate, Verdict, content_hash
@@ -24,11 +28,7 @@ from suture.judge.certificates.certificate import (
     find_new_failures,
     strip_task,
 )
-from suture.judge.certificates.certificate_format import (
-    render_certificate,
-    seal_certificate,
-    sha256_hex,
-)
+from suture.judge.certificates.certificate_format import render_certificate, seal_certificate, sha256_hex
 from suture.judge.confidence import compute_certified_confidence, estimate_confidence
 from suture.judge.coverage.coverage_run import CoverageResult, measure_coverage
 from suture.judge.minimisation.delta_debugging import (
@@ -49,25 +49,25 @@ from suture.judge.quality.linting import LintResult, lint_changes
 from suture.loop.context import RunContext
 from suture.loop.evaluation.change_warnings import find_warnings
 from suture.loop.evaluation.judging import judge
-from suture.loop.evaluation.proof_clock import CertificationClock, ended_together
-from suture.loop.policy.attempts import count_deciding_checks
+from suture.loop.tuning import MAX_LISTED_FINDINGS
 from suture.project.recorded_task import get_accepted_files
 from suture.project.workspace import overlay_candidate, text_of, unified_diff
 
-FULL_DIFF = "full.diff"
-"""The change as it was written, where a part of it was left out."""
-WRITERS = ("coder", "escalate", "subtask_coder")
+FULL_DIFF_FILE = "full.diff"
+"""The complete change, in the run folder, if minimisation left out a part of it."""
+CODE_WRITERS = ("coder", "escalate", "subtask_coder")
 """Roles that write the code of a candidate."""
-MOST_TOLD = 20
-"""Findings that the ledger's event names."""
+
+MeasureT = TypeVar("MeasureT")
+DefaultT = TypeVar("DefaultT")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CertifiedCandidate:
-    """A healed candidate once more: the smallest part of it that heals.
+    """The smallest part of a repaired candidate that still repairs the code.
 
     Attributes:
-        candidate: What is left of the healed one when all that is not needed is taken out.
+        candidate: The minimised candidate.
         verdict: Its verdict.
         confidence: In [0, 1].
     """
@@ -77,151 +77,219 @@ class CertifiedCandidate:
     confidence: float
 
 
-async def certify(
-    candidate: Candidate, verdict: Verdict, before: Verdict | None, suite: Suite, context: RunContext
-) -> CertifiedCandidate:
-    """Prove a candidate that passes every check that decides; the certificate goes into the run folder.
+class CertificationClock:
+    """The share of the run's time that certification may use."""
 
-    There is none where that is no healed result: by `loop.abstain_below`, or `loop.abstain_on_rivals`.
+    def __init__(self, context: RunContext) -> None:
+        left_s = context.budget.remaining_s()
+        limit_s = context.settings.certification.seconds
+        self._end_s = time.monotonic() + (limit_s if left_s is None else min(limit_s, left_s))
+
+    def left_s(self) -> float:
+        """Return the seconds that are left."""
+        return max(0.0, self._end_s - time.monotonic())
+
+    async def within(
+        self, measure: Callable[[], Awaitable[MeasureT]], default: DefaultT, *, reserve_s: float = 0.0
+    ) -> MeasureT | DefaultT:
+        """Return what `measure` returns, or `default` if the time is up first.
+
+        Args:
+            measure: The measurement.
+            default: The result without a measurement.
+            reserve_s: Seconds to keep for what comes after.
+        """
+        left_s = self.left_s() - reserve_s
+        if left_s <= 0:
+            return default
+        try:
+            async with asyncio.timeout(left_s) as scope:
+                return await measure()
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            return default
+
+
+@asynccontextmanager
+async def background_tasks() -> AsyncIterator[Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]]:
+    """Yield a function that starts background tasks, and cancel those that still run at the end."""
+    tasks: list[asyncio.Task[Any]] = []
+
+    def start(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        tasks.append(asyncio.create_task(work))
+        return tasks[-1]
+
+    try:
+        yield start
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def certify(
+    candidate: Candidate, verdict: Verdict, baseline: Verdict | None, suite: Suite, context: RunContext
+) -> CertifiedCandidate:
+    """Certify a candidate that passes every deciding check; the certificate goes into the run folder.
+
+    There is no certificate if a setting (`loop.abstain_below`, `loop.abstain_on_rivals`) rejects the repair.
+
+    Args:
+        candidate: The candidate.
+        verdict: Its verdict.
+        baseline: The verdict on the user's code, if there is any.
+        suite: The suite that decides.
+        context: The run.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
         StorageError: The run folder cannot be written.
     """
     clock = CertificationClock(context)
-    minimal, found = MinimisationSummary(), candidate
-    if before is not None and clock.left_s() > 0:
-        candidate, verdict, minimal = await _smaller(context, clock, candidate, verdict, before, suite)
+    minimal, proposal = MinimisationSummary(), context.candidates.find_proposal(candidate.hash)
+    if baseline is not None and clock.left_s() > 0:
+        candidate, verdict, minimal = await _minimise(context, clock, candidate, verdict, baseline, suite)
     base = context.task.files
     after = overlay_candidate(base, candidate.files)
-    ready, _ = await suite.install_packages(after)
-    settings = context.settings.certification
+    fixed = tuple(sorted(verdict.passed - (baseline.passed if baseline else frozenset())))
+    coverage, mutation, lint = await _measure(candidate, verdict, fixed, after, suite, clock, context)
+    threshold, score = context.trust_threshold, mutation.min_score
+    rivals, share = (proposal.rivals, proposal.score_share) if proposal else (None, None)
+    certified_share = (share or 0.0) if rivals else 0.0
+    confidence = estimate_confidence(
+        verdict, threshold, before=baseline, mutation_score=score, rivals=rivals, share=share
+    )
+    warnings = find_warnings(candidate, verdict, context)
+    certified_confidence = compute_certified_confidence(
+        verdict,
+        threshold,
+        before=baseline,
+        mutation_score=score,
+        rivals=rivals or 0,
+        share=certified_share,
+        has_warnings=bool(warnings),
+    )
+    result = CertifiedCandidate(candidate=candidate, verdict=verdict, confidence=confidence)
+    rival_labels = context.candidates.describe_rivals(candidate)
+    if certified_confidence < context.settings.loop.abstain_below or abstains(rival_labels, context):
+        return result
+    hashes = {path: sha256_hex(content) for path, content in base.items()}
+    certificate = Certificate(
+        task=strip_task(suite.task),
+        source_roots=suite.command.interpreter.source_roots if suite.command else (),
+        project=hashes,
+        project_hash=content_hash(hashes),
+        diff=unified_diff(base, after),
+        result={path: sha256_hex(content) for path, content in after.items() if base.get(path) != content},
+        evidence=verdict.evidence,
+        before=check_statuses(baseline),
+        after=check_statuses(verdict),
+        fixed=fixed,
+        newly_failing=find_new_failures(baseline, verdict),
+        coverage=coverage,
+        mutation=mutation,
+        confidence=certified_confidence,
+        claims=replace(
+            _collect_claims(context, candidate, minimal, lint),
+            rivals=rivals or 0,
+            share=certified_share,
+            rival_labels=rival_labels,
+            warnings=warnings,
+            agreement=proposal.agreement if proposal else None,
+        ),
+    )
+    _write_certificate(context, seal_certificate(certificate))
+    return result
 
-    fixed = tuple(sorted(verdict.passed - (before.passed if before else frozenset())))
 
-    async def guard() -> MutationResult:
-        noticed = await build_mutant_detector(ready, candidate.files, verdict, fixed)
-        spots = find_mutable_lines(base, after, context.task.language)
+def abstains(rival_labels: Sequence[str], context: RunContext) -> bool:
+    """Return whether the settings reject a repair that the tests do not distinguish from its rivals."""
+    return bool(rival_labels) and context.settings.loop.abstain_on_rivals
+
+
+async def _measure(
+    candidate: Candidate,
+    verdict: Verdict,
+    fixed: tuple[str, ...],
+    after: Mapping[str, bytes],
+    suite: Suite,
+    clock: CertificationClock,
+    context: RunContext,
+) -> tuple[CoverageResult, MutationResult, LintResult]:
+    """Measure coverage, mutation score and lint findings side by side."""
+    base, language = context.task.files, context.task.language
+    suite_with_packages, _ = await suite.install_packages(after)
+
+    async def measure_mutation() -> MutationResult:
+        detector = await build_mutant_detector(suite_with_packages, candidate.files, verdict, fixed)
         return await measure_mutation_score(
             after,
-            spots,
-            noticed,
-            max_mutants=settings.mutants,
+            find_mutable_lines(base, after, language),
+            detector,
+            max_mutants=context.settings.certification.mutants,
             timeout_s=clock.left_s(),
-            language=context.task.language,
+            language=language,
         )
 
-    async with ended_together() as begin:
-        covering = begin(
-            clock.within(lambda: measure_coverage(ready, after), CoverageResult(unmeasured="no_time"))
+    async with background_tasks() as start:
+        coverage = start(
+            clock.within(
+                lambda: measure_coverage(suite_with_packages, after), CoverageResult(unmeasured="no_time")
+            )
         )
-        guarding = begin(clock.within(guard, MutationResult(unmeasured="no_time")))
+        mutation = start(clock.within(measure_mutation, MutationResult(unmeasured="no_time")))
         lint = await clock.within(
             lambda: lint_changes(base, after, suite.sandbox, suite.settings, context.interpreter),
             LintResult(unmeasured="no_time"),
         )
-        coverage, mutation = await covering, await guarding
-    threshold = context.settings.loop.trust_threshold
-    score, (rivals, share) = mutation.min_score, context.rivalry_of(found.hash)
-    claimed = (share or 0.0) if rivals else 0.0
-    confidence = estimate_confidence(
-        verdict, threshold, before=before, mutation_score=score, rivals=rivals, share=share
-    )
-    warnings = find_warnings(candidate, verdict, context)
-    certified = compute_certified_confidence(
-        verdict,
-        threshold,
-        before=before,
-        mutation_score=score,
-        rivals=rivals or 0,
-        share=claimed,
-        has_warnings=bool(warnings),
-    )
-    rival_labels = context.undetermined(candidate)
-    if certified < context.settings.loop.abstain_below or abstains(rival_labels, context):
-        return CertifiedCandidate(candidate=candidate, verdict=verdict, confidence=confidence)
-    certificate = seal_certificate(
-        Certificate(
-            task=strip_task(suite.task),
-            source_roots=suite.command.interpreter.source_roots if suite.command else (),
-            project={path: sha256_hex(content) for path, content in base.items()},
-            project_hash=content_hash({path: sha256_hex(content) for path, content in base.items()}),
-            diff=unified_diff(base, after),
-            result={
-                path: sha256_hex(content) for path, content in after.items() if base.get(path) != content
-            },
-            evidence=verdict.evidence,
-            before=check_statuses(before),
-            after=check_statuses(verdict),
-            fixed=fixed,
-            newly_failing=find_new_failures(before, verdict),
-            coverage=coverage,
-            mutation=mutation,
-            confidence=certified,
-            claims=replace(
-                _claims(context, candidate, minimal, lint),
-                rivals=rivals or 0,
-                share=claimed,
-                rival_labels=rival_labels,
-                warnings=warnings,
-            ),
-        )
-    )
-    _write(context, certificate)
-    return CertifiedCandidate(candidate=candidate, verdict=verdict, confidence=confidence)
+        return await coverage, await mutation, lint
 
 
-def abstains(rivals: Sequence[str], context: RunContext) -> bool:
-    """Whether what the tests do not tell from its rivals is no healed result here."""
-    return bool(rivals) and context.settings.loop.abstain_on_rivals
-
-
-async def _smaller(
+async def _minimise(
     context: RunContext,
     clock: CertificationClock,
     candidate: Candidate,
     verdict: Verdict,
-    before: Verdict,
+    baseline: Verdict,
     suite: Suite,
 ) -> tuple[Candidate, Verdict, MinimisationSummary]:
-    """The smallest part of a candidate that passes, judged like any other candidate."""
+    """Return the smallest part of a candidate that passes, judged like any other candidate."""
     base = context.task.files
-    threshold = context.settings.loop.trust_threshold
-    laid = overlay_candidate(base, candidate.files)
-    changed = {path: text_of(laid[path]) for path in candidate.files if base.get(path) != laid[path]}
+    files = overlay_candidate(base, candidate.files)
+    changed = {path: text_of(files[path]) for path in candidate.files if base.get(path) != files[path]}
+    ran_out_of_time = False
 
     def passes(found: Verdict) -> bool:
-        _, failed, regressed = count_deciding_checks(found, before, threshold)
+        _, failed, regressed = count_deciding_checks(found, baseline, context.trust_threshold)
         return not failed and not regressed and verdict.passed <= found.passed
 
-    cut = False
-
-    async def oracle(files: Mapping[str, str]) -> bool:
-        nonlocal cut
-        part = replace(candidate, files=dict(files))
-        # What is found must be judged once more, and there must be time for that too.
-        judged = await clock.within(lambda: check_candidate(part, suite), None, spare_s=2 * verdict.wall_s)
-        cut = cut or judged is None
+    async def oracle(part_files: Mapping[str, str]) -> bool:
+        nonlocal ran_out_of_time
+        part = replace(candidate, files=dict(part_files))
+        # The smallest part is judged once more: the time for that is kept.
+        judged = await clock.within(lambda: check_candidate(part, suite), None, reserve_s=2 * verdict.wall_s)
+        ran_out_of_time = ran_out_of_time or judged is None
         return judged is not None and passes(judged)
 
-    found = await _minimised(context, candidate, changed, oracle, suite, clock)
-    minimal = replace(found.summary, is_minimal=found.summary.is_minimal and not cut)
-    if overlay_candidate(base, found.files) == laid:
-        return candidate, verdict, minimal
-    label = f"{candidate.label}, {minimal.edits} of {minimal.edits_found} edits".lstrip(", ")
+    found = await _find_minimal_change(context, candidate, changed, oracle, suite, clock)
+    summary = replace(found.summary, is_minimal=found.summary.is_minimal and not ran_out_of_time)
+    if overlay_candidate(base, found.files) == files:
+        return candidate, verdict, summary
+    label = f"{candidate.label}, {summary.edits} of {summary.edits_found} edits".lstrip(", ")
     smaller = Candidate(files=found.files, origin=candidate.origin, parent=candidate.hash, label=label)
     try:
-        again = await clock.within(lambda: judge(smaller, suite, context, confirm=False), None)
+        second = await clock.within(lambda: judge(smaller, suite, context, confirm=False), None)
     except BudgetExceeded:
-        again = None
-    if not again or not passes(again):
-        return candidate, verdict, MinimisationSummary()  # a test that is not always the same let too much go
-    if minimal.left_out:
-        context.folder.write_text(FULL_DIFF, unified_diff(base, laid))
-    return smaller, again, minimal
+        second = None
+    if not second or not passes(second):
+        return candidate, verdict, MinimisationSummary()  # A flaky test let the oracle leave out too much.
+    if summary.left_out:
+        context.folder.write_text(FULL_DIFF_FILE, unified_diff(base, files))
+    return smaller, second, summary
 
 
-async def _minimised(
+async def _find_minimal_change(
     context: RunContext,
     candidate: Candidate,
     changed: Mapping[str, str],
@@ -229,29 +297,30 @@ async def _minimised(
     suite: Suite,
     clock: CertificationClock,
 ) -> MinimisedChange:
-    """What a search put together, line by line; what somebody wrote, only in parts that stand alone."""
-    most = context.settings.certification.minimising_runs
+    """Minimise a search's change line by line, and an author's change only in parts that stand alone."""
+    max_runs = context.settings.certification.minimising_runs
     if candidate.origin == "mutation":
-        return await minimise_lines(context.task.files, changed, oracle, max_runs=most)
+        return await minimise_lines(context.task.files, changed, oracle, max_runs=max_runs)
     behaviour = ChangeBehaviour(suite=suite, files=changed, seed=context.settings.repair.seed)
 
     async def is_equivalent(files: Mapping[str, str]) -> bool:
         return await clock.within(lambda: behaviour.is_kept_by(files), False)
 
-    return await minimise(context.task.files, changed, oracle, max_runs=most, is_equivalent=is_equivalent)
+    return await minimise(context.task.files, changed, oracle, max_runs=max_runs, is_equivalent=is_equivalent)
 
 
-def _claims(
+def _collect_claims(
     context: RunContext, candidate: Candidate, minimal: MinimisationSummary, lint: LintResult
 ) -> UnverifiedClaims:
     settings, spend = context.settings, context.budget.spend()
     called = [call for _, call in select_events(context.ledger.events, ModelCalled)]
     limits = settings.sandbox.model_dump()
+    default_model = context.models.for_role("coder").model.name
     return UnverifiedClaims(
         run=context.folder.id,
         suture=version("suture"),
         made_at_s=time.time(),
-        model=", ".join(_writers(called)) or context.model.name,
+        model=", ".join(_writing_models(called)) or default_model,
         seed=settings.model.seed,
         prompts=tuple(sorted({call.prompt for call in called if call.prompt})),
         calls=tuple(call.call for call in called),
@@ -263,42 +332,44 @@ def _claims(
         seconds=round(spend.seconds, 3),
         python=context.interpreter.version if context.interpreter else "",
         limits={key: float(value) for key, value in limits.items() if isinstance(value, int | float)},
-        agreement=context.agreement_on(candidate.hash),
         accepted_tests=tuple(get_accepted_files(context.ledger.events)),
         minimal=minimal,
         lint=lint,
     )
 
 
-def _writers(called: Sequence[ModelCalled]) -> list[str]:
-    """The models that wrote code, in the order of their first call: a stronger one may have taken over."""
-    wrote = [call.model for call in called if call.role in WRITERS]
-    return list(dict.fromkeys(filter(None, wrote)))
+def _writing_models(called: Sequence[ModelCalled]) -> list[str]:
+    """Return the models that wrote code, in the order of their first call: a stronger one may have taken
+    over.
+    """
+    models = [call.model for call in called if call.role in CODE_WRITERS]
+    return list(dict.fromkeys(filter(None, models)))
 
 
-def _write(context: RunContext, certificate: Certificate) -> None:
+def _write_certificate(context: RunContext, certificate: Certificate) -> None:
     for content in context.task.files.values():
-        context.folder.put_blob(content)  # so that the run folder alone is enough to verify
+        context.folder.save_blob(content)  # The run folder alone has to be enough to verify the certificate.
     path = context.folder.write_text(CERTIFICATE_FILE, render_certificate(certificate))
     minimal, lint = certificate.claims.minimal, certificate.claims.lint
-    written = CertificateWritten(
-        format=FORMAT,
-        file=str(path),
-        seal=certificate.seal,
-        fixed=len(certificate.fixed),
-        edits=minimal.edits,
-        edits_found=minimal.edits_found,
-        is_minimal=minimal.is_minimal,
-        left_out=tuple(minimal.left_out[:MOST_TOLD]),
-        statements=certificate.coverage.changed_count,
-        covered=certificate.coverage.covered_count,
-        coverage_unmeasured=certificate.coverage.unmeasured,
-        mutants=len(certificate.mutation.mutants),
-        selected=certificate.mutation.selected,
-        killed=certificate.mutation.killed,
-        mutation_unmeasured=certificate.mutation.unmeasured,
-        lint=tuple(lint.findings[:MOST_TOLD]),
-        lint_unmeasured=lint.unmeasured,
-        confidence=certificate.confidence,
+    context.ledger.append(
+        CertificateWritten(
+            format=FORMAT,
+            file=str(path),
+            seal=certificate.seal,
+            fixed=len(certificate.fixed),
+            edits=minimal.edits,
+            edits_found=minimal.edits_found,
+            is_minimal=minimal.is_minimal,
+            left_out=tuple(minimal.left_out[:MAX_LISTED_FINDINGS]),
+            statements=certificate.coverage.changed_count,
+            covered=certificate.coverage.covered_count,
+            coverage_unmeasured=certificate.coverage.unmeasured,
+            mutants=len(certificate.mutation.mutants),
+            selected=certificate.mutation.selected,
+            killed=certificate.mutation.killed,
+            mutation_unmeasured=certificate.mutation.unmeasured,
+            lint=tuple(lint.findings[:MAX_LISTED_FINDINGS]),
+            lint_unmeasured=lint.unmeasured,
+            confidence=certificate.confidence,
+        )
     )
-    context.ledger.append(written)

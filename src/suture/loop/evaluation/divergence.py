@@ -1,4 +1,6 @@
-"""Find where a failing call first goes wrong, by comparing it with a run on a partial repair that goes right."""
+"""Find where a failing call first goes wrong, by comparing it with a run on a partial repair that goes
+right.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from suture.judge.trials.trial_records import Proposal
 from suture.loop.context import RunContext
 from suture.loop.tuning import MAX_DIVERGENCE_CHANGES, MAX_DIVERGENCE_FACTS
 from suture.mutation import apply_edits
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import overlay_candidate
 
 
@@ -24,8 +26,8 @@ async def find_divergences(
 ) -> dict[str, str]:
     """Return, for each failure where that is possible, the first variable that takes a wrong value.
 
-    It is possible where a function at the top of a module is called with plain values, and returns the expected
-    value with one of the partial repairs: the run on that repair goes right, and is compared with.
+    It is possible where a function at the top of a module is called with plain values, and returns the
+    expected value with one of the partial repairs: the run on that repair goes right, and is compared with.
 
     Args:
         facts: The failures on the user's code, the most informative first.
@@ -60,7 +62,9 @@ async def find_divergences(
 async def _find_good_run(
     fact: Counterexample, partial: Sequence[Proposal], texts: Mapping[str, str], probe: TraceTarget
 ) -> RunTrace | None:
-    """Return a run of the call on a partial repair that returns the expected value; `None` if there is none."""
+    """Return a run of the call on a partial repair that returns the expected value; `None` if there is
+    none.
+    """
     for change in partial[:MAX_DIVERGENCE_CHANGES]:
         text = apply_edits(texts[change.path], change.edits)
         beside = replace(probe, files=overlay_candidate(probe.files, {change.path: text}))
@@ -91,7 +95,7 @@ def _find_called_module(fact: Counterexample, texts: Mapping[str, str]) -> str:
 
     Empty too if an argument of the call is not a plain value.
     """
-    tree = parsed(fact.call)
+    tree = parse_module(fact.call)
     node = tree.body[0] if tree is not None and len(tree.body) == 1 else None
     call = node.value if isinstance(node, ast.Expr) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or not fact.expected:
@@ -105,5 +109,5 @@ def _find_called_module(fact: Counterexample, texts: Mapping[str, str]) -> str:
 
 
 def _defines(text: str, name: str) -> bool:
-    tree = parsed(text)
+    tree = parse_module(text)
     return tree is not None and any(isinstance(n, ast.FunctionDef) and n.name == name for n in tree.body)

@@ -1,4 +1,4 @@
-"""Which change broke the failing tests: they are run on the project's code at earlier commits."""
+"""Find the commit that broke the failing tests, by running them on the project's code at earlier commits."""
 
 from __future__ import annotations
 
@@ -7,66 +7,72 @@ from collections.abc import Mapping
 from suture.core.ledger.kinds import HistorySearched
 from suture.loop.context import RunContext
 from suture.loop.evaluation.search_setup import TargetTests
+from suture.loop.tuning import MAX_HISTORY_RUN_S
 from suture.project.workspace import overlay_candidate
 from suture.search import Hunk, compute_hunks
 
-LONGEST_RUN_S = 30.0
-"""Wall-clock seconds of one run of the failing tests; what takes longer is no help in hurrying a search."""
 
+async def find_suspect_hunks(
+    targets: TargetTests, texts: Mapping[str, str], context: RunContext
+) -> tuple[Hunk, ...]:
+    """Return the hunks of the change that broke the tests; none if the history does not show it.
 
-async def suspect_hunks(guide: TargetTests, texts: Mapping[str, str], context: RunContext) -> tuple[Hunk, ...]:
-    """What the change that broke the tests changed; nothing where history does not tell.
-
-    Today's tests are run on yesterday's code. Where they pass on none of it there is no such change: then all
-    that changed since a commit which the user named is what is suspected.
+    Today's tests run on the code of earlier commits. If they pass on none of it there is no such change. Then
+    everything that changed since a commit that the user named is suspected.
 
     Args:
-        guide: The tests that fail.
-        texts: Path -> text of the files that a candidate may change.
-        context: The run, into whose ledger goes what was found.
+        targets: The failing tests.
+        texts: The files that may change: path -> text.
+        context: The run; its ledger records what was found.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
     task = context.task
-    if not guide.failing or not any(state.files for state in task.earlier_versions):
+    if not targets.failing or not any(version.files for version in task.earlier_versions):
         return ()
-    history = _History(guide, texts, context)
+    history = _History(targets, texts, context)
     good, bad = await history.find_change()
-    passes = "" if good is None else task.earlier_versions[good].commit
-    broke = "" if good is None else history.name_of(bad)
-    searched = HistorySearched(since=task.since, runs=history.runs, last_good=passes, first_bad=broke)
-    context.ledger.append(searched)
+    context.ledger.append(
+        HistorySearched(
+            since=task.since,
+            runs=history.runs,
+            last_good="" if good is None else task.earlier_versions[good].commit,
+            first_bad="" if good is None else history.describe(bad),
+        )
+    )
     if good is not None:
         return compute_hunks(history.texts_at(good), history.texts_at(bad))
-    return compute_hunks(history.texts_at(len(task.earlier_versions) - 1), texts) if task.since else ()
+    oldest = len(task.earlier_versions) - 1
+    return compute_hunks(history.texts_at(oldest), texts) if task.since else ()
 
 
 class _History:
-    """The states of a task's files, newest first; -1 is the code as it is now."""
+    """The versions of a task's files, the newest first; version -1 is the present code."""
 
-    def __init__(self, guide: TargetTests, texts: Mapping[str, str], context: RunContext) -> None:
-        self._guide, self._texts, self._task = guide, texts, context.task
-        self._states = context.task.earlier_versions
+    def __init__(self, targets: TargetTests, texts: Mapping[str, str], context: RunContext) -> None:
+        self._targets, self._texts, self._task = targets, texts, context.task
+        self._versions = context.task.earlier_versions
         self.runs = 0
 
     async def find_change(self) -> tuple[int | None, int]:
-        """The first state on which the tests pass, and the next after it, on which they do not.
+        """Return the newest version on which the tests pass, and the next one, on which they fail.
 
-        The oldest state of a history that nobody chose is often older than what the tests are about, and says
-        null: a state on which they pass is looked for in growing steps from now on backwards.
+        The oldest version of a history that nobody chose is often older than what the tests are about, so
+        that a failure there says nothing. Growing steps from the present backwards find a version that
+        passes.
         """
-        bad = -1 if self._states[0].files else 0
-        if self._task.since and await self._passes(len(self._states) - 1):
-            return await self._bisected(len(self._states) - 1, bad)
+        bad = -1 if self._versions[0].files else 0
+        if self._task.since and await self._passes(len(self._versions) - 1):
+            return await self._bisect(len(self._versions) - 1, bad)
         step = 1
-        while bad + step < len(self._states):
+        while bad + step < len(self._versions):
             if await self._passes(bad + step):
-                return await self._bisected(bad + step, bad)
+                return await self._bisect(bad + step, bad)
             bad, step = bad + step, 2 * step
         return None, bad
 
-    async def _bisected(self, good: int, bad: int) -> tuple[int, int]:
+    async def _bisect(self, good: int, bad: int) -> tuple[int, int]:
         while good - bad > 1:
             middle = (good + bad) // 2
             if await self._passes(middle):
@@ -77,18 +83,18 @@ class _History:
 
     async def _passes(self, number: int) -> bool:
         self.runs += 1
-        older = {path: text for path, text in self._states[number].files.items() if path in self._texts}
+        older = {path: text for path, text in self._versions[number].files.items() if path in self._texts}
         files = overlay_candidate(self._task.files, older)
-        outcomes = await self._guide.command.run_selected(files, self._guide.failing, LONGEST_RUN_S)
-        return len(outcomes) == len(self._guide.failing) and all(outcome.passed for outcome in outcomes)
+        outcomes = await self._targets.command.run_selected(files, self._targets.failing, MAX_HISTORY_RUN_S)
+        return len(outcomes) == len(self._targets.failing) and all(outcome.passed for outcome in outcomes)
 
     def texts_at(self, number: int) -> dict[str, str]:
-        """Path -> text of the files that a candidate may change, as they were."""
-        then = self._states[number].files if number >= 0 else {}
-        return {path: then.get(path, text) for path, text in self._texts.items()}
+        """Return the files that may change, as they were in a version: path -> text."""
+        older = self._versions[number].files if number >= 0 else {}
+        return {path: older.get(path, text) for path, text in self._texts.items()}
 
-    def name_of(self, number: int) -> str:
-        """What made a state, for people."""
+    def describe(self, number: int) -> str:
+        """Return a version's commit and subject, for people."""
         if number < 0:
             return "changes that are not committed"
-        return f"{self._states[number].commit} {self._states[number].subject}".strip()
+        return f"{self._versions[number].commit} {self._versions[number].subject}".strip()

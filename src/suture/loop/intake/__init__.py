@@ -1,1 +1,4 @@
-"""What a user types becomes a `Task`: a statement with tests, or a folder with a failing test command."""
+"""Intake: turn what a user types into a `Task`, either a statement with tests or a folder to repair.
+
+This package reads the user's files. It runs no code and asks no model.
+"""

@@ -1,4 +1,4 @@
-"""The name that a statement asks for, as far as it can be read from it."""
+"""Find the name of the function or class that a statement asks for."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ import keyword
 import re
 from collections.abc import Iterable, Iterator
 
-from suture.project.python_source.parsing import parsed
+from suture.loop.tuning import MAX_CALL_CHARS
+from suture.project.python_source.parsing import parse_module
 from suture.project.python_source.statements import Definition
 
 NAME = r"([A-Za-z_]\w*)"
 STUB = re.compile(rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{NAME}[ \t]*\(", re.MULTILINE)
 KIND = r"\b(?:function|method|class|def)"
-GIVEN = re.compile(
+INTRODUCED = re.compile(
     rf"{KIND}\s+(?:called|named)\s+[`'\"]?{NAME}|\b(?:name it|call it|with (?:the )?name)\s+[`'\"]?{NAME}"
     rf"|\b(?:called|named)\s+[`'\"]{NAME}|{KIND}\s*:?\s+[`'\"]{NAME}|\b(?:class)\s+([A-Z]\w*)"
     rf"|\b(?:function|method)\s+([a-z]\w*_\w+)\b"
 )
-"""Words that say outright what is a name; a bare word behind `function` is one only if it looks like it."""
+"""Phrases that introduce a name. A bare word after `function` counts only if it looks like an identifier."""
 BEFORE_CALL = re.compile(rf"{KIND}\s+{NAME}\(|[`'\"]{NAME}\(")
 CALL = re.compile(rf"(?<![\w.]){NAME}\(")
 RESULT = re.compile(
     r"(?:\.\w+\([^()\n]*\))*[`'\"]?\s*(?:===?|->|=>|→|⇒|➞|(?:should |must |will )?(?:returns?|gives?)\b)"
 )
-NO_NAMES = frozenset(
+NOT_NAMES = frozenset(
     {
         "Python",
         "a",
@@ -53,51 +54,51 @@ NO_NAMES = frozenset(
         "which",
     }
 )
-LONGEST_CALL = 500
 
 
-def entry_point_of(statement: str) -> str | None:
-    """The function or class to write: the last one of a stub, else the likeliest name in the prose.
+def find_entry_point(statement: str) -> str | None:
+    """Return the function or class to write: the last one of a stub, else the most likely name in the prose.
 
-    Likeliest is a name that is both given as one (`called NAME`) and called with a result (`NAME(1) == 2`),
-    then one that is given, then one that is called with a result, then any that is called.
+    The most likely name is one that is both introduced (`called NAME`) and called with a result
+    (`NAME(1) == 2`). After that comes a name that is introduced, then one that is called with a result, then
+    any that is called. Return `None` if there is no such name.
     """
-    tree = parsed(statement)
+    tree = parse_module(statement)
     names = [node.name for node in tree.body if isinstance(node, Definition)] if tree else []
     names = names or STUB.findall(statement)
     if names:
         return str(names[-1])
-    given = list(_found(GIVEN, statement))
-    introduced = list(_found(BEFORE_CALL, statement))
-    calls = list(_calls(statement))
-    results = [name for name, has_result in calls if has_result]
-    both = [name for name in (*given, *introduced) if name in results]
-    ranked = [*both, *given, *results, *introduced, *(name for name, _ in calls)]
-    return _first(ranked) or next(iter(name for name in results if not keyword.iskeyword(name)), None)
+    introduced = list(_find_names(INTRODUCED, statement))
+    before_call = list(_find_names(BEFORE_CALL, statement))
+    calls = list(_find_calls(statement))
+    with_result = [name for name, has_result in calls if has_result]
+    both = [name for name in (*introduced, *before_call) if name in with_result]
+    ranked = [*both, *introduced, *with_result, *before_call, *(name for name, _ in calls)]
+    return _first_not_builtin(ranked) or next(iter(with_result), None)
 
 
-def _first(names: Iterable[str]) -> str | None:
+def _first_not_builtin(names: Iterable[str]) -> str | None:
     return next((name for name in names if not hasattr(builtins, name)), None)
 
 
-def _found(pattern: re.Pattern[str], text: str) -> Iterator[str]:
+def _find_names(pattern: re.Pattern[str], text: str) -> Iterator[str]:
     for match in pattern.finditer(text):
         name = next(group for group in match.groups() if group)
-        if not keyword.iskeyword(name) and name not in NO_NAMES:
+        if not keyword.iskeyword(name) and name not in NOT_NAMES:
             yield name
 
 
-def _calls(text: str) -> Iterator[tuple[str, bool]]:
-    """Each name with a bracket behind it, and whether a result follows the closing one."""
+def _find_calls(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield each name that an opening bracket follows, and whether a result follows the closing bracket."""
     for match in CALL.finditer(text):
         if not keyword.iskeyword(match[1]):
-            end = _closing_bracket(text, match.end())
+            end = _find_closing_bracket(text, match.end())
             yield match[1], end is not None and RESULT.match(text, end) is not None
 
 
-def _closing_bracket(text: str, start: int) -> int | None:
+def _find_closing_bracket(text: str, start: int) -> int | None:
     depth = 1
-    for position in range(start, min(len(text), start + LONGEST_CALL)):
+    for position in range(start, min(len(text), start + MAX_CALL_CHARS)):
         depth += (text[position] in "([{") - (text[position] in ")]}")
         if depth == 0:
             return position + 1

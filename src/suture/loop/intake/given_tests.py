@@ -1,4 +1,4 @@
-"""A file of tests that a user gives: read, bounded, and told apart."""
+"""Read the test files that a user gives, and recognise test files by their content."""
 
 from __future__ import annotations
 
@@ -7,63 +7,63 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from posixpath import basename
 
-from suture.core.safe_files import read_plain
+from suture.core.safe_files import read_regular_file
 from suture.errors import UsageError
+from suture.loop.tuning import MAX_TEST_FILE_BYTES
 
-MOST_TEST_BYTES = 4 * 2**20
-"""Of the file of tests that `suture run` is given, and of its `conftest.py`."""
-LONGEST_TEST_NAME = 100
-MAY_HOLD_TESTS = ("tests.py", "test.py")
-"""Names under which some write their tests, and some write code that helps others to test."""
-USES_TESTS = re.compile(rb"^(?:from|import) (?:unittest|pytest|django\.test)\b", re.MULTILINE)
+AMBIGUOUS_TEST_NAMES = ("tests.py", "test.py")
+"""File names that some projects use for tests and others for code that helps with testing."""
+TEST_IMPORT = re.compile(rb"^(?:from|import) (?:unittest|pytest|django\.test)\b", re.MULTILINE)
 
 
-def read_test(test: Path) -> str:
-    """The text of a file of tests, with plain ends of lines.
+def read_test_file(path: Path) -> str:
+    """Return the text of a test file, with Unix line endings.
 
     Raises:
-        UsageError: It cannot be read.
+        UsageError: The file cannot be read.
     """
-    content = read_bounded(test)
+    content = read_bounded_file(path)
     if content is None:
         raise UsageError(
-            f"the test file {str(test)!r} cannot be read: there is no regular file",
+            f"the test file {str(path)!r} cannot be read: there is no regular file",
             remedy="name a file of tests",
         )
     try:
         return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as fault:
         raise UsageError(
-            f"the test file {str(test)!r} cannot be read: {fault}", remedy="save it as text in UTF-8"
+            f"the test file {str(path)!r} cannot be read: {fault}", remedy="save it as text in UTF-8"
         ) from fault
 
 
-def read_bounded(path: Path) -> bytes | None:
-    """A file of tests, or what configures them; `None` where there is no regular file.
+def read_bounded_file(path: Path) -> bytes | None:
+    """Return the content of a file that the user named; `None` if it is not a regular file.
 
     Raises:
-        UsageError: It cannot be read, or is longer than any such file.
+        UsageError: The file cannot be read, or is larger than `MAX_TEST_FILE_BYTES`.
     """
     try:
-        content = read_plain(path, MOST_TEST_BYTES, follow=True)
+        content = read_regular_file(path, MAX_TEST_FILE_BYTES, follow=True)
     except OSError as fault:
-        raise UsageError(f"{str(path)!r} cannot be read: {fault}", remedy="look at its rights") from fault
-    if content is not None and len(content) > MOST_TEST_BYTES:
-        raise UsageError(f"{str(path)!r} holds more than {MOST_TEST_BYTES // 2**20} MiB")
+        raise UsageError(
+            f"{str(path)!r} cannot be read: {fault.strerror}", remedy="check its permissions"
+        ) from fault
+    if content is not None and len(content) > MAX_TEST_FILE_BYTES:
+        raise UsageError(f"{str(path)!r} holds more than {MAX_TEST_FILE_BYTES // 2**20} MiB")
     return content
 
 
 def is_pytest_source(source: str) -> bool:
-    """Whether a text holds a test that pytest collects."""
+    """Return whether pytest would collect a test from this source."""
     return bool(re.search(r"^\s*(async\s+)?def test|^class Test", source, re.MULTILINE))
 
 
-def tests_by_content(files: Mapping[str, bytes]) -> Iterator[str]:
-    """Files of tests that their names alone do not show.
+def find_tests_by_content(files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield the paths of test files that cannot be recognised by their names alone.
 
     Args:
-        files: A project.
+        files: The project: path -> content.
     """
     for path, content in files.items():
-        if basename(path) in MAY_HOLD_TESTS and USES_TESTS.search(content):
+        if basename(path) in AMBIGUOUS_TEST_NAMES and TEST_IMPORT.search(content):
             yield path

@@ -1,1 +1,1 @@
-"""The graph's nodes: each an async function `(state, runtime) -> update` in a file of its own."""
+"""The nodes of the graph: async functions `(state, runtime) -> update of the state`."""

@@ -10,83 +10,78 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from suture.core.ledger import branch_of_round
-from suture.core.records import Candidate, content_hash
-from suture.loop.context import RunContext
-from suture.loop.evaluation.deciding import deciding_suite
-from suture.loop.evaluation.judging import all_ended, judge, judged_attempt
-from suture.loop.policy.progress import Attempt
-from suture.loop.state import LoopState, aids_of, plain_attempts, proposals_in, tried_in
-from suture.loop.vetting import answered_uses, refused_verdict, use_of
+from suture.core.ledger import in_round_branch
+from suture.core.ledger.kinds import ReviewAsked
+from suture.core.records import Candidate, Reason, content_hash, encode_record
+from suture.loop.context import RunContext, load_deciding_suite
+from suture.loop.evaluation.judging import gather_verdicts, judge, record_verdict
+from suture.loop.policy.attempts import Attempt
+from suture.loop.services.safety_gate import make_refusal, rule_use
+from suture.loop.state import LoopState, encode_attempts, ended_state, judged_attempts, proposed_attempts
+from suture.loop.tuning import CONCURRENT_CHECKS
 from suture.project.safety import Finding
-
-AT_ONCE = 4
-"""Candidates checked at the same time."""
 
 
 async def check(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Judge each new candidate once; one that was seen before keeps its verdict and is not run again."""
+    """Judge each new candidate once. A candidate that was judged before keeps its verdict."""
     context = runtime.context
-    tried = tried_in(state)
-    known = {entry.candidate for entry in tried}
+    judged = judged_attempts(state)
+    known = {attempt.candidate for attempt in judged}
     waiting: dict[str, Attempt] = {}
-    for proposal in proposals_in(state):
+    for proposal in proposed_attempts(state):
         if proposal.blob and proposal.candidate not in known:
             waiting.setdefault(proposal.candidate, proposal)
     if not waiting:
         return {"round": state["round"] + 1}
     update: dict[str, Any] = {}
-    question = _question_on(waiting.values(), state, context)
-    if question:
-        answer: Mapping[str, Any] = interrupt(
-            question
-        )  # nothing was done before, so that asking again is free
+    question = _safety_question(waiting.values(), state, context)
+    if question is not None:
+        # Nothing was done before, so that the node can run again when the answer is there.
+        answer: Mapping[str, Any] = interrupt(encode_record(question))
         if answer["choice"] == "abort":
-            why = "stopped by the person who was asked about the safety scan"
-            return {"moves": [], "outcome": "cancelled", "reason": why}
+            return ended_state("cancelled", Reason(code="stopped_by_reviewer"))
         if answer["choice"] == "redirect":
             update = {"hints": [*state["hints"], answer["hint"]]}
     async with context.budget.time_limit():
-        suite = await deciding_suite(aids_of(state), context)
-    base = context.base_verdict(state)
-    gate = asyncio.Semaphore(AT_ONCE)
+        suite = await load_deciding_suite(state, context)
+    baseline = context.candidates.baseline_verdict(state)
+    gate = asyncio.Semaphore(CONCURRENT_CHECKS)
 
-    async def one(branch: int, proposal: Attempt) -> Attempt:
-        with branch_of_round(state["round"], branch):
+    async def check_one(branch: int, proposal: Attempt) -> Attempt:
+        with in_round_branch(state["round"], branch):
             async with gate:
-                verdict = await judge(context.candidate(proposal.blob), suite, context)
-            return judged_attempt(proposal, verdict, base, context)
+                verdict = await judge(context.candidates.load(proposal.blob), suite, context)
+            return record_verdict(proposal, verdict, baseline, context)
 
-    entries = await all_ended(itertools.starmap(one, enumerate(waiting.values())))
-    return {**update, "tried": plain_attempts((*tried, *entries)), "round": state["round"] + 1}
+    attempts = await gather_verdicts(itertools.starmap(check_one, enumerate(waiting.values())))
+    return {**update, "judged": encode_attempts((*judged, *attempts)), "round": state["round"] + 1}
 
 
-def _question_on(waiting: Iterable[Attempt], state: LoopState, context: RunContext) -> dict[str, Any] | None:
-    """What a person is asked before these run, as JSON values of a `ReviewAsked`; `None` for no question.
+def _safety_question(waiting: Iterable[Attempt], state: LoopState, context: RunContext) -> ReviewAsked | None:
+    """Return the question about everything that the safety scan asks about; `None` if there is nothing.
 
-    One question for all of them. What they said in an earlier round holds for the same use of a rule.
+    There is one question for all waiting candidates. An answer from an earlier round holds for the same use
+    of a rule.
     """
-    known = answered_uses(context.folder, context.ledger.events, before_round=state["round"], allowed=False)
-    about: list[tuple[Attempt, Candidate, Finding]] = []
+    answered = context.safety.answered_uses(before_round=state["round"])
+    asking: list[tuple[Attempt, Candidate, Finding]] = []
     for attempt in waiting:
-        candidate = context.candidate(attempt.blob)
-        found = context.findings_in(candidate)
-        if not any(one.level == "block" for one in found):
-            new = [one for one in found if one.level == "ask" and use_of(one) not in known]
-            about += [(attempt, candidate, one) for one in new]
-    if not about:
+        candidate = context.candidates.load(attempt.blob)
+        findings = context.safety.scan(candidate)
+        if not any(finding.level == "block" for finding in findings):
+            new = [one for one in findings if one.level == "ask" and rule_use(one) not in answered]
+            asking += [(attempt, candidate, finding) for finding in new]
+    if not asking:
         return None
-    first, candidate, _ = about[0]
-    uses = list(dict.fromkeys(use_of(one) for _, _, one in about))
-    return {
-        "key": content_hash({"stage": "safety", "round": state["round"], "uses": uses}),
-        "stage": "safety",
-        "decision": state["decisions"],
-        "round": state["round"],
-        "moves": [],
-        "candidate": first.candidate,
-        "blob": first.blob,
-        "verdict": context.keep(refused_verdict(candidate, [one for _, _, one in about], waits=True)),
-        "diagnosis": None,
-        "difference": None,
-    }
+    first, candidate, _ = asking[0]
+    uses = list(dict.fromkeys(rule_use(finding) for _, _, finding in asking))
+    verdict = make_refusal(candidate, [finding for _, _, finding in asking], awaits_answer=True)
+    return ReviewAsked(
+        key=content_hash({"stage": "safety", "round": state["round"], "uses": uses}),
+        stage="safety",
+        decision=state["decisions"],
+        round=state["round"],
+        candidate=first.candidate,
+        blob=first.blob,
+        verdict=context.candidates.save(verdict),
+    )

@@ -1,76 +1,99 @@
-"""Finish: name the outcome, pick the best candidate, have it proved, write the diff."""
+"""Finish: certify the best candidate, name the outcome, and write the result."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
-from suture.core.ledger.kinds import RunFinished, RunParked
-from suture.core.records import Candidate, FaultCause, Outcome, Result, Verdict, to_plain
-from suture.judge.confidence import confidence_in, confidence_when_warned
-from suture.loop.calls.helper_call import degraded_helpers
-from suture.loop.context import RunContext
-from suture.loop.evaluation.deciding import deciding_suite
-from suture.loop.evaluation.proving import Proven, abstains, prove
-from suture.loop.evaluation.suspicion import doubts_about
-from suture.loop.policy.progress import best_of
-from suture.loop.state import LoopState, aids_of, tried_in
-from suture.loop.vetting import warnings_of
-from suture.project.workspace import overlay, unified_diff
+from suture.agents.calling.role_call import list_degraded_roles
+from suture.core.ledger.kinds import RunFinished, RunPaused
+from suture.core.records import (
+    Candidate,
+    FaultCause,
+    Outcome,
+    Reason,
+    Result,
+    Verdict,
+    decode_record,
+)
+from suture.judge.confidence import estimate_confidence, reduce_confidence_for_warnings
+from suture.loop.context import RunContext, load_deciding_suite
+from suture.loop.evaluation.certification import CertifiedCandidate, abstains, certify
+from suture.loop.evaluation.change_warnings import find_warnings
+from suture.loop.policy.attempts import find_best
+from suture.loop.services.safety_gate import summarise_findings
+from suture.loop.state import LoopState, judged_attempts
+from suture.project.workspace import overlay_candidate, unified_diff
 
-UNSHOWN = "nothing shows the new feature: only that what worked before still does"
+UNTESTED_FEATURE_TEXT = "nothing shows the new feature: only that what worked before still does"
 
 
 async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """End the run with the outcome that was decided."""
-    outcome = cast(Outcome, state["outcome"])
-    proven = await prove_best(state, runtime.context) if outcome == "healed" else None
-    write_result(state, runtime.context, outcome, state["reason"], proven)
+    context, outcome = runtime.context, cast(Outcome, state["outcome"])
+    reason = decode_record(Reason, state["reason"] or {})
+    certified = await certify_best(state, context) if outcome == "healed" else None
+    write_result(state, context, outcome, reason, certified)
     return {}
 
 
-async def prove_best(state: LoopState, context: RunContext) -> Proven | None:
-    """The best candidate with its proof; `None` where there is none to prove.
+async def certify_best(state: LoopState, context: RunContext) -> CertifiedCandidate | None:
+    """Return the best candidate with its certification; `None` if there is none.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
         StorageError: The run folder cannot be written.
     """
-    candidate, verdict = _best(state, context)
+    candidate, verdict = _load_best(state, context)
     if candidate is None or verdict is None:
         return None
-    suite = await deciding_suite(aids_of(state), context)
-    return await prove(candidate, verdict, context.base_verdict(state), suite, context)
+    suite = await load_deciding_suite(state, context)
+    baseline = context.candidates.baseline_verdict(state)
+    return await certify(candidate, verdict, baseline, suite, context)
 
 
 def write_result(
-    state: LoopState, context: RunContext, outcome: Outcome, reason: str, proven: Proven | None = None
+    state: LoopState,
+    context: RunContext,
+    outcome: Outcome,
+    reason: Reason,
+    certified: CertifiedCandidate | None = None,
 ) -> Result:
-    """Write the result down, whatever ended the run: the best candidate so far is never lost."""
-    candidate, verdict = (proven.candidate, proven.verdict) if proven else _best(state, context)
-    settings = context.settings.loop
-    confidence = proven.confidence if proven else _confidence(candidate, verdict, state, context)
-    warnings = doubts_about(candidate, verdict, context) if candidate else ()
+    """Write the result, whatever ended the run; the best candidate so far is never lost.
+
+    Args:
+        state: The state of the run.
+        context: The run.
+        outcome: The outcome, unless a setting turns a repair into `not_healed`.
+        reason: Why the run ended so.
+        certified: The best candidate, if it was certified.
+    """
+    candidate, verdict = _load_best(state, context)
+    if certified is not None:
+        candidate, verdict, confidence = certified.candidate, certified.verdict, certified.confidence
+    else:
+        confidence = _estimate_confidence(candidate, verdict, state, context)
+    warnings = find_warnings(candidate, verdict, context) if candidate else ()
     if warnings:
-        confidence = confidence_when_warned(confidence)
-    if candidate:  # what it does is no sign that it is wrong, and takes nothing from the confidence
-        warnings = (*warnings, *warnings_of(context.findings_in(candidate)))
-    if outcome == "healed" and confidence < settings.abstain_below:
+        confidence = reduce_confidence_for_warnings(confidence)
+    if candidate:
+        # What the safety scan finds is no sign that the code is wrong, and does not lower the confidence.
+        warnings = (*warnings, *summarise_findings(context.safety.scan(candidate)))
+    if outcome == "healed" and confidence < context.settings.loop.abstain_below:
         outcome = "not_healed"
-        reason = f"{reason}, but {confidence:.2f} is too little confidence (loop.abstain_below)"
-    undetermined = context.undetermined(candidate) if candidate and outcome == "healed" else ()
-    if abstains(undetermined, context):
+        reason = replace(reason, notes=(*reason.notes, "low_confidence"), confidence=confidence)
+    is_healed = candidate is not None and outcome == "healed"
+    rivals = context.candidates.describe_rivals(candidate) if candidate and is_healed else ()
+    if abstains(rivals, context):
         outcome = "not_healed"
-        reason = f"{reason}, but the tests do not tell it from other changes (loop.abstain_undetermined)"
+        reason = replace(reason, notes=(*reason.notes, "undetermined"))
     project = context.task.project
-    if project is not None and project.unshown:
-        warnings = (*warnings, UNSHOWN)
+    if project is not None and project.is_feature_untested:
+        warnings = (*warnings, UNTESTED_FEATURE_TEXT)
     if candidate and outcome == "healed":
-        warnings = (*warnings, *context.left_to_do(candidate))
-    before = context.spec.task.given_files  # a test that was accepted is part of what is handed over
-    after = overlay(context.task.files, candidate.files) if candidate and candidate.files else before
-    diff = unified_diff(before, after)
+        warnings = (*warnings, *context.suites.follow_up_notes(candidate))
     result = Result(
         run_id=context.folder.id,
         outcome=outcome,
@@ -78,46 +101,58 @@ def write_result(
         cause=cast(FaultCause, state["cause"]) if outcome == "not_a_code_fault" else None,
         candidate=candidate,
         verdict=verdict,
-        diff=diff,
+        diff=_make_diff(candidate, context),
         evidence=verdict.evidence if verdict and verdict.outcomes else None,
         confidence=confidence,
         warnings=warnings,
-        undetermined=undetermined,
-        degraded=tuple(dict.fromkeys(degraded_helpers(context))),
+        rivals=rivals,
+        failed_roles=tuple(dict.fromkeys(list_degraded_roles(context.ledger.events))),
         spend=context.budget.spend(),
     )
-    if diff:
-        context.folder.write_text("result.diff", diff)
-    blob = context.folder.put_json(to_plain(result))
-    stands = RunParked if outcome == "waiting" else RunFinished
-    end = stands(
-        outcome=outcome,
-        reason=reason,
-        best=candidate.hash if candidate else None,
-        confidence=confidence,
-        warnings=warnings,
-        result=blob,
-    )
-    context.ledger.append(end)
+    _record_end(result, context)
     return result
 
 
-def _confidence(
-    candidate: Candidate | None, verdict: Verdict | None, state: LoopState, context: RunContext
-) -> float:
-    """The confidence in what nobody proved."""
-    rivals, share = context.rivalry_of(candidate.hash) if candidate else (None, None)
-    return confidence_in(
-        verdict,
-        context.settings.loop.trust_threshold,
-        before=context.base_verdict(state),
-        rivals=rivals,
-        share=share,
+def _make_diff(candidate: Candidate | None, context: RunContext) -> str:
+    # The user's task has no accepted test: such a test is a part of what is delivered.
+    before = context.spec.task.given_files
+    has_changes = candidate is not None and candidate.files
+    after = overlay_candidate(context.task.files, candidate.files) if candidate and has_changes else before
+    return unified_diff(before, after)
+
+
+def _record_end(result: Result, context: RunContext) -> None:
+    if result.diff:
+        context.folder.write_text("result.diff", result.diff)
+    event = RunPaused if result.outcome == "waiting" else RunFinished
+    context.ledger.append(
+        event(
+            outcome=result.outcome,
+            reason=result.reason,
+            best=result.candidate.hash if result.candidate else None,
+            confidence=result.confidence,
+            warnings=result.warnings,
+            result=context.folder.save_record(result),
+        )
     )
 
 
-def _best(state: LoopState, context: RunContext) -> tuple[Candidate | None, Verdict | None]:
-    best = best_of(tried_in(state))
+def _estimate_confidence(
+    candidate: Candidate | None, verdict: Verdict | None, state: LoopState, context: RunContext
+) -> float:
+    """Return the confidence in a candidate that was not certified."""
+    proposal = context.candidates.find_proposal(candidate.hash) if candidate else None
+    return estimate_confidence(
+        verdict,
+        context.trust_threshold,
+        before=context.candidates.baseline_verdict(state),
+        rivals=proposal.rivals if proposal else None,
+        share=proposal.score_share if proposal else None,
+    )
+
+
+def _load_best(state: LoopState, context: RunContext) -> tuple[Candidate | None, Verdict | None]:
+    best = find_best(judged_attempts(state))
     if best is None or best.blocked:
         return None, None
-    return context.candidate(best.blob), context.verdict(best.verdict)
+    return context.candidates.load(best.blob), context.candidates.load_verdict(best.verdict)

@@ -155,7 +155,8 @@ def _require_complete_run(baseline: Verdict, context: RunContext) -> None:
     """End the run if its first run of the tests was cut off, because a verdict on a change takes as long.
 
     Raises:
-        BudgetExceeded: The run was cut off. The message says how far it came, and how long all tests may take.
+        BudgetExceeded: The run was cut off. The message says how far it came, and how long all tests may
+        take.
     """
     if all(note.code != "cut_off" for note in baseline.notes):
         return

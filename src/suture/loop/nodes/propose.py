@@ -1,4 +1,4 @@
-"""Propose: one move, one model call, one candidate. The branches of a round run at the same time."""
+"""Propose: carry out one move, and bring one candidate. The branches of a round run at the same time."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from typing import Any, TypedDict
 
 from langgraph.runtime import Runtime
 
-from suture.agents import RepairBrief, files_from_reply
-from suture.agents.replies.coder_reply import surplus_in_reply
+from suture.agents.calling.coder_call import ask_coder
+from suture.agents.conversation.agent_loop import run_agent
+from suture.agents.conversation.agent_turn import AgentTurn
+from suture.agents.conversation.task_briefing import make_briefing
+from suture.agents.conversation.user_program import run_user_program
+from suture.agents.replies.coder_reply import files_from_reply, surplus_files_in_reply
+from suture.agents.roles.coder import RepairBrief
 from suture.agents.roles.project_coder import ProjectBrief, files_from_project_reply
 from suture.agents.roles.text_coder import TextBrief, files_from_text_reply
-from suture.core.ledger import branch_of_round, first_of
+from suture.core.ledger import first_payload, in_round_branch
 from suture.core.ledger.kinds import ModelCalled, MoveFailed
-from suture.core.records import Candidate, Move, from_plain
+from suture.core.records import Candidate, Move, decode_record
 from suture.errors import (
     BudgetExceeded,
     MalformedReply,
@@ -23,83 +28,34 @@ from suture.errors import (
     PrerequisiteError,
     SandboxError,
 )
-from suture.judge import Suite
-from suture.judge import protected_files as refused_files
-from suture.loop.agents.work import work_of_agent
-from suture.loop.calls.fit_and_call import answered
-from suture.loop.context import RunContext
-from suture.loop.evaluation.deciding import deciding_suite
-from suture.loop.helpers.planning import plan_of, planned_files
-from suture.loop.policy.progress import Attempt, FaultKind
-from suture.loop.prompting.briefs import brief_for
-from suture.loop.proposing import Lineage, Proposed, propose_candidate
-from suture.loop.state import LoopState, aids_of, plain_attempts, tried_in
+from suture.judge import Suite, find_protected_files
+from suture.loop.briefing import brief_for_move
+from suture.loop.context import RunContext, coder_role, load_deciding_suite
+from suture.loop.policy.attempts import Attempt, ProposalFault
+from suture.loop.roles.planning import PlannedWriting, load_plan, write_planned_files
+from suture.loop.services.candidate_store import Lineage, ProposalFacts
+from suture.loop.state import LoopState, encode_attempts, judged_attempts, role_contributions
+from suture.project.workspace import overlay_candidate
 from suture.sandbox.packages import AddedPackages, PackagesRefused
 
 
-class Branch(TypedDict):
-    """What one branch of the fan-out gets: its move and the state to work from."""
+class RoundBranch(TypedDict):
+    """The input of one branch of a round: its move, its number, and the state to work from."""
 
     move: dict[str, Any]
     branch: int
     state: LoopState
 
 
-async def propose(state: Branch, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Make one candidate.
-
-    A malformed reply, and a model that fails, use up the move and bring no candidate: that is a value here,
-    so that the other branches of the round go on.
-    """
-    context = runtime.context
-    with branch_of_round(state["state"]["round"], state["branch"]):
-        async with context.in_turn():
-            return {"proposals": plain_attempts([await _carried_out(state, context)])}
-
-
-async def _carried_out(branch: Branch, context: RunContext) -> Attempt:
-    try:
-        return await _proposal(from_plain(Move, branch["move"]), branch["state"], context)
-    except (ModelAuthError, asyncio.CancelledError):
-        raise
-    except (ModelError, BudgetExceeded) as fault:
-        if isinstance(fault, PrerequisiteError) and first_of(context.ledger.events, ModelCalled) is None:
-            raise  # nobody answers and nobody ever did: that is for the user to set right
-        context.ledger.append(MoveFailed(kind=type(fault).__name__, message=str(fault)))
-        return _nothing(branch["state"], fault)
-    except PrerequisiteError as fault:
-        if isinstance(fault, SandboxError) or context.coder(branch["state"]) == "coder":
-            raise  # for the user to set right; but what came before an escalation is not thrown away
-        context.ledger.append(MoveFailed(kind=type(fault).__name__, message=str(fault)))
-        return _nothing(branch["state"], fault)
-
-
-async def _proposal(move: Move, state: LoopState, context: RunContext) -> Attempt:
-    parent = next((entry for entry in tried_in(state) if entry.candidate == move.parent), None)
-    suite = await deciding_suite(aids_of(state), context)
-    made = await _made(move, parent, state, context, suite)
-    written = _as_asked(made.files, suite)
-    inherited = dict(context.candidate(parent.blob).files) if parent else {}
-    allowed = _allowed({**inherited, **written}, suite)
-    candidate = Candidate(
-        files=allowed,
-        origin="sample" if move.kind == "sample" or parent is None else "repair",
-        parent=move.parent,
-        label=_label(move, context),
-    )
-    known = Proposed(
-        call=made.call,
-        shown=made.shown,
-        written=tuple(sorted(path for path in written if path in allowed)),
-        surplus=tuple(sorted({*made.surplus, *(path for path in written if path not in allowed)})),
-    )
-    return propose_candidate(candidate, _lineage(state["round"], parent), context, known)
-
-
 @dataclass(frozen=True, kw_only=True)
-class _Made:
-    """What a model wrote: the files, the call that brought them where it was one, the files it had seen, and
-    the names of files that nothing was made of.
+class _WrittenFiles:
+    """What a model wrote.
+
+    Attributes:
+        files: Path -> text.
+        call: The model call that brought the files, if it was a single one.
+        shown: The project's files that the model saw.
+        surplus: Files in the reply that the candidate does not write.
     """
 
     files: dict[str, str]
@@ -108,84 +64,171 @@ class _Made:
     surplus: tuple[str, ...] = ()
 
 
-async def _made(
+async def propose(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, Any]:
+    """Bring one candidate.
+
+    A malformed reply, and a model that fails, use up the move and bring no candidate. That is a value and not
+    an exception here, so that the other branches of the round continue.
+    """
+    context = runtime.context
+    with in_round_branch(state["state"]["round"], state["branch"]):
+        async with context.calls.reply_turn():
+            attempt = await _carry_out(state, context)
+            return {"proposals": encode_attempts([attempt])}
+
+
+async def _carry_out(branch: RoundBranch, context: RunContext) -> Attempt:
+    state = branch["state"]
+    try:
+        return await _make_proposal(decode_record(Move, branch["move"]), state, context)
+    except (ModelAuthError, asyncio.CancelledError):
+        raise
+    except (ModelError, BudgetExceeded) as fault:
+        never_answered = first_payload(context.ledger.events, ModelCalled) is None
+        if isinstance(fault, PrerequisiteError) and never_answered:
+            raise  # No model has ever answered: the user has to change something.
+        return _record_failure(state, fault, context)
+    except PrerequisiteError as fault:
+        if isinstance(fault, SandboxError) or coder_role(state, context) == "coder":
+            raise  # The user has to change something; but the work before an escalation is kept.
+        return _record_failure(state, fault, context)
+
+
+async def _make_proposal(move: Move, state: LoopState, context: RunContext) -> Attempt:
+    parent = next((a for a in judged_attempts(state) if a.candidate == move.parent), None)
+    suite = await load_deciding_suite(state, context)
+    written = await _write_files(move, parent, state, context, suite)
+    files = _with_requested_packages(written.files, suite)
+    inherited = dict(context.candidates.load(parent.blob).files) if parent else {}
+    allowed = _drop_protected({**inherited, **files}, suite)
+    candidate = Candidate(
+        files=allowed,
+        origin="sample" if move.kind == "sample" or parent is None else "repair",
+        parent=move.parent,
+        label=_label(move, context),
+    )
+    dropped = {path for path in files if path not in allowed}
+    facts = ProposalFacts(
+        call=written.call,
+        shown=written.shown,
+        written=tuple(sorted(path for path in files if path in allowed)),
+        surplus=tuple(sorted({*written.surplus, *dropped})),
+    )
+    return context.candidates.propose(candidate, _lineage(state["round"], parent), facts)
+
+
+async def _write_files(
     move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
-) -> _Made:
+) -> _WrittenFiles:
+    coder = coder_role(state, context)
     if move.kind == "agent":
-        worked = await work_of_agent(move, parent, state, context, suite)
-        return _Made(files=worked.files, call=worked.call)
-    aids, coder = aids_of(state), context.coder(state)
-    plan = plan_of(aids, context)
+        turn = _make_agent_turn(move, parent, state, context, suite)
+        change = await (run_user_program(turn) if context.spec.has_proposer else run_agent(turn))
+        return _WrittenFiles(files=change.files, call=change.call)
+    contributions = role_contributions(state)
+    plan = load_plan(contributions, context)
     if plan is not None and move.kind == "sample":
-        return _Made(files=await planned_files(plan, aids, move, context, suite, coder))
-    brief, reply = await answered(brief_for(move, parent, state, context, suite), move, coder, context)
+        writing = PlannedWriting(
+            plan=plan,
+            lessons=contributions.lessons,
+            move=move,
+            suite=suite,
+            coder=coder,
+            context=context,
+        )
+        return _WrittenFiles(files=await write_planned_files(writing))
+    brief = brief_for_move(move, parent, state, context, suite)
+    brief, reply = await ask_coder(brief, move, coder, context.calls, use_prefill=context.recipe.lean)
     if isinstance(brief, ProjectBrief):
-        return _Made(files=files_from_project_reply(reply, brief), call=reply.call_hash)
+        return _WrittenFiles(files=files_from_project_reply(reply, brief), call=reply.call_hash)
     if isinstance(brief, TextBrief):
-        return _Made(files=files_from_text_reply(reply, brief), call=reply.call_hash)
-    shown = tuple(sorted(brief.files)) if isinstance(brief, RepairBrief) else ()
+        return _WrittenFiles(files=files_from_text_reply(reply, brief), call=reply.call_hash)
     files = files_from_reply(reply, brief)
-    surplus = surplus_in_reply(reply, brief, files)
-    return _Made(files=files, call=reply.call_hash, shown=shown, surplus=surplus)
+    return _WrittenFiles(
+        files=files,
+        call=reply.call_hash,
+        shown=tuple(sorted(brief.files)) if isinstance(brief, RepairBrief) else (),
+        surplus=surplus_files_in_reply(reply, brief, files),
+    )
 
 
-def _as_asked(files: dict[str, str], suite: Suite) -> dict[str, str]:
-    """The files, with what they ask for in the manifest of the project that is there.
+def _make_agent_turn(
+    move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
+) -> AgentTurn:
+    store = context.candidates
+    parent_files = store.load(parent.blob).files if parent else {}
+    verdict = store.load_verdict(parent.verdict) if parent else None
+    return AgentTurn(
+        move=move,
+        files=overlay_candidate(context.task.files, parent_files),
+        parent_files=parent_files,
+        briefing=make_briefing(context.task, verdict, context.trust_threshold, state["hints"]),
+        suite=suite,
+        calls=context.calls,
+        scan=context.safety.scan,
+        coder=coder_role(state, context),
+        max_steps=context.recipe.agent_steps,
+    )
+
+
+def _with_requested_packages(files: dict[str, str], suite: Suite) -> dict[str, str]:
+    """Return the files, with the packages that they request in the manifest of an existing project.
 
     Raises:
-        MalformedReply: They ask for what is not installed.
+        MalformedReply: A requested package is not available.
     """
     if not isinstance(suite.packages, AddedPackages):
         return files
     try:
-        return suite.packages.as_asked(files)
+        return suite.packages.normalize_requested_files(files)
     except PackagesRefused as fault:
-        raise MalformedReply(f"no such packages are installed: {fault.why}") from fault
+        raise MalformedReply(f"no such packages are installed: {fault.reason}") from fault
 
 
-def _allowed(files: dict[str, str], suite: Suite) -> dict[str, str]:
-    """The files without those that no candidate may write, so that what is judged is what is handed over.
+def _drop_protected(files: dict[str, str], suite: Suite) -> dict[str, str]:
+    """Return the files without those that no candidate may write, so that what is judged is what is
+    delivered.
 
     Raises:
-        MalformedReply: Nothing is left.
+        MalformedReply: No file is left.
     """
-    refused = refused_files(files, suite)
-    allowed = {path: text for path, text in files.items() if path not in refused}
+    protected = find_protected_files(files, suite)
+    allowed = {path: text for path, text in files.items() if path not in protected}
     if not allowed:
-        raise MalformedReply(f"the reply writes only files that are protected: {', '.join(refused)}")
+        raise MalformedReply(f"the reply writes only files that are protected: {', '.join(protected)}")
     return allowed
 
 
-def _lineage(number: int, parent: Attempt | None) -> Lineage:
+def _lineage(round_: int, parent: Attempt | None) -> Lineage:
     if parent is None or parent.origin == "user":
-        return Lineage.beginning(number)
-    return Lineage(round=number, start=parent.start, depth=parent.depth + 1)
+        return Lineage.beginning(round_)
+    return Lineage(round=round_, start=parent.start, depth=parent.depth + 1)
 
 
-def _nothing(state: LoopState, fault: ModelError | BudgetExceeded | PrerequisiteError) -> Attempt:
-    number = state["round"]
-    kind: FaultKind = (
-        "malformed"
-        if isinstance(fault, MalformedReply)
-        else "budget"
-        if isinstance(fault, BudgetExceeded)
-        else "model"
-    )
+def _record_failure(
+    state: LoopState, fault: ModelError | BudgetExceeded | PrerequisiteError, context: RunContext
+) -> Attempt:
+    """Record that a move brought no candidate, and return the attempt that says so."""
+    context.ledger.append(MoveFailed(error_type=type(fault).__name__, message=str(fault)))
+    kind: ProposalFault = "model"
+    if isinstance(fault, MalformedReply):
+        kind = "malformed"
+    elif isinstance(fault, BudgetExceeded):
+        kind = "budget"
     return Attempt(
         candidate="",
         origin="",
-        round=number,
-        start=number,
+        round=state["round"],
+        start=state["round"],
         fault=kind,
-        message=ascii(str(fault)),  # no half surrogate of a reply may enter a checkpoint
+        fault_message=ascii(str(fault)),  # A lone surrogate from a reply must not enter a checkpoint.
     )
 
 
 def _label(move: Move, context: RunContext) -> str:
     if move.kind == "agent":
-        return f"{'proposer' if context.has_proposer else 'agent'}, turn {move.index + 1}"
-    how = "greedy" if move.temperature == 0 else f"T={move.temperature:g}"
-    what = (
-        f"repair {move.index + 1}, {move.strategy}" if move.kind == "repair" else f"sample {move.index + 1}"
-    )
-    return f"{what}, {how}"
+        return f"{'proposer' if context.spec.has_proposer else 'agent'}, turn {move.index + 1}"
+    sampling = "greedy" if move.temperature == 0 else f"T={move.temperature:g}"
+    if move.kind == "repair":
+        return f"repair {move.index + 1}, {move.strategy}, {sampling}"
+    return f"sample {move.index + 1}, {sampling}"

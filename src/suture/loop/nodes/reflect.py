@@ -1,4 +1,4 @@
-"""Reflect: what helpers say of the candidates of a round, before the policy decides on the next."""
+"""Reflect: let the roles contribute to the candidates of a round before the policy decides on the next."""
 
 from __future__ import annotations
 
@@ -7,162 +7,194 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from suture.core.records import to_plain
-from suture.loop.context import RunContext
-from suture.loop.evaluation.deciding import deciding_suite
-from suture.loop.helpers.critique import criticise, diagnose, draw_lessons
-from suture.loop.helpers.generated_tests import adopt_generated, attack, may_be_tested
-from suture.loop.helpers.plugin_calls import advice_of, mended
-from suture.loop.helpers.post_processing import optimised, reviewed
-from suture.loop.helpers.project_tests import completed_project
-from suture.loop.helpers.tournament import ranked
+from suture.core.records import encode_record
+from suture.judge import Suite
+from suture.loop.briefing import brief_for_repair
+from suture.loop.context import RunContext, load_checks
+from suture.loop.policy.attempts import Attempt, find_best
 from suture.loop.policy.next_moves import decide, next_parent
-from suture.loop.policy.progress import Attempt, best_of
-from suture.loop.prompting.briefs import repair_brief
-from suture.loop.recipes.schema import Helpers
-from suture.loop.state import Aids, LoopState, aids_of, tried_in, with_tried
+from suture.loop.progress_summary import summarise_progress
+from suture.loop.recipes.recipe_schema import RecipeHelpers
+from suture.loop.roles.critique import criticise, diagnose, draw_lessons
+from suture.loop.roles.extension_calls import collect_advice, try_menders
+from suture.loop.roles.generated_tests import (
+    accepts_generated_tests,
+    adopt_generated_tests,
+    write_adversarial_tests,
+)
+from suture.loop.roles.polishing import review_quality, simplify
+from suture.loop.roles.project_tests import complete_project
+from suture.loop.roles.tournament import rank_equal_candidates
+from suture.loop.state import (
+    LoopState,
+    RoleContributions,
+    judged_attempts,
+    role_contributions,
+    with_judged_attempts,
+)
 from suture.project.languages import LANGUAGES
+
+Step = tuple[LoopState, RoleContributions]
+"""The state and the contributions after a role has worked."""
 
 
 async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Have tests written and weighed, ties broken, code criticised, failures diagnosed, and lessons drawn.
+    """Have tests written and assessed, ties broken, code criticised, failures diagnosed, and lessons drawn.
 
-    Each is asked about a candidate once, and none of them decides: tests do once they are trusted, and a
-    critic may only send passing code back a few times.
+    A role is asked about a candidate once, and none of them decides: tests do once they are trusted, and a
+    critic may send passing code back only a few times.
     """
     context = runtime.context
-    helpers, wants_ties = context.recipe.helpers, context.recipe.tournament
+    helpers, has_tournament = context.recipe.helpers, context.recipe.tournament
     if context.task.project is not None:
-        return await completed_project(state, context)
-    if (helpers == Helpers() and not wants_ties) or not LANGUAGES[context.task.language].parsed:
+        return await complete_project(state, context)
+    uses_roles = helpers != RecipeHelpers() or has_tournament
+    if not uses_roles or not LANGUAGES[context.task.language].parsed:
         return {}
-    before, aids = state, aids_of(state)
-    if helpers.tests and may_be_tested(context):
-        state, aids = await _tested(state, aids, context)
-    if wants_ties:
-        state = await ranked(await deciding_suite(aids, context), state, context)
-    state, aids = await _extended(state, aids, context)
-    state, aids = await _criticised(state, aids, context)
-    state, aids = await _diagnosed(state, aids, context)
-    state, aids = await _polished(state, aids, context)
-    if helpers.lessons and state["tried"] and _goes_on(state, context):
-        aids = replace(aids, lessons=await draw_lessons(aids, state, context))
-    update: dict[str, Any] = {"aids": to_plain(aids)}
-    return update | {key: state[key] for key in ("tried", "checks") if state[key] != before[key]}
+    before, contributions = state, role_contributions(state)
+    if helpers.writes_tests and accepts_generated_tests(context):
+        state, contributions = await _write_tests(state, contributions, context)
+    if has_tournament:
+        suite = await _deciding_suite(contributions, context)
+        state = await rank_equal_candidates(suite, state, context)
+    state, contributions = await _use_extensions(state, contributions, context)
+    state, contributions = await _criticise(state, contributions, context)
+    state, contributions = await _diagnose(state, contributions, context)
+    state, contributions = await _polish(state, contributions, context)
+    if helpers.lessons and state["judged"] and _continues(state, context):
+        lessons = await draw_lessons(contributions, state, context)
+        contributions = replace(contributions, lessons=lessons)
+    update: dict[str, Any] = {"contributions": encode_record(contributions)}
+    return update | {key: state[key] for key in ("judged", "checks") if state[key] != before[key]}
 
 
-async def _tested(state: LoopState, aids: Aids, context: RunContext) -> tuple[LoopState, Aids]:
-    """Weigh the tests that are there; code that fails none of them is attacked with others."""
-    state, aids = await adopt_generated(state, aids, context)
-    best = _best(state, context)
-    attacks = sum(name.startswith("attack:") for name in aids.read)
-    wanted = context.recipe.helpers.adversarial_tests and attacks < context.recipe.attacks
-    if not wanted or best is None or best.failed or _is_done("attack", best, aids):
-        return state, aids
-    aids = _done("attack", best, await attack(best, aids, state["round"], context))
-    return await adopt_generated(state, aids, context)
+async def _write_tests(state: LoopState, contributions: RoleContributions, context: RunContext) -> Step:
+    """Assess the generated tests; a candidate that fails none of them gets adversarial tests."""
+    state, contributions = await adopt_generated_tests(state, contributions, context)
+    best = find_best(judged_attempts(state))
+    attacks = sum(name.startswith("attack:") for name in contributions.done)
+    is_wanted = context.recipe.helpers.adversarial_tests and attacks < context.recipe.attacks
+    if not is_wanted or best is None or best.failed or _is_done("attack", best, contributions):
+        return state, contributions
+    contributions = await write_adversarial_tests(best, contributions, state, context)
+    contributions = _mark_done("attack", best, contributions)
+    return await adopt_generated_tests(state, contributions, context)
 
 
-async def _extended(state: LoopState, aids: Aids, context: RunContext) -> tuple[LoopState, Aids]:
-    """What packages brought, on what is mended next: repairs without a model, and advice."""
-    brought = context.extensions
-    parent = next_parent(context.progress(state), context.recipe)
-    entry = _entry(state, parent.candidate) if parent is not None and not parent.solved else None
-    if not (brought.menders or brought.advisers) or entry is None or _is_done("brought", entry, aids):
-        return state, aids
-    suite = await deciding_suite(aids, context)
-    brief = repair_brief(entry, state, context, suite)
-    aids = _done("brought", entry, aids)
-    state = await mended(brief, entry, suite, state, context)
-    if _goes_on(state, context):
-        aids = _remarked(entry, await advice_of(brief, state["round"], context), aids)
-    return state, aids
+async def _use_extensions(state: LoopState, contributions: RoleContributions, context: RunContext) -> Step:
+    """Let the extensions of packages repair the next candidate without a model, and comment on it."""
+    extensions = context.extensions
+    attempt = _next_failing(state, context)
+    is_wanted = bool(extensions.menders or extensions.advisers)
+    if not is_wanted or attempt is None or _is_done("brought", attempt, contributions):
+        return state, contributions
+    suite = await _deciding_suite(contributions, context)
+    brief = brief_for_repair(attempt, state, context, suite)
+    contributions = _mark_done("brought", attempt, contributions)
+    state = await try_menders(brief, attempt, suite, state, context)
+    if _continues(state, context):
+        advice = await collect_advice(brief, state, context)
+        contributions = _add_remarks(attempt, advice, contributions)
+    return state, contributions
 
 
-async def _criticised(state: LoopState, aids: Aids, context: RunContext) -> tuple[LoopState, Aids]:
-    """The critic's view of code that passes, or of what is mended next; a doubt about the former is kept."""
-    wanted, entry = context.recipe.helpers.critic, _subject(state, context)
-    if wanted == "off" or entry is None or _is_done("critic", entry, aids):
-        return state, aids
-    passes = entry.solved
-    if wanted == "gate" and not passes:
-        return state, aids
-    brief = repair_brief(entry, state, context, await deciding_suite(aids, context))
-    said = await criticise(brief, entry, state["round"], context)
-    aids = _done("critic", entry, aids)
-    if said is None or said.approved:
-        return state, aids
-    aids = _remarked(entry, said.issues, aids)
-    return (_changed(state, replace(entry, sent_back=True)) if passes else state), aids
+async def _criticise(state: LoopState, contributions: RoleContributions, context: RunContext) -> Step:
+    """Ask the critic about code that passes, or about the next candidate to repair."""
+    mode, attempt = context.recipe.helpers.critic, _criticised_attempt(state, context)
+    if mode == "off" or attempt is None or _is_done("critic", attempt, contributions):
+        return state, contributions
+    if mode == "gate" and not attempt.solved:
+        return state, contributions
+    suite = await _deciding_suite(contributions, context)
+    brief = brief_for_repair(attempt, state, context, suite)
+    critique = await criticise(brief, attempt, state, context)
+    contributions = _mark_done("critic", attempt, contributions)
+    if critique is None or critique.approved:
+        return state, contributions
+    contributions = _add_remarks(attempt, critique.issues, contributions)
+    if attempt.solved:
+        state = _with_changed_attempt(state, replace(attempt, sent_back=True))
+    return state, contributions
 
 
-async def _diagnosed(state: LoopState, aids: Aids, context: RunContext) -> tuple[LoopState, Aids]:
-    """The debugger's word on what is mended next, where it fails a test."""
-    parent = next_parent(context.progress(state), context.recipe)
-    entry = _entry(state, parent.candidate) if parent is not None and not parent.solved else None
-    if context.recipe.helpers.diagnose == "off" or entry is None or _is_done("debugger", entry, aids):
-        return state, aids
-    suite = await deciding_suite(aids, context)
-    found = await diagnose(repair_brief(entry, state, context, suite), entry, suite, state, context)
-    aids = _done("debugger", entry, aids)
-    if found is None:
-        return state, aids
-    state = _changed(state, replace(entry, confidence=found.confidence, advised=found.strategy))
-    return state, _remarked(entry, (found.root_cause,), aids)
+async def _diagnose(state: LoopState, contributions: RoleContributions, context: RunContext) -> Step:
+    """Ask the debugger why the next candidate to repair fails."""
+    attempt = _next_failing(state, context)
+    is_wanted = context.recipe.helpers.diagnose != "off"
+    if not is_wanted or attempt is None or _is_done("debugger", attempt, contributions):
+        return state, contributions
+    suite = await _deciding_suite(contributions, context)
+    brief = brief_for_repair(attempt, state, context, suite)
+    diagnosis = await diagnose(brief, attempt, suite, state, context)
+    contributions = _mark_done("debugger", attempt, contributions)
+    if diagnosis is None:
+        return state, contributions
+    diagnosed = replace(attempt, confidence=diagnosis.confidence, advised_strategy=diagnosis.strategy)
+    state = _with_changed_attempt(state, diagnosed)
+    return state, _add_remarks(attempt, (diagnosis.root_cause,), contributions)
 
 
-async def _polished(state: LoopState, aids: Aids, context: RunContext) -> tuple[LoopState, Aids]:
-    """Code that is about to be handed over, made simpler once and reviewed once."""
-    helpers, best = context.recipe.helpers, _best(state, context)
-    ends = (helpers.optimise or helpers.review) and not _goes_on(state, context)
-    if best is None or not ends or not best.solved or best.origin == "user":
-        return state, aids
-    suite = await deciding_suite(aids, context)
-    brief = repair_brief(best, state, context, suite)
-    if helpers.optimise and not _is_done("optimiser", best, aids):
-        state = await optimised(brief, best, suite, state, context)
-        aids = _done("optimiser", best, aids)
-    if helpers.review and not _is_done("reviewer", best, aids):
-        await reviewed(brief, best, state, context)
-        aids = _done("reviewer", best, aids)
-    return state, aids
+async def _polish(state: LoopState, contributions: RoleContributions, context: RunContext) -> Step:
+    """Simplify and review code that is about to be delivered, each once."""
+    helpers, best = context.recipe.helpers, find_best(judged_attempts(state))
+    is_wanted = (helpers.optimise or helpers.review) and not _continues(state, context)
+    if best is None or not is_wanted or not best.solved or best.origin == "user":
+        return state, contributions
+    suite = await _deciding_suite(contributions, context)
+    brief = brief_for_repair(best, state, context, suite)
+    if helpers.optimise and not _is_done("optimiser", best, contributions):
+        state = await simplify(brief, best, suite, state, context)
+        contributions = _mark_done("optimiser", best, contributions)
+    if helpers.review and not _is_done("reviewer", best, contributions):
+        await review_quality(brief, best, state, context)
+        contributions = _mark_done("reviewer", best, contributions)
+    return state, contributions
 
 
-def _subject(state: LoopState, context: RunContext) -> Attempt | None:
-    """What passes every trusted check, else what would be mended next."""
-    best = _best(state, context)
+async def _deciding_suite(contributions: RoleContributions, context: RunContext) -> Suite:
+    return await context.suites.load_with_checks(load_checks(contributions.deciding, context.folder))
+
+
+def _criticised_attempt(state: LoopState, context: RunContext) -> Attempt | None:
+    """Return the candidate that passes every trusted check, else the next one to repair."""
+    best = find_best(judged_attempts(state))
     if best is not None and best.solved:
         return None if best.origin == "user" else best
-    parent = next_parent(context.progress(state), context.recipe)
-    return _entry(state, parent.candidate) if parent is not None else None
+    return _next_parent(state, context)
 
 
-def _best(state: LoopState, context: RunContext) -> Attempt | None:
-    return best_of(tried_in(state))
+def _next_failing(state: LoopState, context: RunContext) -> Attempt | None:
+    """Return the next candidate to repair, if it fails a check."""
+    parent = _next_parent(state, context)
+    return parent if parent is not None and not parent.solved else None
 
 
-def _entry(state: LoopState, candidate: str) -> Attempt:
-    return next(entry for entry in tried_in(state) if entry.candidate == candidate)
+def _next_parent(state: LoopState, context: RunContext) -> Attempt | None:
+    return next_parent(summarise_progress(state, context), context.recipe)
 
 
-def _goes_on(state: LoopState, context: RunContext) -> bool:
-    return decide(context.progress(state), context.recipe)[0].kind != "stop"
+def _continues(state: LoopState, context: RunContext) -> bool:
+    return decide(summarise_progress(state, context), context.recipe)[0].kind != "stop"
 
 
-def _changed(state: LoopState, changed: Attempt) -> LoopState:
-    return with_tried(
-        state, [changed if one.candidate == changed.candidate else one for one in tried_in(state)]
+def _with_changed_attempt(state: LoopState, changed: Attempt) -> LoopState:
+    attempts = judged_attempts(state)
+    return with_judged_attempts(
+        state, [changed if one.candidate == changed.candidate else one for one in attempts]
     )
 
 
-def _is_done(what: str, entry: Attempt, aids: Aids) -> bool:
-    return f"{what}:{entry.candidate}" in aids.read
+def _is_done(what: str, attempt: Attempt, contributions: RoleContributions) -> bool:
+    return f"{what}:{attempt.candidate}" in contributions.done
 
 
-def _done(what: str, entry: Attempt, aids: Aids) -> Aids:
-    return replace(aids, read=(*aids.read, f"{what}:{entry.candidate}"))
+def _mark_done(what: str, attempt: Attempt, contributions: RoleContributions) -> RoleContributions:
+    return replace(contributions, done=(*contributions.done, f"{what}:{attempt.candidate}"))
 
 
-def _remarked(entry: Attempt, said: tuple[str, ...], aids: Aids) -> Aids:
-    known = aids.remarks.get(entry.candidate, ())
-    return replace(aids, remarks={**aids.remarks, entry.candidate: (*known, *said)})
+def _add_remarks(
+    attempt: Attempt, remarks: tuple[str, ...], contributions: RoleContributions
+) -> RoleContributions:
+    known = contributions.remarks.get(attempt.candidate, ())
+    all_remarks = {**contributions.remarks, attempt.candidate: (*known, *remarks)}
+    return replace(contributions, remarks=all_remarks)

@@ -1,4 +1,4 @@
-"""Review: stop before a step until a person has said what is to become of it."""
+"""Review: stop before a step until a person has said whether to take it."""
 
 from __future__ import annotations
 
@@ -9,111 +9,118 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from suture.core.ledger import those_of
-from suture.core.ledger.kinds import Diagnosed, ReviewStage
-from suture.core.records import content_hash, to_plain
+from suture.core.ledger import select_events
+from suture.core.ledger.kinds import DiagnosisMade, ReviewAsked, ReviewStage
+from suture.core.records import Diagnosis, Move, Reason, content_hash, decode_record, encode_record
 from suture.loop.context import RunContext
-from suture.loop.policy.progress import Attempt, best_of
-from suture.loop.proposing import Lineage, propose_candidate
-from suture.loop.state import LoopState, plain_attempts, tried_in
-
-TOLD = ("round", "moves", "blob", "verdict")
+from suture.loop.policy.attempts import Attempt, find_best
+from suture.loop.services.candidate_store import Lineage
+from suture.loop.state import LoopState, encode_attempts, ended_state, judged_attempts
 
 
 async def review(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Ask, and do as the person says; nothing happens before the answer, so that asking again is free."""
+    """Ask a person, and do what they say.
+
+    Nothing is done before the answer, so that the node can run again when the answer is there.
+    """
     context = runtime.context
-    question = question_of(state, context)
-    answer: Mapping[str, Any] = interrupt(question)
+    question = make_question(state, context)
+    answer: Mapping[str, Any] = interrupt(encode_record(question))
     choice = answer["choice"]
     if choice == "redirect":
-        hinted = {"hints": [*state["hints"], answer["hint"]]}
-        return hinted if state["moves"] else {**hinted, **_rejected(question, state)}
+        update = {"hints": [*state["hints"], answer["hint"]]}
+        return update if state["moves"] else {**update, **_without_decision(question, state)}
     if choice == "edit":
-        candidate, lineage = context.candidate(answer["blob"]), Lineage.beginning(state["round"])
-        proposed = plain_attempts([propose_candidate(candidate, lineage, context)])
-        return {**_set_aside(question, state), "proposals": proposed}
+        candidate, lineage = context.candidates.load(answer["blob"]), Lineage.beginning(state["round"])
+        attempt = context.candidates.propose(candidate, lineage)
+        return {**_set_aside(question, state), "proposals": encode_attempts([attempt])}
     if choice == "reject":
-        return _declined(question, state)
+        return _reject(question, state)
     if choice == "abort":
-        return {"moves": [], "outcome": "cancelled", "reason": "stopped by the person who reviews it"}
+        return ended_state("cancelled", Reason(code="stopped_by_reviewer"))
     return {}
 
 
 def needs_review(state: LoopState, context: RunContext) -> bool:
-    """Whether a person is asked before what was decided."""
+    """Return whether a person is asked before the decision is carried out."""
     stage, autonomy = _stage(state), context.settings.loop.autonomy
     if autonomy == "review_all":
         return stage is not None
     return autonomy == "review_repairs" and stage == "repairs"
 
 
-def question_of(state: LoopState, context: RunContext) -> dict[str, Any]:
-    """What a person is asked, as JSON values of a `ReviewAsked`; candidates and verdicts by their blobs."""
-    stage, entry = _stage(state), _shown(state, context)
-    asked = {
+def make_question(state: LoopState, context: RunContext) -> ReviewAsked:
+    """Return the question about the present decision."""
+    stage, attempt = _stage(state), _shown_attempt(state)
+    if stage is None:
+        raise AssertionError("there is nothing to review")
+    candidate = attempt.candidate if attempt else ""
+    key = {
         "stage": stage,
         "decision": state["decisions"],
         "round": state["round"],
         "moves": state["moves"],
-        "candidate": entry.candidate if entry else "",
+        "candidate": candidate,
     }
-    return {
-        "key": content_hash(asked),
-        **asked,
-        "blob": entry.blob if entry else "",
-        "verdict": entry.verdict if entry else "",
-        "diagnosis": _diagnosis_of(entry.candidate, context) if entry else None,
-        "difference": None,
-    }
+    return ReviewAsked(
+        key=content_hash(key),
+        stage=stage,
+        decision=state["decisions"],
+        round=state["round"],
+        moves=tuple(decode_record(Move, move) for move in state["moves"]),
+        candidate=candidate,
+        blob=attempt.blob if attempt else "",
+        verdict=attempt.verdict if attempt else "",
+        diagnosis=_find_diagnosis(candidate, context) if attempt else None,
+    )
 
 
 def _stage(state: LoopState) -> ReviewStage | None:
     kinds = {move["kind"] for move in state["moves"]}
     if not kinds:
-        return "hand_over" if state["outcome"] == "healed" else None
+        return "delivery" if state["outcome"] == "healed" else None
     if kinds & {"repair", "agent"}:
         return "repairs"
     return "search" if kinds == {"mutate"} else "samples"
 
 
-def _shown(state: LoopState, context: RunContext) -> Attempt | None:
-    """The candidate that would be mended; else the best."""
+def _shown_attempt(state: LoopState) -> Attempt | None:
+    """Return the candidate that would be repaired, else the best one."""
     parents = [move["parent"] for move in state["moves"] if move.get("parent")]
-    tried = tried_in(state)
-    best = best_of(tried)
-    wanted = parents[0] if parents else best.candidate if best else ""
-    return next((entry for entry in tried if entry.candidate == wanted), None)
+    attempts = judged_attempts(state)
+    best = find_best(attempts)
+    shown = parents[0] if parents else best.candidate if best else ""
+    return next((attempt for attempt in attempts if attempt.candidate == shown), None)
 
 
-def _diagnosis_of(candidate: str, context: RunContext) -> dict[str, Any] | None:
-    """The last diagnosis of a candidate that the ledger holds, as JSON values."""
-    for _, diagnosed in those_of(reversed(context.ledger.events), Diagnosed):
-        if diagnosed.candidate == candidate:
-            return to_plain(diagnosed.diagnosis)
+def _find_diagnosis(candidate: str, context: RunContext) -> Diagnosis | None:
+    """Return the last recorded diagnosis of a candidate."""
+    for _, made in select_events(reversed(context.ledger.events), DiagnosisMade):
+        if made.candidate == candidate:
+            return made.diagnosis
     return None
 
 
-def _declined(question: Mapping[str, Any], state: LoopState) -> dict[str, Any]:
-    """Something else comes next; a person who rejects that too has seen all there is."""
-    if state["declined"] and state["declined"] == state["decisions"] - 1:
-        why = "what could come next was rejected, twice in a row"
-        return {**_set_aside(question, state), "outcome": "not_healed", "reason": why}
-    return {"declined": state["decisions"], **_rejected(question, state)}
+def _reject(question: ReviewAsked, state: LoopState) -> dict[str, Any]:
+    """Decide again. A person who rejects that too has seen everything there is, and the run ends."""
+    if state["rejected_decision"] and state["rejected_decision"] == state["decisions"] - 1:
+        reason = encode_record(Reason(code="rejected_twice"))
+        return {**_set_aside(question, state), "outcome": "not_healed", "reason": reason}
+    return {"rejected_decision": state["decisions"], **_without_decision(question, state)}
 
 
-def _rejected(question: Mapping[str, Any], state: LoopState) -> dict[str, Any]:
-    """Without the moves that were decided; decide is asked for others."""
-    searched = {"searched": True} if question["stage"] == "search" else {}
+def _without_decision(question: ReviewAsked, state: LoopState) -> dict[str, Any]:
+    """Return the update that drops the decision, so that another one is made."""
+    searched = {"searched": True} if question.stage == "search" else {}
     return {**_set_aside(question, state), **searched}
 
 
-def _set_aside(question: Mapping[str, Any], state: LoopState) -> dict[str, Any]:
-    """No move and no outcome; a candidate that was to be handed over, never is."""
-    update: dict[str, Any] = {"moves": [], "outcome": "", "reason": ""}
-    if question["stage"] == "hand_over":
-        update["tried"] = plain_attempts(
-            replace(entry, rejected=True) if entry.candidate == question["candidate"] else entry
-            for entry in tried_in(state)
+def _set_aside(question: ReviewAsked, state: LoopState) -> dict[str, Any]:
+    """Return the update without moves and outcome. A result that was not delivered never is."""
+    update: dict[str, Any] = {"moves": [], "outcome": "", "reason": None}
+    if question.stage == "delivery":
+        update["judged"] = encode_attempts(
+            replace(attempt, rejected=True) if attempt.candidate == question.candidate else attempt
+            for attempt in judged_attempts(state)
         )
     return update

@@ -197,9 +197,7 @@ def _search_event(
             for repair in repairs
         ),
         partial=tuple(
-            PartialRepair(
-                path=change.path, label=change.label, passing=trial.passing, failing=trial.failing
-            )
+            PartialRepair(path=change.path, label=change.label, passing=trial.passing, failing=trial.failing)
             for change, trial in found.partial[:5]
         ),
         agreement=TrialAgreement(

@@ -1,1 +1,4 @@
-"""What to do next, decided by numbers alone: the policy, what it sees of attempts, when a run is stuck."""
+"""The policy: what a run does next, decided by numbers and codes alone.
+
+Nothing here runs code, asks a model, reads a clock or draws a random number.
+"""

@@ -1,1 +1,3 @@
-"""Recipes: which moves a run may make, which roles help, and what plugins they name."""
+"""Recipes: which moves a run may make, which roles help, and which extensions of installed packages it
+uses.
+"""

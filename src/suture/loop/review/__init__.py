@@ -1,1 +1,1 @@
-"""A person in the loop: what is asked, and what may be answered."""
+"""Questions to a person: what is asked, which answers are possible, and how an answer enters the run."""

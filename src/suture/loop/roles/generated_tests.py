@@ -100,7 +100,8 @@ async def write_adversarial_tests(
 async def adopt_generated_tests(
     state: LoopState, contributions: RoleContributions, context: RunContext
 ) -> tuple[LoopState, RoleContributions]:
-    """Assess the generated tests on the candidates, and judge every candidate again if other tests decide now.
+    """Assess the generated tests on the candidates, and judge every candidate again if other tests decide
+    now.
 
     Returns:
         The state with the new verdicts, and the contributions with the tests that decide from now on.

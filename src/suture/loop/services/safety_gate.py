@@ -1,108 +1,149 @@
-"""The safety scan of a run: what is not run, what a person allowed, what is told with a result."""
+"""Stop candidates that the safety scan blocks, or that a person has to allow first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from suture.core.ledger import Event, RunFolder, select_events
+from suture.core.ledger import Ledger, RunFolder, select_events
 from suture.core.ledger.kinds import ReviewAnswered, ReviewAsked
 from suture.core.records import Candidate, CheckOutcome, Counterexample, Verdict, VerdictNote
-from suture.project.safety import Finding, Levels, scan_change
+from suture.core.settings import SafetySettings
+from suture.loop.services.suite_provider import SuiteProvider
+from suture.loop.tuning import MAX_LISTED_FINDINGS
+from suture.project.safety import Finding, resolve_levels, scan_change
 from suture.project.workspace import text_of
 
-MARK = "safety: "
-"""What the id of a finding's check begins with; no test of a project is called so."""
-MOST_TOLD = 20
-"""Findings that are told one by one; the rest are counted."""
-BY_A_PERSON = ("user", "edit")
-Use = tuple[str, str]
-"""A rule's mark and a piece of code: what a person allows, wherever it stands."""
+CHECK_ID_PREFIX = "safety: "
+"""Prefix of the check ids of findings; no test of a project has such an id."""
+WRITTEN_BY_PEOPLE = ("user", "edit")
+"""Origins of candidates that are not scanned."""
+RuleUse = tuple[str, str]
+"""The check id of a rule and a piece of code: what a person allows, wherever the code occurs."""
 
 
-def findings_in(candidate: Candidate, before: Mapping[str, bytes], levels: Levels) -> tuple[Finding, ...]:
-    """What a candidate newly does that a rule speaks of; what a person wrote is not looked at.
-
-    Args:
-        candidate: Its files are not trusted.
-        before: The project as it was.
-        levels: What becomes of each rule's findings.
-    """
-    if candidate.origin in BY_A_PERSON:
-        return ()
-    then = {path: text_of(before[path]) for path in candidate.files if path in before}
-    return scan_change(then, candidate.files, levels)
-
-
-def use_of(finding: Finding) -> Use:
-    """What a person would allow."""
-    return f"{MARK}{finding.rule}", finding.code
-
-
-def find_answered_uses(
-    folder: RunFolder, events: Iterable[Event], *, before_round: int | None = None, allowed: bool = True
-) -> frozenset[Use]:
-    """The uses that a person was asked about and allowed; with `allowed` off all that they answered.
+class SafetyGate:
+    """Scans candidates before they run, and remembers what a person has allowed.
 
     Args:
-        folder: The run's.
-        events: Its ledger's.
-        before_round: Questions of this round and later do not count.
-        allowed: Whether only approvals count.
+        settings: The levels of the scan's rules.
+        suites: The task and its packages.
+        folder: The run folder.
+        ledger: The run's ledger.
+
+    Raises:
+        UsageError: The settings name a rule that does not exist.
     """
-    kept = tuple(events)
-    answers = {answered.key: answered.choice for _, answered in select_events(kept, ReviewAnswered)}
-    uses: set[Use] = set()
-    for _, asked in select_events(kept, ReviewAsked):
-        if asked.stage != "safety" or (before_round is not None and asked.round >= before_round):
-            continue
-        choice = answers.get(asked.key)
-        if choice is not None and (choice == "approve" or not allowed):
-            verdict = folder.get_record(Verdict, asked.verdict)
-            uses |= {(fact.check_id, fact.call) for fact in verdict.counterexamples}
-    return frozenset(uses)
+
+    def __init__(
+        self, settings: SafetySettings, suites: SuiteProvider, folder: RunFolder, ledger: Ledger
+    ) -> None:
+        self._levels = resolve_levels(settings)
+        self._suites = suites
+        self._folder = folder
+        self._ledger = ledger
+        self._scans: dict[tuple[str, str], tuple[Finding, ...]] = {}
+
+    def scan(self, candidate: Candidate) -> tuple[Finding, ...]:
+        """Return what the safety scan finds in the changes of a candidate; nothing in a person's own code."""
+        key = (candidate.hash, candidate.origin)
+        if key not in self._scans:
+            self._scans[key] = self._scan(candidate)
+        return self._scans[key]
+
+    def _scan(self, candidate: Candidate) -> tuple[Finding, ...]:
+        if candidate.origin in WRITTEN_BY_PEOPLE:
+            return ()
+        files, given = candidate.files, self._suites.task.files
+        before = {path: text_of(given[path]) for path in files if path in given}
+        findings = scan_change(before, files, self._levels)
+        packages = self._suites.packages
+        if packages is None:
+            return findings
+        # A package that another one requires came with what a person was asked about.
+        return tuple(one for one in findings if not packages.wrote_file(one.path, files[one.path]))
+
+    def vet(self, candidate: Candidate) -> Verdict | None:
+        """Return a verdict on a candidate that must not run, because a rule blocks it or nobody allowed
+        it.
+        """
+        stopping = [one for one in self.scan(candidate) if one.level in ("block", "ask")]
+        if not stopping:
+            return None
+        allowed = self.answered_uses(only_allowed=True)
+        refused = [one for one in stopping if one.level == "block" or rule_use(one) not in allowed]
+        return make_refusal(candidate, refused) if refused else None
+
+    def answered_uses(
+        self, *, before_round: int | None = None, only_allowed: bool = False
+    ) -> frozenset[RuleUse]:
+        """Return the uses of rules that a person has answered a question about.
+
+        Args:
+            before_round: Leave out questions of this round and later.
+            only_allowed: Leave out uses that the person did not approve.
+        """
+        events = self._ledger.events
+        answers = {answered.key: answered.choice for _, answered in select_events(events, ReviewAnswered)}
+        uses: set[RuleUse] = set()
+        for _, asked in select_events(events, ReviewAsked):
+            if asked.stage != "safety" or (before_round is not None and asked.round >= before_round):
+                continue
+            choice = answers.get(asked.key)
+            if choice is not None and (choice == "approve" or not only_allowed):
+                verdict = self._folder.load_record(Verdict, asked.verdict)
+                uses |= {(fact.check_id, fact.call) for fact in verdict.counterexamples}
+        return frozenset(uses)
 
 
-def make_refusal(candidate: Candidate, findings: Iterable[Finding], *, waits: bool = False) -> Verdict:
-    """The verdict on a candidate that is not run, with each finding as a fact for who writes the next.
+def rule_use(finding: Finding) -> RuleUse:
+    """Return what a person would allow by approving a finding."""
+    return f"{CHECK_ID_PREFIX}{finding.rule}", finding.code
+
+
+def make_refusal(
+    candidate: Candidate, findings: Iterable[Finding], *, awaits_answer: bool = False
+) -> Verdict:
+    """Return the verdict on a candidate that is not run, with each finding as a counterexample.
 
     Args:
-        candidate: The one that is refused.
-        findings: Why; at least one.
-        waits: Whether a person is being asked, who may still allow it.
+        candidate: The candidate.
+        findings: The findings that stop it; at least one.
+        awaits_answer: Whether a person is being asked, who may still allow it.
     """
-    shown = tuple(findings)[:MOST_TOLD]
-    why = "a person has to allow it" if waits else "it is not run"
+    shown = tuple(findings)[:MAX_LISTED_FINDINGS]
+    why = "a person has to allow it" if awaits_answer else "it is not run"
     outcomes = [
         CheckOutcome(
-            check_id=f"{MARK}{one.rule}",
+            check_id=f"{CHECK_ID_PREFIX}{finding.rule}",
             status="error",
             counterexample=Counterexample(
-                check_id=f"{MARK}{one.rule}",
-                call=one.code,
-                actual=f"no result, for {why}: {one.why} (rule {one.rule})",
+                check_id=f"{CHECK_ID_PREFIX}{finding.rule}",
+                call=finding.code,
+                actual=f"no result, for {why}: {finding.reason} (rule {finding.rule})",
                 expected="the same by other means",
-                file=one.path,
-                line=one.line,
+                file=finding.path,
+                line=finding.line,
             ),
         )
-        for one in shown
+        for finding in shown
     ]
     return Verdict(
         candidate=candidate.hash,
         outcomes=tuple(outcomes),
         evidence="split",
-        output="\n".join(f"{why}: {one.as_words()}" for one in shown),
-        notes=(VerdictNote(code="scan_asks" if waits else "scan_refused"),),
+        output="\n".join(f"{why}: {finding.render()}" for finding in shown),
+        notes=(VerdictNote(code="scan_asks" if awaits_answer else "scan_refused"),),
     )
 
 
 def is_refusal(verdict: Verdict) -> bool:
-    """Whether a verdict says that its candidate was not run."""
-    return any(outcome.check_id.startswith(MARK) for outcome in verdict.outcomes)
+    """Return whether a verdict says that the candidate was not run."""
+    return any(outcome.check_id.startswith(CHECK_ID_PREFIX) for outcome in verdict.outcomes)
 
 
 def summarise_findings(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """What is told with a result, a line each."""
-    lines = [f"safety: {one.as_words()}" for one in findings]
-    more = [f"safety: and {len(lines) - MOST_TOLD} more"] if len(lines) > MOST_TOLD else []
-    return (*lines[:MOST_TOLD], *more)
+    """Return the findings as warnings of a result, one line each."""
+    lines = [f"safety: {finding.render()}" for finding in findings]
+    left_out = len(lines) - MAX_LISTED_FINDINGS
+    more = [f"safety: and {left_out} more"] if left_out > 0 else []
+    return (*lines[:MAX_LISTED_FINDINGS], *more)

@@ -33,7 +33,8 @@ class SearchPrefetch:
         self._baseline = baseline
 
     async def take_pool(self, command: TestCommand, suite: Suite) -> TrialPool | None:
-        """Return the worker processes if the search runs the suite's own command, for which they were started.
+        """Return the worker processes if the search runs the suite's own command, for which they were
+        started.
 
         They belong to the caller from now on.
         """
@@ -44,7 +45,9 @@ class SearchPrefetch:
         return pool
 
     async def take_baseline(self, suite: Suite, texts: Mapping[str, str]) -> EarlyBaseline | None:
-        """Return the baseline run if it is one of this suite and these files; it belongs to the caller then."""
+        """Return the baseline run if it is one of this suite and these files; it belongs to the caller
+        then.
+        """
         baseline, self._baseline = self._baseline, None
         if baseline is not None and not baseline.is_for(suite.command, texts):
             await baseline.close()

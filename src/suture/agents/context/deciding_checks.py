@@ -1,0 +1,29 @@
+"""The checks of a verdict that decide: those whose trust reaches the threshold."""
+
+from __future__ import annotations
+
+from suture.core.records import Counterexample, Verdict
+
+
+def count_deciding_checks(
+    verdict: Verdict, baseline: Verdict | None, threshold: float
+) -> tuple[int, int, int]:
+    """Return how many deciding checks passed, failed and regressed.
+
+    Args:
+        verdict: The verdict on a candidate.
+        baseline: The verdict on the user's own code, if there is any.
+        threshold: Trust below which a check informs and does not decide.
+    """
+    deciding = [o for o in verdict.outcomes if o.trust >= threshold and o.status != "skipped"]
+    passed = sum(outcome.passed for outcome in deciding)
+    passed_before = baseline.passed if baseline else frozenset()
+    deciding_ids = {outcome.check_id for outcome in verdict.outcomes if outcome.trust >= threshold}
+    regressed = len((passed_before & deciding_ids) - verdict.passed)
+    return passed, len(deciding) - passed, regressed
+
+
+def collect_deciding_facts(verdict: Verdict, threshold: float) -> tuple[Counterexample, ...]:
+    """Return the counterexamples of deciding checks: nothing is repaired against an untrusted test."""
+    outcomes = [o for o in verdict.outcomes if o.trust >= threshold and not o.passed]
+    return tuple(o.counterexample for o in outcomes if o.counterexample is not None)

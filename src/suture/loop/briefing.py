@@ -1,0 +1,93 @@
+"""Collect what a run knows for the briefs of the coder and of the other roles."""
+
+from __future__ import annotations
+
+from suture.agents.calling.role_call import RoleCall
+from suture.agents.context.briefs import (
+    BriefBuilder,
+    FailingCandidate,
+    describe_attempt,
+    with_advice,
+    with_hints,
+)
+from suture.agents.context.search_clues import load_search_clues
+from suture.agents.prompting.prompt_parts import EarlierAttempt
+from suture.agents.roles.coder import Brief, RepairBrief
+from suture.core.records import Move
+from suture.judge import Suite
+from suture.loop.context import RunContext
+from suture.loop.memories import recalled_lessons
+from suture.loop.policy.attempts import Attempt
+from suture.loop.state import LoopState, judged_attempts, proposed_attempts, role_contributions
+
+MAX_EARLIER_ATTEMPTS = 3
+"""Earlier attempts that a repair prompt lists."""
+
+
+def make_role_call(helper: str, state: LoopState, context: RunContext) -> RoleCall:
+    """Return the calls of a helper in the current round."""
+    return RoleCall(helper=helper, calls=context.calls, round=state["round"])
+
+
+def load_failing_candidate(attempt: Attempt, context: RunContext) -> FailingCandidate:
+    """Return the candidate and the verdict of an attempt."""
+    return FailingCandidate(
+        candidate=context.candidates.load(attempt.blob),
+        verdict=context.candidates.load_verdict(attempt.verdict),
+    )
+
+
+def brief_for_move(
+    move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
+) -> Brief:
+    """Return the brief of a move, with the hints of a person and the advice of the roles."""
+    contributions = role_contributions(state)
+    remarks = contributions.remarks.get(parent.candidate, ()) if parent else ()
+    builder = _make_builder(parent, state, context, suite)
+    brief = builder.for_move(move, load_failing_candidate(parent, context) if parent else None)
+    advice = (*remarks, *contributions.lessons, *recalled_lessons("coder", context))
+    return with_hints(with_advice(brief, advice), state["hints"])
+
+
+def brief_for_repair(attempt: Attempt, state: LoopState, context: RunContext, suite: Suite) -> RepairBrief:
+    """Return everything that is known about a candidate of Python code."""
+    builder = _make_builder(attempt, state, context, suite)
+    return builder.for_repair(load_failing_candidate(attempt, context))
+
+
+def _make_builder(
+    parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
+) -> BriefBuilder:
+    return BriefBuilder(
+        task=context.task,
+        suite=suite,
+        trust_threshold=context.trust_threshold,
+        clues=load_search_clues(context.ledger.events),
+        history=describe_attempts(parent, state, context),
+        refused=_refusals_of_last_round(state),
+    )
+
+
+def describe_attempts(
+    excluded: Attempt | None, state: LoopState, context: RunContext
+) -> tuple[EarlierAttempt, ...]:
+    """Return the last attempts, one line each, without one that the prompt shows completely."""
+    shown = excluded.candidate if excluded else ""
+    others = [a for a in judged_attempts(state) if a.origin != "user" and a.candidate != shown]
+    return tuple(
+        describe_attempt(
+            attempt.label,
+            attempt.passed,
+            attempt.failed,
+            context.candidates.load_verdict(attempt.verdict),
+            context.trust_threshold,
+        )
+        for attempt in others[-MAX_EARLIER_ATTEMPTS:]
+    )
+
+
+def _refusals_of_last_round(state: LoopState) -> list[str]:
+    """Return why the replies of the last round could not be used, each reason once."""
+    last = [attempt for attempt in proposed_attempts(state) if attempt.round == state["round"] - 1]
+    reasons = [attempt.fault_message.strip("'\"") for attempt in last if attempt.fault == "malformed"]
+    return list(dict.fromkeys(reasons))

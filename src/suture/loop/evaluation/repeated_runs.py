@@ -1,0 +1,160 @@
+"""Run the suite twice on a candidate, because a pass that came by chance proves nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any
+
+from suture.core.records import CheckOutcome, Counterexample, Verdict, VerdictNote
+from suture.loop.tuning import (
+    CONCURRENT_RUNS_TIME,
+    REPORTING_RESERVE_S,
+    STUCK_RUN_EXTRA_S,
+    STUCK_RUN_FACTOR,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatedVerdict:
+    """The verdicts of one or two runs of the suite on the same files.
+
+    Attributes:
+        first: The verdict of the run that ended first.
+        second: The verdict of the other run; `None` if the first does not pass, or there was no time.
+    """
+
+    first: Verdict
+    second: Verdict | None = None
+
+
+class _SuiteRun:
+    """A run of the suite that has started."""
+
+    def __init__(self, run: Callable[[], Coroutine[Any, Any, Verdict]]) -> None:
+        self.started_s, self.duration_s = time.monotonic(), 0.0
+        self.task = asyncio.create_task(self._run(run))
+
+    async def _run(self, run: Callable[[], Coroutine[Any, Any, Verdict]]) -> Verdict:
+        try:
+            return await run()
+        finally:
+            self.duration_s = time.monotonic() - self.started_s
+
+    def is_stuck(self, other: _SuiteRun) -> bool:
+        """Return whether the run has had more time than it can need, by the duration of the other run."""
+        limit_s = STUCK_RUN_FACTOR * other.duration_s + STUCK_RUN_EXTRA_S
+        return time.monotonic() - self.started_s > limit_s
+
+
+async def run_twice(
+    run: Callable[[], Coroutine[Any, Any, Verdict]],
+    passes: Callable[[Verdict], bool],
+    *,
+    left_s: float | None,
+    run_s: float,
+    is_isolated: bool = True,
+) -> RepeatedVerdict:
+    """Run the suite on a candidate that has passed a trial, and a second time if the first run passes.
+
+    Args:
+        run: Runs the suite on the candidate once.
+        passes: Whether a verdict needs the second run.
+        left_s: Wall-clock seconds that are left; `None` for no limit.
+        run_s: Wall-clock seconds of one run of the suite, as measured before.
+        is_isolated: Whether two runs at the same time cannot meet, at a port or in a folder of the machine.
+
+    Raises:
+        SandboxError: The sandbox failed.
+    """
+    end_s = None if left_s is None else time.monotonic() + left_s - REPORTING_RESERVE_S
+    runs = [_SuiteRun(run)]
+    if is_isolated and (left_s is None or left_s >= CONCURRENT_RUNS_TIME * run_s):
+        runs.append(_SuiteRun(run))
+    try:
+        await asyncio.wait([runs[0].task], timeout=_seconds_until(end_s))
+        if not runs[0].task.done() and runs[1:] and runs[1].task.done():
+            runs.reverse()
+        first = await runs[0].task
+        if not passes(first):
+            return RepeatedVerdict(first=first)
+        if not runs[1:]:
+            runs.append(_SuiteRun(run))
+        await asyncio.wait([runs[1].task], timeout=_seconds_until(end_s))
+        if runs[1].task.done():
+            return RepeatedVerdict(first=first, second=runs[1].task.result())
+        if runs[1].is_stuck(runs[0]):
+            return RepeatedVerdict(first=first, second=_timed_out(first))
+        return RepeatedVerdict(first=mark_passed_once(first))
+    finally:
+        for one in runs:
+            one.task.cancel()
+        await asyncio.gather(*(one.task for one in runs), return_exceptions=True)
+
+
+def _timed_out(verdict: Verdict) -> Verdict:
+    """Return the verdict of a run that hangs, by one that ended: every check that passed there times out."""
+    outcomes = (replace(o, status="timeout") if o.passed else o for o in verdict.outcomes)
+    return replace(verdict, outcomes=tuple(outcomes))
+
+
+def mark_passed_once(verdict: Verdict) -> Verdict:
+    """Return the verdict with a note that it comes from one run only."""
+    return replace(verdict, notes=(*verdict.notes, VerdictNote(code="passed_once")))
+
+
+def passed_only_once(verdict: Verdict | None) -> bool:
+    """Return whether a pass was not repeated because there was no time."""
+    return verdict is not None and any(note.code == "passed_once" for note in verdict.notes)
+
+
+def _seconds_until(end_s: float | None) -> float | None:
+    return None if end_s is None else max(0.0, end_s - time.monotonic())
+
+
+NOT_REPEATED_TEXT = "passed in one run and not in the next, on the same files"
+
+
+def find_unrepeated(first: Verdict, second: Verdict) -> tuple[str, ...]:
+    """Return the ids of the checks that passed in the first run and not in the second, sorted."""
+    return tuple(sorted(first.passed - second.passed))
+
+
+def merge_runs(first: Verdict, second: Verdict) -> Verdict:
+    """Return the verdict of two runs: a check has passed if it passed in both of them.
+
+    Args:
+        first: The verdict of a run that passed.
+        second: The verdict of a new run on the same files. A check that passed only in the first run counts
+            as failed, even if the second run skipped it or did not reach it.
+    """
+    wall_s = max(first.wall_s, second.wall_s)
+    unrepeated = find_unrepeated(first, second)
+    if not unrepeated:
+        return replace(second, wall_s=wall_s)
+    failed = {
+        outcome.check_id: _as_failed(outcome)
+        for outcome in (*first.outcomes, *second.outcomes)
+        if outcome.check_id in unrepeated
+    }
+    outcomes = [failed.pop(outcome.check_id, outcome) for outcome in second.outcomes]
+    note = VerdictNote(code="not_repeated", subjects=unrepeated)
+    return replace(
+        second,
+        outcomes=(*outcomes, *failed.values()),
+        evidence=first.evidence,
+        wall_s=wall_s,
+        notes=(*second.notes, note),
+    )
+
+
+def _as_failed(outcome: CheckOutcome) -> CheckOutcome:
+    """Return the outcome of a check as a failure; with its own counterexample if it has one."""
+    if outcome.status not in ("passed", "skipped"):
+        return outcome
+    fact = Counterexample(
+        check_id=outcome.check_id, actual=f"no steady result: it {NOT_REPEATED_TEXT}", code="not_repeated"
+    )
+    return replace(outcome, status="failed", counterexample=fact)

@@ -1,1 +1,0 @@
-"""What roles beside the coder contribute: tests, plans, critique, advice of plugins, tidying."""

@@ -1,0 +1,202 @@
+"""Build a task to repair existing code from its folder, and choose the test command and the language."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from suture.core.records import Task
+from suture.errors import UsageError
+from suture.loop.intake.given_tests import find_tests_by_content
+from suture.loop.tuning import MAX_BUG_REPORT_CHARS
+from suture.project.languages import (
+    LANGUAGES,
+    DetectedCommand,
+    detect_command,
+    detect_file_languages,
+    detect_language,
+    is_source,
+)
+from suture.project.test_commands import escape_glob, find_deciding_files, split_command
+from suture.project.workspace import (
+    Snapshot,
+    default_protected,
+    find_earlier_versions,
+    is_protected,
+    render_exclusion,
+    take_snapshot,
+)
+from suture.sandbox import discover_interpreter
+
+
+def build_heal_task(
+    path: Path,
+    *,
+    test: str | Sequence[str] | None = None,
+    protect: Iterable[str] = (),
+    only: Iterable[str] = (),
+    since: str | None = None,
+    secrets: Sequence[str] = (),
+    python: Path | None = None,
+    bug_report: str = "",
+) -> tuple[Task, Snapshot]:
+    """Build a task to repair existing code, and return it with the snapshot of the project.
+
+    Args:
+        path: A project folder, or one file in it.
+        test: The test command; by default the one that the project's files suggest.
+        protect: Globs of files that must not change, besides the tests and the project's configuration.
+            The files that the test command names are protected too.
+        only: Globs of the files that may change; by default every file that is not protected.
+        since: The oldest commit that may have broken the tests; by default the last few commits.
+        secrets: Globs of files that belong to the project although they look like secrets.
+        python: The Python interpreter that the user has chosen for the tests.
+        bug_report: What the user knows of the fault. A long text is cut in the middle.
+
+    Raises:
+        UsageError: There is nothing to heal, there is no test command or more than one, the command needs a
+            shell, or there is no such commit.
+        PrerequisiteError: The project's Python environment is broken.
+    """
+    snapshot = take_snapshot(path, secrets=secrets)
+    # A build overwrites the files that it generates: a repair in one of them would be lost.
+    generated = (escape_glob(name) for name in snapshot.built_files)
+    tests = (escape_glob(name) for name in find_tests_by_content(snapshot.files))
+    closed, chosen = (*default_protected(), *protect, *generated, *tests), tuple(only)
+    command = split_command(test or ())
+    if test is not None and not command:
+        raise UsageError("the test command is empty", remedy="leave it out: the project's files show one")
+    detected = choose_test_command(command, snapshot, closed, chosen, python)
+    label = LANGUAGES[detected.language].label
+    # A candidate that may write a file which the command names could make the command pass at will.
+    named = find_deciding_files(detected.command, snapshot.files, snapshot.root)
+    protected = (*closed, *(escape_glob(name) for name in named if not is_protected(name, closed)))
+    code = [name for name in snapshot.files if is_source(name, detected.language)]
+    changeable = [name for name in code if not is_protected(name, protected)]
+    if not changeable:
+        raise UsageError(
+            f"the test command names all of the code ({', '.join(named)}), which must not decide on itself",
+            remedy="put the tests into a file of their own, and name that one",
+        )
+    if chosen and not [name for name in changeable if is_protected(name, chosen)]:
+        raise UsageError(
+            f"no file may change: {', '.join(chosen)} names no {label} code that is not protected",
+            remedy="give --only globs as in a .gitignore, relative to the project",
+        )
+    task = Task(
+        statement=_shorten_bug_report(bug_report.strip()),
+        kind="heal",
+        language=detected.language,
+        files=snapshot.files,
+        test_command=detected.command,
+        test_origin=detected.why,
+        protected=protected,
+        writable=chosen,
+        earlier_versions=find_earlier_versions(
+            snapshot.root, snapshot.files, since, set(changeable).__contains__
+        ),
+        since=since or "",
+        excluded_files=snapshot.excluded_files,
+    )
+    return task, snapshot
+
+
+def _shorten_bug_report(text: str) -> str:
+    """Cut a long text in the middle: the beginning and the end of a log say most."""
+    if len(text) <= MAX_BUG_REPORT_CHARS:
+        return text
+    half = MAX_BUG_REPORT_CHARS // 2
+    left_out = len(text) - 2 * half
+    return f"{text[:half]}\n... {left_out:,} characters are left out here ...\n{text[-half:]}"
+
+
+def choose_test_command(
+    command: tuple[str, ...],
+    snapshot: Snapshot,
+    protected: Sequence[str],
+    only: Sequence[str],
+    python: Path | None = None,
+) -> DetectedCommand:
+    """Return the test command, given or detected, and the language that it tests.
+
+    Args:
+        command: The user's command; empty to detect one.
+        snapshot: The project's files as they are now.
+        protected: Globs of files that must not change.
+        only: Globs of the files that may change; empty for all others.
+        python: The interpreter that the user has chosen.
+
+    Raises:
+        UsageError: No code may change, or there is no test command, or more than one.
+        PrerequisiteError: The project's Python environment is broken.
+    """
+    free = [name for name in snapshot.files if not is_protected(name, protected)]
+    labels = [facts.label for facts in LANGUAGES.values()]
+    if not detect_file_languages(free):
+        _refuse_skipped_code(snapshot)
+        raise UsageError(
+            f"{str(snapshot.root)!r} holds no {labels[0]} code to heal, nor {' or '.join(labels[1:])}",
+            remedy="name a folder with source files",
+        )
+    if command:
+        chosen = _recognise_command(command, free, only)
+    else:
+        chosen = _detect_command(snapshot, free, protected, python)
+    label = LANGUAGES[chosen.language].label
+    if not any(is_source(name, chosen.language) for name in free):
+        raise UsageError(
+            f"{' '.join(chosen.command)!r} tests {label}, and there is no {label} code to heal",
+            remedy='say how to test the code that is there: --test "COMMAND"',
+        )
+    return chosen
+
+
+def _refuse_skipped_code(snapshot: Snapshot) -> None:
+    """Name the file and the reason where the snapshot skipped the only code of the project.
+
+    Raises:
+        UsageError: The snapshot skipped a source file.
+    """
+    for path, reason in snapshot.skipped.items():
+        if detect_file_languages((path,)):
+            remedy = "rename it" if reason == "unprintable_name" else "name a folder with other code"
+            raise UsageError(
+                f"{str(snapshot.root)!r} holds no code that can be healed: {path!r} is left out"
+                f" ({render_exclusion(reason)})",
+                remedy=remedy,
+            )
+
+
+def _recognise_command(command: tuple[str, ...], free: Sequence[str], only: Sequence[str]) -> DetectedCommand:
+    language = detect_language(command, free)
+    if language is None:
+        # For example `make test`. A language that we parse comes first: more than the exit status can be
+        # learnt from its tests.
+        present = detect_file_languages(name for name in free if not only or is_protected(name, only))
+        parsed = [language for language in present if LANGUAGES[language].parsed]
+        if not parsed and len(present) > 1:
+            raise UsageError(
+                f"{' '.join(command)!r} does not tell which language it tests",
+                remedy="say which files may change: --only GLOB",
+            )
+        language = next(iter((*parsed, *present, *LANGUAGES)))
+    return DetectedCommand(command=command, language=language, why="")
+
+
+def _detect_command(
+    snapshot: Snapshot, free: Sequence[str], protected: Sequence[str], python: Path | None
+) -> DetectedCommand:
+    tests = [name for name in snapshot.files if is_protected(name, protected)]
+    found = detect_command(snapshot.files, tests, lambda: _has_pytest(snapshot.root, python))
+    if found is None:
+        raise UsageError(
+            f"{str(snapshot.root)!r} holds no tests", remedy='say how to test it: --test "COMMAND"'
+        )
+    return replace(found, language=detect_language(found.command, free) or found.language)
+
+
+def _has_pytest(project: Path, python: Path | None) -> bool:
+    interpreter = discover_interpreter(project, os.environ, python)
+    return any((Path(folder) / "pytest").is_dir() for folder in interpreter.site_packages)

@@ -1,0 +1,273 @@
+"""Build a task to write a whole project, or to add a feature to an existing one.
+
+The files that influence the verdict (manifest, test configuration, the user's tests) are created here, and no
+candidate may write them.
+"""
+
+from __future__ import annotations
+
+import keyword
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from suture.core.records import Language, Project, ProjectKind, Task
+from suture.errors import UsageError
+from suture.judge import extract_asserts, extract_examples
+from suture.judge.smoke.smoke_plan import find_shown_commands, find_shown_requests
+from suture.loop.intake.given_tests import is_pytest_source, read_bounded_file, read_test_file
+from suture.loop.tuning import MAX_TEST_NAME_CHARS
+from suture.project.languages import (
+    LANGUAGES,
+    detect_command,
+    detect_file_languages,
+    fill_placeholders,
+    is_source,
+)
+from suture.project.test_commands import escape_glob
+from suture.project.workspace import DEFAULT_PROTECTED, TEST_FILES, is_protected, is_test_file, take_snapshot
+from suture.sandbox.packages import manifest_name_for
+
+PROJECT_KINDS: dict[ProjectKind, str] = {
+    "web_app": "web application",
+    "data_pipeline": "data pipeline",
+    "cli_tool": "command-line tool",
+    "library": "library",
+}
+NAMED = re.compile(r"\b(?:called|named)\s+[`'\"]?([A-Za-z][\w-]{0,40})")
+ABOUT = re.compile(r"\bfor\s+(?:an?\s+|the\s+|my\s+)?([A-Za-z]{3,20})\b")
+DEFAULT_NAMES: dict[ProjectKind, str] = {
+    "web_app": "webapp",
+    "data_pipeline": "pipeline",
+    "cli_tool": "tool",
+    "library": "library",
+}
+SAMPLE = "sample/data.csv"
+SAMPLE_ROWS = (
+    "id,name,group,amount,score\n1,Ada,a,12.5,90\n2,Ben,b,7,71\n3,Cleo,a,,88\n4,Dan,b,30.25,64\n"
+    '5,"Eve, the elder",c,3,100\n'
+)
+"""Sample rows with the irregularities of real data: a missing value, a quoted comma, integers and floats."""
+RESERVED_NAMES = frozenset(
+    ("test", "tests", "main", "src", "sample", "json", "csv", "http", "app", "node", "go")
+)
+"""Names that a test runner, a standard library module or a program uses already."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectRequest:
+    """What a user asks of a project, besides the statement.
+
+    Attributes:
+        kind: The kind of project; `None` for a feature of a project that only its own tests judge.
+        language: The language; by default that of the existing project, else Python.
+        existing: The folder of the existing project that gets a feature.
+        test: A file of tests that decide.
+        asserts: Plain asserts that decide, for a Python library.
+        sample: Data on which a pipeline is run; by default a small built-in table.
+        folder: The folder that the project will be written to, from which its name is taken.
+    """
+
+    kind: ProjectKind | None
+    language: Language | None = None
+    existing: Path | None = None
+    test: Path | None = None
+    asserts: str = ""
+    sample: Path | None = None
+    folder: Path | None = None
+
+
+def parse_project_kind(text: str) -> ProjectKind:
+    """Return the project kind that a user typed, such as `cli_tool` or `cli-tool`.
+
+    Raises:
+        UsageError: There is no such kind.
+    """
+    typed = text.strip().lower().replace("-", "_")
+    for kind in PROJECT_KINDS:
+        if typed == kind:
+            return kind
+    raise UsageError(
+        f"there is no kind of project {text!r}", remedy=f"name one of {', '.join(PROJECT_KINDS)}"
+    )
+
+
+def require_project_folder(folder: Path) -> Path:
+    """Return the absolute path of an existing project's folder.
+
+    Raises:
+        UsageError: There is no such folder.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{str(folder)!r} is not a folder", remedy="name the folder of a project")
+    return folder.resolve()
+
+
+def build_project_task(statement: str, request: ProjectRequest, *, secrets: Sequence[str] = ()) -> Task:
+    """Build a task to make a project, or to extend one.
+
+    Args:
+        statement: Plain words, possibly with examples of runs (`$ todo add milk`, `GET / -> 200`).
+        request: What else the user asks for.
+        secrets: Globs of files that belong to an existing project although they look like secrets.
+
+    Raises:
+        UsageError: The statement is empty, a file is missing, or the language is not known.
+    """
+    if not statement.strip():
+        raise UsageError("the task is empty", remedy='say what to make, as in `suture run "Build a ..."`')
+    existing = dict(take_snapshot(request.existing, secrets=secrets).files) if request.existing else {}
+    language = request.language or _detect_project_language(existing, request.existing)
+    layout = LANGUAGES[language].layout
+    kind = request.kind or "library"
+    name = choose_project_name(statement, kind, request.folder or request.existing)
+    entry = fill_placeholders((layout.entry[kind],), name, "")[0]
+    if request.kind and request.existing and entry not in existing:
+        raise UsageError(
+            f"{str(request.existing)!r} has no {entry}, by which a {PROJECT_KINDS[kind]} would be started",
+            remedy="leave out --project: then its tests alone decide",
+        )
+    if request.existing and entry not in existing:
+        entry = next((path for path in sorted(existing) if is_source(path, language)), entry)
+    new = {} if request.existing else _make_scaffold(statement, kind, name, language, entry)
+    sample, data = _read_sample(kind, request)
+    tests, command = _read_tests(request, language, existing)
+    shows = bool(find_shown_commands(statement) or find_shown_requests(statement))
+    project = Project(
+        kind=request.kind,
+        name=name,
+        # A task with a scaffold counts as a new project.
+        scaffold=() if request.existing else (*new, *data),
+        sample=sample,
+        is_feature_untested=bool(request.existing and not request.test and not (request.kind and shows)),
+    )
+    # The author of a new project may write its manifest, because that is where it asks for packages.
+    manifest = "" if request.existing else manifest_name_for(language)
+    closed = (*tests, *new.keys() & _manifest_paths(language, kind, name) - {manifest}, *data)
+    opened = () if request.existing or request.test else TEST_FILES
+    globs = tuple(
+        glob
+        for glob in DEFAULT_PROTECTED
+        if glob not in opened and not (manifest and is_protected(manifest, (glob,)))
+    )
+    checked = LANGUAGES[language].parsed and kind == "library" and request.existing is None
+    checks = (*extract_asserts(request.asserts), *extract_examples(statement)) if checked else ()
+    return Task(
+        statement=statement,
+        language=language,
+        module=entry,
+        allows_more_files=True,
+        files={**existing, **{path: text.encode() for path, text in new.items()}, **data, **tests},
+        checks=checks,
+        test_command=command,
+        protected=(*globs, "conftest.py", *map(escape_glob, closed)),
+        project=project,
+    )
+
+
+def choose_project_name(statement: str, kind: ProjectKind, folder: Path | None) -> str:
+    """Return a project's name as a plain identifier: its folder's name, else the one the statement
+    suggests.
+    """
+    shown = next((command.words[0] for command in find_shown_commands(statement)), "")
+    named = NAMED.search(statement)
+    about = ABOUT.search(statement)
+    suggestions = (
+        folder.resolve().name if folder else "",
+        shown,
+        named[1] if named else "",
+        about[1] if about else "",
+    )
+    for word in (*suggestions, DEFAULT_NAMES[kind]):
+        plain = re.sub(r"\W+", "_", posixpath.basename(word)).strip("_").lower()[:40]
+        is_identifier = re.fullmatch(r"[a-z][a-z0-9_]*", plain) and not keyword.iskeyword(plain)
+        if is_identifier and plain not in RESERVED_NAMES:
+            return plain
+    return DEFAULT_NAMES[kind]
+
+
+def _detect_project_language(files: dict[str, bytes], folder: Path | None) -> Language:
+    found = detect_file_languages(path for path in files if not is_test_file(path))
+    if folder is None:
+        return next(iter(LANGUAGES))
+    if len(found) != 1:
+        raise UsageError(
+            f"{str(folder)!r} holds {' and '.join(found) or 'no code in a known language'}",
+            remedy=f"say what the feature is written in: --language {'|'.join(LANGUAGES)}",
+        )
+    return found[0]
+
+
+def _manifest_paths(language: Language, kind: ProjectKind, name: str) -> set[str]:
+    manifest = LANGUAGES[language].layout.manifest(kind, name)
+    return {path for path in manifest if not path.endswith(LANGUAGES[language].extensions)}
+
+
+def _make_scaffold(
+    statement: str, kind: ProjectKind, name: str, language: Language, entry: str
+) -> dict[str, str]:
+    """Return the files of a new project that no model writes: manifest, `.gitignore`, README."""
+    layout = LANGUAGES[language].layout
+    ignored = fill_placeholders(layout.ignored, name, entry)
+    return {
+        **layout.manifest(kind, name),
+        ".gitignore": "\n".join(ignored) + "\n",
+        "README.md": _readme(statement, kind, name, language, entry),
+    }
+
+
+def _readme(statement: str, kind: ProjectKind, name: str, language: Language, entry: str) -> str:
+    layout = LANGUAGES[language].layout
+    start = " ".join(fill_placeholders(layout.manual_start, name, entry))
+    more = {"data_pipeline": " INPUT OUTPUT", "cli_tool": " --help"}.get(kind, "")
+    port = "PORT=8000 " if kind == "web_app" else ""
+    sections = [f"# {name}", statement.strip()]
+    if kind != "library":
+        sections.append(f"## Run\n\n    {port}{start}{more}")
+    sections.append(f"## Test\n\n    {' '.join(fill_placeholders(layout.tests, name, entry))}")
+    return "\n\n".join(sections) + "\n"
+
+
+def _read_sample(kind: ProjectKind, request: ProjectRequest) -> tuple[str, dict[str, bytes]]:
+    if kind != "data_pipeline" or request.kind is None:
+        if request.sample is not None:
+            raise UsageError(
+                "--sample is for a data pipeline", remedy="leave it out, or --project data_pipeline"
+            )
+        return "", {}
+    if request.sample is None:
+        return SAMPLE, {SAMPLE: SAMPLE_ROWS.encode()}
+    content = read_bounded_file(request.sample)
+    if content is None:
+        raise UsageError(
+            f"the sample data {str(request.sample)!r} cannot be read: there is no regular file",
+            remedy="name a file of data",
+        )
+    path = f"sample/{request.sample.name}"
+    return path, {path: content}
+
+
+def _read_tests(
+    request: ProjectRequest, language: Language, existing: dict[str, bytes]
+) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """Return the user's tests, at the paths where the language looks for tests, and the test command."""
+    if request.test is None:
+        tests = [path for path in existing if is_test_file(path)]
+        found = detect_command(existing, tests, lambda: True)
+        return {}, found.command if found and any(map(is_test_file, existing)) else ()
+    source = read_test_file(request.test)
+    if LANGUAGES[language].parsed and not is_pytest_source(source):
+        raise UsageError(
+            f"{str(request.test)!r} holds no test function, and a project is tested by pytest",
+            remedy="write `def test_...`; plain asserts are for one function",
+        )
+    if len(request.test.name) > MAX_TEST_NAME_CHARS or not is_test_file(request.test.name):
+        raise UsageError(
+            f"{request.test.name!r} is not the name of a test file in {LANGUAGES[language].label}",
+            remedy="name it as test runners do: test_x.py, x.test.js, x_test.go",
+        )
+    folder = posixpath.dirname(LANGUAGES[language].layout.test_file)
+    path = posixpath.join(folder, request.test.name)
+    return {path: source.encode()}, fill_placeholders(LANGUAGES[language].layout.test_file_command, "", path)

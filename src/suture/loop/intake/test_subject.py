@@ -1,0 +1,169 @@
+"""Find the files that a task is about: those that its statement names, and the module that its tests
+import.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from suture.errors import UsageError
+from suture.loop.tuning import MAX_REQUESTED_FILES, MAX_STATEMENT_SCAN_CHARS
+from suture.project.python_source.parsing import parse_module
+from suture.project.workspace import is_protected
+
+LIBRARIES = sys.stdlib_module_names | {"pytest", "hypothesis", "numpy"}
+"""Modules that tests import and that are never what they test."""
+
+PYTHON_FILE = re.compile(r"(?<![\w./-])((?:[\w-]+/)*[\w-]+\.py)\b(?!\()")
+REQUESTS_FILE = re.compile(
+    r"\b(?:write|create|make|implement|build|add|generate|produce|save|put|file|module|script)s?\b"
+    r"(?:\W+\w+){0,3}?\W+[`'\"]?$",
+    re.IGNORECASE,
+)
+"""Words before the name of a file that is to be written, and not before one that is only mentioned."""
+SEVERAL_FILES = re.compile(
+    r"\b(?:several|multiple|two|three|four|five|separate)\s+(?:python\s+)?(?:files|modules)\b"
+    r"|\b(?:write|create|make|implement|build)\s+(?:an?|the)\s+(?:\w+\s+){0,2}package\b"
+    r"|\bpython package\b|\b(?:and|with)\s+(?:its|an?)\s+(?:command[- ]line|cli\b)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ImportedModule:
+    """A module that the tests import.
+
+    Attributes:
+        path: Its file, relative to the project root.
+        name: The first name that is imported from it; `None` if the module itself is imported.
+        exists: Whether the file exists.
+        top: The first part of the module's dotted name.
+    """
+
+    path: str
+    name: str | None
+    exists: bool
+    top: str
+
+
+def find_tested_module(source: str, path: str, folder: Path) -> tuple[str, str | None]:
+    """Return the file that the tests are about, and the first name that they import from it.
+
+    Args:
+        source: The source of the test file.
+        path: The path of the test file, relative to the project root.
+        folder: The folder of the test file.
+
+    Raises:
+        UsageError: The tests do not parse, or import nothing that could be the subject.
+    """
+    tree = parse_module(source)
+    if tree is None:
+        raise UsageError(
+            f"the test file {path!r} is not Python: {_explain_syntax_error(source)}",
+            remedy="repair that line",
+        )
+    modules = [
+        module
+        for module in _imported_modules(tree, PurePosixPath(path), folder)
+        if not is_protected(module.path)
+    ]
+    same_name = [module for module in modules if PurePosixPath(module.path).stem == _tested_name(path)]
+    existing = [module for module in modules if module.exists]
+    unknown = [module for module in modules if not _is_installed(module.top)]
+    chosen = same_name[:1] or existing[-1:] or unknown[-1:]
+    if not chosen:
+        raise UsageError(
+            f"the test file {path!r} imports no module of its own",
+            remedy="import what you want written, as in `from merge import merge_intervals`",
+        )
+    return chosen[0].path, chosen[0].name
+
+
+def find_new_modules(source: str, path: str, folder: Path) -> tuple[str, ...]:
+    """Return the files that the tests import and that do not exist yet, in the order of the imports."""
+    tree = parse_module(source)
+    modules = _imported_modules(tree, PurePosixPath(path), folder) if tree else ()
+    new = (module for module in modules if not module.exists and not is_protected(module.path))
+    return tuple(dict.fromkeys(module.path for module in new if not _is_installed(module.top)))
+
+
+def _explain_syntax_error(source: str) -> str:
+    try:
+        ast.parse(source)
+    except SyntaxError as fault:
+        return f"{fault.msg} in line {fault.lineno}"
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    return "it is nested too deeply, or holds characters that Python refuses"
+
+
+def _imported_modules(tree: ast.Module, path: PurePosixPath, folder: Path) -> Iterator[_ImportedModule]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] not in LIBRARIES:
+                    yield _locate_module(alias.name, None, path, folder)
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            near = path.parents[min(node.level, len(path.parents)) - 1]
+            module = node.module or node.names[0].name
+            target = (near / module.replace(".", "/")).as_posix() + ".py"
+            name = node.names[0].name if node.module else None
+            yield _ImportedModule(path=target, name=name, exists=True, top=module.split(".")[0])
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] not in LIBRARIES:
+            name = node.names[0].name
+            yield _locate_module(node.module, None if name == "*" else name, path, folder)
+
+
+def _locate_module(module: str, name: str | None, path: PurePosixPath, folder: Path) -> _ImportedModule:
+    file = module.replace(".", "/") + ".py"
+    top = module.split(".")[0]
+    here = Path.cwd()
+    if (here / file).is_file():
+        return _ImportedModule(path=file, name=name, exists=True, top=top)
+    if (folder / file).is_file():
+        return _ImportedModule(path=(path.parent / file).as_posix(), name=name, exists=True, top=top)
+    if name and (here / module.replace(".", "/") / f"{name}.py").is_file():
+        inner = f"{module.replace('.', '/')}/{name}.py"  # `from shop import cart` imports a module.
+        return _ImportedModule(path=inner, name=None, exists=True, top=top)
+    return _ImportedModule(path=file, name=name, exists=False, top=top)
+
+
+def _tested_name(path: str) -> str:
+    return PurePosixPath(path).stem.removeprefix("test_").removesuffix("_test")
+
+
+def _is_installed(top: str) -> bool:
+    # Only a hint, because the tests may run on another Python: a module that is installed here is a library.
+    try:
+        return importlib.util.find_spec(top) is not None
+    except (ImportError, ValueError):
+        return True
+
+
+def find_requested_files(statement: str) -> tuple[str, ...]:
+    """Return the Python files that a statement asks for by name, in the statement's order.
+
+    A single file counts only if the words before it ask for it: "sorts like utils.py does" does not. Test
+    files, and files that configure tests, are left out, because no candidate may write them.
+    """
+    text = statement[:MAX_STATEMENT_SCAN_CHARS]
+    matches = [match for match in PYTHON_FILE.finditer(text) if not is_protected(match[1])]
+    paths = tuple(dict.fromkeys(match[1] for match in matches))[:MAX_REQUESTED_FILES]
+    if len(paths) > 1:
+        return paths
+    requested = any(
+        REQUESTS_FILE.search(text[max(0, match.start() - 80) : match.start()]) for match in matches
+    )
+    return paths if requested else ()
+
+
+def asks_for_several_files(statement: str) -> bool:
+    """Return whether a statement asks for more than one file, such as a package, without naming them."""
+    return SEVERAL_FILES.search(statement[:MAX_STATEMENT_SCAN_CHARS]) is not None

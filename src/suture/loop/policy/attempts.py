@@ -1,0 +1,170 @@
+"""What the policy knows of a run: every attempt as numbers, and the order of preference among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from suture.core.records import FaultCause, Origin, Strategy, TaskKind, Verdict, content_hash
+
+ProposalFault = Literal["", "malformed", "budget", "model"]
+"""Why a move brought no candidate: an unusable reply, no budget, or no model; empty if it brought one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """A candidate and its evaluation: it waits for its checks first, and has a verdict later.
+
+    Attributes:
+        candidate: The content hash of the candidate; empty if the move brought none.
+        origin: How the candidate came to be.
+        round: The round that proposed it; -1 for the user's own code and for what the search found.
+        start: The round of the fresh start that its lineage began with.
+        depth: The number of repairs between that start and the candidate.
+        parent: The candidate that it was made from; empty if there is none.
+        label: A short name for people.
+        blob: The blob of the candidate in the run folder.
+        fault: Why the move brought no candidate.
+        fault_message: The message of that fault.
+        verdict: The blob of the verdict; empty while the candidate waits for its checks.
+        passed: Number of deciding checks that passed.
+        failed: Number of deciding checks that failed.
+        regressed: Number of deciding checks that passed before the run and fail now.
+        signature: A hash of the failures, equal for two candidates that fail in the same way.
+        rejected: Whether a person rejected it, whatever the checks say.
+        fingerprint: A hash of the code without comments and layout; empty if it was not computed.
+        sent_back: Whether a critic objects to it although every deciding check passed.
+        confidence: The confidence of the diagnosis of its failure, in [0, 1]; 1 if there is none.
+        advised_strategy: The repair strategy that the diagnosis recommends.
+        rank: Its rank in a tournament among candidates that the deciding checks cannot distinguish; higher is
+            better. `None` if there was no tournament.
+        blocked: Whether the safety scan did not let it run. It is reported, and never delivered.
+    """
+
+    candidate: str
+    origin: Literal[Origin, ""]
+    round: int
+    start: int
+    depth: int = 0
+    parent: str = ""
+    label: str = ""
+    blob: str = ""
+    fault: ProposalFault = ""
+    fault_message: str = ""
+    verdict: str = ""
+    passed: int = 0
+    failed: int = 0
+    regressed: int = 0
+    signature: str = ""
+    rejected: bool = False
+    fingerprint: str = ""
+    sent_back: bool = False
+    confidence: float = 1.0
+    advised_strategy: Strategy | None = None
+    rank: int | None = None
+    blocked: bool = False
+
+    @property
+    def solved(self) -> bool:
+        """Return whether every deciding check passed, there was one, and nobody rejected the candidate."""
+        return self.passed > 0 and self.failed == 0 and self.regressed == 0 and not self.rejected
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """A run up to now.
+
+    Attributes:
+        kind: `write` or `heal`.
+        round: The round to decide on, from 0.
+        attempts: Every judged candidate in the order of proposal. A `heal` run's first is the user's own
+            code.
+        samples_asked: Samples requested so far.
+        repairs_asked: Repairs requested so far.
+        attempts_left: Attempts left in the budget; `None` for no limit.
+        checks: The number of deciding checks; 0 means that nothing can be trusted.
+        faults: The faults of the last round, if it brought no candidate at all.
+        last_fault_message: The message of the last of these faults.
+        can_search: Whether there is code to search for a repair without a model, and no search has run yet.
+        cause: Why no change of the code could make the tests pass; `None` if a change may.
+        cause_detail: A description of that cause.
+        rejected_last: Whether a person rejected the last decision.
+        attempts_used: Attempts used so far.
+        has_untrusted_tests: Whether there are generated tests that may earn trust from more candidates.
+        has_model: Whether there is a model to ask. A run without one has only its search.
+        can_escalate: Whether the user named a stronger model that has not taken over yet.
+        escalated: The round in which it took over; 0 if it has not.
+        proposer_turns: Turns that a program of the user's may take in place of a model; 0 if there is none.
+        agents_asked: Turns of agents so far: of that program, or of a model with tools.
+        can_use_tools: Whether the coder's model is known to work with tools.
+    """
+
+    kind: TaskKind
+    round: int
+    attempts: tuple[Attempt, ...] = ()
+    samples_asked: int = 0
+    repairs_asked: int = 0
+    attempts_left: int | None = None
+    checks: int = 1
+    faults: tuple[ProposalFault, ...] = ()
+    last_fault_message: str = ""
+    can_search: bool = False
+    cause: FaultCause | None = None
+    cause_detail: str = ""
+    rejected_last: bool = False
+    attempts_used: int = 0
+    has_untrusted_tests: bool = False
+    has_model: bool = True
+    can_escalate: bool = False
+    escalated: int = 0
+    proposer_turns: int = 0
+    agents_asked: int = 0
+    can_use_tools: bool = False
+
+    @property
+    def best(self) -> Attempt | None:
+        """Return the best candidate under the trusted order."""
+        return find_best(self.attempts)
+
+
+def find_best(attempts: Sequence[Attempt]) -> Attempt | None:
+    """Return the best candidate: solved, then no regression, most checks passed, fewest failed.
+
+    Among equals, a candidate that no critic objects to comes first, then the winner of a tournament, then the
+    earliest. A candidate that breaks what worked loses even to the code that it started from. A candidate
+    that a person rejected, or that was not allowed to run, loses to all others.
+    """
+    if not attempts:
+        return None
+
+    def preference(attempt: Attempt) -> tuple[bool | int, ...]:
+        return (
+            not attempt.rejected,
+            not attempt.blocked,
+            attempt.solved,
+            -attempt.regressed,
+            attempt.passed,
+            -attempt.failed,
+            not attempt.sent_back,
+            attempt.rank or 0,
+            -attempts.index(attempt),
+        )
+
+    return max(attempts, key=preference)
+
+
+def failure_signature(verdict: Verdict, threshold: float) -> str:
+    """Return a hash of which deciding checks failed and how, without prose and line numbers.
+
+    Args:
+        verdict: The verdict on a candidate.
+        threshold: Trust below which a check does not decide.
+    """
+    failed = verdict.failed  # The property computes the set on each access.
+    failures = [
+        (o.check_id, o.status, o.counterexample.exception.split(":")[0] if o.counterexample else "")
+        for o in verdict.outcomes
+        if o.check_id in failed and o.trust >= threshold
+    ]
+    return content_hash(sorted(failures))

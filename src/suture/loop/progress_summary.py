@@ -1,0 +1,57 @@
+"""Summarise a run's state and budget for the policy."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from suture.core.records import FaultCause, Task
+from suture.core.settings import Settings
+from suture.loop.context import RunContext, coder_role
+from suture.loop.policy.attempts import Progress
+from suture.loop.state import LoopState, judged_attempts, proposed_attempts
+from suture.models import supports_tool_calls
+from suture.mutation import has_grammar
+from suture.project.languages import is_pytest_command, pytest_equivalent
+
+
+def is_searchable(task: Task, settings: Settings) -> bool:
+    """Return whether a search without a model is possible: there is code whose tests can run many times.
+
+    Python tests run one by one with pytest. In another language the whole command runs, if its syntax is
+    known.
+    """
+    command = task.test_command
+    can_run = is_pytest_command(command) or pytest_equivalent(command) is not None
+    return settings.repair.enabled and task.kind == "heal" and (can_run or has_grammar(task.language))
+
+
+def summarise_progress(state: LoopState, context: RunContext) -> Progress:
+    """Return the numbers and codes that the policy decides by."""
+    last = [attempt for attempt in proposed_attempts(state) if attempt.round == state["round"] - 1]
+    has_proposer = context.spec.has_proposer
+    coder = context.models.for_role(coder_role(state, context))
+    return Progress(
+        kind=context.task.kind,
+        round=state["round"],
+        attempts=judged_attempts(state),
+        samples_asked=state["samples_asked"],
+        repairs_asked=state["repairs_asked"],
+        attempts_left=context.budget.remaining_attempts(),
+        checks=state["checks"],
+        faults=tuple(a.fault for a in last) if all(a.fault for a in last) else (),
+        last_fault_message=last[-1].fault_message if last else "",
+        can_search=is_searchable(context.task, context.settings) and not state.get("searched", True),
+        cause=cast(FaultCause, state["cause"]) if state["cause"] else None,
+        cause_detail=state["cause_detail"],
+        rejected_last=0 < state["rejected_decision"] == state["decisions"],
+        attempts_used=context.budget.spend().attempts,
+        has_untrusted_tests=bool(state["contributions"].get("generated")),
+        has_model=context.has_model,
+        can_escalate=context.models.escalation is not None
+        and not has_proposer
+        and not state.get("escalated"),
+        escalated=state.get("escalated", 0),
+        proposer_turns=context.settings.proposer.turns if has_proposer else 0,
+        agents_asked=state.get("agents_asked", 0),
+        can_use_tools=supports_tool_calls(coder.model.name, context.settings),
+    )

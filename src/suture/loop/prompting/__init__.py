@@ -1,1 +1,0 @@
-"""What a model is told: the brief of a move, and the parts of a project that it is shown."""

@@ -1,0 +1,159 @@
+"""Load recipes, which are short TOML files, and the extensions of installed packages that they name."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from suture.agents.roles.coder import RepairBrief
+from suture.core.plugins import load_plugin, plugin_names
+from suture.core.records import Check, Task
+from suture.core.safe_files import parse_toml, read_text_file
+from suture.core.settings import LoopSettings, ModelSettings
+from suture.errors import UsageError
+from suture.loop.recipes.recipe_schema import Recipe, RecipeHelpers, describe_recipe_fields
+from suture.loop.tuning import MAX_RECIPE_BYTES
+
+AskText = Callable[[str], Awaitable[str]]
+"""Asks the critic's model a question in plain text; the run's budget pays for it."""
+Adviser = Callable[[RepairBrief, AskText], Awaitable[Sequence[str]]]
+"""A role that returns remarks on a candidate to repair, one sentence each; the coder reads them."""
+CheckSource = Callable[[Task], Iterable[Check]]
+"""Returns tests of a task. They start with trust 0, like the tests of a model, and may earn more."""
+Mender = Callable[[RepairBrief], Mapping[str, str] | None]
+"""A move without a model: returns the files to write over a failing candidate, or `None`: path -> text."""
+
+ADVISER_GROUP = "suture.advisers"
+CHECK_SOURCE_GROUP = "suture.check_sources"
+MENDER_GROUP = "suture.menders"
+RECIPE_GROUP = "suture.recipes"
+"""Groups of entry points. An entry point of `suture.recipes` loads to the TOML text of a recipe."""
+EXAMPLE_REMEDY = "see one that works: suture recipes show adaptive"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeExtensions:
+    """The extensions of installed packages that a recipe uses, by name."""
+
+    advisers: Mapping[str, Adviser] = field(default_factory=dict)
+    check_sources: Mapping[str, CheckSource] = field(default_factory=dict)
+    menders: Mapping[str, Mender] = field(default_factory=dict)
+
+
+def load_extensions(helpers: RecipeHelpers) -> RecipeExtensions:
+    """Load the extensions that a recipe names.
+
+    Raises:
+        UsageError: No installed package has an extension of this name.
+        PrerequisiteError: The package cannot be loaded.
+    """
+    return RecipeExtensions(
+        advisers=_load(ADVISER_GROUP, "adviser", "advisers", helpers.advisers),
+        check_sources=_load(CHECK_SOURCE_GROUP, "source of checks", "check_sources", helpers.check_sources),
+        menders=_load(MENDER_GROUP, "mender", "menders", helpers.menders),
+    )
+
+
+def _load(group: str, what: str, key: str, names: Sequence[str]) -> dict[str, Any]:
+    return {name: load_plugin(group, name, what=what, where=f"helpers.{key}") for name in names}
+
+
+def list_recipes() -> tuple[str, ...]:
+    """Return the names of the recipes that ship with Suture, sorted."""
+    folder = files("suture.loop") / "recipes"
+    return tuple(
+        sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
+    )
+
+
+def load_recipe(settings: LoopSettings, temperature: float, text: str = "") -> Recipe:
+    """Load the recipe that the settings name, with defaults from the settings.
+
+    Args:
+        settings: `recipe` is the name of a recipe, or the path of a TOML file.
+        temperature: The temperature of the coder.
+        text: The content of the file, where a run's record has it; the file is not read then.
+
+    Raises:
+        UsageError: There is no such recipe, or the file is not valid.
+    """
+    where = settings.recipe
+    text = text or read_recipe_text(where)
+    try:
+        raw = parse_toml(text)
+    except ValueError as fault:
+        raise UsageError(f"{where}: it is not valid TOML: {fault}", remedy=EXAMPLE_REMEDY) from fault
+    defaults = {
+        "name": Path(settings.recipe).stem,
+        "samples": settings.samples,
+        "repair_rounds": settings.repair_rounds,
+        "temperature": temperature,
+    }
+    try:
+        return Recipe.model_validate({**defaults, **raw})
+    except ValidationError as fault:
+        raise UsageError(f"{where}: {_describe_first_fault(fault)}", remedy=EXAMPLE_REMEDY) from fault
+
+
+def read_recipe_text(name: str) -> str:
+    """Return the content of a recipe file.
+
+    Args:
+        name: The name of a recipe that ships with Suture or that an installed package brings, or the path of
+            a TOML file.
+
+    Raises:
+        UsageError: There is no such recipe, or the file cannot be read.
+    """
+    if is_recipe_path(name):
+        return read_text_file(Path(os.path.expanduser(name)), MAX_RECIPE_BYTES, "the recipe")  # noqa: PTH111 - raises
+    known = list_recipes()
+    if name in plugin_names(RECIPE_GROUP) and name not in known:
+        return str(load_plugin(RECIPE_GROUP, name, what="recipe", where="loop.recipe"))
+    if name not in known:
+        similar = get_close_matches(name, known, n=1)
+        remedy = f"did you mean {similar[0]!r}?" if similar else f"there are {', '.join(known)}"
+        raise UsageError(f"there is no recipe called {name!r}", remedy=f"{remedy}; or name a .toml file")
+    return (files("suture.loop") / "recipes" / f"{name}.toml").read_text("utf-8")
+
+
+def is_recipe_path(name: str) -> bool:
+    """Return whether the name of a recipe is the path of a file of the user's."""
+    return name.endswith(".toml")
+
+
+def describe_recipe(name: str) -> Recipe:
+    """Return a recipe with the default settings where its file sets no value; raises as `load_recipe`."""
+    return load_recipe(LoopSettings(recipe=name), ModelSettings().temperature)
+
+
+def render_recipe_toml(recipe: Recipe) -> str:
+    """Return a recipe as the text of a TOML file; a key without a value becomes a comment."""
+    values = recipe.model_dump(mode="json")
+    helpers = values.pop("helpers")
+    return "\n".join([*_render_lines(values), "", "[helpers]", *_render_lines(helpers), ""])
+
+
+def _render_lines(values: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in values.items():
+        # JSON and TOML write the texts, numbers, lists and booleans of a recipe in the same way.
+        yield f"# {key} is not set" if value is None else f"{key} = {json.dumps(value, ensure_ascii=False)}"
+
+
+def _describe_first_fault(fault: ValidationError) -> str:
+    first: Any = fault.errors()[0]
+    key = ".".join(map(str, first["loc"]))
+    if first["type"] != "extra_forbidden":
+        return f"{key} = {first['input']!r}: {first['msg']}"
+    *table, last = key.split(".")
+    known = [name.rpartition(".")[2] for name in describe_recipe_fields() if name.startswith(".".join(table))]
+    similar = get_close_matches(last, known, n=1)
+    return f"there is no key {key!r}" + (f"; did you mean {similar[0]!r}?" if similar else "")

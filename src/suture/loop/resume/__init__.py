@@ -1,0 +1,1 @@
+"""Runs that exist already: read from their folders, resumed, or forked."""

@@ -1,0 +1,148 @@
+"""Start a run where another one was: with its state, its events until then, and its blobs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from langchain_core.runnables import RunnableConfig
+
+from suture.core.ledger import RunFolder, copy_events_for_fork, events_until, read_ledger
+from suture.core.ledger.kinds import CandidateProposed, ForkPoint, RunStarted
+from suture.core.records import encode_record
+from suture.errors import StorageError, UsageError
+from suture.loop.context import RunContext
+from suture.loop.graph import CompiledGraph, build_graph
+from suture.loop.policy.attempts import find_best
+from suture.loop.review.answering import make_edited_candidate
+from suture.loop.run_spec import ForkOrigin
+from suture.loop.services.candidate_store import Lineage
+from suture.loop.state import SCHEMA_VERSION, LoopState, judged_attempts, proposed_attempts
+from suture.storage.database import open_checkpointer
+
+ENTRY_NODE = "review"
+"""The node that a state is written as: its edges lead on from any state (see `graph`)."""
+
+
+async def load_state_at(folder: RunFolder, decision: int, database: Path | str) -> ForkOrigin:
+    """Return where a run was after a number of its decisions had been carried out.
+
+    Args:
+        folder: The run folder; nothing in it changes.
+        decision: The number of decisions; 0 is before the first.
+        database: The location of the checkpoints (see `open_checkpointer`).
+
+    Raises:
+        UsageError: There is no such step, or its state is of another version.
+        StorageError: The checkpoints or the ledger cannot be read.
+    """
+    states: dict[int, LoopState] = {}
+    async with open_checkpointer(database) as checkpointer:
+        graph = build_graph(checkpointer)
+        async for snapshot in graph.aget_state_history(_thread(folder.id)):
+            if snapshot.next == ("decide",) and snapshot.values.get("schema_version") == SCHEMA_VERSION:
+                states.setdefault(snapshot.values["decisions"], cast(LoopState, snapshot.values))
+    if decision not in states:
+        known = (
+            f"there are {min(states)} to {max(states)}" if states else "its checkpoints are gone, or older"
+        )
+        raise UsageError(f"run {folder.id} has no step {decision} to start from", remedy=known)
+    events = events_until(read_ledger(folder.ledger_path).events, decision)
+    return ForkOrigin(run=folder.id, decision=decision, state=states[decision], events=events, folder=folder)
+
+
+def unstarted_fork(origin: ForkOrigin) -> ForkPoint:
+    """Return what the first event of a fork says that failed before it had taken over anything."""
+    return ForkPoint(run=origin.run, step=origin.decision, state="", events=len(origin.events) + 1)
+
+
+async def begin_fork(
+    origin: ForkOrigin, started: RunStarted, context: RunContext, graph: CompiledGraph
+) -> None:
+    """Record what a fork takes over, and set the graph to its state.
+
+    Raises:
+        UsageError: A person's candidate writes a file that no candidate may write.
+        StorageError: The run folder cannot be written.
+    """
+    _link_blobs(origin.folder, context.folder)
+    state, proposed = await _apply_changes(origin, context)
+    blob = context.folder.save_json({**state, "run_id": ""})
+    events = [*copy_events_for_fork(origin.events, origin.run, offset=1), *proposed]
+    fork = ForkPoint(run=origin.run, step=origin.decision, state=blob, events=len(events))
+    context.ledger.append_all([replace(started, fork=fork), *events])
+    await enter_state(state, context, graph)
+
+
+async def enter_state(state: LoopState, context: RunContext, graph: CompiledGraph) -> None:
+    """Set the graph to a state, so that it continues from there."""
+    values = {**state, "run_id": context.folder.id}
+    await graph.aupdate_state(_thread(context.folder.id), values, as_node=ENTRY_NODE)
+
+
+async def rewind(context: RunContext, graph: CompiledGraph) -> None:
+    """Set a run that ended because no model answered back to the state before that round.
+
+    The number of decisions stays, so that the next decision gets a number of its own.
+
+    Raises:
+        UsageError: The checkpoints hold no state before that round.
+    """
+    thread = _thread(context.folder.id)
+    ended = cast(LoopState, (await graph.aget_state(thread)).values)
+    async for snapshot in graph.aget_state_history(thread):
+        if snapshot.next == ("decide",) and not _reached_no_model(cast(LoopState, snapshot.values)):
+            values = {"decisions": ended["decisions"], "moves": [], "outcome": "", "reason": None}
+            await graph.aupdate_state(snapshot.config, values, as_node=ENTRY_NODE)
+            return
+    raise UsageError(
+        f"run {context.folder.id} has no checkpoint to continue from", remedy="start it again: `suture run`"
+    )
+
+
+def _reached_no_model(state: LoopState) -> bool:
+    """Return whether the last round brought no candidate because no model could be asked."""
+    last = [attempt.fault for attempt in proposed_attempts(state) if attempt.round == state["round"] - 1]
+    return bool(last) and set(last) <= {"budget", "model"}
+
+
+async def _apply_changes(
+    origin: ForkOrigin, context: RunContext
+) -> tuple[LoopState, list[CandidateProposed]]:
+    """Return the state with the hint and the candidate of the fork, and the events that record these."""
+    state = LoopState(**{**origin.state, "moves": [], "outcome": "", "reason": None})
+    if origin.hint:
+        state["hints"] = [*state["hints"], origin.hint]
+    if not origin.files:
+        return state, []
+    best = find_best(judged_attempts(state))
+    shown = context.candidates.load(best.blob) if best else None
+    candidate = await make_edited_candidate(origin.files, shown, context)
+    attempt, event = context.candidates.make_proposal(candidate, Lineage.beginning(state["round"]))
+    state["proposals"] = [*state["proposals"], encode_record(attempt)]
+    return state, [event]
+
+
+def _link_blobs(source: RunFolder, target: RunFolder) -> None:
+    """Put the blobs of one run into another, as hard links where the file system can."""
+    blobs = target.path / "blobs"
+    try:
+        blobs.mkdir(exist_ok=True)
+        for blob in (source.path / "blobs").iterdir():
+            if blob.name.startswith(".") or (blobs / blob.name).exists():
+                continue
+            try:
+                os.link(blob, blobs / blob.name)
+            except OSError:
+                shutil.copyfile(blob, blobs / blob.name)
+    except OSError as fault:
+        raise StorageError(
+            f"the blobs of {source.id} cannot be copied: {fault.strerror}", remedy="free some disk space"
+        ) from fault
+
+
+def _thread(run: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": run}}

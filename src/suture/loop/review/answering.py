@@ -1,0 +1,109 @@
+"""Get the answer to a question of the graph: from the ledger, from a person, or not now."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, cast
+
+from suture.core.ledger import select_events
+from suture.core.ledger.kinds import (
+    Choice,
+    DistinguishingInput,
+    ReviewAnswered,
+    ReviewAsked,
+    ReviewChoice,
+    UserAnswered,
+)
+from suture.core.records import Candidate, decode_record
+from suture.errors import UsageError
+from suture.judge import find_protected_files
+from suture.loop.context import RunContext
+from suture.loop.review.review import find_recorded_choice, load_review
+
+
+async def get_answer(question: Mapping[str, Any], context: RunContext) -> dict[str, Any] | None:
+    """Return a person's answer to a question, recorded before it is used; `None` if nobody answers now.
+
+    A question that was answered before, in a process that was killed since, is not asked again.
+
+    Args:
+        question: A `ReviewAsked` as JSON values.
+        context: The run.
+
+    Raises:
+        UsageError: The answer does not fit the question, or edits a file that no candidate may write.
+    """
+    asked = decode_record(ReviewAsked, question)
+    recorded = _find_recorded_answer(asked, context)
+    if recorded is not None:
+        return recorded
+    context.ledger.append(asked)
+    if context.spec.on_review is None:
+        return None
+    review = load_review(context.folder, asked)
+    result = context.spec.on_review(review)
+    answer = await result if inspect.isawaitable(result) else result
+    if answer is None:
+        return None
+    review.require_answered_by(answer)
+    if review.difference is not None:
+        return _record_choice(answer.choice, review.difference, context)
+    blob = ""
+    if answer.choice == "edit":
+        candidate = await make_edited_candidate(answer.files, review.candidate, context)
+        blob = context.candidates.save(candidate)
+    answered = ReviewAnswered(
+        key=asked.key,
+        stage=asked.stage,
+        choice=cast(ReviewChoice, answer.choice),
+        hint=answer.hint,
+        blob=blob,
+    )
+    context.ledger.append(answered)
+    return _encode_answer(answered)
+
+
+def _find_recorded_answer(asked: ReviewAsked, context: RunContext) -> dict[str, Any] | None:
+    if asked.distinguishing_input is not None:
+        choice = find_recorded_choice(asked.distinguishing_input, context.ledger.events)
+        return {"choice": choice} if choice is not None else None
+    for _, answered in select_events(context.ledger.events, ReviewAnswered):
+        if answered.key == asked.key:
+            return _encode_answer(answered)
+    return None
+
+
+def _record_choice(choice: str, difference: DistinguishingInput, context: RunContext) -> dict[str, Any]:
+    """Record which repair is right. `unsure` is not an answer and is not recorded."""
+    if choice != "unsure":
+        context.ledger.append(
+            UserAnswered(call=difference.call, answers=difference.answer_pair, choice=cast(Choice, choice))
+        )
+    return {"choice": choice}
+
+
+def _encode_answer(answered: ReviewAnswered) -> dict[str, Any]:
+    """Return the answer as the JSON values with which the graph continues."""
+    return {"choice": answered.choice, "hint": answered.hint, "blob": answered.blob}
+
+
+async def make_edited_candidate(
+    files: Mapping[str, str], shown: Candidate | None, context: RunContext
+) -> Candidate:
+    """Return a candidate with a person's files over those of the candidate that was shown.
+
+    Raises:
+        UsageError: No candidate may write one of the files.
+    """
+    protected = find_protected_files(files, await context.suites.load())
+    if protected:
+        raise UsageError(
+            f"no candidate may write {', '.join(protected)}", remedy="edit code that is not protected"
+        )
+    return Candidate(
+        files={**(shown.files if shown else {}), **files},
+        origin="edit",
+        parent=shown.hash if shown and shown.files else None,
+        label="edited by a person",
+    )

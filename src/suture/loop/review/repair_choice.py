@@ -1,0 +1,61 @@
+"""Two plausible repairs that behave differently: only a person can say which one is right."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import get_args
+
+from suture.core.ledger.kinds import Choice, DistinguishingInput
+from suture.loop.review.review import Review, ReviewAnswer, Reviewer
+from suture.search import Repair
+
+Asker = Callable[[DistinguishingInput], Choice | Awaitable[Choice | None] | None]
+"""Says which of two answers is right; `None` if that is not known. It may be async."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlausibleRepairs:
+    """The repairs of a search with which all tests pass.
+
+    Attributes:
+        repairs: The repairs, the most likely first.
+        difference: The input on which the first and the next differ; `None` if there is none.
+    """
+
+    repairs: tuple[Repair, ...]
+    difference: DistinguishingInput | None = None
+
+
+def apply_choice(found: PlausibleRepairs, choice: str) -> PlausibleRepairs:
+    """Put the repairs with the right answer first, and drop those with a wrong one.
+
+    Args:
+        found: The repairs of a search, which differ.
+        choice: A `Choice`; anything else leaves the repairs as they are.
+    """
+    difference = found.difference
+    if difference is None or choice not in get_args(Choice):
+        return found
+    first, second = difference.answer_pair
+    right = {"first": first, "second": second}.get(choice)
+    wrong = {first, second} - {right}
+    answers = list(zip(found.repairs, difference.answers_by_repair, strict=True))
+    agreeing = [repair for repair, answer in answers if answer == right]
+    others = [repair for repair, answer in answers if answer != right and answer not in wrong]
+    return PlausibleRepairs(repairs=(*agreeing, *others), difference=difference)
+
+
+def reviewer_with_asker(ask: Asker, reviewer: Reviewer | None) -> Reviewer:
+    """Return a reviewer that asks `ask` about differing repairs, and `reviewer`, if any, everything else."""
+
+    async def answer(review: Review) -> ReviewAnswer | None:
+        if review.difference is not None:
+            choice = ask(review.difference)
+            chosen = await choice if inspect.isawaitable(choice) else choice
+            return ReviewAnswer(choice=chosen or "unsure")
+        answered = reviewer(review) if reviewer is not None else None
+        return await answered if inspect.isawaitable(answered) else answered
+
+    return answer

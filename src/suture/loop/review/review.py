@@ -1,0 +1,226 @@
+"""A question to a person, the possible answers, and where answers come from."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from suture.core.ledger import Event, RunFolder, first_payload, read_ledger, select_events
+from suture.core.ledger.kinds import (
+    Choice,
+    DistinguishingInput,
+    MovesDecided,
+    ReviewAnswered,
+    ReviewAsked,
+    ReviewChoice,
+    ReviewStage,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    UserAnswered,
+)
+from suture.core.records import Candidate, Counterexample, Diagnosis, Move, Task, Verdict
+from suture.errors import StorageError, UsageError
+from suture.project.languages import is_source
+from suture.project.workspace import (
+    DEFAULT_PROTECTED,
+    is_protected,
+    overlay_candidate,
+    text_of,
+    unified_diff,
+)
+
+STEP_CHOICES = get_args(ReviewChoice)
+DIFFERENCE_CHOICES = (*get_args(Choice), "unsure")
+STAGES_WITHOUT_EDIT = ("test", "safety")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewAnswer:
+    """A person's answer to a review.
+
+    Attributes:
+        choice: `approve` the next step; `edit`: judge the given candidate instead; `redirect`: continue with
+            a hint; `reject`: do something else; `abort` the run. If two repairs differ: `first`, `second`,
+            `neither`, or `unsure`, which continues as if nobody had been asked.
+        hint: For `redirect`, what the model is told from now on.
+        files: For `edit`, the files over those of the candidate that was shown: path -> text.
+
+    Raises:
+        UsageError: A redirect has no hint, or an edit no files.
+    """
+
+    choice: ReviewChoice | Choice | Literal["unsure"]
+    hint: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.choice == "redirect" and not self.hint.strip():
+            raise UsageError("a redirect needs a hint", remedy="say what the model should know")
+        if self.choice == "edit" and not self.files:
+            raise UsageError("an edit needs a file", remedy="give the edited candidate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """A question to a person: whether a step may be taken, or which of two repairs is right.
+
+    Attributes:
+        run_id: The run.
+        key: Identifies the question; the same in a replay of the run.
+        stage: What happens after the review.
+        moves: The moves that would be made; none before the delivery.
+        candidate: The candidate that would be repaired or delivered, or the best so far; `None` before the
+            first.
+        verdict: The verdict on it.
+        diagnosis: Why it fails, if a role has diagnosed it.
+        diff: The diff from the task's files to the candidate's.
+        task: The task with its files.
+        difference: For the stage `distinguish`, the input on which two repairs differ.
+    """
+
+    run_id: str
+    key: str
+    stage: ReviewStage
+    moves: tuple[Move, ...]
+    candidate: Candidate | None
+    verdict: Verdict | None
+    diagnosis: Diagnosis | None
+    diff: str
+    task: Task
+    difference: DistinguishingInput | None = None
+
+    @property
+    def facts(self) -> tuple[Counterexample, ...]:
+        """Return the counterexamples of the candidate."""
+        return self.verdict.counterexamples if self.verdict else ()
+
+    @property
+    def editable(self) -> Mapping[str, str]:
+        """Return the files that a person may edit, the candidate's own first: path -> text."""
+        task, written = self.task, dict(self.candidate.files) if self.candidate else {}
+        if task.kind == "write":
+            return written or dict.fromkeys(task.modules, "")
+        files = {path: text_of(content) for path, content in overlay_candidate(task.files, written).items()}
+        named = [fact.file for fact in self.facts]
+        paths = dict.fromkeys([*written, *named, *sorted(files)])
+        return {path: files[path] for path in paths if path in files and self._may_change(path)}
+
+    def _may_change(self, path: str) -> bool:
+        task = self.task
+        is_open = not is_protected(path, task.protected or DEFAULT_PROTECTED)
+        is_selected = not task.writable or is_protected(path, task.writable)
+        return is_source(path, task.language) and is_open and is_selected
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Return the choices that answer the question."""
+        if self.difference is not None:
+            return DIFFERENCE_CHOICES
+        if self.stage in STAGES_WITHOUT_EDIT:
+            return tuple(choice for choice in STEP_CHOICES if choice != "edit")
+        return STEP_CHOICES
+
+    def require_answered_by(self, answer: ReviewAnswer) -> None:
+        """Refuse an answer that does not fit the question.
+
+        Raises:
+            UsageError: It does not.
+        """
+        if answer.choice not in self.choices:
+            raise UsageError(
+                f"{answer.choice!r} does not answer the question (stage {self.stage!r})",
+                remedy=f"give one of: {', '.join(self.choices)}",
+            )
+
+
+Reviewer = Callable[[Review], ReviewAnswer | Awaitable[ReviewAnswer | None] | None]
+"""Asks a person and waits for the answer. `None` means that nobody answers now, so that the run is parked."""
+
+
+def load_review(folder: RunFolder, asked: ReviewAsked) -> Review:
+    """Return a question of the ledger with everything that a person has to see.
+
+    Raises:
+        StorageError: A part of it cannot be read.
+    """
+    started = first_payload(read_ledger(folder.ledger_path).events, RunStarted)
+    if started is None:
+        raise StorageError(f"run {folder.id} has no first event")
+    task = folder.load_record(Task, started.task)
+    candidate = folder.load_record(Candidate, asked.blob) if asked.blob else None
+    files = candidate.files if candidate else {}
+    return Review(
+        run_id=folder.id,
+        key=asked.key,
+        stage=asked.stage,
+        moves=asked.moves,
+        candidate=candidate,
+        verdict=folder.load_record(Verdict, asked.verdict) if asked.verdict else None,
+        diagnosis=asked.diagnosis,
+        diff=unified_diff(task.files, overlay_candidate(task.files, files)),
+        task=task,
+        difference=asked.distinguishing_input,
+    )
+
+
+def find_pending_review(folder: RunFolder) -> Review | None:
+    """Return the question that a run waits for an answer to; `None` if it waits for none.
+
+    Raises:
+        StorageError: The run folder is damaged.
+    """
+    pending: ReviewAsked | None = None
+    for event in read_ledger(folder.ledger_path).events:
+        match event.payload:
+            case ReviewAsked() as asked:
+                pending = asked
+            case MovesDecided() | ReviewAnswered() | UserAnswered() | RunFinished() | RunFailed():
+                pending = None
+    return load_review(folder, pending) if pending is not None else None
+
+
+def make_recorded_reviewer(folder: RunFolder, events: Iterable[Event]) -> Reviewer:
+    """Return a reviewer that answers as the person did in a recorded run; other questions get no answer."""
+    recorded = tuple(events)
+    by_key = {answered.key: answered for _, answered in select_events(recorded, ReviewAnswered)}
+
+    def answer(review: Review) -> ReviewAnswer | None:
+        if review.difference is not None:
+            return ReviewAnswer(choice=find_recorded_choice(review.difference, recorded) or "unsure")
+        answered = by_key.get(review.key)
+        if answered is None:
+            return None
+        files = folder.load_record(Candidate, answered.blob).files if answered.blob else {}
+        return ReviewAnswer(choice=answered.choice, hint=answered.hint, files=files)
+
+    return answer
+
+
+def find_recorded_choice(difference: DistinguishingInput, events: Iterable[Event]) -> Choice | None:
+    """Return which answer a person called right, if one was asked about this difference."""
+    for _, answered in select_events(events, UserAnswered):
+        if (answered.call, answered.answers) == (difference.call, difference.answer_pair):
+            return answered.choice
+    return None
+
+
+def asked_to_distinguish(events: Iterable[Event]) -> bool:
+    """Return whether a person was asked in a run which of two repairs is right."""
+    return any(
+        isinstance(event.payload, UserAnswered)
+        or (isinstance(event.payload, ReviewAsked) and event.payload.stage == "distinguish")
+        for event in events
+    )
+
+
+def make_single_answer_reviewer(answer: ReviewAnswer, review: Review, fallback: Reviewer | None) -> Reviewer:
+    """Return a reviewer that answers one question with `answer`, and asks `fallback` all others."""
+
+    def ask(asked: Review) -> ReviewAnswer | Awaitable[ReviewAnswer | None] | None:
+        if asked.key == review.key:
+            return answer
+        return fallback(asked) if fallback is not None else None
+
+    return ask

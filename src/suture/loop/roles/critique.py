@@ -1,0 +1,171 @@
+"""Ask the critic, the debugger and the summariser about candidates. They inform; the checks decide."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from suture.agents.calling.role_call import RoleCall
+from suture.agents.roles.advisers import (
+    CritiqueBrief,
+    CritiqueReply,
+    LessonsBrief,
+    LessonsReply,
+    draft_critique_prompt,
+    draft_lessons_prompt,
+)
+from suture.agents.roles.coder import RepairBrief
+from suture.agents.roles.debugger import DiagnosisReply, draft_diagnosis_prompt, investigate
+from suture.agents.tools.debugger_tools import ComparedAttempt, find_test_setup, make_debugger_tools
+from suture.core.ledger.kinds import (
+    CandidateCriticised,
+    DebuggerStepped,
+    DiagnosisMade,
+    LessonsDrawn,
+    ToolStep,
+)
+from suture.core.records import Critique, Diagnosis, Lesson
+from suture.judge import Suite
+from suture.judge.tracing.variable_trace import TraceTarget
+from suture.loop.briefing import describe_attempts, make_role_call
+from suture.loop.context import RunContext
+from suture.loop.memories import recalled_lessons
+from suture.loop.policy.attempts import Attempt
+from suture.loop.state import LoopState, RoleContributions, judged_attempts
+from suture.loop.tuning import MAX_COMPARED_ATTEMPTS
+from suture.project.workspace import overlay_candidate
+
+
+async def criticise(
+    brief: RepairBrief, attempt: Attempt, state: LoopState, context: RunContext
+) -> Critique | None:
+    """Return the critic's view of a candidate; `None` if the critic is degraded."""
+    critique_brief = CritiqueBrief(
+        statement=brief.statement,
+        files=brief.files,
+        passed=attempt.passed,
+        total=attempt.passed + attempt.failed,
+        facts=brief.facts,
+    )
+    critic = make_role_call("critic", state, context)
+    reply = await critic.ask_typed_or_degrade(partial(draft_critique_prompt, critique_brief), CritiqueReply)
+    if reply is None:
+        return None
+    critique = reply.record()
+    context.ledger.append(CandidateCriticised(candidate=attempt.candidate, critique=critique))
+    return critique
+
+
+async def diagnose(
+    brief: RepairBrief, attempt: Attempt, suite: Suite, state: LoopState, context: RunContext
+) -> Diagnosis | None:
+    """Return why a candidate fails; `None` if the debugger is degraded."""
+    uses_tools = context.recipe.helpers.diagnose == "tools"
+    debugger = make_role_call("debugger" if uses_tools else "diagnose", state, context)
+    lessons = recalled_lessons("debugger", context)
+    if lessons:
+        brief = replace(brief, statement="\n".join([brief.statement, *lessons]).lstrip())
+
+    async def investigate_with_tools(call: RoleCall) -> Diagnosis:
+        return await _investigate(brief, attempt, suite, state, call, context)
+
+    async def ask_once(call: RoleCall) -> Diagnosis:
+        return (await call.ask_typed(draft_diagnosis_prompt(brief, call.prompt), DiagnosisReply)).record()
+
+    diagnosis = await debugger.run_or_degrade(investigate_with_tools if uses_tools else ask_once)
+    if diagnosis is not None:
+        context.ledger.append(DiagnosisMade(candidate=attempt.candidate, diagnosis=diagnosis))
+    return diagnosis
+
+
+async def _investigate(
+    brief: RepairBrief,
+    attempt: Attempt,
+    suite: Suite,
+    state: LoopState,
+    call: RoleCall,
+    context: RunContext,
+) -> Diagnosis:
+    task = context.task
+    target = TraceTarget(
+        sandbox=context.sandbox,
+        settings=context.settings.sandbox,
+        files=overlay_candidate(task.files, context.candidates.load(attempt.blob).files),
+        module=task.module if task.kind == "write" else next(iter(brief.files), ""),
+        interpreter=context.interpreter,
+    )
+    tools = make_debugger_tools(
+        target,
+        _compared_attempts(attempt, state, context),
+        setup=_failing_test_setup(brief, suite),
+        reference=_find_reference(brief, state, context),
+    )
+
+    def record(step: ToolStep) -> None:
+        context.ledger.append(DebuggerStepped(candidate=attempt.candidate, step=step))
+
+    async with context.budget.time_limit():
+        investigation = await investigate(
+            brief,
+            call.prompt,
+            tools,
+            ask=call.ask_text,
+            conclude=lambda draft: call.ask_typed(draft, DiagnosisReply),
+            on_step=record,
+        )
+    return investigation.diagnosis
+
+
+def _failing_test_setup(brief: RepairBrief, suite: Suite) -> str:
+    """Return the imports and definitions of the first failing check. A test of a command is in its own
+    file.
+    """
+    failing = brief.facts[0].check_id if brief.facts else ""
+    return next((find_test_setup(check.source) for check in suite.task.checks if check.id == failing), "")
+
+
+def _find_reference(brief: RepairBrief, state: LoopState, context: RunContext) -> dict[str, bytes] | None:
+    """Return the project with a candidate that passes the first failing check, if there is one."""
+    check = brief.facts[0].check_id if brief.facts else ""
+    for attempt in judged_attempts(state):
+        if check in context.candidates.load_verdict(attempt.verdict).passed:
+            files = context.candidates.load(attempt.blob).files
+            return dict(overlay_candidate(context.task.files, files))
+    return None
+
+
+def _compared_attempts(attempt: Attempt, state: LoopState, context: RunContext) -> list[ComparedAttempt]:
+    """Return the last attempts, the failing one last."""
+    others = [other for other in judged_attempts(state) if other.candidate != attempt.candidate]
+    return [
+        ComparedAttempt(
+            label=one.label,
+            files=context.candidates.load(one.blob).files,
+            failed=context.candidates.load_verdict(one.verdict).failed,
+        )
+        for one in (*others[-MAX_COMPARED_ATTEMPTS:], attempt)
+    ]
+
+
+async def draw_lessons(
+    contributions: RoleContributions, state: LoopState, context: RunContext
+) -> tuple[str, ...]:
+    """Return the lessons of the run so far; the earlier ones if the summariser is degraded."""
+    remarks = [
+        remark
+        for attempt in judged_attempts(state)
+        for remark in contributions.remarks.get(attempt.candidate, ())
+    ]
+    brief = LessonsBrief(
+        statement=context.task.statement,
+        history=describe_attempts(None, state, context),
+        remarks=remarks,
+        known=[Lesson(text=text) for text in contributions.lessons],
+    )
+    summariser = make_role_call("summariser", state, context)
+    reply = await summariser.ask_typed_or_degrade(partial(draft_lessons_prompt, brief), LessonsReply)
+    if reply is None:
+        return contributions.lessons
+    lessons = tuple(lesson.text for lesson in reply.record())
+    context.ledger.append(LessonsDrawn(lessons=lessons))
+    return lessons

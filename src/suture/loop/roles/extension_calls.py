@@ -1,0 +1,135 @@
+"""Use the extensions of installed packages: checks, advice and repairs, under the same rules as Suture's
+own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from suture.agents.calling.model_call import ModelQuestion, ask
+from suture.agents.calling.role_call import RoleCall, is_suspended, record_degradation
+from suture.agents.roles.coder import RepairBrief
+from suture.core.ledger.kinds import AdviceGiven, TestsWritten
+from suture.core.records import Candidate, Check, Provenance, Task
+from suture.errors import SutureError
+from suture.judge import Suite, find_protected_files
+from suture.loop.briefing import make_role_call
+from suture.loop.context import RunContext
+from suture.loop.evaluation.judging import judge, record_verdict
+from suture.loop.policy.attempts import Attempt
+from suture.loop.recipes.recipe_files import Adviser, CheckSource, Mender
+from suture.loop.services.candidate_store import Lineage
+from suture.loop.state import LoopState, judged_attempts, with_judged_attempts
+from suture.models import Message, Sampling
+
+T = TypeVar("T")
+
+
+def collect_extension_checks(context: RunContext) -> tuple[Check, ...]:
+    """Return the checks of the packages' check sources, all with trust 0."""
+    checks: list[Check] = []
+    for name, source in context.extensions.check_sources.items():
+        found = _call_extension(name, partial(_untrusted_checks, source, context.task), 0, context)
+        if found is None:
+            continue
+        sources = tuple(check.source for check in found)
+        context.ledger.append(TestsWritten(role=name, tests=sources, dropped={}))
+        checks += found
+    return tuple(checks)
+
+
+def _call_extension(name: str, call: Callable[[], T], round_: int, context: RunContext) -> T | None:
+    """Return what an extension returns; `None` if it is suspended or fails now."""
+    if is_suspended(name, context.ledger.events):
+        return None
+    try:
+        return call()
+    except Exception as fault:  # An extension may raise anything, and that must not end the run.
+        record_degradation(name, round_, fault, context.ledger)
+        return None
+
+
+def _untrusted_checks(source: CheckSource, task: Task) -> list[Check]:
+    return [replace(check, trust=0.0, provenance=_generated_provenance(check)) for check in source(task)]
+
+
+def _generated_provenance(check: Check) -> Provenance:
+    return check.provenance if check.provenance in ("adversarial", "property") else "spec"
+
+
+async def collect_advice(brief: RepairBrief, state: LoopState, context: RunContext) -> tuple[str, ...]:
+    """Return the remarks of every adviser on a candidate to repair; an adviser that fails is degraded."""
+    remarks: list[str] = []
+    for name, adviser in context.extensions.advisers.items():
+        call = make_role_call(name, state, context)
+        advice = await call.run_or_degrade(partial(_ask_adviser, adviser, brief))
+        if advice:
+            context.ledger.append(AdviceGiven(role=name, advice=advice))
+            remarks += advice
+    return tuple(remarks)
+
+
+async def _ask_adviser(adviser: Adviser, brief: RepairBrief, call: RoleCall) -> tuple[str, ...]:
+    calls = call.calls
+
+    async def ask_text(text: str) -> str:
+        critic = calls.models.for_role("critic")
+        question = ModelQuestion(
+            role="critic",
+            messages=(Message(role="user", content=text),),
+            prompt="",
+            sampling=Sampling(max_tokens=critic.max_tokens, index=call.round),
+            helper=call.helper,
+        )
+        return (await ask(question, calls)).text
+
+    try:
+        return tuple(map(str, await adviser(brief, ask_text)))
+    except SutureError:
+        raise  # It comes from the question that the adviser asked through us.
+    except Exception as fault:
+        record_degradation(call.helper, call.round, fault, calls.ledger)
+        return ()
+
+
+async def try_menders(
+    brief: RepairBrief, attempt: Attempt, suite: Suite, state: LoopState, context: RunContext
+) -> LoopState:
+    """Return the state with the judged repairs of the menders. They use no attempt.
+
+    Raises:
+        BudgetExceeded: The time is up.
+        SandboxError: The sandbox failed.
+    """
+    for name, mender in context.extensions.menders.items():
+        written = _call_extension(name, partial(_run_mender, mender, brief), state["round"], context)
+        if not written or find_protected_files(written, suite):
+            continue
+        parent = context.candidates.load(attempt.blob)
+        candidate = Candidate(
+            files={**parent.files, **written}, origin="mutation", parent=parent.hash, label=f"by {name}"
+        )
+        if candidate.hash in {one.candidate for one in judged_attempts(state)}:
+            continue
+        lineage = Lineage(round=attempt.round, start=attempt.start, depth=attempt.depth + 1)
+        proposal = context.candidates.propose(candidate, lineage)
+        verdict = await judge(candidate, suite, context)
+        baseline = context.candidates.baseline_verdict(state)
+        judged = record_verdict(proposal, verdict, baseline, context)
+        state = with_judged_attempts(state, (*judged_attempts(state), judged))
+    return state
+
+
+def _run_mender(mender: Mender, brief: RepairBrief) -> dict[str, str]:
+    """Return the files that a mender would write.
+
+    Raises:
+        TypeError: Its result is not a mapping of path to text.
+    """
+    written = dict(mender(brief) or {})
+    if not all(isinstance(part, str) for pair in written.items() for part in pair):
+        raise TypeError("a mender returns path -> text, or None")
+    return written

@@ -1,0 +1,171 @@
+"""Split a task into parts, and make a candidate of them; independent parts are written at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from suture.agents.calling.budgeted_call import BudgetedCall, find_prior_decision, reserve
+from suture.agents.calling.role_call import RoleCall
+from suture.agents.roles.advisers import PlanBrief, PlanReply, draft_plan_prompt
+from suture.agents.roles.project_coder import render_project_rules
+from suture.agents.roles.subtask_coder import SubtaskBrief, write_subtask
+from suture.agents.tools.in_memory_files import InMemoryFiles, merge_subtask_files
+from suture.core.ledger import in_branch_part
+from suture.core.ledger.kinds import PlanMade, SubtaskStepped, ToolStep
+from suture.core.records import Lesson, Move, Plan, Task, encode_record
+from suture.errors import MalformedReply
+from suture.judge import Suite, find_protected_files
+from suture.loop.briefing import make_role_call
+from suture.loop.context import RunContext
+from suture.loop.memories import recalled_lessons
+from suture.loop.state import LoopState, RoleContributions
+from suture.models import Role
+from suture.project.languages import LANGUAGES
+from suture.project.workspace import text_of
+
+
+async def make_plan(
+    contributions: RoleContributions, state: LoopState, context: RunContext
+) -> RoleContributions:
+    """Add the planner's plan of a task to write; unchanged if the recipe has no planner, or it is
+    degraded.
+    """
+    task = context.task
+    if not context.recipe.helpers.plan or task.kind != "write" or not LANGUAGES[task.language].parsed:
+        return contributions
+    brief = PlanBrief(
+        statement=_describe_task(task),
+        module=task.module,
+        project=tuple(task.files),
+        lessons=[Lesson(text=text) for text in recalled_lessons("planner", context)],
+    )
+    planner = make_role_call("planner", state, context)
+    reply = await planner.ask_typed_or_degrade(partial(draft_plan_prompt, brief), PlanReply)
+    if reply is None:
+        return contributions
+    plan = reply.record()
+    context.ledger.append(PlanMade(plan=plan))
+    return replace(contributions, plan=context.folder.save_json(encode_record(plan)))
+
+
+def _describe_task(task: Task) -> str:
+    """Return the statement; for a project also how it is laid out and started."""
+    return f"{task.statement.strip()}\n\n{render_project_rules(task)}" if task.project else task.statement
+
+
+def load_plan(contributions: RoleContributions, context: RunContext) -> Plan | None:
+    """Return the plan, if there is one."""
+    return context.folder.load_record(Plan, contributions.plan) if contributions.plan else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedWriting:
+    """What writing a candidate by plan needs.
+
+    Attributes:
+        plan: The parts of the task.
+        lessons: The lessons of the run so far.
+        move: The move that the candidate is for.
+        suite: The suite that decides; it says which files may be written.
+        coder: The role that writes the code.
+        context: The run.
+    """
+
+    plan: Plan
+    lessons: Sequence[str]
+    move: Move
+    suite: Suite
+    coder: Role
+    context: RunContext
+
+
+async def write_planned_files(writing: PlannedWriting) -> dict[str, str]:
+    """Write a candidate's files part by part. It is one attempt, however many parts there are.
+
+    Raises:
+        BudgetExceeded: No attempt is left, or no budget for a part.
+        MalformedReply: A part brought no file; the attempt is spent.
+        ModelError: The model failed.
+    """
+    move, calls = writing.move, writing.context.calls
+    name = f"{move.kind} {move.index}, by plan"
+    call = BudgetedCall(key=name, description=name, move=move.kind, is_attempt=True)
+    reservation = reserve(call, calls, find_prior_decision(call, calls))
+    try:
+        files = await _write_parts(writing)
+    except MalformedReply:
+        calls.budget.settle(reservation)
+        raise
+    except BaseException:
+        calls.budget.release(reservation)
+        raise
+    calls.budget.settle(reservation)
+    return files
+
+
+async def _write_parts(writing: PlannedWriting) -> dict[str, str]:
+    task, plan = writing.context.task, writing.plan
+    given = {path: text_of(content) for path, content in task.files.items() if path.endswith(".py")}
+    done: list[str] = []
+    written: dict[str, str] = {}
+    for wave in plan.waves:
+        goals = [plan.subtasks[number - 1].goal for number in wave]
+        base = {**given, **written}
+        briefs = [
+            SubtaskBrief(
+                statement=_describe_task(task),
+                goal=goal,
+                module=task.module,
+                done=tuple(done),
+                lessons=[Lesson(text=text) for text in writing.lessons],
+            )
+            for goal in goals
+        ]
+        written |= merge_subtask_files(base, await _write_wave(briefs, base, writing))
+        done += goals
+    return written
+
+
+async def _write_wave(
+    briefs: Sequence[SubtaskBrief], base: dict[str, str], writing: PlannedWriting
+) -> list[Mapping[str, str]]:
+    """Write independent parts, and wait for all of them before the fault of one is raised."""
+    # As in `CallContext.reply_turn`: where reply tokens are limited, each part must know what those before
+    # used.
+    is_limited = writing.context.budget.limits.completion_tokens is not None
+    gate = asyncio.Semaphore(1 if is_limited else len(briefs))
+
+    async def write(number: int, brief: SubtaskBrief) -> dict[str, str]:
+        with in_branch_part(number):
+            async with gate:
+                return await _write_part(brief, base, writing)
+
+    numbered = enumerate(briefs, start=1 + len(briefs[0].done))
+    results = await asyncio.gather(*itertools.starmap(write, numbered), return_exceptions=True)
+    files: list[Mapping[str, str]] = []
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+        files.append(result)
+    return files
+
+
+async def _write_part(brief: SubtaskBrief, base: dict[str, str], writing: PlannedWriting) -> dict[str, str]:
+    files = InMemoryFiles(base, lambda path: not find_protected_files({path: ""}, writing.suite))
+    call = RoleCall(
+        helper="subtask_coder",
+        calls=writing.context.calls,
+        round=writing.move.index,
+        temperature=writing.move.temperature,
+        model_role=writing.coder,
+    )
+
+    def record(step: ToolStep) -> None:
+        writing.context.ledger.append(SubtaskStepped(goal=brief.goal, step=step))
+
+    await write_subtask(brief, call.prompt, files, ask=call.ask_text, on_step=record)
+    return files.written

@@ -1,0 +1,79 @@
+"""After success: simplify code that passes, and have its security and quality reviewed."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import replace
+from functools import partial
+
+from suture.agents.roles.advisers import ReviewReply, draft_review_prompt
+from suture.agents.roles.coder import RepairBrief
+from suture.agents.roles.optimiser import OptimiseBrief, draft_optimiser_prompt, optimised_files
+from suture.core.ledger.kinds import CandidateOptimised, CandidateReviewed
+from suture.core.records import Candidate
+from suture.judge import Suite, find_protected_files
+from suture.loop.briefing import make_role_call
+from suture.loop.context import RunContext
+from suture.loop.evaluation.judging import judge, record_verdict
+from suture.loop.policy.attempts import Attempt
+from suture.loop.services.candidate_store import Lineage
+from suture.loop.state import LoopState, judged_attempts, with_judged_attempts
+from suture.project.python_source.parsing import parse_module
+
+
+async def simplify(
+    brief: RepairBrief, attempt: Attempt, suite: Suite, state: LoopState, context: RunContext
+) -> LoopState:
+    """Return the state with a simpler version of code that passes, if the optimiser writes one that passes
+    too.
+
+    "Simpler" is measured: the version has fewer nodes in its syntax trees. A version that does not pass every
+    trusted check, or is not simpler, is recorded in the ledger and discarded.
+
+    Raises:
+        BudgetExceeded: The time is up.
+        SandboxError: The sandbox failed.
+    """
+    optimise_brief = OptimiseBrief(
+        statement=brief.statement, files=brief.files, entry_point=brief.entry_point
+    )
+    optimiser = make_role_call("optimiser", state, context)
+    written = await optimiser.parse_or_degrade(
+        partial(draft_optimiser_prompt, optimise_brief), lambda reply: optimised_files(reply, optimise_brief)
+    )
+    original = context.candidates.load(attempt.blob)
+    if written is None or find_protected_files(written, suite):
+        return state
+    candidate = Candidate(
+        files={**original.files, **written}, origin="repair", parent=original.hash, label="made simpler"
+    )
+    nodes = (_count_nodes(original, brief), _count_nodes(candidate, brief))
+    event = CandidateOptimised(candidate=candidate.hash, original=original.hash, nodes=nodes, accepted=False)
+    if candidate.hash in {one.candidate for one in judged_attempts(state)} or nodes[1] >= nodes[0]:
+        context.ledger.append(event)
+        return state
+    lineage = Lineage(round=attempt.round, start=attempt.start, depth=attempt.depth)
+    proposal = context.candidates.propose(candidate, lineage)
+    verdict = await judge(candidate, suite, context)
+    judged = record_verdict(proposal, verdict, context.candidates.baseline_verdict(state), context)
+    context.ledger.append(replace(event, accepted=judged.solved))
+    if not judged.solved:
+        return state
+    ranked = replace(judged, rank=(attempt.rank or 0) + 1)
+    return with_judged_attempts(state, (*judged_attempts(state), ranked))
+
+
+async def review_quality(brief: RepairBrief, attempt: Attempt, state: LoopState, context: RunContext) -> None:
+    """Record what a reviewer finds in code that passes; the findings decide nothing."""
+    reviewer = make_role_call("reviewer", state, context)
+    reply = await reviewer.ask_typed_or_degrade(partial(draft_review_prompt, brief), ReviewReply)
+    if reply is not None:
+        context.ledger.append(CandidateReviewed(candidate=attempt.candidate, review=reply.record()))
+
+
+def _count_nodes(candidate: Candidate, brief: RepairBrief) -> int:
+    """Return the number of syntax tree nodes in the files that the optimiser saw."""
+    texts = [candidate.files.get(path, text) for path, text in brief.files.items()]
+    trees = [parse_module(text) for text in texts]
+    return sum(sys.maxsize if tree is None else sum(1 for _ in ast.walk(tree)) for tree in trees)

@@ -1,0 +1,134 @@
+"""Complete a written project: with tests that pass on it and decide nothing, and with a lock file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from suture.agents.calling.role_call import RoleCall
+from suture.agents.roles.testers import (
+    ProjectTestBrief,
+    draft_project_test_prompt,
+    tests_from_project_reply,
+)
+from suture.core.ledger.kinds import TestsWritten
+from suture.core.records import Candidate, encode_record
+from suture.judge import Suite, find_protected_files
+from suture.loop.context import RunContext
+from suture.loop.evaluation.judging import judge, record_verdict
+from suture.loop.policy.attempts import Attempt, find_best
+from suture.loop.services.candidate_store import Lineage
+from suture.loop.state import LoopState, judged_attempts, role_contributions, with_judged_attempts
+from suture.loop.tuning import MAX_TEST_OUTPUT_CHARS
+from suture.models import Role
+from suture.project.workspace import overlay_candidate
+
+COMPLETED = "project tests"
+"""What `RoleContributions.done` says of a completed project."""
+TESTER = "project_tester"
+
+
+async def complete_project(state: LoopState, context: RunContext) -> dict[str, Any]:
+    """Once a project passes all that decides, add the files that belong to it: tests and a lock file.
+
+    Tests are written for a new project where the user gave none. A model's test of a model's code has earned
+    no trust, so a project is not sent back for failing it: a test file that fails is left out, and the ledger
+    says so. The lock file says with which packages the code was started.
+
+    Returns:
+        The update of the state.
+
+    Raises:
+        BudgetExceeded: The time is up.
+        SandboxError: The sandbox failed.
+    """
+    contributions, best = role_contributions(state), find_best(judged_attempts(state))
+    project = context.task.project
+    if project is None or best is None or not best.solved or COMPLETED in contributions.done:
+        return {}
+    suite = await context.suites.load()
+    added: dict[str, str] = {}
+    if project.is_new and not context.task.test_command:
+        added |= await _write_passing_tests(best, suite, context)
+    added |= await _make_lock_file(best, suite, context)
+    done = replace(contributions, done=(*contributions.done, COMPLETED))
+    update: dict[str, Any] = {"contributions": encode_record(done)}
+    if added:
+        completed = await _judge_with_files(added, best, suite, context)
+        update["judged"] = with_judged_attempts(state, (*judged_attempts(state), completed))["judged"]
+    return update
+
+
+async def _make_lock_file(best: Attempt, suite: Suite, context: RunContext) -> dict[str, str]:
+    files = overlay_candidate(context.task.files, context.candidates.load(best.blob).files)
+    packages, interpreter = suite.packages, suite.interpreter
+    if packages is None or interpreter is None:
+        return {}
+    installed = await packages.install_for(files, interpreter)
+    made = installed.files if installed is not None else {}
+    return {path: text for path, text in made.items() if files.get(path) != text.encode()}
+
+
+async def _write_tests(best: Attempt, context: RunContext) -> tuple[str, str] | None:
+    """Return the path and the text of the tests; `None` if the tester is degraded."""
+    task = context.task
+    brief = ProjectTestBrief(
+        statement=task.statement,
+        language=task.language,
+        name=task.project.name if task.project else "",
+        files=context.candidates.load(best.blob).files,
+    )
+    role: Role = "tester" if "tester" in context.recipe.helpers.model_roles else "coder"
+    tester = RoleCall(helper=TESTER, calls=context.calls, round=0, model_role=role)
+    text = await tester.parse_or_degrade(partial(draft_project_test_prompt, brief), tests_from_project_reply)
+    return None if text is None else (brief.path, text)
+
+
+async def _write_passing_tests(best: Attempt, suite: Suite, context: RunContext) -> dict[str, str]:
+    """Return the written tests if they pass on the code: path -> text."""
+    written = await _write_tests(best, context)
+    if written is None:
+        return {}
+    path, text = written
+    original = context.candidates.load(best.blob)
+    candidate = replace(original, files={**original.files, path: text}, origin="repair")
+    refusal = ""
+    if find_protected_files({path: text}, suite):
+        refusal = f"{path} may not be written"
+    elif context.safety.vet(candidate) is not None:
+        refusal = "the safety scan does not let them run"
+    elif suite.smoke is not None:
+        files = overlay_candidate(context.task.files, candidate.files)
+        async with context.budget.time_limit():
+            with_packages, files = await suite.install_packages(files)
+            run = await (with_packages.smoke or suite.smoke).run_tests(files)
+        if run.status != "ok":
+            refusal = f"they do not pass on the code: {_last_line(run.stdout)}"
+    context.ledger.append(
+        TestsWritten(role=TESTER, tests=() if refusal else (text,), dropped={refusal: 1} if refusal else {})
+    )
+    return {} if refusal else {path: text}
+
+
+async def _judge_with_files(
+    added: dict[str, str], best: Attempt, suite: Suite, context: RunContext
+) -> Attempt:
+    """Return the best candidate with further files, judged again."""
+    original = context.candidates.load(best.blob)
+    candidate = Candidate(
+        files={**original.files, **added},
+        origin="repair",
+        parent=original.hash,
+        label=f"{original.label}, with {' and '.join(sorted(added))}",
+    )
+    lineage = Lineage(round=best.round, start=best.start, depth=best.depth)
+    proposal = context.candidates.propose(candidate, lineage)
+    verdict = await judge(candidate, suite, context)
+    judged = record_verdict(proposal, verdict, None, context)
+    return replace(judged, rank=(best.rank or 0) + 1)
+
+
+def _last_line(output: bytes) -> str:
+    lines = output.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:MAX_TEST_OUTPUT_CHARS] if lines else "no output"

@@ -1,0 +1,67 @@
+"""Rank candidates that the trusted checks cannot distinguish, by inputs on which they behave differently."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from suture.core.ledger import select_events
+from suture.core.ledger.kinds import CandidateProposed, CandidatesCompared, DifferingCall
+from suture.judge import Suite
+from suture.judge.differential.behaviour_comparison import compare_candidates
+from suture.loop.context import RunContext
+from suture.loop.policy.attempts import Attempt, find_best
+from suture.loop.roles.generated_tests import load_generated_checks
+from suture.loop.state import LoopState, judged_attempts, role_contributions, with_judged_attempts
+
+
+async def rank_equal_candidates(suite: Suite, state: LoopState, context: RunContext) -> LoopState:
+    """Return the state with a rank for each of the best candidates, by how many of them behave in the same
+    way.
+
+    Only code that passes every trusted check is compared: failures distinguish other candidates already.
+
+    Raises:
+        BudgetExceeded: The time is up.
+        SandboxError: The sandbox failed.
+    """
+    attempts = judged_attempts(state)
+    best = find_best(attempts)
+    if best is None or not best.solved or context.task.kind != "write":
+        return state
+    equals = [attempt for attempt in attempts if _is_equal(attempt, best)]
+    are_ranked = all(attempt.rank is not None for attempt in equals)
+    if len({attempt.fingerprint for attempt in equals}) < 2 or are_ranked:
+        return state
+    proposals = select_events(context.ledger.events, CandidateProposed)
+    async with context.budget.time_limit():
+        comparison = await compare_candidates(
+            [context.candidates.load(attempt.blob) for attempt in equals],
+            suite,
+            hints=load_generated_checks(role_contributions(state), context),
+            drawn=Counter(proposal.candidate for _, proposal in proposals),
+            seed=context.settings.model.seed,
+        )
+    context.ledger.append(
+        CandidatesCompared(
+            candidates=tuple(attempt.candidate for attempt in equals),
+            preferred=comparison.preferred,
+            reason=comparison.reason,
+            calls=comparison.calls,
+            differ=tuple(
+                DifferingCall(call=one.call, answers=one.answers) for one in comparison.disagreements
+            ),
+        )
+    )
+    # A candidate in no cluster did not finish the calls, and ranks behind its equals.
+    places = enumerate(reversed(comparison.clusters), 1)
+    ranks = {candidate: place for place, cluster in places for candidate in cluster}
+    ranked = [
+        replace(attempt, rank=ranks.get(attempt.candidate, 0)) if attempt in equals else attempt
+        for attempt in attempts
+    ]
+    return with_judged_attempts(state, ranked)
+
+
+def _is_equal(attempt: Attempt, best: Attempt) -> bool:
+    return attempt.solved and attempt.passed == best.passed and attempt.sent_back == best.sent_back

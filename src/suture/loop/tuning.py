@@ -1,0 +1,123 @@
+"""Tuning constants of the loop: each with its unit, and the reason or measurement that is known for it."""
+
+from __future__ import annotations
+
+# --- Intake ---------------------------------------------------------------------------------------------
+
+MAX_TEST_FILE_BYTES = 4 * 2**20
+"""Largest test file, `conftest.py` or sample data that a task is built from."""
+MAX_TEST_NAME_CHARS = 100
+"""Longest file name of a test that is given with a new project."""
+MAX_BUG_REPORT_CHARS = 6000
+"""Characters of a bug report that are kept; a longer one is cut in the middle."""
+MAX_REQUESTED_FILES = 30
+"""File names read from a statement; chosen without a measurement."""
+MAX_STATEMENT_SCAN_CHARS = 100_000
+"""Characters of a statement that are searched for file names."""
+MAX_CALL_CHARS = 500
+"""Characters within which the closing bracket of a call in a statement is looked for."""
+
+# --- Suite ----------------------------------------------------------------------------------------------
+
+MAX_RUN_SHARE = 0.6
+"""Share of the run's remaining time that one run of the tests may take: a repair of them needs another
+run."""
+
+# --- Policy ---------------------------------------------------------------------------------------------
+
+MIN_CANDIDATES_TO_COMPARE = 5
+"""Candidates that generated tests must have been tried on before a run without other tests gives up."""
+ROUNDS_WITHOUT_NEW_CODE = 2
+"""Rounds without new code after which a run is stuck; after half as many it changes its approach."""
+SAME_FAILURE_ROUNDS = 4
+"""A run is stuck after more than so many rounds in a row with the same failure and no progress."""
+NUDGE_ROUNDS = 3
+"""Rounds in a row with the same failure and no progress after which a run changes its approach."""
+
+# --- Judging --------------------------------------------------------------------------------------------
+
+CONCURRENT_CHECKS = 4
+"""Candidates that are judged at the same time."""
+CONCURRENT_RUNS_TIME = 2.0
+"""Two runs of the suite start side by side only if there is time for this many runs one after the other. On a
+busy machine both may take as long as that, and neither would finish."""
+STUCK_RUN_FACTOR = 4.0
+STUCK_RUN_EXTRA_S = 5.0
+"""The second of two runs counts as hanging, not as short of time, after `STUCK_RUN_FACTOR` times the duration
+of the first run and `STUCK_RUN_EXTRA_S` seconds."""
+REPORTING_RESERVE_S = 1.0
+"""Seconds at the end of the run that are kept for reporting the result of a single run of the suite."""
+MAX_JUDGED_REPAIRS = 8
+"""Repairs of a search that the trusted suite judges, the most likely first; it stops at the first that
+passes."""
+MAX_SANDBOX_FAULTS = 2
+"""Sandbox failures after which no further repair of a search is judged."""
+MAX_DIVERGENCE_FACTS = 3
+"""Failures whose calls are traced: each costs a run, and a prompt has room for few."""
+MAX_DIVERGENCE_CHANGES = 2
+"""Partial repairs, the best first, with which a traced call is compared."""
+
+# --- Search ---------------------------------------------------------------------------------------------
+
+SEARCH_DEFAULT_S = 60.0
+"""Seconds of a search where the run has no time limit: its worker process must be given an end."""
+SEARCH_SHARE = 0.5
+"""Largest share of the remaining seconds that a search may use where a model can be asked afterwards."""
+VERDICT_RUNS = 2
+"""Runs of the tests that a found repair needs, in units of the first run: the two runs of its verdict, side
+by side, and one run of its certification."""
+VERDICT_RESERVE_S = 5.0
+"""Seconds kept in addition: ranking, the certificate and the delivery take some, however short the tests
+are."""
+VERDICT_ONLY_RUNS = 1.5
+VERDICT_ONLY_S = 2.0
+"""What a verdict alone needs, in units of the first run and in seconds; a certificate says what it had no
+time to measure."""
+MAX_RESERVE_SHARE = 0.6
+"""Largest share of the remaining seconds that is kept from the search for verdict and certification."""
+SINGLE_RUN_FACTOR = 1.2
+SINGLE_RUN_S = 4.0
+"""What ranking and one run of the tests need, in units of the first run and in seconds; with less, nothing
+can be delivered."""
+MAX_SINGLE_RUN_SHARE = 0.85
+"""Largest share of the remaining seconds that is kept for one run; where it takes more, no repair can be
+judged at all."""
+UNKNOWN_DURATION_SHARE = 0.3
+"""Smallest share that is kept where no test passed, because nobody knows then how long the tests take."""
+POOL_GRACE_S = 60.0
+"""Seconds that the worker processes of a search may outlive the run's limit; the run itself ends them."""
+UNPARSABLE_FILE_SHARE = 0.5
+"""Share of the search's seconds for a file that parses for us and not for its language; the rest is for an
+ordinary search, which may repair that too."""
+MIN_SEARCH_S = 1.0
+"""Seconds below which no second search begins."""
+MIN_RANKING_S = 2.0
+"""Seconds for ranking even where the search has used its own: unranked repairs are worth little."""
+MAX_HISTORY_RUN_S = 30.0
+"""Seconds of one run of the failing tests on an earlier commit; slower tests do not make a search faster."""
+
+# --- First run of the tests -----------------------------------------------------------------------------
+
+HEAL_RUNS = 4
+"""Runs of the tests that a heal takes: the first run, a search, and the two of a verdict."""
+BUSY_MACHINE_FACTOR = 2
+"""How much longer a run may take on a busy machine before it is cut off again."""
+
+# --- Writing a test for a bug report --------------------------------------------------------------------
+
+MAX_TEST_ATTEMPTS = 3
+"""Tests that are requested until one fails on the present code; a person's hint starts the count again."""
+TEST_RETRY_TEMPERATURE = 0.6
+"""Sampling temperature of the attempts after the first, which is greedy."""
+
+# --- What the ledger and the results list ---------------------------------------------------------------
+
+MAX_LISTED_TESTS = 500
+MAX_LISTED_LINES = 40
+MAX_LISTED_CHECKS = 50
+MAX_LISTED_FINDINGS = 20
+MAX_LISTED_RIVALS = 5
+MAX_COMPARED_ATTEMPTS = 4
+"""Earlier candidates that the debugger can compare with the failing one."""
+MAX_TEST_OUTPUT_CHARS = 300
+MAX_RECIPE_BYTES = 64 * 2**10
