@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - each line is one program
-"""Each class of fault has an operator that undoes it; every mutant is Python, its rest untouched."""
+"""Each kind of fault has an operator that reverts it; every mutant parses and leaves the rest unchanged."""
 
 from __future__ import annotations
 
@@ -182,16 +182,16 @@ def test_a_loop_over_nothing_goes_through_what_is_called_as_its_variable_first()
     assert "for word in self.words:" in apply_edits(text, likeliest.edits)
 
 
-def test_it_is_the_same_each_time() -> None:
+def test_mutants_are_deterministic() -> None:
     source = "def f(a, b):\n    if a < b:\n        return a\n    return b\n"
     assert list(generate_mutants(source)) == list(generate_mutants(source))
 
 
-def test_what_is_no_python_has_no_mutants() -> None:
+def test_unparsable_source_has_no_mutants() -> None:
     assert not list(generate_mutants("def f(:\n"))
 
 
-def test_text_outside_functions_is_told_apart() -> None:
+def test_code_outside_functions_is_marked() -> None:
     source = "LIMIT = 3\n\ndef f(a=1):\n    return a\n"
     placed = {
         apply_edits(source, m.edits): m.in_function_body
@@ -220,7 +220,7 @@ class Account:
 """
 
 
-def test_no_statement_is_moved_to_where_it_never_runs() -> None:
+def test_no_statement_is_moved_into_dead_code() -> None:
     found = list(generate_mutants(AUDITED, operators={"move_statement", "change_block"}))
     assert found
     for mutant in found:
@@ -234,11 +234,11 @@ def test_a_variable_that_is_called_may_stand_anywhere() -> None:
     )
 
 
-def test_every_kind_of_value_has_its_calls() -> None:
+def test_every_value_kind_has_wrappers() -> None:
     assert set(WRAPPERS) == set(get_args(ValueKind))
 
 
-def test_what_only_annotates_is_changed_after_all_else() -> None:
+def test_annotations_are_changed_last() -> None:
     source = "def f(n: int | None, *, m: 'list' = '', k: Annotated[int | None, 3 + 4] = 5) -> Kind[1]:\n    return n | 6\n"
     priors: dict[str, float] = {}
     for mutant in generate_mutants(source, operators=("arithmetic_operator", "constant")):
@@ -249,7 +249,7 @@ def test_what_only_annotates_is_changed_after_all_else() -> None:
     assert max(priors["'lis"], priors["1]:\n"]) < min(priors["'', "], priors["3 + "], priors["5) -"]) / 2
 
 
-def test_an_operator_that_breaks_loses_its_own_mutants_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operator_that_raises_loses_only_its_own_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         yield from {"other": iter(())}["callable"]
 
@@ -269,13 +269,13 @@ def test_an_operator_that_breaks_loses_its_own_mutants_only(monkeypatch: pytest.
 
 
 def standard_library() -> list[Path]:
-    """Some files that nobody here wrote, always the same ones of one Python."""
+    """Return some files of the standard library, the same ones for each Python version."""
     files = sorted(path for path in Path(sysconfig.get_path("stdlib")).glob("*.py"))
     return files[:: max(1, len(files) // 24)]
 
 
 @pytest.mark.parametrize("path", standard_library(), ids=lambda path: path.name)
-def test_operators_work_on_what_nobody_here_wrote(path: Path) -> None:
+def test_operators_work_on_the_standard_library(path: Path) -> None:
     source = path.read_text("utf-8")
     for number, mutant in enumerate(islice(generate_mutants(source), 12_000)):
         if number % 97 == 0:

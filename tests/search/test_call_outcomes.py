@@ -1,4 +1,4 @@
-"""Answers that are equal are told as equal, and inputs for one seed are the same in every process."""
+"""Outcomes of calls: equal values have equal text, and a seed gives the same inputs in every process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def box(n):
 
 
 def test_equal_sets_have_one_text() -> None:
-    assert repr(ONE) != repr(OTHER)  # which is why
+    assert repr(ONE) != repr(OTHER)  # the reason for canonical_repr
     assert canonical_repr(ONE) == canonical_repr(OTHER) == "{0, 8}"
     assert canonical_repr(({"k": [OTHER]}, (1,))) == "({'k': [{0, 8}]}, (1,))"
     assert canonical_repr([frozenset({10, 9}), set(), {}]) == "[frozenset({9, 10}), set(), {}]"
@@ -56,7 +56,7 @@ def test_equal_sets_have_one_text() -> None:
     assert len(canonical_repr("x" * 9000)) == 4000
 
 
-def test_a_value_that_holds_itself_has_a_text() -> None:
+def test_a_cyclic_value_has_a_text() -> None:
     value: list[object] = [{1}]
     value.append(value)
     assert canonical_repr(value).startswith("[{1}, [{1}, ")
@@ -68,7 +68,7 @@ def proposal(old: str, new: str) -> Proposal:
     return Proposal(path="box.py", edits=(edit,), label=new, score=1.0, operators=())
 
 
-async def test_repairs_that_differ_only_in_how_they_fill_a_set_are_alike(
+async def test_repairs_that_fill_a_set_in_another_order_are_equal(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
     (tmp_path / "box.py").write_text(CODE)
@@ -83,7 +83,7 @@ async def test_repairs_that_differ_only_in_how_they_fill_a_set_are_alike(
     assert answers[2][0] == "({0, 9}, (0,))"
 
 
-class Held:
+class Holder:
     def __init__(self, value: object) -> None:
         self.value = value
 
@@ -92,18 +92,18 @@ class Slotted:
     __slots__ = ("value",)
 
 
-def test_an_object_that_says_nothing_of_itself_is_what_it_holds() -> None:
-    kind = f"{Held.__module__}.Held object"
-    assert canonical_repr(Held({8, 0})) == f"<{kind} {{'value': {{0, 8}}}}>"
-    assert canonical_repr(Held(3)) != canonical_repr(Held(4))
-    ring = Held(None)
+def test_an_object_without_a_repr_is_shown_by_its_attributes() -> None:
+    kind = f"{Holder.__module__}.Holder object"
+    assert canonical_repr(Holder({8, 0})) == f"<{kind} {{'value': {{0, 8}}}}>"
+    assert canonical_repr(Holder(3)) != canonical_repr(Holder(4))
+    ring = Holder(None)
     ring.value = [ring, ring]
     assert canonical_repr(ring) == f"<{kind} {{'value': [<{kind} #0>, <{kind} #0>]}}>"
     assert all(OPAQUE in canonical_repr(value) for value in (Slotted(), iter([1]), lambda: 3, map(str, "a")))
     assert canonical_repr("x" * 9000) != canonical_repr("x" * 8999 + "y")
 
 
-UNSEEN = """\
+UNOBSERVED = """\
 import sys
 
 
@@ -137,13 +137,13 @@ def limit(n):
 
 
 def change(old: str, new: str, after: str) -> Proposal:
-    start = UNSEEN.index(old, UNSEEN.index(after))
+    start = UNOBSERVED.index(old, UNOBSERVED.index(after))
     edit = Edit(start=start, end=start + len(old), text=new)
     return Proposal(path="unseen.py", edits=(edit,), label=new, score=1.0, operators=())
 
 
 @pytest.mark.parametrize(
-    ("function", "old", "news", "tells"),
+    ("function", "old", "news", "is_observable"),
     [
         ("tell", "n > 10", ("n >= 10", "n > 9"), False),
         ("show", "n + 1", ("n + 2", "n + 3"), True),
@@ -153,21 +153,21 @@ def change(old: str, new: str, after: str) -> Proposal:
         ("limit", "n > 10", ("n > 11", "n > 12"), True),
     ],
 )
-async def test_equal_answers_count_only_where_they_show_what_was_done(
+async def test_equal_outcomes_count_only_if_they_are_observable(
     tmp_path: Path,
     sandbox: BubblewrapSandbox,
     function: str,
     old: str,
     news: tuple[str, str],
-    tells: bool,
+    is_observable: bool,
 ) -> None:
-    """A call that prints, that has no end, or that hands out what nobody can look into answers alike."""
-    command = await command_on(tmp_path, sandbox)
+    """A call that writes to stderr, never ends or returns an opaque value has equal outcomes for any code."""
+    command = await prepare_command(tmp_path, sandbox)
     repairs = [change(old, new, f"def {function}(") for new in news]
     calls: list[tuple[str, str, str]] = [("unseen.py", function, f"({n},)") for n in (4, 20)]
-    one, other = await collect_outcomes(repairs, calls, {"unseen.py": UNSEEN}, command, 100)
+    one, other = await collect_outcomes(repairs, calls, {"unseen.py": UNOBSERVED}, command, 100)
     assert len(one.answers) == 2
-    if tells:
+    if is_observable:
         assert one.reached
         assert other.reached
         assert (one.answers != other.answers) is (function != "limit")
@@ -175,8 +175,8 @@ async def test_equal_answers_count_only_where_they_show_what_was_done(
         assert (one.reached, other.reached) == (0, 0)
 
 
-async def command_on(folder: Path, sandbox: BubblewrapSandbox) -> TestCommand:
-    (folder / "unseen.py").write_text(UNSEEN)
+async def prepare_command(folder: Path, sandbox: BubblewrapSandbox) -> TestCommand:
+    (folder / "unseen.py").write_text(UNOBSERVED)
     (folder / "test_unseen.py").write_text("from unseen import limit\n\n\ndef test_it():\n    assert limit\n")
     task, _ = build_heal_task(folder, test=BARE_PYTEST)
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(folder, {}))
@@ -184,13 +184,15 @@ async def command_on(folder: Path, sandbox: BubblewrapSandbox) -> TestCommand:
     return suite.command
 
 
-async def test_two_bounds_are_asked_where_they_differ(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
-    """Of values near the tests', none is likely to be just the one at which they do."""
-    command = await command_on(tmp_path, sandbox)
+async def test_two_bounds_are_compared_at_the_value_where_they_differ(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    """Inputs near the tests' own are unlikely to hit just that value."""
+    command = await prepare_command(tmp_path, sandbox)
     repairs = [change("n > 10", new, "def limit(") for new in ("n > 400", "n >= 400")]
-    assert constants_near_edit(UNSEEN, repairs[0].edits) == [10, 400]
+    assert constants_near_edit(UNOBSERVED, repairs[0].edits) == [10, 400]
     calls = (ObservedCall(path="unseen.py", line=32, function="limit", arguments="(3,)"),)
-    found = SearchResult(texts={"unseen.py": UNSEEN}, spectrum=Spectrum(calls=calls), plausible=repairs)
+    found = SearchResult(texts={"unseen.py": UNOBSERVED}, spectrum=Spectrum(calls=calls), plausible=repairs)
     ranked, difference = await rank_python_repairs(found, command, [], seconds=100)
     assert len(ranked) == 2
     assert difference is not None
@@ -203,7 +205,7 @@ def test_inputs_of_one_seed_are_the_same_in_every_process() -> None:
         "seeds = read_arguments([\"({'aa', 'bb', 'cc', 'dd'},)\", \"({'aa', 'zz', 'ee'},)\"])\n"
         "print([sorted(new[0]) for new in inputs_near(seeds, 20, random.Random(0))])\n"
     )
-    told = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", program],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -212,7 +214,7 @@ def test_inputs_of_one_seed_are_the_same_in_every_process() -> None:
         ).stdout
         for seed in ("1", "3")
     }
-    assert len(told) == 1
+    assert len(outputs) == 1
 
 
 EXAMPLES = '''\
@@ -230,7 +232,7 @@ def twice(n):
 '''
 
 
-def test_an_example_that_no_answer_is_does_not_break_every_repair() -> None:
+def test_examples_that_no_outcome_can_match_are_ignored() -> None:
     examples = find_doctest_calls({"m.py": EXAMPLES})
     assert [(call[2], want) for call, want in examples] == [("(2, )", "4"), ("(None, )", "None")]
     right, wrong = (["(4, (2,))", "?(None, (None,))"], ["(5, (2,))", "?(None, (None,))"])

@@ -1,4 +1,4 @@
-"""Two changes that need each other, in other languages than Python."""
+"""Two changes that need each other, in tree-sitter languages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from requirements import Require
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.settings import CertificationSettings, PathSettings, Settings
 from suture.judge.trials.trial_records import Proposal, Spectrum, TestRun, Trial
 from suture.mutation import Edit, apply_edits
@@ -54,38 +54,38 @@ def make_mutations(left_s: float = 60.0) -> CompoundMutations:
     return CompoundMutations({"a.js": CODE}, scores, "javascript", 0, lambda: left_s)
 
 
-def ran(name: str, *lines: int) -> TestRun:
+def failed_run(name: str, *lines: int) -> TestRun:
     return TestRun(id=name, outcome="failed", seconds=0.0, lines={"a.js": frozenset(lines)})
 
 
 PARTIAL_TRIAL = Trial(
     passing=1, failing=1, broken=0, is_plausible=False, timed_out=False, now_passing=frozenset({"t::a"})
 )
-SPECTRUM = Spectrum(tests=(ran("t::a", 2, 3), ran("t::b", 2, 5)), target_tests=("t::a", "t::b"))
+SPECTRUM = Spectrum(tests=(failed_run("t::a", 2, 3), failed_run("t::b", 2, 5)), target_tests=("t::a", "t::b"))
 
 
-def test_two_steps_are_one_change_of_the_text() -> None:
+def test_two_successive_changes_compose_into_one() -> None:
     first = change("a < b", "g(ä)").edits
     half = apply_edits(CODE, first)
     at = half.encode().index("ä".encode())
     inner = Edit(start=at, end=at + 2, text="ä, b")
-    behind = Edit(start=half.encode().index(b"a * b"), end=half.encode().index(b"a * b") + 1, text="b")
-    both = compose_edits(first, (inner, behind), CODE)
-    assert apply_edits(CODE, both) == apply_edits(half, (inner, behind))
+    following = Edit(start=half.encode().index(b"a * b"), end=half.encode().index(b"a * b") + 1, text="b")
+    both = compose_edits(first, (inner, following), CODE)
+    assert apply_edits(CODE, both) == apply_edits(half, (inner, following))
     assert len(both) == 2
     back = Edit(start=CODE.index("a < b"), end=CODE.index("a < b") + 5, text="a < b")
     assert compose_edits(first, (back,), CODE) == ()
 
 
-def test_what_is_said_of_lines_moves_with_them() -> None:
+def test_scores_move_with_their_lines() -> None:
     scores = {2: 0.2, 3: 0.3, 5: 0.5}
     inserted = change("    return a - b;\n", "    a += 1;\n    return a - b;\n").edits
     assert shift_scores(scores, inserted, CODE) == {2: 0.2, 3: 0.3, 4: 0.3, 5: 0.3, 6: 0.5}
-    gone = change("  if (a < b) {\n    return a - b;\n  }\n", "").edits
-    assert shift_scores(scores, gone, CODE) == {2: 0.5}
+    deleted = change("  if (a < b) {\n    return a - b;\n  }\n", "").edits
+    assert shift_scores(scores, deleted, CODE) == {2: 0.5}
 
 
-async def test_a_second_change_is_looked_for_where_the_first_leaves_the_tests() -> None:
+async def test_a_second_change_is_sought_where_tests_still_fail() -> None:
     queue, mutations = CompoundQueue(), make_mutations()
     queue.record(change("a - b", "a + b"), PARTIAL_TRIAL, {}, 1)
     await queue.extend(
@@ -97,12 +97,12 @@ async def test_a_second_change_is_looked_for_where_the_first_leaves_the_tests() 
     assert all("a + b" in text or "return a - b" not in text for text in texts)
     assert CODE.replace("a - b", "a + b").replace("a * b", "a / b") in texts
     changed = [[line not in text for line in ("return a + b;", "return a * b;")] for text in texts[:20]]
-    mended, left = (sum(of_line) for of_line in zip(*changed, strict=True))
-    assert mended < left / 4  # what only the other test runs is suspected more
-    assert CODE not in texts  # one may take the other back
+    fixed, left = (sum(of_line) for of_line in zip(*changed, strict=True))
+    assert fixed < left / 4  # lines that only the other test runs are suspected more
+    assert CODE not in texts  # because one change may revert the other
 
 
-async def test_two_likely_changes_come_in_their_order_as_long_as_they_are_asked_for() -> None:
+async def test_pairs_of_likely_changes_come_in_a_stable_order() -> None:
     mutations = make_mutations()
     firsts = [change("a * b", "a + b", 0.9), change("a < b", "a <= b", 0.3), change("a - b", "a", 0.1)]
     mutations.set_singles(firsts)
@@ -120,8 +120,8 @@ async def test_two_likely_changes_come_in_their_order_as_long_as_they_are_asked_
     assert await late.likeliest_pairs(30, ()) == []
 
 
-async def test_two_faults_are_mended_one_after_the_other(tmp_path: Path, require: Require) -> None:
-    """The first test fails until both are: what a change mends of the others tells what to go on from."""
+async def test_two_faults_are_repaired_one_after_the_other(tmp_path: Path, require: Require) -> None:
+    """The first test fails until both are repaired; the other tests show which change to extend."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
     project = tmp_path / "project"
     project.mkdir()
@@ -133,7 +133,7 @@ async def test_two_faults_are_mended_one_after_the_other(tmp_path: Path, require
             "certification": CertificationSettings(seconds=20, mutants=2),
         }
     )
-    result = await heal(project, test="node --test", settings=settings)
+    result = await heal(project, HealOptions(test="node --test", settings=settings))
     assert result.outcome == "healed"
     assert result.candidate is not None
     text = result.candidate.files["price.js"]

@@ -1,4 +1,4 @@
-"""Rounds of trials side by side."""
+"""Rounds of trials that run concurrently."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from suture.search.tree_sitter.driver_protocol import run_rounds
 from suture.search.tuning import MIN_ROUND_LINGER_S
 
 
-async def told(seconds: float, *words: str) -> list[str]:
+async def report_after(seconds: float, *words: str) -> list[str]:
     await asyncio.sleep(seconds)
     return list(words)
 
 
-async def test_where_one_has_passed_the_other_is_not_waited_for_long() -> None:
+async def test_a_pass_ends_the_other_round_soon() -> None:
     began_s = time.monotonic()
-    assert await run_rounds([told(30.0, "timed_out"), told(0.0, "passes")], lambda w: "passes" in w) == [
-        "passes"
-    ]
+    assert await run_rounds(
+        [report_after(30.0, "timed_out"), report_after(0.0, "passes")], lambda w: "passes" in w
+    ) == ["passes"]
     assert time.monotonic() - began_s < MIN_ROUND_LINGER_S + 10.0
 
 
 @pytest.mark.parametrize("first", ["passes", "fails"])
-async def test_what_comes_soon_is_heard_in_its_order(first: str) -> None:
-    rounds = [told(0.1, "timed_out"), told(0.0, first)]
+async def test_reports_that_come_soon_keep_their_order(first: str) -> None:
+    rounds = [report_after(0.1, "timed_out"), report_after(0.0, first)]
     assert await run_rounds(rounds, lambda words: "passes" in words) == ["timed_out", first]
 
 
-async def test_a_fault_of_the_wall_is_told() -> None:
+async def test_a_sandbox_error_is_raised() -> None:
     async def fails() -> list[str]:
-        raise SandboxError("the wall is gone")
+        raise SandboxError("the sandbox is gone")
 
-    with pytest.raises(SandboxError, match="the wall is gone"):
-        await run_rounds([told(0.0, "passes"), fails()], lambda words: "passes" in words)
+    with pytest.raises(SandboxError, match="the sandbox is gone"):
+        await run_rounds([report_after(0.0, "passes"), fails()], lambda words: "passes" in words)

@@ -1,4 +1,4 @@
-"""Repairs in Go are asked the same calls: what answers alike is one, what does not is told."""
+"""Repairs in Go make the same calls: equal outcomes are grouped, different ones are reported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from failing_projects import project_of
 from requirements import Require
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import DistinguishingInput, SearchFinished
 from suture.core.settings import CertificationSettings, PathSettings, SandboxSettings, Settings
@@ -81,7 +81,7 @@ def _go(require: Require) -> None:
     require("go", shutil.which("go") is not None, "it is not on PATH")
 
 
-def written(folder: Path, code: str = CODE, tests: str = TESTS) -> Path:
+def write_project(folder: Path, code: str = CODE, tests: str = TESTS) -> Path:
     (folder / "stats").mkdir(parents=True)
     (folder / "go.mod").write_text("module example.org/numbers\n\ngo 1.16\n")
     (folder / PATH).write_text(code)
@@ -95,77 +95,75 @@ def proposal(old: str, new: str, score: float) -> Proposal:
     return Proposal(path=PATH, edits=(edit,), label=new, score=score, operators=())
 
 
-def in_go(suite: Suite) -> FailingProject:
+def go_project(suite: Suite) -> FailingProject:
     assert suite.command is not None
     argv = ("go", "test", "./...")
     return project_of(suite.command, suite.task.files, {PATH: CODE}, argv=argv, language="go")
 
 
-async def ranked(
+async def rank_in_go(
     folder: Path, sandbox: BubblewrapSandbox, *proposals: Proposal
 ) -> tuple[tuple[Repair, ...], DistinguishingInput | None]:
-    task, _ = build_heal_task(written(folder), test="go test ./...")
+    task, _ = build_heal_task(write_project(folder), test="go test ./...")
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "go"))
     assert suite.command is not None
     found = SearchResult(texts={PATH: CODE}, plausible=list(proposals))
     tests = {"stats/stats_test.go": TESTS}
-    return await rank_tree_repairs(found, in_go(suite), tests, seconds=60)
+    return await rank_tree_repairs(found, go_project(suite), tests, seconds=60)
 
 
-async def test_repairs_of_a_function_in_a_folder_that_answer_otherwise_are_rivals(
-    tmp_path: Path, sandbox: BubblewrapSandbox
-) -> None:
-    """Six is twice the length too; an unlikely repair is a rival as well where it is seen to differ."""
+async def test_repairs_with_different_outcomes_are_rivals(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
+    """Six is twice the length too; an unlikely repair that is known to differ is a rival as well."""
     right, wrong = proposal("i := 1", "i := 0", 1.0), proposal("return total", "return 2*len(values)", 0.01)
-    repairs, difference = await ranked(tmp_path / "p", sandbox, right, wrong)
+    repairs, difference = await rank_in_go(tmp_path / "p", sandbox, right, wrong)
     assert [repair.rivals for repair in repairs] == [("return 2*len(values)",), ("i := 0",)]
     assert difference is not None
     assert difference.call.startswith("sum({")
     assert difference.answer_pair[0] != difference.answer_pair[1]
 
 
-async def test_repairs_that_answer_alike_on_all_calls_are_one(
+async def test_repairs_with_equal_outcomes_on_all_calls_are_grouped(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
     one, other = proposal("i := 1", "i := 0", 1.0), proposal("i := 1", "i := len(values) - len(values)", 0.9)
-    (repair,), difference = await ranked(tmp_path / "p", sandbox, one, other)
+    (repair,), difference = await rank_in_go(tmp_path / "p", sandbox, one, other)
     assert (repair.equivalents, repair.rivals, difference) == ((other.label,), (), None)
 
 
-async def test_what_a_method_answers_and_what_is_another_each_time_is_not_compared(
+async def test_methods_and_unstable_outcomes_are_not_compared(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
-    """A loop over a map goes another way each time, so equal repairs would seem to differ."""
+    """A loop over a map has another order each time, so equal repairs would seem to differ."""
     one, other = proposal("times > 1", "times > 0", 1.0), proposal("times > 1", "times >= 1", 0.9)
-    repairs, difference = await ranked(tmp_path / "map", sandbox, one, other)
+    repairs, difference = await rank_in_go(tmp_path / "map", sandbox, one, other)
     assert [repair.rivals for repair in repairs] == [("times >= 1",), ("times > 0",)]
     assert difference is None
     one, other = proposal("s.Sum() + 1", "s.Sum()", 1.0), proposal("s.Sum() + 1", "2*len(s.values)", 0.1)
-    repairs, difference = await ranked(tmp_path / "method", sandbox, one, other)
+    repairs, difference = await rank_in_go(tmp_path / "method", sandbox, one, other)
     assert [repair.rivals for repair in repairs] == [(), ("s.Sum()",)]
     assert difference is None
 
 
-async def test_a_heal_in_go_tells_what_the_tests_do_not_decide(
+async def test_a_run_in_go_reports_the_distinguishing_input(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
-    project = written(tmp_path / "project")
+    project = write_project(tmp_path / "project")
     settings = Settings.model_validate({"model": {"name": "none"}}).model_copy(
         update={
             "paths": PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
             "certification": CertificationSettings(seconds=20, mutants=2),
         }
     )
-    result = await heal(project, test="go test ./...", settings=settings, sandbox=sandbox)
+    result = await heal(project, HealOptions(test="go test ./...", settings=settings, sandbox=sandbox))
     assert result.outcome == "healed"
     assert result.undetermined
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
-    (told,) = [found for _, found in select_events(events, SearchFinished)]
-    assert told.distinguishing_input is not None
-    assert told.distinguishing_input.call.startswith("sum({")
+    (finished,) = [event for _, event in select_events(events, SearchFinished)]
+    assert finished.distinguishing_input is not None
+    assert finished.distinguishing_input.call.startswith("sum({")
 
 
-def test_a_map_is_plain_data_where_types_are_the_functions_own() -> None:
+def test_a_map_is_plain_data_for_typed_parameters() -> None:
     value = ["map", [["a", 1], ["b", ["list", [2]]]]]
     assert to_python_data(value, typed=True) == {"a": 1, "b": [2]}
     assert to_call_value({1: "a"}) == ["map", [[1, "a"]]]
@@ -175,21 +173,21 @@ def test_a_map_is_plain_data_where_types_are_the_functions_own() -> None:
         to_python_data(["map", [[["list", []], 1]]], typed=True)
 
 
-async def test_tests_are_known_by_their_names_where_a_runner_tells_their_package_alone(
+async def test_test_files_are_found_though_the_runner_reports_only_packages(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
-    task, _ = build_heal_task(written(tmp_path / "p"), test="go test ./...")
+    task, _ = build_heal_task(write_project(tmp_path / "p"), test="go test ./...")
     suite = await prepare_suite(task, sandbox, SandboxSettings(), discover_programs(None, os.environ, "go"))
     assert suite.command is not None
-    assert in_go(suite).test_texts() == {"stats/stats_test.go": TESTS}
+    assert go_project(suite).test_texts() == {"stats/stats_test.go": TESTS}
 
 
-def test_a_module_in_a_folder_is_compiled_there() -> None:
+def test_a_module_is_compiled_in_its_own_folder() -> None:
     files = {"a b/go.mod": b"module example.org/m\n", "a b/stats/stats.go": CODE.encode()}
     site = CallSite(module="a b/stats/stats.go", name="sum", folder="ours", files=files)
     driver = LANGUAGES["go"].calls
     assert driver is not None
     assert driver.argv(site)[2].startswith("cd './a b/' && go test -c -o /tmp/calls ./stats ")
-    laid = driver.files(site)
-    assert {*laid} == {"a b/ours/calls/calls.go", "a b/stats/suture_test.go"}
-    assert b'"example.org/m/ours/calls"' in laid["a b/stats/suture_test.go"]
+    written = driver.files(site)
+    assert {*written} == {"a b/ours/calls/calls.go", "a b/stats/suture_test.go"}
+    assert b'"example.org/m/ours/calls"' in written["a b/stats/suture_test.go"]

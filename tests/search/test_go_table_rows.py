@@ -1,4 +1,4 @@
-"""Go's tests call a function in a loop over a table: the rows are what it is called with."""
+"""Table-driven tests in Go: each row of the table gives the arguments of a call."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from suture.search.tree_sitter.tree_calls import expand_table_rows
 
 LOOP = '\tfor _, c := range cases {\n\t\tt.Run("x", func(t *testing.T) { f(c.in, 2, c.by) })\n\t}\n'
 ROW = "type row struct{ in []int; by, want int }"
-OF_OTHERS = "var others = []struct{ in, by string }{{`x`, `y`}}\n"
+OTHER_TABLE = "var others = []struct{ in, by string }{{`x`, `y`}}\n"
 
 
 def rows(table: str, before: str = "", loop: str = LOOP) -> list[str]:
-    text = f"package a\n\n{OF_OTHERS}{before}\nfunc TestF(t *testing.T) {{\n\tcases := {table}\n{loop}}}\n"
-    view = SyntaxTree(text, "a_test.go", "go")
-    calls = (node for node in walk(view.root) if node.type == "call_expression")
-    call = next(node for node in calls if view.text(node).startswith("f("))
-    given = get_field(call, "arguments")
-    assert given is not None
-    return expand_table_rows(view, given)
+    text = f"package a\n\n{OTHER_TABLE}{before}\nfunc TestF(t *testing.T) {{\n\tcases := {table}\n{loop}}}\n"
+    tree = SyntaxTree(text, "a_test.go", "go")
+    calls = (node for node in walk(tree.root) if node.type == "call_expression")
+    call = next(node for node in calls if tree.text(node).startswith("f("))
+    arguments = get_field(call, "arguments")
+    assert arguments is not None
+    return expand_table_rows(tree, arguments)
 
 
 @pytest.mark.parametrize(
@@ -40,10 +40,10 @@ def test_each_row_gives_the_fields_that_a_call_names(table: str, before: str) ->
     assert rows(table, before) == ["[]int{1}, 2, 3", "nil, 2, 5"]
 
 
-def test_a_row_that_leaves_a_field_out_gives_none_and_a_call_of_no_field_neither() -> None:
+def test_rows_without_a_used_field_and_calls_without_fields_give_none() -> None:
     assert rows("[]struct{ in, by int }{{in: 1}, {in: 2, by: 3}}") == ["2, 2, 3"]
     assert rows("[]struct{ in, by int }{{1, 2}}", loop="\tf(1, 2)\n") == []
 
 
-def test_another_tests_table_counts_where_a_test_has_none_of_its_own() -> None:
+def test_another_tests_table_is_used_if_a_test_has_none() -> None:
     assert rows("1") == ["`x`, 2, `y`"]

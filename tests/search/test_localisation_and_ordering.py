@@ -55,7 +55,7 @@ def test_a_frame_of_a_traceback_counts() -> None:
     assert rank_suspects(Spectrum(tests=(framed,)), {"m.py": SOURCE})[0].line == 2
 
 
-def test_a_test_that_fails_only_alone_is_not_what_is_mended() -> None:
+def test_a_test_that_fails_only_alone_is_no_target() -> None:
     tests = (run("a", "failed", {3}), run("b", "failed", {4}))
     assert [t.id for t in Spectrum(tests=tests, failing_in_suite=frozenset({"b"})).failing] == ["b"]
     assert len(Spectrum(tests=tests, failing_in_suite=frozenset({"elsewhere::b"})).failing) == 2
@@ -70,7 +70,7 @@ async def test_changes_come_in_one_order_for_one_seed() -> None:
     assert sorted((s.score for s in singles), reverse=True) == [s.score for s in singles]
 
 
-async def test_what_runs_on_import_is_imported_anew() -> None:
+async def test_code_that_runs_on_import_is_imported_again() -> None:
     texts = {"m.py": SOURCE}
     scores = {"m.py": {2: 1.0, 4: 1.0}}
     placed = {
@@ -85,23 +85,23 @@ async def test_a_very_long_function_is_searched_in_time_and_others_run_meanwhile
 ) -> None:
     steps = "".join(f"    a{n + 1} = a{n} + {n % 7}\n" for n in range(150))
     text = f"def f(x):\n    a0 = x\n{steps}    return a150\n"
-    clock, looks = itertools.count(), itertools.count()  # a clock that goes on whenever it is looked at
+    clock, turns = itertools.count(), itertools.count()  # the clock advances whenever it is read
     monkeypatch.setattr(
         "suture.search.ordering.candidate_order.time", SimpleNamespace(monotonic=lambda: next(clock))
     )
 
-    async def look() -> None:
+    async def count_turns() -> None:
         while True:
-            next(looks)
+            next(turns)
             await asyncio.sleep(0)
 
-    looking = asyncio.create_task(look())
+    counting = asyncio.create_task(count_turns())
     scores = {"m.py": dict.fromkeys(range(1, 153), 1.0)}
     found = await order_single_changes(scores, {"m.py": text}, {}, seconds=10)
-    looking.cancel()
+    counting.cancel()
     assert 0 < len(found) < 4000
-    assert next(clock) == 12  # it began at 0, and went on no longer than to the first time after 10
-    assert next(looks) > 10
+    assert next(clock) == 12  # generation stopped at the first reading after 10
+    assert next(turns) > 10
     assert sum(1 for _ in generate_mutants(text)) < 100_000
 
 
@@ -116,26 +116,26 @@ def f(n):
 
 
 def failed(
-    name: str, reached: tuple[tuple[str, int], ...], fault: str = "", lines: tuple[int, ...] = ()
+    name: str, reached: tuple[tuple[str, int], ...], error: str = "", lines: tuple[int, ...] = ()
 ) -> TestRun:
     return TestRun(
         id=name,
         outcome="failed",
         seconds=0.0,
         lines={"m.py": frozenset(lines)},
-        error=fault,
+        error=error,
         traceback=reached,
         frames=tuple(place for place in reached if place[0] == "m.py"),
     )
 
 
-def marked(test: str, fault: str, *reached: tuple[str, int]) -> FailurePoint:
-    return FailurePoint(test=test, error=fault, traceback=reached)
+def failure_point(test: str, error: str, *reached: tuple[str, int]) -> FailurePoint:
+    return FailurePoint(test=test, error=error, traceback=reached)
 
 
-def tried(*marks: FailurePoint, **told: object) -> Trial:
-    told = {"passing": 0, "failing": 1, "broken": 0, **told}
-    return Trial(is_plausible=False, timed_out=False, failures=marks, **told)  # type: ignore[arg-type]
+def make_trial(*failures: FailurePoint, **fields: object) -> Trial:
+    fields = {"passing": 0, "failing": 1, "broken": 0, **fields}
+    return Trial(is_plausible=False, timed_out=False, failures=failures, **fields)  # type: ignore[arg-type]
 
 
 async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:
@@ -150,7 +150,7 @@ async def test_pairs_do_not_touch_each_other_and_stay_in_one_file() -> None:
         operators=("arithmetic_operator",),
     )
     queue = CompoundQueue()
-    assert queue.record(start, tried(passing=1), {}, 1)
+    assert queue.record(start, make_trial(passing=1), {}, 1)
     await queue.extend(spectrum, texts, trace_no_lines, seed=0, limit=50)
     pairs = [*iter(queue.pop, None)]
     assert 10 < len(pairs) <= 50
@@ -163,19 +163,19 @@ async def trace_no_lines(proposal: Proposal) -> TestLines:
     return {}
 
 
-async def test_the_second_change_is_looked_for_where_the_first_leaves_the_tests() -> None:
+async def test_the_second_change_is_sought_where_tests_still_fail() -> None:
     spectrum = Spectrum(
         tests=(failed("a", (), lines=(2, 4)), failed("b", (), lines=(2, 5))),
         failing_in_suite=frozenset({"a", "b"}),
     )
-    left = remaining_spectrum(spectrum, tried(passing=1, passed=frozenset({"a"})), {"m.py": TWICE})
+    left = remaining_spectrum(spectrum, make_trial(passing=1, now_passing=frozenset({"a"})), {"m.py": TWICE})
     assert [test.id for test in left.failing] == ["b"]
     scores = score_lines(rank_suspects(left, {"m.py": TWICE}), left, {"m.py": TWICE})
     assert 4 not in scores["m.py"]
     assert scores["m.py"][5] > 0
 
 
-def named(at: int, label: str, score: float = 0.5) -> Proposal:
+def proposal_at(at: int, label: str, score: float = 0.5) -> Proposal:
     edit = Edit(start=at, end=at + 1, text="-")
     return Proposal(path="m.py", edits=(edit,), label=label, score=score, operators=("arithmetic_operator",))
 
@@ -188,44 +188,46 @@ async def test_a_chain_grows_by_progress_only_and_from_each_kind_of_start_twice(
     before = {test.id: test for test in spectrum.tests}
     texts, plus = {"m.py": TWICE}, TWICE.index("+")
     queue = CompoundQueue()
-    assert not queue.record(named(1, "nothing"), tried(marked("a", ""), failing=3), before, 1)
+    assert not queue.record(
+        proposal_at(1, "nothing"), make_trial(failure_point("a", ""), failing=3), before, 1
+    )
     assert not queue.is_due(1)
-    mended = tried(marked("b", "E: b"), passing=1, failing=2, passed=frozenset({"a"}))
-    assert queue.record(named(plus, "first"), mended, before, 2)
+    fixed = make_trial(failure_point("b", "E: b"), passing=1, failing=2, now_passing=frozenset({"a"}))
+    assert queue.record(proposal_at(plus, "first"), fixed, before, 2)
     assert queue.is_due(2)
     await queue.extend(spectrum, texts, trace_no_lines, seed=0, limit=100)
     longer = queue.pop()
     assert longer is not None
     assert len(longer.edits) == 2
-    assert not queue.record(longer, mended, before, 3)  # the second change did nothing
-    more = tried(marked("c", "E: c"), passing=2, failing=1, passed=frozenset({"a", "b"}))
+    assert not queue.record(longer, fixed, before, 3)  # the second change did nothing
+    more = make_trial(failure_point("c", "E: c"), passing=2, failing=1, now_passing=frozenset({"a", "b"}))
     assert queue.record(longer, more, before, 4)
     assert not queue.is_due(5)
-    assert queue.is_due(5 + SETTLING_TRIALS)  # a likelier one may be among those that wait
+    assert queue.is_due(5 + SETTLING_TRIALS)  # a likelier one may be among those waiting
     await queue.extend(spectrum, texts, trace_no_lines, seed=0, limit=100)
     third = queue.pop()
     while third is not None and len(third.edits) < 3:
         third = queue.pop()
     assert third is not None
     for number in range(5):
-        queue.record(named(plus, f"alike {number}", 0.1), mended, before, 200)
+        queue.record(proposal_at(plus, f"alike {number}", 0.1), fixed, before, 200)
     await queue.extend(spectrum, texts, trace_no_lines, seed=0, limit=100)
-    assert not queue.is_due(1000) or queue.pop() is None  # what says the same is not gone on from for ever
+    assert not queue.is_due(1000) or queue.pop() is None  # equal failures are not extended for ever
 
 
-def test_lines_that_were_noted_with_the_first_change_stand_for_those_without_it() -> None:
+def test_lines_traced_with_the_first_change_replace_those_without_it() -> None:
     before = failed("t.py::a", (("t.py", 3), ("m.py", 2)), "TypeError: x", (1, 2))
-    later = tried(marked("t.py::a", "NameError: y", ("t.py", 3), ("m.py", 4)))
-    noted = replace(later, lines={"t.py::a": {"m.py": frozenset({1, 4, 5})}})
+    later = make_trial(failure_point("t.py::a", "NameError: y", ("t.py", 3), ("m.py", 4)))
+    traced = replace(later, lines={"t.py::a": {"m.py": frozenset({1, 4, 5})}})
     lines = [
         remaining_spectrum(Spectrum(tests=(before,)), t, {"m.py": TWICE}).tests[0].lines["m.py"]
-        for t in (later, noted)
+        for t in (later, traced)
     ]
     assert lines == [frozenset({1, 2, 3, 4, 5, 6, 7}) & lines[0], frozenset({1, 4, 5})]
     assert len(lines[0]) > len(lines[1])
 
 
-async def test_what_an_import_gives_a_name_is_suspected_with_what_reads_it() -> None:
+async def test_values_set_on_import_are_suspected_with_their_readers() -> None:
     text = (
         "SIZES = {\n    'a': 1000,\n    'b': 1001,\n    'c': 1000,\n}\nOTHER = {\n    'a': 7,\n}\n\n\n"
         "def f(name):\n    return SIZES[name]\n"
@@ -242,37 +244,37 @@ async def test_what_an_import_gives_a_name_is_suspected_with_what_reads_it() -> 
     lines = {"m.py": frozenset(range(1, 111))}
     spectrum = Spectrum(tests=(failed("a", (), lines=(111,)),), import_lines=lines)
     scores = score_lines(rank_suspects(spectrum, {"m.py": many}), spectrum, {"m.py": many})["m.py"]
-    assert scores[111] > scores[3] == scores[106]  # of a large table a test reads a few lines alone
+    assert scores[111] > scores[3] == scores[106]  # a test reads only a few lines of a large table
 
 
 def test_a_later_failure_is_progress_and_shows_lines_that_did_not_run_before() -> None:
     before = failed("t.py::a", (("t.py", 3), ("m.py", 2)), "TypeError: x", (1, 2))
-    later = marked("t.py::a", "NameError: y", ("t.py", 3), ("m.py", 4))
-    returned = marked("t.py::a", "AssertionError", ("t.py", 3))
-    earlier = marked("t.py::a", "TypeError: x", ("t.py", 2), ("m.py", 4))
-    same = marked("t.py::a", "TypeError: x", ("t.py", 3), ("m.py", 2))
+    later = failure_point("t.py::a", "NameError: y", ("t.py", 3), ("m.py", 4))
+    returned = failure_point("t.py::a", "AssertionError", ("t.py", 3))
+    earlier = failure_point("t.py::a", "TypeError: x", ("t.py", 2), ("m.py", 4))
+    same = failure_point("t.py::a", "TypeError: x", ("t.py", 3), ("m.py", 2))
     assert [has_progressed(before.failure_point, now) for now in (later, returned, earlier, same)] == [
         *(True, True, False, False)
     ]
-    assert not has_progressed(before.failure_point, marked("t.py::b", "E: ", ("t.py", 9)))
+    assert not has_progressed(before.failure_point, failure_point("t.py::b", "E: ", ("t.py", 9)))
     unknown = failed("t.py::a", (("t.py", 3), ("m.py", 4)), "NameError: name 'x' is not defined")
-    known = marked("t.py::a", "IndexError: ", ("t.py", 3), ("m.py", 2))
-    worse = marked("t.py::a", "TypeError: ", ("t.py", 3), ("m.py", 2))
+    known = failure_point("t.py::a", "IndexError: ", ("t.py", 3), ("m.py", 2))
+    worse = failure_point("t.py::a", "TypeError: ", ("t.py", 3), ("m.py", 2))
     assert [has_progressed(unknown.failure_point, now) for now in (known, worse, same)] == [
         True,
         False,
         False,
     ]
-    left = remaining_spectrum(Spectrum(tests=(before,)), tried(later), {"m.py": TWICE})
+    left = remaining_spectrum(Spectrum(tests=(before,)), make_trial(later), {"m.py": TWICE})
     assert left.tests[0].lines["m.py"] >= {4, 5, 6}
     assert left.tests[0].error == "NameError: y"
 
 
 PLACES = ((0, 4), (1, 5), (0, 2))
-"""Of two tests, the line at which one fails: as before, further, and less far."""
+"""The lines at which a test fails, before and after: the same, a later one, an earlier one."""
 
 
-async def test_of_changes_that_go_on_few_are_imported_anew_where_that_is_dear() -> None:
+async def test_few_compound_changes_are_imported_again_if_importing_is_expensive() -> None:
     text = (
         "ONE = [11, 33, 55]\nTWO = [22, 44, 66]\n\n\n"
         "def f(n):\n    a = n + ONE[n]\n    b = a * TWO[a]\n    return b\n"
@@ -283,7 +285,7 @@ async def test_of_changes_that_go_on_few_are_imported_anew_where_that_is_dear() 
     for collect_s in (0.0, EXPENSIVE_COLLECT_CPU_S):
         queue = CompoundQueue()
         spectrum = Spectrum(tests=(test,), import_lines=imported, collect_s=collect_s)
-        queue.record(named(text.index("+ ONE"), "one"), tried(passing=1, failing=1), {}, 1)
+        queue.record(proposal_at(text.index("+ ONE"), "one"), make_trial(passing=1, failing=1), {}, 1)
         await queue.extend(spectrum, {"m.py": text}, trace_no_lines, seed=0, limit=100)
         first = [change for _ in range(3 * CHEAP_PER_EXPENSIVE + 3) if (change := queue.pop()) is not None]
         shares.append(sum(not change.is_swappable for change in first))
@@ -293,19 +295,19 @@ async def test_of_changes_that_go_on_few_are_imported_anew_where_that_is_dear() 
 def test_any_test_that_gets_further_is_progress_unless_as_many_get_less_far() -> None:
     names = ("t.py::a", "t.py::b")
     before = {name: failed(name, (("t.py", 3), ("m.py", 4)), "TypeError: x") for name in names}
-    same, further, back = (marked(names[n], "TypeError: x", ("t.py", 3), ("m.py", to)) for n, to in PLACES)
+    same, further, back = (
+        failure_point(names[n], "TypeError: x", ("t.py", 3), ("m.py", line)) for n, line in PLACES
+    )
     queue = CompoundQueue()
-    assert queue.record(named(1, "one"), tried(same, further, failing=2), before, 1)
-    assert not queue.record(named(2, "both"), tried(back, further, failing=2), before, 2)
-    assert not queue.record(named(3, "none"), tried(same, failing=1), before, 3)
+    assert queue.record(proposal_at(1, "one"), make_trial(same, further, failing=2), before, 1)
+    assert not queue.record(proposal_at(2, "both"), make_trial(back, further, failing=2), before, 2)
+    assert not queue.record(proposal_at(3, "none"), make_trial(same, failing=1), before, 3)
 
 
 @pytest.mark.parametrize(
     ("sign", "named", "other"), [("+", "+", "-"), ("**", "** or pow()", "+"), ("**", "**=", "+")]
 )
-async def test_what_an_exception_says_puts_its_kind_of_change_first(
-    sign: str, named: str, other: str
-) -> None:
+async def test_the_exception_message_favours_its_kind_of_change(sign: str, named: str, other: str) -> None:
     text = f"def f(a, b):\n    c = a <= b\n    d = a {sign} b\n    return c or d\n"
     fault = f"TypeError: unsupported operand type(s) for {named}: 'str' and 'int'"
     spectrum = Spectrum(tests=(failed("a", (("m.py", 3),), fault, (1, 2, 3)),))
@@ -313,15 +315,15 @@ async def test_what_an_exception_says_puts_its_kind_of_change_first(
     assert [clue.part for clue in clues] == [sign]
     scores = {"m.py": {2: 1.0, 3: 1.0, 4: 1.0}}
     plain = await order_single_changes(scores, {"m.py": text}, {})
-    told = await order_single_changes(scores, {"m.py": text}, {}, clues=clues)
+    favoured = await order_single_changes(scores, {"m.py": text}, {}, clues=clues)
     ranks = [
         [p.label for p in some].index(f"line 3: {sign} becomes {other} in a {sign} b")
-        for some in (plain, told)
+        for some in (plain, favoured)
     ]
     assert ranks[1] < ranks[0]
 
 
-async def test_a_method_that_is_read_as_a_value_lacks_a_decorator() -> None:
+async def test_a_method_read_as_a_value_suggests_a_decorator() -> None:
     text = (
         "class A:\n    @property\n    def one(self):\n        return 1\n\n"
         "    def two(self):\n        return 2\n\n"
@@ -352,14 +354,14 @@ async def test_a_product_of_numbers_is_hardly_a_sum() -> None:
     assert sums[0].startswith("line 5")
 
 
-async def test_the_second_choice_of_an_operator_waits_behind_other_places() -> None:
+async def test_second_choices_of_an_operator_come_after_other_places() -> None:
     text = "def f(a):\n    if a:\n        return 2\n    return 4\n"
     found = await order_single_changes({"m.py": {2: 1.0, 3: 0.9, 4: 0.9}}, {"m.py": text}, {})
     constants = [p.label for p in found if p.operators == ("constant",)]
     assert {label[:6] for label in constants[:2]} == {"line 3", "line 4"}
 
 
-def test_two_ways_to_say_one_change_are_one() -> None:
+def test_equal_changes_are_generated_once() -> None:
     raw = "é = a < b".encode()
     whole = Edit(start=0, end=len(raw), text="é = a <= b")
     assert trim_edit(whole, raw) == Edit(start=raw.index(b"<") + 1, end=raw.index(b"<") + 1, text="=")

@@ -1,4 +1,4 @@
-"""Trials on our own `node:test`: what a test asks of it, and what one file may not leave to the next."""
+"""The Node driver: its stand-in for `node:test`, and the isolation of candidates from each other."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from suture.search.tree_sitter.drivers.node import uses_es_modules
 
 HEAD = "const test = require('node:test'); const say = require('./say');\n"
 SAY = "module.exports = (word) => process.emitWarning(word);\n"
-PLANS = (
+PLAN_TESTS = (
     "test('kept', (t) => { t.plan(2); t.assert.ok(say); t.assert.strictEqual(1, 1); });\n"
     "test('too few', (t) => { t.plan(2); t.assert.ok(say); });\n"
     "test('waits', (t) => { t.plan(1, { wait: 500 }); setTimeout(() => t.assert.ok(say), 20); });\n"
     "test('of another version', (t) => { t.later(); });\n"
 )
-HEARS = (
+LISTENING_TEST = (
     "test('hears', () => {\n"
     "  const heard = [];\n"
     "  process.on('warning', ({ message }) => {\n"
@@ -35,46 +35,51 @@ HEARS = (
     "  return new Promise((done) => setImmediate(done)).then(() => heard[0].toFixed());\n"
     "});\n"
 )
-SPEAKS = "test('speaks', () => void setImmediate(() => say('second')));\n"
+WARNING_TEST = "test('speaks', () => void setImmediate(() => say('second')));\n"
 
 
-def told(
+def run_node_driver(
     folder: Path, jobs: Sequence[dict[str, Any]], *, programs: Mapping[str, str] | None = None, **common: Any
 ) -> list[dict[str, Any]]:
-    """What the driver says of a folder's project; some of its programs may be the test's own."""
+    """Return what the driver reports for the project in a folder.
+
+    Args:
+        folder: The folder of the project.
+        jobs: The jobs of the plan.
+        programs: Programs of the test's own, by file name, to put beside the driver's.
+        **common: Keys to set in the common part of the plan.
+    """
     (box := folder / "box").mkdir()
     for name, text in (programs or {}).items():
         (box / name).write_text(text)
     for name in {*BY_RUNNER["node:test"].programs, *BY_RUNNER["tape"].programs}:
         (box / name).write_bytes(resources.files(DRIVERS).joinpath(name).read_bytes())
     (folder / "say.js").write_text(SAY)
-    known = {
+    all_common = {
         "uses_import": False,
         "texts": {"say.js": SAY},
         "ignored_failures": [],
         "targets_alone": False,
         **common,
     }
-    waits = {
+    timeouts = {
         "trial_timeout_ms": 20_000,
         "start_timeout_ms": 20_000,
         "linger_ms": 0,
         "max_rivals": 9,
         "seconds": 60,
     }
-    (box / "plan.json").write_text(json.dumps({"common": known, "jobs": jobs, **waits}))
+    (box / "plan.json").write_text(json.dumps({"common": all_common, "jobs": jobs, **timeouts}))
     subprocess.run(["node", box / "node_trials.cjs"], check=True, timeout=100, cwd=folder)
     return [json.loads(line) for line in (box / "trials").read_text().splitlines()]
 
 
-def test_a_plan_is_kept_and_what_is_not_known_says_nothing_of_the_code(
-    tmp_path: Path, require: Require
-) -> None:
+def test_plans_are_checked_and_unknown_methods_give_no_verdict(tmp_path: Path, require: Require) -> None:
     require("node", shutil.which("node") is not None, "it is not on PATH")
-    (tmp_path / "plan.test.js").write_text(HEAD + PLANS)
-    look, _ = told(tmp_path, [{"test_files": ["plan.test.js"]}])
-    ended = {test["id"].partition("::")[2]: test["status"] for test in look["tests"] if test["id"]}
-    assert ended == {
+    (tmp_path / "plan.test.js").write_text(HEAD + PLAN_TESTS)
+    baseline, _ = run_node_driver(tmp_path, [{"test_files": ["plan.test.js"]}])
+    statuses = {test["id"].partition("::")[2]: test["status"] for test in baseline["tests"] if test["id"]}
+    assert statuses == {
         "kept": "passed",
         "too few": "failed",
         "waits": "passed",
@@ -82,44 +87,44 @@ def test_a_plan_is_kept_and_what_is_not_known_says_nothing_of_the_code(
     }
 
 
-def test_a_file_hears_nothing_of_the_one_before(tmp_path: Path, require: Require) -> None:
-    """Node gives each a process of its own; a listener that stays would fail all candidates behind it."""
+def test_a_test_file_gets_no_events_of_the_file_before(tmp_path: Path, require: Require) -> None:
+    """Node runs each file in its own process; a remaining listener would fail all later candidates."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
-    (tmp_path / "a.test.js").write_text(HEAD + SPEAKS)
-    (tmp_path / "b.test.js").write_text(HEAD + HEARS)
-    both = ["a.test.js::speaks", "b.test.js::hears"]
+    (tmp_path / "a.test.js").write_text(HEAD + WARNING_TEST)
+    (tmp_path / "b.test.js").write_text(HEAD + LISTENING_TEST)
+    names = ["a.test.js::speaks", "b.test.js::hears"]
     texts = [
         "module.exports = (word) => { if (word === 'first') throw word; };\n",
         *(f"{SAY}// {n}\n" for n in "12"),
     ]
     jobs = [{"path": "say.js", "text": text} for text in texts]
-    *trials, _ = told(
-        tmp_path, jobs, test_files=["a.test.js", "b.test.js"], target_tests=both[1:], expected_passes=both
+    *trials, _ = run_node_driver(
+        tmp_path, jobs, test_files=["a.test.js", "b.test.js"], target_tests=names[1:], expected_passes=names
     )
     assert [trial["passes"] for trial in trials] == [False, True, True]
 
 
-def test_of_each_test_that_failed_it_is_told_whether_it_passes(tmp_path: Path, require: Require) -> None:
-    """Whichever stands first; and a candidate that mends none of many is given up."""
+def test_each_target_test_is_reported(tmp_path: Path, require: Require) -> None:
+    """In any order; and a candidate that fixes none of many targets is abandoned."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
-    asks = (f"test('{n}', () => {{ if (say({n}) !== {n}) throw {n}; }});\n" for n in range(20))
-    (tmp_path / "a.test.js").write_text(f"{HEAD}{''.join(asks)}")
+    test_texts = (f"test('{n}', () => {{ if (say({n}) !== {n}) throw {n}; }});\n" for n in range(20))
+    (tmp_path / "a.test.js").write_text(f"{HEAD}{''.join(test_texts)}")
     texts = ("module.exports = (n) => n - n % 2;\n", "module.exports = () => 99;\n")
     jobs = [{"path": "say.js", "text": text} for text in texts]
     names = [f"a.test.js::{n}" for n in range(3, 20)]
-    known: dict[str, Any] = {
+    common: dict[str, Any] = {
         "target_tests": names,
         "expected_passes": names,
         "targets_alone": True,
         "failed_targets_ms": 60_000,
     }
-    some, none, _ = told(tmp_path, jobs, test_files=["a.test.js"], **known)
+    some, none, _ = run_node_driver(tmp_path, jobs, test_files=["a.test.js"], **common)
     assert (some["passes"], some["failed_test"]) == (False, names[0])
     assert some["passed_tests"] == [f"a.test.js::{n}" for n in range(4, 18, 2)]
     assert none["passed_tests"] == []
 
 
-LEAVES = """\
+POLLUTING_TEST = """\
 const fs = require('node:fs');
 test('twice', () => {
   if (process.send || process.connected) throw new Error('forked');
@@ -138,12 +143,12 @@ test('twice', () => {
 """
 
 
-def test_what_a_failing_test_leaves_does_not_meet_the_next_candidate(
+def test_side_effects_of_a_failing_test_do_not_reach_the_next_candidate(
     tmp_path: Path, require: Require
 ) -> None:
-    """Stubs, a clock that stands still, variables, files: the user's own run of each begins without them."""
+    """Stubs, a frozen clock, environment variables, files: a user's own run starts without them."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
-    (tmp_path / "a.test.js").write_text(HEAD + LEAVES)
+    (tmp_path / "a.test.js").write_text(HEAD + POLLUTING_TEST)
     (tmp_path / "notes.txt").write_text("one")
     texts = [f"module.exports = (n) => n * {n};\n" for n in (3, 5, 2, 2)]
     jobs: list[dict[str, Any]] = [
@@ -151,23 +156,21 @@ def test_what_a_failing_test_leaves_does_not_meet_the_next_candidate(
         *({"path": "say.js", "text": f"{text}// {n}"} for n, text in enumerate(texts)),
     ]
     name = "a.test.js::twice"
-    look, *trials, _ = told(
+    baseline, *trials, _ = run_node_driver(
         tmp_path, jobs, test_files=["a.test.js"], target_tests=[name], expected_passes=[name]
     )
-    assert "argument must be of type string" in look["tests"][0]["stack"]
+    assert "argument must be of type string" in baseline["tests"][0]["stack"]
     assert [trial["passes"] for trial in trials] == [False, False, True, True]
     assert (tmp_path / "notes.txt").read_text() == "one"
     assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.parametrize("own", ["say.mjs", "say.js"])
-def test_what_import_loads_from_a_file_that_was_required_is_loaded_anew(
-    own: str, tmp_path: Path, require: Require
-) -> None:
-    """It stays in a process once it is loaded: every candidate behind the first was judged by the first."""
+def test_modules_loaded_by_import_are_loaded_again(own: str, tmp_path: Path, require: Require) -> None:
+    """A process keeps an imported module, so all candidates would be judged by the first one."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
-    asks = f"if ((await import('./{own}')).default(1) !== 2) throw new Error();"
-    load = f"test('one', async () => {{ {asks} }});\n"
+    assertion = f"if ((await import('./{own}')).default(1) !== 2) throw new Error();"
+    load = f"test('one', async () => {{ {assertion} }});\n"
     (tmp_path / "a.test.cjs").write_text(f"{HEAD}{load}")
     begin = "export default" if own == "say.mjs" else "module.exports ="
     texts = {n: f"{begin} (n) => n + {n};\n" for n in (3, 1, 4)}
@@ -178,35 +181,37 @@ def test_what_import_loads_from_a_file_that_was_required_is_loaded_anew(
         "texts": {own: texts[3]},
         "uses_import": uses_es_modules({"a.test.cjs": load.encode()}),
     }
-    *trials, _ = told(
+    *trials, _ = run_node_driver(
         tmp_path, jobs, test_files=["a.test.cjs"], target_tests=[name], expected_passes=[name], **common
     )
     assert [trial["passes"] for trial in trials] == [False, True, False]
 
 
-def test_a_project_that_says_it_is_ready_is_not_the_driver(tmp_path: Path, require: Require) -> None:
-    """`process.send({ready: true})` is what servers say to what has started them."""
+def test_messages_of_the_project_are_not_taken_for_the_drivers(tmp_path: Path, require: Require) -> None:
+    """`process.send({ready: true})` is what servers send to their parent process."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
     forged = "[0, 1, 2].forEach((number) => process.send({ event: 'trial', number, passes: true }));"
-    says = f"if (process.send) {{ process.send({{ ready: true }}); {forged} }}\n"
+    sends = f"if (process.send) {{ process.send({{ ready: true }}); {forged} }}\n"
     (tmp_path / "a.test.js").write_text(
         HEAD + "test('one', () => { if (say(1) !== 2) throw new Error(); });\n"
     )
-    jobs = [{"path": "say.js", "text": f"{says}module.exports = (n) => n + {n};\n"} for n in (3, 2, 1)]
+    jobs = [{"path": "say.js", "text": f"{sends}module.exports = (n) => n + {n};\n"} for n in (3, 2, 1)]
     name = "a.test.js::one"
-    *trials, _ = told(tmp_path, jobs, test_files=["a.test.js"], target_tests=[name], expected_passes=[name])
+    *trials, _ = run_node_driver(
+        tmp_path, jobs, test_files=["a.test.js"], target_tests=[name], expected_passes=[name]
+    )
     assert [(trial["number"], trial["passes"]) for trial in trials] == [(0, False), (1, False), (2, True)]
 
 
 ENGINE = """\
 const path = require('node:path');
-const { forget } = require('./runner_worker.cjs');
+const { clearRequireCache } = require('./runner_worker.cjs');
 exports.start = async (common, root) => ({
-  quick: true,
-  whole: true,
-  changed: () => {},
+  isQuick: true,
+  runsWholeFiles: true,
+  fileChanged: () => {},
   run: async (files) => {
-    forget(root);
+    clearRequireCache(root);
     return files.map((file) => {
       try {
         require(path.join(root, file));
@@ -218,13 +223,13 @@ exports.start = async (common, root) => ({
   },
 });
 """
-ASSERTS = """\
+ASSERTION_PACKAGE = """\
 Object.defineProperty(Object.prototype, 'must', {
   configurable: true,
   get() { return (n) => { if (this != n) throw new Error('wrong'); }; },
 });
 """
-STUBS = """\
+STUB_PACKAGE = """\
 let stubbed = false;
 exports.stub = (of, name) => {
   if (stubbed) throw new Error('stubbed twice');
@@ -234,10 +239,12 @@ exports.stub = (of, name) => {
 """
 
 
-def test_a_package_is_loaded_anew_where_what_it_did_was_put_back(tmp_path: Path, require: Require) -> None:
-    """One adds a property to all objects once, as should.js; one remembers what it has stubbed, as sinon."""
+def test_a_package_is_loaded_again_after_its_side_effects_were_reverted(
+    tmp_path: Path, require: Require
+) -> None:
+    """should.js adds a property to all objects once; sinon remembers what it has stubbed."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
-    for name, text in {"asserts": ASSERTS, "stubs": STUBS}.items():
+    for name, text in {"asserts": ASSERTION_PACKAGE, "stubs": STUB_PACKAGE}.items():
         (tmp_path / "node_modules" / name).mkdir(parents=True)
         (tmp_path / "node_modules" / name / "index.js").write_text(text)
     (tmp_path / "a.test.js").write_text(
@@ -245,11 +252,13 @@ def test_a_package_is_loaded_anew_where_what_it_did_was_put_back(tmp_path: Path,
     )
     jobs = [{"path": "say.js", "text": f"module.exports = (n) => n * {n};\n"} for n in (3, 5, 2)]
     name = "a.test.js::runs"
-    known = {
+    common: dict[str, Any] = {
         "test_files": ["a.test.js"],
         "target_tests": [name],
         "expected_passes": [name],
         "covering_files": {},
     }
-    *trials, _ = told(tmp_path, jobs, engine="own_engine", programs={"own_engine.cjs": ENGINE}, **known)
+    *trials, _ = run_node_driver(
+        tmp_path, jobs, engine="own_engine", programs={"own_engine.cjs": ENGINE}, **common
+    )
     assert [trial["passes"] for trial in trials] == [False, False, True]

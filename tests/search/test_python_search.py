@@ -1,4 +1,4 @@
-"""The search behind a real wall, and whole runs that it heals without any model."""
+"""The search inside a real sandbox, and whole runs that it heals without a model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.ledger import read_ledger
 from suture.core.settings import (
     CertificationSettings,
@@ -75,7 +75,7 @@ class TestCart(unittest.TestCase):
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A small package whose fault lies below what the tests call."""
+    """Write a small package whose fault is deeper than the functions that the tests call."""
     folder = tmp_path / "project"
     (folder / "shop").mkdir(parents=True)
     (folder / "tests").mkdir()
@@ -87,7 +87,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """No weights anywhere; nothing is proved, to be quick."""
+    """Return settings without weights and without certification, to be quick."""
     return Settings(
         paths=PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
         sandbox=SandboxSettings(test_timeout_s=90),
@@ -95,16 +95,14 @@ def settings(tmp_path: Path) -> Settings:
     )
 
 
-async def suite_of(project: Path, sandbox: BubblewrapSandbox) -> Suite:
+async def prepare_project_suite(project: Path, sandbox: BubblewrapSandbox) -> Suite:
     task, _ = build_heal_task(project, test=COMMAND)
     return await prepare_suite(task, sandbox, SandboxSettings(), discover_interpreter(project, {}))
 
 
-async def test_what_mends_the_failing_tests_is_kept_when_the_time_is_up(
-    project: Path, sandbox: BubblewrapSandbox
-) -> None:
+async def test_repairs_are_kept_when_the_time_is_over(project: Path, sandbox: BubblewrapSandbox) -> None:
     (project / "tests" / "test_slow.py").write_text("import time\n\ndef test_slow():\n    time.sleep(600)\n")
-    suite = await suite_of(project, sandbox)
+    suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
     failing = [f"tests/test_cart.py::test_total[prices{n}]" for n in ("1-5", "2-4")]
     limits = SearchLimits(max_seconds=20)
@@ -113,23 +111,23 @@ async def test_what_mends_the_failing_tests_is_kept_when_the_time_is_up(
     assert CART.replace("-=", "+=") in repaired
 
 
-async def test_a_search_that_found_nothing_has_the_time_of_the_proof_too(
+async def test_a_search_without_repairs_may_use_the_reserved_time(
     project: Path, sandbox: BubblewrapSandbox
 ) -> None:
     (project / "tests" / "test_never.py").write_text(
         "from shop.cart import total\n\ndef test_never():\n    assert total([1]) == 'never'\n"
     )
-    suite = await suite_of(project, sandbox)
+    suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
     limits = SearchLimits(max_seconds=1.0, reserve_s=0.5)
     found = await search_python(
         suite.command, editable_texts(suite), ["tests/test_never.py::test_never"], limits
     )
-    assert (found.ending, found.plausible) == ("1.5 s are over", [])
+    assert (found.ending, found.plausible) == ("time_over", [])
 
 
-async def test_a_package_is_searched_and_the_fault_located(project: Path, sandbox: BubblewrapSandbox) -> None:
-    suite = await suite_of(project, sandbox)
+async def test_a_package_is_searched_and_its_fault_located(project: Path, sandbox: BubblewrapSandbox) -> None:
+    suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
     found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
     assert {test.id.partition("::")[2] for test in found.spectrum.failing} == {
@@ -147,11 +145,11 @@ async def test_a_package_is_searched_and_the_fault_located(project: Path, sandbo
     assert repairs[0].warnings == ()
 
 
-async def test_text_outside_functions_is_mended_too(project: Path, sandbox: BubblewrapSandbox) -> None:
+async def test_code_outside_functions_is_repaired_too(project: Path, sandbox: BubblewrapSandbox) -> None:
     (project / "tests" / "test_cart.py").write_text(
         "from shop.cart import LIMIT\n\ndef test_limit():\n    assert LIMIT == 4\n"
     )
-    suite = await suite_of(project, sandbox)
+    suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
     found = await search_python(
         suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100, max_candidates=400)
@@ -160,7 +158,7 @@ async def test_text_outside_functions_is_mended_too(project: Path, sandbox: Bubb
     assert not any(proposal.is_swappable for proposal in found.plausible)
 
 
-async def test_a_fault_behind_an_exception_is_mended_too(project: Path, sandbox: BubblewrapSandbox) -> None:
+async def test_a_fault_after_an_exception_is_repaired_too(project: Path, sandbox: BubblewrapSandbox) -> None:
     source = (
         "def mean(items):\n    total = 0\n    for item in items:\n        total -= item\n"
         "    return total / len(itemz)\n"
@@ -168,7 +166,7 @@ async def test_a_fault_behind_an_exception_is_mended_too(project: Path, sandbox:
     (project / "shop" / "cart.py").write_text(source)
     tests = "from shop.cart import mean\n\ndef test_mean():\n    assert mean([2, 4]) == 3\n"
     (project / "tests" / "test_cart.py").write_text(tests)
-    suite = await suite_of(project, sandbox)
+    suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
     found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=60))
     texts = {apply_edits(source, proposal.edits) for proposal in found.plausible}
@@ -182,14 +180,14 @@ async def test_endless_loops_do_not_end_the_search(project: Path, sandbox: Bubbl
     (project / "shop" / "cart.py").write_text(source)
     tests = "from shop.cart import count\n\ndef test_count():\n    assert count(9) == 4\n"
     (project / "tests" / "test_cart.py").write_text(tests)
-    suite = await suite_of(project, sandbox)
+    suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
     found = await search_python(suite.command, editable_texts(suite), (), SearchLimits(max_seconds=100))
     assert found.spectrum.tests[0].outcome == "timeout"
     assert any("1 becomes 2" in proposal.label for proposal in found.plausible)
 
 
-async def test_a_test_behind_an_endless_one_is_seen_as_it_is(
+async def test_a_test_after_an_endless_one_keeps_its_outcome(
     project: Path, sandbox: BubblewrapSandbox
 ) -> None:
     source = "def down(n):\n    while n > 0:\n        n = n\n    return n\n"
@@ -199,7 +197,7 @@ async def test_a_test_behind_an_endless_one_is_seen_as_it_is(
         f"def test_{name}():\n    assert down({n}) == 0\n\n" for n, name in zip((1, 0, 2), names, strict=True)
     )
     (project / "tests" / "test_cart.py").write_text(f"from shop.cart import down\n\n{tests}")
-    suite = await suite_of(project, sandbox)
+    suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
     baseline = {f"tests/test_cart.py::test_{name}": "timeout" for name in names}
     baseline["tests/test_cart.py::test_off"] = "passed"
@@ -214,7 +212,7 @@ async def test_a_test_behind_an_endless_one_is_seen_as_it_is(
 async def test_a_run_is_healed_without_any_model(
     project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
-    result = await heal(project, test=COMMAND, settings=settings, sandbox=sandbox)
+    result = await heal(project, HealOptions(test=COMMAND, settings=settings, sandbox=sandbox))
     assert result.outcome == "healed"
     assert result.candidate is not None
     assert result.candidate.origin == "mutation"
@@ -225,31 +223,33 @@ async def test_a_run_is_healed_without_any_model(
     assert kinds.index("search.started") < kinds.index("search.finished") < kinds.index("candidate.proposed")
 
 
-async def test_a_missing_model_is_an_error_only_once_it_is_asked(
+async def test_a_missing_model_is_an_error_only_once_it_is_called(
     project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
     settings = settings.model_copy(update={"repair": RepairSettings(candidates=0)})
     with pytest.raises(PrerequisiteError, match="qwen"):
-        await heal(project, test=COMMAND, settings=settings, sandbox=sandbox)
+        await heal(project, HealOptions(test=COMMAND, settings=settings, sandbox=sandbox))
     (ledger,) = (settings.paths.home / "runs").glob("*/ledger.jsonl")
     assert read_ledger(ledger).events[-1].kind == "run.failed"
 
 
-async def test_without_the_search_a_missing_model_is_told_at_once(
+async def test_without_the_search_a_missing_model_is_an_error_at_once(
     project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
     settings = settings.model_copy(update={"repair": RepairSettings(enabled=False)})
     with pytest.raises(PrerequisiteError, match="qwen"):
-        await heal(project, test=COMMAND, settings=settings, sandbox=sandbox)
+        await heal(project, HealOptions(test=COMMAND, settings=settings, sandbox=sandbox))
     assert not (settings.paths.home / "runs").exists()
 
 
-async def test_an_import_that_gets_further_is_gone_on_from(project: Path, sandbox: BubblewrapSandbox) -> None:
+async def test_a_change_that_lets_an_import_get_further_is_extended(
+    project: Path, sandbox: BubblewrapSandbox
+) -> None:
     text = "SIZES = [4, 5, 6]\nWIDEST = SIZES[3]\nNARROWEST = SIZES[-4]\n"
     (project / "shop" / "cart.py").write_text(text)
     tests = "from shop.cart import *\n\ndef test_sizes():\n    assert (NARROWEST, WIDEST) == (4, 6)\n"
     (project / "tests" / "test_cart.py").write_text(tests)
-    suite = await suite_of(project, sandbox)
+    suite = await prepare_project_suite(project, sandbox)
     assert suite.command is not None
     failing = {"tests/test_cart.py::test_sizes"}
     found = await search_python(suite.command, editable_texts(suite), failing, SearchLimits(max_seconds=60))

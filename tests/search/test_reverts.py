@@ -11,10 +11,10 @@ from suture.search.ordering.reverts import (
 BEFORE = "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\nf = 6\ng = 7\nh = 8\n"
 AFTER = "a = 1\nb = 20\nc = 3\nd = 4\ne = 5\nf = 6\ng = 7\nG = 70\nh = 8\n"
 NOW = "# é\n" + AFTER + "tail = 0\n"
-"""The same later on: lines have moved, and bytes are not characters."""
+"""The same file later: lines have moved, and byte offsets differ from character offsets."""
 
 
-def test_each_hunk_is_taken_back_alone_and_then_all_together() -> None:
+def test_hunks_are_reverted_one_by_one_and_then_together() -> None:
     proposals = generate_reverts(compute_hunks({"m.py": BEFORE}, {"m.py": AFTER}), {"m.py": NOW})
     assert [apply_edits(NOW, proposal.edits) for proposal in proposals] == [
         NOW.replace("b = 20", "b = 2"),
@@ -24,18 +24,18 @@ def test_each_hunk_is_taken_back_alone_and_then_all_together() -> None:
     assert proposals[0].score > proposals[2].score
 
 
-def test_a_hunk_whose_place_is_gone_or_not_the_only_one_is_left_out() -> None:
+def test_a_hunk_with_a_missing_or_ambiguous_place_is_left_out() -> None:
     hunks = compute_hunks({"m.py": BEFORE}, {"m.py": AFTER})
     assert generate_reverts(hunks, {"m.py": NOW + NOW}) == ()
     assert generate_reverts(hunks, {"m.py": NOW.replace("b = 20", "b = 21").replace("g = 7", "g = 8")}) == ()
     assert generate_reverts(hunks, {}) == ()
 
 
-def test_a_file_that_is_new_has_no_hunks() -> None:
+def test_a_new_file_has_no_hunks() -> None:
     assert compute_hunks({}, {"m.py": AFTER}) == ()
 
 
-def test_lines_that_a_change_touched_come_before_all_others() -> None:
+def test_changed_lines_come_first() -> None:
     lines = find_changed_lines(compute_hunks({"m.py": BEFORE}, {"m.py": AFTER}), {"m.py": NOW})
     assert lines == {"m.py": frozenset({3, 9})}
     scores = favour_changed_lines({"m.py": {3: 0.5, 4: 0.9}, "other.py": {1: 1.0}}, lines)
@@ -43,7 +43,7 @@ def test_lines_that_a_change_touched_come_before_all_others() -> None:
     assert scores["other.py"][1] < 0.5
 
 
-def test_without_a_change_that_was_run_scores_stay() -> None:
+def test_scores_stay_if_no_changed_line_ran() -> None:
     scores = {"m.py": {4: 0.9}}
     assert favour_changed_lines(scores, {"m.py": frozenset({3})}) == scores
     assert favour_changed_lines(scores, {}) == scores

@@ -1,4 +1,4 @@
-"""Rivals of a repair: found at its place, folded only where they are known to do the same, and told."""
+"""Rivals of a repair: found at its location, grouped only if they are known to behave alike, and reported."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.ledger import find_run
 from suture.core.settings import CertificationSettings, LoopSettings, PathSettings, SandboxSettings, Settings
 from suture.interfaces.narrative.run_progress_text import render_short_result
 from suture.judge import prepare_suite
-from suture.judge.certificates.certificate import CERTIFICATE
+from suture.judge.certificates.certificate import CERTIFICATE_FILE
 from suture.judge.trials.trial_records import Proposal
 from suture.loop.evaluation.search_setup import editable_texts
 from suture.loop.intake.heal_task import build_heal_task
@@ -44,13 +44,13 @@ def f(a, b):
 """
 
 
-def instead(text: str, old: str, new: str) -> tuple[Edit, ...]:
+def replacement(text: str, old: str, new: str) -> tuple[Edit, ...]:
     start = text.index(old)
     return (Edit(start=start, end=start + len(old), text=new),)
 
 
 def condition(new: str) -> tuple[Edit, ...]:
-    return instead(SOURCE, "CONDITION", new)
+    return replacement(SOURCE, "CONDITION", new)
 
 
 def proposal(edits: tuple[Edit, ...], label: str = "", score: float = 1.0) -> Proposal:
@@ -71,7 +71,7 @@ def proposal(edits: tuple[Edit, ...], label: str = "", score: float = 1.0) -> Pr
         ("a + sum(f(c - 2 + 1, key=b) for c in b)", "a + sum(f(c - 1, key=b) for c in b)"),
     ],
 )
-def test_two_ways_to_write_one_expression_are_one(one: str, other: str) -> None:
+def test_equivalent_expressions_have_no_distance(one: str, other: str) -> None:
     assert measure_distance(SOURCE, condition(one), condition(other)) == 0
 
 
@@ -103,7 +103,7 @@ def test_two_ways_to_write_one_expression_are_one(one: str, other: str) -> None:
         ("f(a)(b - 2 + 1)", "f(b)(b - 1)"),
     ],
 )
-def test_what_some_value_tells_apart_is_not_one(one: str, other: str) -> None:
+def test_expressions_that_some_value_distinguishes_have_a_distance(one: str, other: str) -> None:
     assert 0 < measure_distance(SOURCE, condition(one), condition(other)) <= 1
 
 
@@ -117,34 +117,34 @@ def test_what_some_value_tells_apart_is_not_one(one: str, other: str) -> None:
         (f"a + 0x{'f' * 6000}", f"a - 0x{'f' * 6000}"),
     ],
 )
-def test_what_is_not_worked_out_is_not_one(one: str, other: str) -> None:
-    """Nor is anything of the size that a project names made of it."""
+def test_expressions_that_cannot_be_evaluated_are_distinct(one: str, other: str) -> None:
+    """And no value of a size that the project names is built."""
     assert measure_distance(SOURCE, condition(one), condition(other)) == 1
 
 
-def test_blanks_in_a_text_of_several_lines_are_the_texts() -> None:
+def test_blanks_inside_a_multiline_string_count() -> None:
     source = 'def f():\n    return """a\n    \n  b""" + OTHER\n'
-    wide, narrow = (instead(source, "    \n", new) for new in ("      \n", "\n"))
+    wide, narrow = (replacement(source, "    \n", new) for new in ("      \n", "\n"))
     assert measure_distance(source, wide, narrow) > 0
 
 
-def test_an_expression_of_any_size_is_gone_through_in_time() -> None:
-    """A table may stand in it, which is one part; and a sum of any length is deeper than can be gone into."""
+def test_large_expressions_are_compared_in_time() -> None:
+    """A large table counts as one operand, and a very long sum is too deep to evaluate."""
     table = ", ".join(f"{n}: 'v{n}'" for n in range(4000))
     source = SOURCE.replace("CONDITION", f"{{{table}}}[a] == b")
     began_s = time.process_time()
-    assert 0 < measure_distance(source, instead(source, "[a] == b", "[a] != b"), ()) <= 1
+    assert 0 < measure_distance(source, replacement(source, "[a] == b", "[a] != b"), ()) <= 1
     long = SOURCE.replace("CONDITION", " + ".join(["a"] * 900))
-    assert measure_distance(long, instead(long, "a + a:", "a + b:"), ()) == 1
+    assert measure_distance(long, replacement(long, "a + a:", "a + b:"), ()) == 1
     assert time.process_time() - began_s < 10
 
 
-def test_the_change_that_takes_fewer_values_elsewhere_is_nearer() -> None:
-    was, near, far = (condition(text) for text in ("a or b", "not a or b", "not (a or b)"))
-    assert measure_distance(SOURCE, was, near) < measure_distance(SOURCE, was, far) == 1
-    boundary, turned = condition("a <= b"), condition("a > b")
+def test_a_change_that_affects_fewer_values_is_nearer() -> None:
+    original, near, far = (condition(text) for text in ("a or b", "not a or b", "not (a or b)"))
+    assert measure_distance(SOURCE, original, near) < measure_distance(SOURCE, original, far) == 1
+    boundary, negated = condition("a <= b"), condition("a > b")
     assert measure_distance(SOURCE, condition("a < b"), boundary) < measure_distance(
-        SOURCE, condition("a < b"), turned
+        SOURCE, condition("a < b"), negated
     )
 
 
@@ -162,12 +162,12 @@ def test_the_change_that_takes_fewer_values_elsewhere_is_nearer() -> None:
         ("x +", 0),
     ],
 )
-def test_what_leaves_a_value_as_it_is_counts_as_needless(source: str, number: int) -> None:
+def test_redundant_operations_are_counted(source: str, number: int) -> None:
     assert count_redundant_operations(source) == number
 
 
-def test_a_place_is_a_statement_without_its_blocks() -> None:
-    head, inner = condition("a"), instead(SOURCE, "return 1", "return 3")
+def test_a_location_is_a_statement_without_its_blocks() -> None:
+    head, inner = condition("a"), replacement(SOURCE, "return 1", "return 3")
     place = find_location(SOURCE, head)
     assert place is not None
     assert SOURCE[place.start : place.end].strip() == "if CONDITION:"
@@ -176,26 +176,26 @@ def test_a_place_is_a_statement_without_its_blocks() -> None:
     assert find_location(SOURCE, (*head, *inner)) != place
 
 
-def test_a_tripwire_stands_where_the_change_does() -> None:
+def test_a_tripwire_is_at_the_location_of_the_change() -> None:
     assert f"if {UNDEFINED_NAME}:" in apply_edits(SOURCE, build_tripwire(SOURCE, condition("a")))
     added = (Edit(start=SOURCE.index("    try"), end=SOURCE.index("    try"), text="    a = 0\n"),)
     assert build_tripwire(SOURCE, added) == () or STOP_STATEMENT in apply_edits(
         SOURCE, build_tripwire(SOURCE, added)
     )
-    assert build_tripwire("LIMIT = 3\n", instead("LIMIT = 3\n", "3", "4")) == ()
+    assert build_tripwire("LIMIT = 3\n", replacement("LIMIT = 3\n", "3", "4")) == ()
 
 
-def test_each_block_that_a_head_guards_can_be_stopped() -> None:
-    place = find_location(SOURCE, instead(SOURCE, "KeyError", "TypeError"))
+def test_each_guarded_block_can_be_stopped() -> None:
+    place = find_location(SOURCE, replacement(SOURCE, "KeyError", "TypeError"))
     assert place is not None
     assert place.is_handler
     (stop,) = find_block_stops(SOURCE, place.start)
     assert f"except KeyError:\n        {STOP_STATEMENT}\n        return 2\n" in apply_edits(SOURCE, [stop])
 
 
-def test_what_stands_at_the_place_of_a_repair_comes_next() -> None:
+def test_changes_at_the_location_of_a_repair_come_next() -> None:
     rivals = RivalQueue()
-    here, there = proposal(condition("not a")), proposal(instead(SOURCE, "return 2", "return 3"))
+    here, there = proposal(condition("not a")), proposal(replacement(SOURCE, "return 2", "return 3"))
     rivals.set_changes([there, here])
     assert rivals.pop() is None
     rivals.add_repair(proposal(condition("b")), {"m.py": SOURCE})
@@ -203,7 +203,7 @@ def test_what_stands_at_the_place_of_a_repair_comes_next() -> None:
     assert rivals.pop() is None
 
 
-def repairs_of(
+def make_repairs(
     *changes: tuple[str, float], reached: int, answers: tuple[str, ...]
 ) -> list[tuple[Repair, CallOutcomes]]:
     found = []
@@ -214,40 +214,40 @@ def repairs_of(
     return found
 
 
-def test_equal_answers_of_calls_that_run_other_code_say_nothing() -> None:
+def test_equal_outcomes_of_calls_that_do_not_reach_the_change_prove_nothing() -> None:
     changes = (("a < b", 1.0), ("a <= b", 0.9))
-    unreached = repairs_of(*changes, reached=0, answers=("(1,)", "(2,)"))
+    unreached = make_repairs(*changes, reached=0, answers=("(1,)", "(2,)"))
     first, second = (repair for repair, _ in group_by_behaviour(unreached, {"m.py": SOURCE}))
     assert (first.equivalents, first.rivals, second.rivals) == ((), ("a <= b",), ("a < b",))
-    reached = repairs_of(*changes, reached=2, answers=("(1,)", "(2,)"))
+    reached = make_repairs(*changes, reached=2, answers=("(1,)", "(2,)"))
     (only,) = (repair for repair, _ in group_by_behaviour(reached, {"m.py": SOURCE}))
     assert (only.equivalents, only.rivals) == (("a <= b",), ())
 
 
-def test_of_two_ways_to_write_one_expression_the_plainer_is_handed_over() -> None:
+def test_of_equivalent_repairs_the_plainest_is_delivered() -> None:
     changes = (("a < b - 2 + 1", 1.0), ("a < b - 1", 0.4))
-    ((only, _),) = group_by_behaviour(repairs_of(*changes, reached=0, answers=()), {"m.py": SOURCE})
+    ((only, _),) = group_by_behaviour(make_repairs(*changes, reached=0, answers=()), {"m.py": SOURCE})
     assert (only.proposal.label, only.equivalents, only.score) == ("a < b - 1", ("a < b - 2 + 1",), 1.0)
 
 
-def test_what_has_only_the_same_answers_is_not_taken_for_being_plainer() -> None:
+def test_a_plainer_repair_needs_more_than_equal_outcomes() -> None:
     changes = (("a < b and a", 1.0), ("a", 0.4))
-    ((only, _),) = group_by_behaviour(repairs_of(*changes, reached=1, answers=("1",)), {"m.py": SOURCE})
+    ((only, _),) = group_by_behaviour(make_repairs(*changes, reached=1, answers=("1",)), {"m.py": SOURCE})
     assert only.proposal.label == "a < b and a"
 
 
-def test_a_rival_that_is_much_less_likely_counts_only_where_it_is_known_to_differ() -> None:
+def test_an_unlikely_rival_counts_only_if_it_is_known_to_differ() -> None:
     changes = (("a < b", 1.0), ("a <= b", 0.01))
     first, _ = (
-        r for r, _ in group_by_behaviour(repairs_of(*changes, reached=0, answers=()), {"m.py": SOURCE})
+        r for r, _ in group_by_behaviour(make_repairs(*changes, reached=0, answers=()), {"m.py": SOURCE})
     )
     assert first.rivals == ()
-    one, other = repairs_of(*changes, reached=1, answers=("(1,)",))
+    one, other = make_repairs(*changes, reached=1, answers=("(1,)",))
     differing = [one, (other[0], CallOutcomes(answers=("(2,)",), reached=1))]
     assert group_by_behaviour(differing, {"m.py": SOURCE})[0][0].rivals == ("a <= b",)
 
 
-def test_a_switch_is_no_number() -> None:
+def test_booleans_are_not_shifted_by_one() -> None:
     source = "ON = False\nCOUNT = 1\n\n\ndef f():\n    on = ON\n    count = COUNT\n"
     made = {mutant.label for mutant in generate_mutants(source, operators=["off_by_one"])}
     assert any("COUNT + 1" in label for label in made)
@@ -277,10 +277,10 @@ def test_what_is_nowhere():
 """
 
 
-async def test_of_handlers_that_pass_the_one_that_a_test_comes_to_is_taken(
+async def test_of_passing_handlers_the_one_that_a_test_reaches_is_preferred(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
-    """`except IndexError` passes as well: the `KeyError` then goes on to the test, which takes both."""
+    """`except IndexError` passes as well: the `KeyError` then reaches the test, which accepts both."""
     (tmp_path / "numbers_of.py").write_text(HANDLED)
     (tmp_path / "test_numbers_of.py").write_text(TESTS)
     task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
@@ -300,7 +300,7 @@ async def test_of_handlers_that_pass_the_one_that_a_test_comes_to_is_taken(
 
 
 @pytest.mark.parametrize("abstains", [False, True])
-async def test_what_the_tests_do_not_tell_apart_is_said_and_can_be_refused(
+async def test_undistinguished_rivals_are_reported_and_can_be_refused(
     tmp_path: Path, sandbox: BubblewrapSandbox, abstains: bool
 ) -> None:
     project = tmp_path / "project"
@@ -314,14 +314,14 @@ async def test_what_the_tests_do_not_tell_apart_is_said_and_can_be_refused(
             "loop": LoopSettings(abstain_on_rivals=abstains),
         }
     )
-    result = await heal(project, test=BARE_PYTEST, settings=settings, sandbox=sandbox)
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings, sandbox=sandbox))
     folder = find_run(settings.paths.home, result.run_id)
     assert result.undetermined
     assert all("line 4" in rival for rival in result.undetermined)
     assert result.outcome == ("not_healed" if abstains else "healed")
-    assert (folder.path / CERTIFICATE).exists() is not abstains
+    assert (folder.path / CERTIFICATE_FILE).exists() is not abstains
     assert any("tests do not decide" in line for line in render_short_result(result, folder)) is not abstains
     if abstains:
         assert "loop.abstain_on_rivals" in result.reason
     else:
-        assert result.undetermined[0] in (folder.path / CERTIFICATE).read_text()
+        assert result.undetermined[0] in (folder.path / CERTIFICATE_FILE).read_text()

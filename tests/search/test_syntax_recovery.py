@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - each line is one program
-"""Sources that are no Python: what a beginner meant is among the first texts that compile."""
+"""Sources that do not parse: the text that a beginner intended is among the first repaired ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from suture.search import SearchLimits, recover_python
 
 pytestmark = pytest.mark.timeout(300)
 FIRST = 8
-"""Among so many texts the meant one is looked for: the tests choose."""
+"""The intended text must be among so many first ones; the tests choose."""
 CASES = {
     "colon": ("def f(a)\n    return a\n", "def f(a):\n    return a\n"),
     "colon of a loop": ("def f(a):\n    for x in a\n        g(x)\n", "def f(a):\n    for x in a:\n        g(x)\n"),
@@ -74,7 +74,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_was_meant_is_among_the_first(name: str) -> None:
+def test_the_intended_text_is_among_the_first(name: str) -> None:
     broken, meant = CASES[name]
     found = find_parsable_texts(broken, seconds=60)
     for readable in found:
@@ -82,29 +82,27 @@ def test_what_was_meant_is_among_the_first(name: str) -> None:
     assert any(meant in readable.text for readable in found[:FIRST]), [r.label for r in found[:FIRST]]
 
 
-def test_what_compiles_is_left_alone() -> None:
+def test_a_source_that_compiles_is_left_alone() -> None:
     assert find_parsable_texts("def f(a):\n    return a\n") == []
 
 
-def test_nothing_helps_what_is_no_program_and_it_ends() -> None:
+def test_the_repair_of_prose_ends() -> None:
     text = "Once upon a time, in a (land [far { away\n" * 40
     assert len(find_parsable_texts(text, seconds=5)) <= 60
 
 
-def test_lines_keep_their_ends() -> None:
+def test_line_endings_are_kept() -> None:
     (first, *_) = find_parsable_texts("def f(a)\r\n    return a\r\n")
     assert first.text == "def f(a):\r\n    return a\r\n"
 
 
-def test_edits_between_two_texts_make_the_one_of_the_other() -> None:
+def test_line_edits_turn_one_text_into_the_other() -> None:
     before, after = "a\nb\n\u00e9 = 1\nd", "a\nc\nx\n\u00e9 = 2\nd\n"
     assert apply_edits(before, compute_line_edits(before, after)) == after
     assert compute_line_edits(before, before) == ()
 
 
-async def test_a_fault_behind_a_fault_of_syntax_is_found_too(
-    tmp_path: Path, sandbox: BubblewrapSandbox
-) -> None:
+async def test_a_fault_after_a_syntax_error_is_found_too(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
     broken = "def add(a, b)\n    if a = 0 && b > 1:\n        return b\n    return a - b\n"
     tests = "from sums import add\n\n\ndef test_a():\n    assert add(1, 2) == 3\n\n\ndef test_b():\n    assert add(0, 2) == 2\n"
     (tmp_path / "sums.py").write_text(broken)

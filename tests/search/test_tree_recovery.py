@@ -1,4 +1,4 @@
-"""JavaScript, TypeScript and Go that cannot be read: what was meant is among the first texts that can."""
+"""Unparsable JavaScript, TypeScript and Go: the intended text is among the first repaired ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from failing_projects import project_of
 from requirements import Require
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.records import CheckOutcome, Counterexample, Language
 from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, Settings
 from suture.judge.runners.test_command import TestCommand
@@ -25,9 +25,9 @@ from suture.search.tree_sitter.tree_recovery import UnparsableFile, find_unparsa
 from suture.search.tuning import MAX_TREE_TEXTS_RUN
 
 FIRST = 8
-"""Among so many texts the meant one is looked for: the tests choose."""
-GUESSED = ("operator", "arrow", "keyword that is gone")
-"""What a file alone says little of: it is among all that are run."""
+"""The intended text must be among so many first ones; the tests choose."""
+AMBIGUOUS = ("operator", "arrow", "deleted keyword")
+"""Slips that the file alone hardly decides: the intended text must be among all texts that are run."""
 JAVASCRIPT = """\
 'use strict';
 
@@ -130,7 +130,7 @@ SLIPS: list[tuple[Language, str, str, str]] = [
     ("javascript", "keyword", "return best", "retrun best"),
     ("javascript", "keyword that begins", "function shortest", "fucntion shortest"),
     ("javascript", "keyword within", "word of words", "word fo words"),
-    ("javascript", "keyword that is gone", "function shortest", "shortest"),
+    ("javascript", "deleted keyword", "function shortest", "shortest"),
     ("javascript", "stray sign", "best = word;", "best = word#;"),
     ("javascript", "word twice", "let best", "let let best"),
     ("typescript", "bracket", "a.from - b.from);", "a.from - b.from;"),
@@ -143,7 +143,7 @@ SLIPS: list[tuple[Language, str, str, str]] = [
     ("go", "brace of a block that closes", "\t\treturn \"nothing\"\n\t}\n", "\t\treturn \"nothing\"\n"),
     ("go", "quote", '"nothing"', '"nothing'),
     ("go", "keyword", "range s.Words", "rnage s.Words"),
-    ("go", "keyword that is gone", "for _, word", "_, word"),
+    ("go", "deleted keyword", "for _, word", "_, word"),
     ("go", "operator", "found := ", "found "),
     ("go", "comma", "s.Words, mark", "s.Words mark"),
     ("go", "stray sign", "found = word, true", "found = word, true)"),
@@ -151,7 +151,7 @@ SLIPS: list[tuple[Language, str, str, str]] = [
 
 
 @pytest.mark.parametrize(("language", "name", "meant", "slip"), SLIPS, ids=lambda part: part[:30])
-def test_what_was_meant_is_among_the_first(language: Language, name: str, meant: str, slip: str) -> None:
+def test_the_intended_text_is_among_the_first(language: Language, name: str, meant: str, slip: str) -> None:
     path, whole = WHOLE[language]
     assert whole.count(meant) == 1, name
     broken = whole.replace(meant, slip)
@@ -163,7 +163,7 @@ def test_what_was_meant_is_among_the_first(language: Language, name: str, meant:
     def words(text: str) -> list[str]:
         return [token.text for token in lexis.tokens(text) if token.kind != "end"]
 
-    first = MAX_TREE_TEXTS_RUN if name in GUESSED else FIRST
+    first = MAX_TREE_TEXTS_RUN if name in AMBIGUOUS else FIRST
     assert words(whole) in [words(one.text) for one in found[:first]], [one.label for one in found[:first]]
 
 
@@ -173,18 +173,18 @@ def test_two_slips_in_one_file() -> None:
     assert JAVASCRIPT in [one.text for one in found[:FIRST]], [one.label for one in found[:FIRST]]
 
 
-def test_a_text_that_can_be_read_is_left_alone() -> None:
+def test_a_parsable_text_is_left_alone() -> None:
     for language, (path, whole) in WHOLE.items():
         assert find_tree_stop(whole, path, language) is None
         assert find_parsable_trees(path, {path: whole}, language, seconds=5) == []
 
 
-def test_nothing_helps_what_is_no_program_and_it_ends() -> None:
+def test_the_repair_of_prose_ends() -> None:
     text = "Once upon a time, in a (land [far { away\n" * 40
     assert len(find_parsable_trees("a.js", {"a.js": text}, "javascript", seconds=3)) <= 60
 
 
-def test_a_file_that_is_too_large_is_not_read_past_its_time() -> None:
+def test_a_file_that_is_too_large_is_not_repaired() -> None:
     broken = JAVASCRIPT.replace("of words) {\n", "of words)\n", 1)
     for size, is_offered in ((0, True), (MAX_TREE_CHARS, False)):
         text = broken + "// a line of words that says nothing of the code\n" * (size // 48)
@@ -193,14 +193,14 @@ def test_a_file_that_is_too_large_is_not_read_past_its_time() -> None:
         )
 
 
-def test_tokens_are_told_from_comments_strings_and_patterns() -> None:
+def test_comments_strings_and_patterns_are_tokens_of_their_own() -> None:
     text = "a = /[/'\"]+/g.test(b) / 2; // it's\n/* ' */ c = `x\n'y` + 'z';"
     kept = [token.text for token in build_lexer("a.js", "javascript").tokens(text)]
     pattern = ["a", "=", "/[/'\"]+/g", ".", "test", "(", "b", ")", "/", "2", ";", "\n"]
     assert kept == [*pattern, "c", "=", "`x\n'y`", "+", "'z'", ";"]
 
 
-def test_a_word_is_a_slip_for_one_of_the_same_letters_or_nearly() -> None:
+def test_keywords_with_similar_letters_are_found() -> None:
     known = frozenset(("function", "for", "of", "return", "const", "continue"))
     assert [similar_keywords(word, known)[:1] for word in ("fucntion", "fo", "retun", "Const", "words")] == [
         ["function"],
@@ -211,7 +211,7 @@ def test_a_word_is_a_slip_for_one_of_the_same_letters_or_nearly() -> None:
     ]
 
 
-def test_only_a_file_of_which_a_test_says_so_is_taken_for_unreadable() -> None:
+def test_a_file_is_unparsable_only_if_a_test_reports_it() -> None:
     texts = {"a.js": "const a = (;\n", "b.js": "const b = 1;\n"}
 
     def named(file: str, said: str, line: int = 0) -> UnparsableFile | None:
@@ -227,7 +227,7 @@ def test_only_a_file_of_which_a_test_says_so_is_taken_for_unreadable() -> None:
     assert named("a.js", "AssertionError: 1 !== 2", 1) is None
 
 
-def test_what_is_refused_though_its_tree_has_no_error_is_changed_where_that_is_said() -> None:
+def test_an_error_that_no_tree_shows_is_repaired_at_the_reported_line() -> None:
     broken = JAVASCRIPT.replace("'one'", "\u2018one\u2019")
     assert find_tree_stop(broken, "shelf.js", "javascript") is None
     assert find_parsable_trees("shelf.js", {"shelf.js": broken}, "javascript", seconds=20) == []
@@ -267,8 +267,8 @@ func TestLabel(t *testing.T) {
 """
 
 
-class _Failing(TestCommand):
-    """A command whose one test fails, whatever is tried."""
+class _FailingCommand(TestCommand):
+    """A command whose one test fails for every candidate."""
 
     def __init__(self) -> None: ...
 
@@ -277,7 +277,7 @@ class _Failing(TestCommand):
     ) -> tuple[CheckOutcome, ...]:
         return (CheckOutcome(check_id="t", status="failed", evidence="nonce"),)
 
-    def on(self, files: Mapping[str, bytes]) -> TestCommand:
+    def copy_with_files(self, files: Mapping[str, bytes]) -> TestCommand:
         return self
 
     async def collect(self, *, run: bool = False) -> None: ...
@@ -293,16 +293,16 @@ def _settings(folder: Path, seconds: float) -> Settings:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("slips", "says"),
+    ("slips", "label_part"),
     [
         ((("of words) {\n", "of words)\n"),), "{ is missing"),
         ((("return best", "retrun best"), ("< best.length", "> best.length")), "becomes return"),
     ],
-    ids=["a brace", "a fault behind a fault of syntax"],
+    ids=["a brace", "a fault after a syntax error"],
 )  # fmt: skip
-async def test_a_file_that_cannot_be_read_is_healed_without_a_model(
+async def test_an_unparsable_file_is_healed_without_a_model(
     slips: tuple[tuple[str, str], ...],
-    says: str,
+    label_part: str,
     sandbox: BubblewrapSandbox,
     tmp_path: Path,
     require: Require,
@@ -316,20 +316,19 @@ async def test_a_file_that_cannot_be_read_is_healed_without_a_model(
     (project / "shelf.js").write_text(broken)
     (project / "shelf.test.js").write_text(JS_TESTS)
     found = await heal(
-        project, settings=_settings(tmp_path, 100), test="node --test", sandbox=sandbox, apply=True
+        project, HealOptions(settings=_settings(tmp_path, 100), test="node --test", sandbox=sandbox, apply=True)
     )
     assert found.outcome == "healed", found.reason
     assert (project / "shelf.js").read_text() == JAVASCRIPT
     assert found.candidate is not None
-    assert says in found.candidate.label
+    assert label_part in found.candidate.label
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.timeout(300)
-async def test_a_search_that_begins_anew_has_what_the_first_left_of_the_time(
+async def test_a_second_search_gets_the_remaining_time_of_the_first(
     sandbox: BubblewrapSandbox, tmp_path: Path, require: Require
 ) -> None:
-    """Node refuses a name that is there twice, which no tree says, and no small change mends the rest."""
+    """Node rejects a name declared twice, which no tree shows, and no small change fixes the rest."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
     project = tmp_path / "project"
     project.mkdir()
@@ -338,26 +337,28 @@ async def test_a_search_that_begins_anew_has_what_the_first_left_of_the_time(
     (project / "shelf.js").write_text(twice)
     tests = JS_TESTS + "test('none', () => assert.equal(sizes(['a']).length, 'eight'));\n"
     (project / "shelf.test.js").write_text(tests)
-    found = await heal(project, settings=_settings(tmp_path, 25), test="node --test", sandbox=sandbox)
+    found = await heal(project, HealOptions(settings=_settings(tmp_path, 25), test="node --test", sandbox=sandbox))
     assert found.outcome == "not_healed", found.reason
 
 
-async def test_no_further_text_is_searched_on_once_all_candidates_were_tried() -> None:
-    asked: list[int] = []
+async def test_no_further_text_is_searched_once_all_candidates_were_tried() -> None:
+    searches: list[int] = []
 
-    async def search_on(*given: object) -> SearchResult:
-        asked.append(1)
+    async def search_again(*arguments: object) -> SearchResult:
+        searches.append(1)
         return SearchResult(texts={}, tried_count=10)
 
-    offered = [ParsableText(text=f"{n};\n", label=str(n), score=0.5) for n in range(4)]
-    means = RecoveryMethods(find_texts=lambda s: offered, search=search_on, find_warnings=lambda b, a: ())
+    texts = [ParsableText(text=f"{n};\n", label=str(n), score=0.5) for n in range(4)]
+    methods = RecoveryMethods(find_texts=lambda s: texts, search=search_again, find_warnings=lambda b, a: ())
     limits = SearchLimits(max_candidates=10, max_seconds=60)
-    found = await recover_with(means, project_of(_Failing(), {"a.js": b"("}, {"a.js": "("}), "a.js", limits)
-    assert (found.tried_count, len(asked)) == (4 + 10, 1)
+    found = await recover_with(
+        methods, project_of(_FailingCommand(), {"a.js": b"("}, {"a.js": "("}), "a.js", limits
+    )
+    assert (found.tried_count, len(searches)) == (4 + 10, 1)
 
 
-@pytest.mark.timeout(600)  # Go compiles its library anew in each run
-async def test_go_that_cannot_be_read_is_healed_without_a_model(
+@pytest.mark.timeout(600)  # Go compiles its library again in each run
+async def test_unparsable_go_is_healed_without_a_model(
     sandbox: BubblewrapSandbox, tmp_path: Path, require: Require
 ) -> None:
     require("go", shutil.which("go") is not None, "it is not on PATH")
@@ -367,7 +368,7 @@ async def test_go_that_cannot_be_read_is_healed_without_a_model(
     (project / "shelf.go").write_text(GO.replace("len(best)) {", "len(best) {"))
     (project / "shelf_test.go").write_text(GO_TESTS)
     found = await heal(
-        project, settings=_settings(tmp_path, 300), test="go test ./...", sandbox=sandbox, apply=True
+        project, HealOptions(settings=_settings(tmp_path, 300), test="go test ./...", sandbox=sandbox, apply=True)
     )
     assert found.outcome == "healed", found.reason
     assert (project / "shelf.go").read_text() == GO

@@ -1,4 +1,4 @@
-"""Rivals of a repair in other languages than Python: their places, what they guard, what they answer."""
+"""Rivals of a repair in tree-sitter languages: their locations, the blocks they guard, their outcomes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from failing_projects import project_of
 from requirements import Require
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import SearchFinished
 from suture.core.records import Language
@@ -65,7 +65,7 @@ def proposal(old: str, new: str, score: float) -> Proposal:
     return Proposal(path="pays.js", edits=(edit,), label=new, score=score, operators=())
 
 
-def place_text(text: str, at: str, language: Language = "javascript") -> str:
+def location_text(text: str, at: str, language: Language = "javascript") -> str:
     start = text.index(at)
     path = "a.go" if language == "go" else "a.js"
     place = find_tree_location(language, path, text, [Edit(start=start, end=start + len(at), text="x")])
@@ -77,28 +77,28 @@ def place_text(text: str, at: str, language: Language = "javascript") -> str:
     ("at", "place"),
     [("18 &&", "if (age > 18 && age < 65)\n    "), ("return true", "return true;"), ("= { pays", "module")],
 )
-def test_a_place_is_a_statement_without_what_it_guards(at: str, place: str) -> None:
-    assert place_text(CODE, at).startswith(place)
-    assert "return false" not in place_text(CODE, at)
+def test_a_location_is_a_statement_without_its_blocks(at: str, place: str) -> None:
+    assert location_text(CODE, at).startswith(place)
+    assert "return false" not in location_text(CODE, at)
 
 
-def test_a_change_of_two_statements_has_no_place() -> None:
+def test_a_change_of_two_statements_has_no_location() -> None:
     edits = [*proposal("18 &&", "17 &&", 1).edits, *proposal("false;", "true;", 1).edits]
     assert find_tree_location("javascript", "a.js", CODE, edits) is None
 
 
-def test_each_block_that_a_head_guards_can_be_stopped_and_what_stands_behind_it() -> None:
-    inner, behind = find_tree_block_stops("javascript", "a.js", CODE, CODE.index("if (age"))
+def test_guarded_blocks_and_the_code_after_them_can_be_stopped() -> None:
+    inner, following = find_tree_block_stops("javascript", "a.js", CODE, CODE.index("if (age"))
     assert "{ throw 0; return true; }" in apply_edits(CODE, inner)
-    assert "throw 0; return false;" in apply_edits(CODE, behind)
-    inner, behind = find_tree_block_stops("go", "a.go", GO, GO.index("if a"))
+    assert "throw 0; return false;" in apply_edits(CODE, following)
+    inner, following = find_tree_block_stops("go", "a.go", GO, GO.index("if a"))
     assert "{ panic(0);" in apply_edits(GO, inner)
-    assert "panic(0); return 3" in apply_edits(GO, behind)
+    assert "panic(0); return 3" in apply_edits(GO, following)
     both = "if (a) { b(); } else if (c) { d(); } else { e(); }"
     assert len(find_tree_block_stops("javascript", "a.js", both, 0)) == 1
 
 
-def test_what_is_named_at_a_place_is_asked_for() -> None:
+def test_literals_near_an_edit_are_collected() -> None:
     assert literals_near_edit("javascript", "a.js", CODE, proposal("18 &&", "17 &&", 1).edits) == [
         "18",
         "65",
@@ -106,7 +106,7 @@ def test_what_is_named_at_a_place_is_asked_for() -> None:
     ]
 
 
-def test_plain_data_crosses_as_it_is() -> None:
+def test_plain_data_survives_the_conversion() -> None:
     value = [1, -2.5, "a", None, True, {"k": [1]}]
     assert to_python_data(to_call_value(value)) == value
     assert to_call_value(float("inf")) == ["number", "Infinity"]
@@ -133,7 +133,7 @@ class FakeTrials:
         return {n: "throw 0; return false" in t and "> 18" in t for n, t in enumerate(texts)}
 
 
-async def test_what_stands_at_the_place_of_a_repair_comes_before_what_was_next() -> None:
+async def test_changes_at_the_location_of_a_repair_come_first() -> None:
     passes, near = proposal("> 18", ">= 18", 1.0), proposal("< 65", "<= 65", 0.1)
     others = [proposal("true;", f"{n};", 0.5) for n in range(3)]
     trials, found = FakeTrials(passes), SearchResult(texts={"pays.js": CODE}, plausible=[passes])
@@ -145,14 +145,14 @@ async def test_what_stands_at_the_place_of_a_repair_comes_before_what_was_next()
     assert slow.batches == []
 
 
-async def test_a_repair_with_which_no_test_runs_what_it_guards_is_less_likely() -> None:
+async def test_a_repair_whose_guarded_block_no_test_runs_is_less_likely() -> None:
     repairs = [proposal("> 18", ">= 18", 1.0), proposal("age < 65", "age", 0.5)]
     found = SearchResult(texts={"pays.js": CODE}, plausible=repairs)
     await try_block_stops(cast(DriverTrials, FakeTrials()), found, SearchLimits(max_seconds=60))
     assert [found.idle_block_counts[one.path, one.edits] for one in repairs] == [0, 1]
 
 
-async def ranked(
+async def rank_for_labels(
     folder: Path, sandbox: BubblewrapSandbox, *proposals: Proposal
 ) -> tuple[list[tuple[str, tuple[str, ...], tuple[str, ...]]], str]:
     (folder / "pays.js").write_text(CODE)
@@ -166,33 +166,33 @@ async def ranked(
     repairs, difference = await rank_tree_repairs(
         found, project_of(suite.command, suite.task.files, found.texts), {"pays.test.js": TESTS}, seconds=60
     )
-    told = [(repair.proposal.label, repair.equivalents, repair.rivals) for repair in repairs]
-    return told, difference.call if difference is not None else ""
+    summaries = [(repair.proposal.label, repair.equivalents, repair.rivals) for repair in repairs]
+    return summaries, difference.call if difference is not None else ""
 
 
-async def test_of_repairs_that_pass_the_one_that_keeps_the_examples_of_a_comment_is_taken(
+async def test_the_repair_that_keeps_a_comments_examples_is_preferred(
     tmp_path: Path, sandbox: BubblewrapSandbox, require: Require
 ) -> None:
-    """`age < 65` becoming `age` passes too, and answers true at 65."""
+    """`age < 65` becoming `age` passes too, and returns true at 65."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
     wrong, right = proposal("age > 18 && age < 65", "age >= 18", 1.0), proposal("> 18", ">= 18", 0.5)
-    told, call = await ranked(tmp_path, sandbox, wrong, right)
-    assert [label for label, _, _ in told] == [">= 18", "age >= 18"]
-    assert told[0][2] == ("age >= 18",)
+    summaries, call = await rank_for_labels(tmp_path, sandbox, wrong, right)
+    assert [label for label, _, _ in summaries] == [">= 18", "age >= 18"]
+    assert summaries[0][2] == ("age >= 18",)
     assert call.startswith("pays(")
 
 
-async def test_what_answers_alike_where_both_are_seen_to_act_is_one(
+async def test_repairs_with_equal_observable_outcomes_are_grouped(
     tmp_path: Path, sandbox: BubblewrapSandbox, require: Require
 ) -> None:
     require("node", shutil.which("node") is not None, "it is not on PATH")
     one, other = proposal("> 18", ">= 18", 1.0), proposal("age > 18", "!(age < 18)", 0.5)
-    told, call = await ranked(tmp_path, sandbox, one, other)
-    assert told == [(">= 18", ("!(age < 18)",), ())]
+    summaries, call = await rank_for_labels(tmp_path, sandbox, one, other)
+    assert summaries == [(">= 18", ("!(age < 18)",), ())]
     assert call == ""
 
 
-async def test_a_heal_tells_what_the_tests_do_not_decide(
+async def test_a_run_reports_the_distinguishing_input(
     tmp_path: Path, sandbox: BubblewrapSandbox, require: Require
 ) -> None:
     require("node", shutil.which("node") is not None, "it is not on PATH")
@@ -206,11 +206,11 @@ async def test_a_heal_tells_what_the_tests_do_not_decide(
             "certification": CertificationSettings(seconds=20, mutants=2),
         }
     )
-    result = await heal(project, test="node --test", settings=settings, sandbox=sandbox)
+    result = await heal(project, HealOptions(test="node --test", settings=settings, sandbox=sandbox))
     assert result.outcome == "healed"
     assert result.candidate is not None
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
-    (told,) = [found for _, found in select_events(events, SearchFinished)]
-    assert told.plausible_count > 1
-    assert told.distinguishing_input is not None
-    assert told.distinguishing_input.call.startswith("pays(")
+    (finished,) = [event for _, event in select_events(events, SearchFinished)]
+    assert finished.plausible_count > 1
+    assert finished.distinguishing_input is not None
+    assert finished.distinguishing_input.call.startswith("pays(")

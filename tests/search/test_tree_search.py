@@ -1,4 +1,4 @@
-"""Repair without a model in JavaScript, TypeScript and Go, by changes of the syntax tree."""
+"""The search in JavaScript, TypeScript and Go, by changes of the syntax tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 
 from failing_projects import project_of
 from requirements import Require
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import SearchFinished
 from suture.core.records import CheckOutcome, CheckStatus, Language, Task
@@ -210,14 +210,16 @@ GO = {
 
 
 @pytest.mark.parametrize(("language", "path", "before", "after"), CASES)
-def test_a_change_is_among_those_of_a_file(language: Language, path: str, before: str, after: str) -> None:
+def test_the_mutants_of_a_file_include_the_change(
+    language: Language, path: str, before: str, after: str
+) -> None:
     made = {apply_edits(before, mutant.edits) for mutant in generate_tree_mutants(before, path, language)}
     assert after in made
     assert before not in made
 
 
-def test_a_change_that_two_operators_make_is_as_likely_as_the_likeliest() -> None:
-    """`i` is what the function may give back, and what is left of `i + a[i]`: one change."""
+def test_a_change_of_two_operators_has_the_larger_prior() -> None:
+    """`return i` comes from a variable operator and from dropping an operand of `i + a[i]`."""
     text = "function f(a, i) {\n  return i + a[i];\n}"
     mutants = list(generate_tree_mutants(text, "a.js", "javascript"))
     prior = {apply_edits(text, mutant.edits): mutant.prior for mutant in mutants}
@@ -225,7 +227,7 @@ def test_a_change_that_two_operators_make_is_as_likely_as_the_likeliest() -> Non
     assert prior[text.replace("i + a[i]", "i")] > prior[text.replace("i + a[i]", "a[i]")]
 
 
-def test_a_name_is_offered_only_where_it_is_known() -> None:
+def test_names_are_inserted_only_in_their_scope() -> None:
     text = "function f(a) {\n  g(a);\n  for (const i of a) { h(i); }\n  let last = 1;\n  return last;\n}"
     made = {apply_edits(text, mutant.edits) for mutant in generate_tree_mutants(text, "a.js", "javascript")}
     assert text.replace("h(i)", "h(a)") in made
@@ -251,7 +253,7 @@ def test_a_name_is_offered_only_where_it_is_known() -> None:
         ),
     ],
 )
-def test_what_is_made_can_be_read(text: str, path: str, language: Language) -> None:
+def test_mutants_parse(text: str, path: str, language: Language) -> None:
     made = {
         apply_edits(text, mutant.edits): mutant.label
         for mutant in generate_tree_mutants(text, path, language)
@@ -260,7 +262,7 @@ def test_what_is_made_can_be_read(text: str, path: str, language: Language) -> N
     assert [label for text, label in made.items() if parse_source_tree(text, path, language).has_error] == []
 
 
-def test_an_argument_is_added_behind_the_last_one() -> None:
+def test_an_argument_is_added_after_the_last_one() -> None:
     text = "f(1, 2);\nf(\n  1, // one\n);\n"
     made = {apply_edits(text, mutant.edits) for mutant in generate_tree_mutants(text, "a.js", "javascript")}
     assert "f(1, 2);\nf(\n  1, 2, // one\n);\n" in made
@@ -276,7 +278,7 @@ def test_an_argument_is_added_behind_the_last_one() -> None:
     ],
     ids=["kind of a variable", "comparison", "sum", "assignment"],
 )
-def test_what_is_usual_is_likelier(text: str, old: str, likelier: str, other: str) -> None:
+def test_usual_changes_have_larger_priors(text: str, old: str, likelier: str, other: str) -> None:
     prior = {
         apply_edits(text, mutant.edits): mutant.prior
         for mutant in generate_tree_mutants(text, "a.js", "javascript")
@@ -295,77 +297,81 @@ def test_what_is_usual_is_likelier(text: str, old: str, likelier: str, other: st
         ("while (a {", "while (a {"),
     ],
 )
-def test_loops_say_that_they_go_round(before: str, after: str) -> None:
-    assert node.watched("a.js", before, "javascript") == after
+def test_loops_are_made_interruptible(before: str, after: str) -> None:
+    assert node.make_interruptible("a.js", before, "javascript") == after
 
 
 def test_a_candidate_may_replace_a_loop() -> None:
     text = "while (a) b();"
-    gone = Proposal(
+    replaced = Proposal(
         path="a.js", edits=(Edit(start=0, end=14, text="b();"),), label="", score=1.0, operators=()
     )
-    assert node.job(gone, text, "javascript") == {"path": "a.js", "text": "b();"}
-    turned = replace(gone, edits=(Edit(start=7, end=8, text="!a"),))
-    assert node.job(turned, text, "javascript")["text"] == "while (globalThis.sutureTick?.(), !a) b();"
+    assert node.build_job(replaced, text, "javascript") == {"path": "a.js", "text": "b();"}
+    negated = replace(replaced, edits=(Edit(start=7, end=8, text="!a"),))
+    assert node.build_job(negated, text, "javascript")["text"] == "while (globalThis.sutureTick?.(), !a) b();"
 
 
-def test_a_body_that_cannot_be_read_is_not_compiled_with_others() -> None:
+def test_an_unparsable_body_is_not_compiled_with_others() -> None:
     text = "package a\nfunc f(a int) int { return a }"
     change = Proposal(
         path="a.go", edits=(Edit(start=37, end=38, text="(a"),), label="", score=1.0, operators=()
     )
     assert text[37:38] == "a"
-    assert golang.job(change, text, "go") is None
-    assert golang.job(replace(change, edits=(Edit(start=37, end=38, text="(a)"),)), text, "go") is not None
+    assert golang.build_job(change, text, "go") is None
+    assert (
+        golang.build_job(replace(change, edits=(Edit(start=37, end=38, text="(a)"),)), text, "go") is not None
+    )
 
 
-def test_of_what_a_compiler_cannot_read_the_first_is_blamed() -> None:
-    places = {"a.go": [(0, 3, 5), (1, 6, 8), (2, 9, 11)]}
-    unread = "a.go:7:2: syntax error: unexpected )\na.go:9:1: syntax error: unexpected {\na.go:4:1: bad\n"
-    assert go_schemata.blamed(unread, places) == {1}
-    assert go_schemata.blamed("a.go:4:1: bad\na.go:11:3: undefined: x\n", places) == {0, 2}
+def test_only_the_first_syntax_error_rejects_a_candidate() -> None:
+    body_lines = {"a.go": [(0, 3, 5), (1, 6, 8), (2, 9, 11)]}
+    syntax_errors = (
+        "a.go:7:2: syntax error: unexpected )\na.go:9:1: syntax error: unexpected {\na.go:4:1: bad\n"
+    )
+    assert go_schemata.find_rejected(syntax_errors, body_lines) == {1}
+    assert go_schemata.find_rejected("a.go:4:1: bad\na.go:11:3: undefined: x\n", body_lines) == {0, 2}
 
 
-WARNED: list[tuple[Language, str, str, str]] = [
+WARNING_CASES: list[tuple[Language, str, str, str]] = [
     (
         "javascript",
         "function f(n) { return n }",
         "function f(n) { if (n === 4711) return 1; return n }",
-        "4711",
+        "compares_with_test_literals",
     ),
-    ("javascript", "function f(n) { g(); return n }", "function f(n) { return n }", "takes a statement away"),
-    ("javascript", "function g(n) { throw n }", "function g(n) { return n }", "no longer raises"),
-    ("javascript", "f(); g();", "try { f(); g(); } catch (e) { }", "hides exceptions"),
+    ("javascript", "function f(n) { g(); return n }", "function f(n) { return n }", "statement_removed"),
+    ("javascript", "function g(n) { throw n }", "function g(n) { return n }", "raise_removed"),
+    ("javascript", "f(); g();", "try { f(); g(); } catch (e) { }", "hides_exceptions"),
     (
         "typescript",
         "function f(n: number) { if (n > 1) g() }",
         "function f(n: number) { if (n > n) g() }",
-        "never",
+        "dead_code",
     ),
     (
         "go",
         "package a\nfunc f() { g() }\nfunc g() {}",
         "package a\nfunc f() { }\nfunc g() {}",
-        "no longer calls g",
+        "calls_removed",
     ),
 ]
 
 
-@pytest.mark.parametrize(("language", "before", "after", "word"), WARNED)
-def test_what_games_the_tests_is_told(language: Language, before: str, after: str, word: str) -> None:
+@pytest.mark.parametrize(("language", "before", "after", "code"), WARNING_CASES)
+def test_signs_of_tampering_are_reported(language: Language, before: str, after: str, code: str) -> None:
     literals = collect_tree_literals(
         [("a.test", "assert(f(4711) == 1)" if language != "go" else "package a")], language
     )
-    assert any(word in told for told in find_tree_warnings(before, after, "a.ts", language, literals))
+    assert code in [warning.code for warning in find_tree_warnings(before, after, "a.ts", language, literals)]
     assert find_tree_warnings(before, before, "a.ts", language, literals) == ()
 
 
-def test_a_file_that_the_grammar_cannot_read_costs_no_run() -> None:
+def test_an_unparsable_file_raises_nothing() -> None:
     assert isinstance(list(generate_tree_mutants("function ( { ]", "a.js", "javascript")), list)
 
 
-class Forged:
-    """Brings back what candidates have written where the driver writes."""
+class ForgedReports:
+    """A command whose helper program reports lines that candidates wrote."""
 
     def __init__(self, *lines: object) -> None:
         self.raw = "\n".join(map(json.dumps, lines)).encode()
@@ -388,11 +394,11 @@ class Forged:
         {"event": "trial", "number": 0, "passes": False, "passed_tests": [["a"]]},
     ],
 )
-async def test_lines_that_no_driver_writes_are_passed_over(forged: dict[str, object]) -> None:
+async def test_lines_that_no_driver_writes_are_ignored(forged: dict[str, object]) -> None:
     node = BY_RUNNER["node:test"]
     stack = "x" * 200_000 + f"/a.js:{'9' * 5000}"  # which must cost neither time nor the run
-    look = {"event": "baseline", "tests": [{"id": "a.test.js::t", "status": "failed", "stack": stack}]}
-    command = cast(TestCommand, Forged(forged, look))
+    baseline = {"event": "baseline", "tests": [{"id": "a.test.js::t", "status": "failed", "stack": stack}]}
+    command = cast(TestCommand, ForgedReports(forged, baseline))
     outcome = CheckOutcome(check_id="a.test.js::t", status="failed")
     trials = DriverTrials(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
     assert (await trials.run_baseline(1)).target_tests == ("a.test.js::t",)
@@ -405,25 +411,25 @@ async def test_lines_that_no_driver_writes_are_passed_over(forged: dict[str, obj
         "failed_test": "a.test.js::t",
         "passed_tests": [],
     }
-    command = cast(TestCommand, Forged(look, forged, trial, *[{**trial, "passes": True}] * 9))
+    command = cast(TestCommand, ForgedReports(baseline, forged, trial, *[{**trial, "passes": True}] * 9))
     trials = DriverTrials(node, project_of(command, {}, {"a.js": "x\n"}, outcome))
     await trials.run_baseline(1)
     await trials.try_all([change], found, SearchLimits())
     assert (found.tried_count, found.plausible) == (1, [change])
 
 
-def test_a_test_that_is_gone_or_skipped_is_no_pass() -> None:
-    def made(name: str, status: CheckStatus) -> CheckOutcome:
+def test_missing_and_skipped_tests_do_not_pass() -> None:
+    def outcome(name: str, status: CheckStatus) -> CheckOutcome:
         return CheckOutcome(check_id=name, status=status, evidence="nonce")
 
-    wanted = {"a", "b"}
-    assert all_passed([made("a", "passed"), made("b", "passed")], wanted)
-    assert not all_passed([made("a", "passed")], wanted)
-    assert not all_passed([made("a", "passed"), made("b", "skipped")], wanted)
-    assert not all_passed([made("a", "passed"), made("b", "passed"), made("c", "failed")], wanted)
+    expected = {"a", "b"}
+    assert all_passed([outcome("a", "passed"), outcome("b", "passed")], expected)
+    assert not all_passed([outcome("a", "passed")], expected)
+    assert not all_passed([outcome("a", "passed"), outcome("b", "skipped")], expected)
+    assert not all_passed([outcome("a", "passed"), outcome("b", "passed"), outcome("c", "failed")], expected)
 
 
-@pytest.mark.timeout(300)  # Go compiles its library anew in each run
+@pytest.mark.timeout(300)  # Go compiles its library again in each run
 @pytest.mark.parametrize(
     ("language", "project", "path", "right"),
     [
@@ -457,17 +463,17 @@ async def test_a_project_is_healed_without_a_model(
         certification=CertificationSettings(seconds=0),
         budget=BudgetSettings(seconds=250),
     )
-    result = await heal(folder, settings=settings, apply=True)
+    result = await heal(folder, HealOptions(settings=settings, apply=True))
     assert result.outcome == "healed", result.reason
     assert any(text in (folder / path).read_text() for text in right)
     assert result.spend.model_calls == 0
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
-    (searched,) = [told for _, told in select_events(events, SearchFinished)]
+    (searched,) = [event for _, event in select_events(events, SearchFinished)]
     assert searched.plausible_count >= 1
 
 
-async def test_a_test_that_never_ends_is_tried_too(sandbox: BubblewrapSandbox, require: Require) -> None:
-    """The command is stopped before it reports a test: our look ends the loop, and so sees the others."""
+async def test_an_endless_test_becomes_a_target(sandbox: BubblewrapSandbox, require: Require) -> None:
+    """The command is stopped before it reports a test; the baseline run interrupts the loop."""
     require("node", shutil.which("node") is not None, "it is not on PATH")
     text = "exports.count = (n) => {\n  let i = 0;\n  while (i < n) i -= 1;\n  return i;\n};\n"
     tests = (
@@ -498,7 +504,7 @@ async def test_a_test_that_never_ends_is_tried_too(sandbox: BubblewrapSandbox, r
     assert [apply_edits(text, one.edits) for one in found.plausible] == [text.replace("-=", "+=")]
 
 
-def test_a_runner_that_cannot_be_loaded_is_not_waited_for(tmp_path: Path, require: Require) -> None:
+def test_a_runner_that_cannot_be_loaded_ends_the_driver(tmp_path: Path, require: Require) -> None:
     require("node", shutil.which("node") is not None, "it is not on PATH")
     (box := tmp_path / "box").mkdir()
     for name in BY_RUNNER["Jest"].programs:
@@ -510,14 +516,14 @@ def test_a_runner_that_cannot_be_loaded_is_not_waited_for(tmp_path: Path, requir
         "test_files": ["a.test.js"],
     }
     jobs = [{"path": "a.js", "text": "x"}] * 9
-    waits = {
+    timeouts = {
         "trial_timeout_ms": 600_000,
         "start_timeout_ms": 600_000,
         "linger_ms": 0,
         "max_rivals": 0,
         "seconds": 600,
     }
-    (box / "plan.json").write_text(json.dumps({"common": common, "jobs": jobs, **waits}))
+    (box / "plan.json").write_text(json.dumps({"common": common, "jobs": jobs, **timeouts}))
     subprocess.run(["node", box / "node_trials.cjs"], check=True, timeout=100)
     *trials, end = map(json.loads, (box / "trials").read_text().splitlines())
     assert ([trial["process_lost"] for trial in trials], end["event"]) == ([True] * 3, "end")

@@ -1,4 +1,4 @@
-"""Trials in other languages: where the wall fails, and where a project writes what a driver would."""
+"""Trials by tree-sitter drivers when the sandbox fails or a project forges the driver's report lines."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ CHANGE = Proposal(
 )
 
 
-class Wall:
-    """A command's wall: it fails after one run, and brings back what it is given."""
+class FailingSandboxCommand:
+    """A command whose sandbox fails after one run and whose helper program reports the given lines."""
 
-    def __init__(self, *told: object) -> None:
-        self.told = "\n".join(map(json.dumps, told)).encode()
+    def __init__(self, *reports: object) -> None:
+        self.report_text = "\n".join(map(json.dumps, reports)).encode()
         self.runs = 0
 
     async def run_selected(
@@ -54,61 +54,63 @@ class Wall:
     ) -> tuple[CheckOutcome, ...]:
         self.runs += 1
         if self.runs > 1:
-            raise SandboxError("the wall is gone")
+            raise SandboxError("the sandbox is gone")
         return (FAILED,)
 
     async def run_helper_program(self, *args: Any, **more: Any) -> bytes:
-        return self.told
+        return self.report_text
 
 
-class Endless:
-    """A command that ends where `a.js` adds, and none of whose tests is seen beside it."""
+class EndlessCommand:
+    """A command that ends only if `a.js` adds; its driver reports no test."""
 
-    def __init__(self, told: Mapping[str, object]) -> None:
-        self.told = json.dumps({"event": "trial", "number": 0, "passes": False, **told}).encode()
-        self.walls: list[float | None] = []
+    def __init__(self, report: Mapping[str, object]) -> None:
+        self.report_text = json.dumps({"event": "trial", "number": 0, "passes": False, **report}).encode()
+        self.timeouts_s: list[float | None] = []
 
     async def run_selected(
         self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
     ) -> tuple[CheckOutcome, ...]:
-        self.walls.append(wall_s)
-        told = (CheckOutcome(check_id=NAME, status="passed"), STOPPED)[: 1 if b"+" in files["a.js"] else 2]
-        return tuple(one for one in told if not tests or one.check_id in tests)
+        self.timeouts_s.append(wall_s)
+        outcomes = (CheckOutcome(check_id=NAME, status="passed"), STOPPED)[
+            : 1 if b"+" in files["a.js"] else 2
+        ]
+        return tuple(one for one in outcomes if not tests or one.check_id in tests)
 
     async def run_helper_program(self, *args: Any, **more: Any) -> bytes:
-        return self.told
+        return self.report_text
 
 
 @pytest.mark.parametrize("before", [(CheckOutcome(check_id=NAME, status="passed"), STOPPED), (STOPPED,)])
 @pytest.mark.parametrize(
-    "told", [{"timed_out": False, "process_lost": True}, {"failed_test": "", "passed_tests": []}]
+    "report", [{"timed_out": False, "process_lost": True}, {"failed_test": "", "passed_tests": []}]
 )
-async def test_where_a_command_never_ends_and_no_test_is_seen_beside_it_it_runs_whole(
-    told: Mapping[str, object], before: tuple[CheckOutcome, ...]
+async def test_a_command_that_never_ends_runs_as_a_whole_if_the_driver_sees_no_test(
+    report: Mapping[str, object], before: tuple[CheckOutcome, ...]
 ) -> None:
-    wall, limits = Endless(told), SearchLimits(max_seconds=100.0)
+    command, limits = EndlessCommand(report), SearchLimits(max_seconds=100.0)
     found = await search_with_tree_sitter(
-        project_of(cast(TestCommand, wall), FILES, TEXTS, *before, argv=("npx", "jest")), limits
+        project_of(cast(TestCommand, command), FILES, TEXTS, *before, argv=("npx", "jest")), limits
     )
     assert "exports.add = (a, b) => a + b;\n" in [
         apply_edits(TEXTS["a.js"], p.edits) for p in found.plausible
     ]
-    assert set(wall.walls) == {5.0}  # none as long as a command may run that never ends
+    assert set(command.timeouts_s) == {5.0}  # none as long as a command may run that never ends
 
 
-async def test_a_wall_that_fails_is_told_as_itself() -> None:
+async def test_a_failing_sandbox_raises_its_own_error() -> None:
     found = SearchResult(texts=TEXTS)
-    with pytest.raises(SandboxError, match="the wall is gone"):
+    with pytest.raises(SandboxError, match="the sandbox is gone"):
         await try_by_command(
-            project_of(cast(TestCommand, Wall()), FILES, TEXTS, FAILED),
+            project_of(cast(TestCommand, FailingSandboxCommand()), FILES, TEXTS, FAILED),
             [CHANGE, CHANGE],
             found,
             SearchLimits(),
         )
 
 
-async def test_what_a_project_writes_into_the_report_breaks_nothing() -> None:
-    wall = Wall(
+async def test_forged_report_lines_break_nothing() -> None:
+    command = FailingSandboxCommand(
         [1],
         {"event": "baseline", "tests": 7},
         {"event": "baseline", "tests": [7, {"id": NAME, "status": "failed", "lines": [1], "ms": "1e999"}]},
@@ -119,44 +121,55 @@ async def test_what_a_project_writes_into_the_report_breaks_nothing() -> None:
         {"event": "trial", "number": 9, "passes": True},
         {"event": "trial", "number": "0", "passes": True},
     )
-    trials = DriverTrials(BY_RUNNER["node:test"], project_of(cast(TestCommand, wall), FILES, TEXTS, FAILED))
+    trials = DriverTrials(
+        BY_RUNNER["node:test"], project_of(cast(TestCommand, command), FILES, TEXTS, FAILED)
+    )
     spectrum = await trials.run_baseline(1.0)
     assert spectrum.target_tests == (NAME,)
-    assert trials.baseline_s < 60  # by which short looks are worth their while, before any long round
+    assert trials.baseline_s < 60  # so that short baseline runs pay off before any long round
     found = SearchResult(texts=TEXTS)
     await trials.try_all([CHANGE], found, SearchLimits())
     assert (found.plausible, found.partial) == ([], [])
 
 
 @pytest.mark.parametrize("timed_out", [True, False])
-async def test_a_file_that_was_late_in_both_stands_for_its_tests(late: bool) -> None:
-    """`node --test --test-timeout=N` tells of a file that never ends, and goes on."""
+async def test_a_file_that_timed_out_twice_stands_for_its_tests(timed_out: bool) -> None:
+    """`node --test --test-timeout=N` reports a file that never ends, and continues."""
     files = {**FILES, "a.test.js": b"", "b.test.js": b""}
     stuck = CheckOutcome(check_id="b.test.js", status="failed")
-    look = {"event": "baseline", "tests": [{"id": NAME, "status": "passed", "lines": {}, "ms": 1}]}
-    wall = Wall(
-        look, {"event": "trial", "number": 1, "passes": False, "timed_out": late, "process_lost": not late}
+    baseline = {"event": "baseline", "tests": [{"id": NAME, "status": "passed", "lines": {}, "ms": 1}]}
+    command = FailingSandboxCommand(
+        baseline,
+        {
+            "event": "trial",
+            "number": 1,
+            "passes": False,
+            "timed_out": timed_out,
+            "process_lost": not timed_out,
+        },
     )
     before = (CheckOutcome(check_id=NAME, status="passed"), stuck)
-    trials = DriverTrials(BY_RUNNER["node:test"], project_of(cast(TestCommand, wall), files, TEXTS, *before))
-    assert (await trials.run_baseline(1.0)).target_tests == (("b.test.js",) if late else ())
+    trials = DriverTrials(
+        BY_RUNNER["node:test"], project_of(cast(TestCommand, command), files, TEXTS, *before)
+    )
+    assert (await trials.run_baseline(1.0)).target_tests == (("b.test.js",) if timed_out else ())
 
 
-def test_a_number_without_end_is_no_line() -> None:
+def test_an_overlong_number_is_no_line() -> None:
     fact = Counterexample(check_id=NAME, call="", exception=f"Error at a.js:{'9' * 5000}")
-    said = CheckOutcome(check_id=NAME, status="failed", counterexample=fact)
-    _, scores = score_named_lines(TEXTS, (said,))
+    outcome = CheckOutcome(check_id=NAME, status="failed", counterexample=fact)
+    _, scores = score_named_lines(TEXTS, (outcome,))
     assert set(scores) == {"a.js"}
 
 
-async def test_what_is_suspicious_does_not_end_the_search_at_once() -> None:
-    look = {"event": "baseline", "tests": [{"id": NAME, "status": "failed", "lines": {}, "ms": 1}]}
-    wall = Wall(look, {"event": "trial", "number": 0, "passes": True})
+async def test_a_suspicious_repair_does_not_end_the_search_at_once() -> None:
+    baseline = {"event": "baseline", "tests": [{"id": NAME, "status": "failed", "lines": {}, "ms": 1}]}
+    command = FailingSandboxCommand(baseline, {"event": "trial", "number": 0, "passes": True})
     driver = replace(BY_RUNNER["node:test"], round_size=4, parallel=1)
     other = replace(CHANGE, edits=(Edit(start=26, end=27, text="*"),))
     passed = []
     for suspicious in ((), (CHANGE,)):
-        trials = DriverTrials(driver, project_of(cast(TestCommand, wall), FILES, TEXTS, FAILED))
+        trials = DriverTrials(driver, project_of(cast(TestCommand, command), FILES, TEXTS, FAILED))
         await trials.run_baseline(1.0)
         found = SearchResult(texts=TEXTS)
         await trials.try_all([CHANGE, other], found, SearchLimits(), suspicious.__contains__)

@@ -11,7 +11,7 @@ from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.trial_records import Proposal, Spectrum, Trial
 from suture.mutation import Edit
 from suture.project.languages import LANGUAGES
-from suture.project.workspace import is_test_file, text_of
+from suture.project.workspace import is_test_file, decode_text
 
 ChangeKey = tuple[str, tuple[Edit, ...]]
 """What identifies a change: its path and its edits."""
@@ -87,7 +87,7 @@ class FailingProject:
         Some runners, such as Go's, report only packages; then the names of the files decide.
         """
         tests = self.command.test_files or self.named_tests()
-        return {path: text_of(self.files[path]) for path in tests if path in self.files}
+        return {path: decode_text(self.files[path]) for path in tests if path in self.files}
 
 
 @dataclass

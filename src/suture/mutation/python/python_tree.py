@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from suture.mutation.edits import Edit
 from suture.mutation.python.scope_names import ScopeNames, collect_scope_names
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -30,7 +30,7 @@ PARENTHESES_FREE_PARENTS = (
 
 def parse_python_tree(source: str) -> PythonTree | None:
     """Return the tree of a source, or `None` if it does not parse."""
-    tree = parsed(source)
+    tree = parse_module(source)
     return None if tree is None else PythonTree(source, tree)
 
 
@@ -235,7 +235,7 @@ class PythonTree:
 @lru_cache(maxsize=4096)
 def parse_expression(text: str) -> ast.expr | None:
     """Return the expression of a text, or `None` if it is not one."""
-    tree = parsed(f"({text}\n)")
+    tree = parse_module(f"({text}\n)")
     statement = tree.body[0] if tree is not None and len(tree.body) == 1 else None
     return statement.value if isinstance(statement, ast.Expr) else None
 

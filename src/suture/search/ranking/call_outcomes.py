@@ -27,7 +27,7 @@ from suture.mutation.python.edit_locations import (
     find_location,
 )
 from suture.mutation.python.python_tree import FUNCTIONS, is_docstring
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 from suture.search.tuning import MAX_BOUNDARY_INPUTS, MAX_CALLED_FUNCTIONS, MAX_NEAR_INPUTS, MAX_TRIPWIRES
 
 Call = tuple[str, str, str]
@@ -176,7 +176,7 @@ def generate_inputs(
 
 
 def _top_level_functions(text: str) -> frozenset[str]:
-    tree = parsed(text)
+    tree = parse_module(text)
     return frozenset(node.name for node in (tree.body if tree else ()) if isinstance(node, FUNCTIONS))
 
 
@@ -191,7 +191,7 @@ def find_doctest_calls(texts: Mapping[str, str]) -> list[tuple[Call, str]]:
     """
     found: list[tuple[Call, str]] = []
     for path, text in texts.items():
-        tree = parsed(text)
+        tree = parse_module(text)
         for node in ast.walk(tree) if tree is not None else ():
             if is_docstring(node) and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
                 found += _calls_in_docstring(str(node.value.value), path)
@@ -205,7 +205,7 @@ def _calls_in_docstring(text: str, path: str) -> list[tuple[Call, str]]:
     except ValueError:
         return found
     for example in examples:
-        tree = parsed(example.source)
+        tree = parse_module(example.source)
         node = tree.body[0] if tree is not None and tree.body else None
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value

@@ -21,7 +21,7 @@ from typing import Any
 from suture.mutation import Edit, apply_edits
 from suture.mutation.edits import decode_source, encode_source
 from suture.mutation.python.edit_locations import find_statement_span
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 from suture.search.ranking.symbolic_eval import (
     EVALUATED_NODES,
     FAILS,
@@ -70,7 +70,7 @@ def measure_distance(text: str, one: Sequence[Edit], other: Sequence[Edit]) -> f
 
 def count_redundant_operations(text: str) -> int:
     """Return how many operations of a source have no effect: `x + 0`, `x * 1`, `x or False`."""
-    tree = parsed(text)
+    tree = parse_module(text)
     return sum(map(_is_redundant, ast.walk(tree))) if tree is not None else 0
 
 
@@ -87,7 +87,7 @@ def _is_redundant(node: ast.AST) -> bool:
 
 @lru_cache(maxsize=512)
 def _text_distance(one: str, other: str) -> float:
-    first, second = parsed(one), parsed(other)
+    first, second = parse_module(one), parse_module(other)
     if first is not None and second is not None:
         # A number may be too long for `repr`, and an expression too deep for recursion.
         with suppress(ValueError, RecursionError):

@@ -13,7 +13,7 @@ from suture.core.ledger.kinds import DistinguishingInput
 from suture.judge.tampering import TamperingWarning
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import Edit, apply_edits
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 from suture.search.ranking.call_outcomes import Call, CallOutcomes
 from suture.search.ranking.expression_distance import measure_distance
 from suture.search.search_records import SearchResult, change_key
@@ -207,7 +207,7 @@ def _is_simpler(one: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
 
 
 def _node_count(text: str) -> int:
-    tree = parsed(text)
+    tree = parse_module(text)
     return sum(1 for _ in ast.walk(tree)) if tree is not None else 0
 
 

@@ -319,7 +319,7 @@ def _called_with_literals(
 
 def _read_literals(text: str, driver: CallDriver) -> Arguments | None:
     """Return literals that are separated by commas as plain data; `None` if one is not a literal."""
-    values = driver.read(text)
+    values = driver.read_literals(text)
     if values is None:
         return None
     with suppress(ValueError):

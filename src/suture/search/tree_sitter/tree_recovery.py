@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from suture.core.records import CheckOutcome, Language
 from suture.mutation.syntax_repair.tree_repair import find_parsable_trees, find_tree_stop
 from suture.project.languages import is_source
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 from suture.search.engine.syntax_recovery import RecoveryMethods, recover_with
 from suture.search.search_records import FailingProject, SearchLimits, SearchResult
 from suture.search.tree_sitter.tampering_signs import collect_tree_literals, find_tree_warnings
@@ -83,7 +83,7 @@ async def recover_with_tree_sitter(
         SandboxError: The sandbox failed.
     """
     path, language = unparsable.path, project.language
-    sources = {name: text_of(content) for name, content in project.files.items() if is_source(name, language)}
+    sources = {name: decode_text(content) for name, content in project.files.items() if is_source(name, language)}
     tests = {name: sources[name] for name in project.command.test_files if name in sources}
     texts = {**sources, **project.texts}
     literals = collect_tree_literals(tests.items(), language)
