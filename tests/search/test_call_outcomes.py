@@ -201,9 +201,10 @@ async def test_two_bounds_are_compared_at_the_value_where_they_differ(
 
 def test_inputs_of_one_seed_are_the_same_in_every_process() -> None:
     program = (
-        "import random\nfrom suture.judge.differential.input_generation import inputs_near, read_arguments\n"
+        "import random\n"
+        "from suture.judge.differential.input_generation import mutate_inputs, read_arguments\n"
         "seeds = read_arguments([\"({'aa', 'bb', 'cc', 'dd'},)\", \"({'aa', 'zz', 'ee'},)\"])\n"
-        "print([sorted(new[0]) for new in inputs_near(seeds, 20, random.Random(0))])\n"
+        "print([sorted(new[0]) for new in mutate_inputs(seeds, 20, random.Random(0))])\n"
     )
     outputs = {
         subprocess.run(

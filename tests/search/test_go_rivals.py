@@ -156,7 +156,7 @@ async def test_a_run_in_go_reports_the_distinguishing_input(
     )
     result = await heal(project, HealOptions(test="go test ./...", settings=settings, sandbox=sandbox))
     assert result.outcome == "healed"
-    assert result.undetermined
+    assert result.rivals
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
     (finished,) = [event for _, event in select_events(events, SearchFinished)]
     assert finished.distinguishing_input is not None

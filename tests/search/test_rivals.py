@@ -316,12 +316,12 @@ async def test_undistinguished_rivals_are_reported_and_can_be_refused(
     )
     result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings, sandbox=sandbox))
     folder = find_run(settings.paths.home, result.run_id)
-    assert result.undetermined
-    assert all("line 4" in rival for rival in result.undetermined)
+    assert result.rivals
+    assert all("line 4" in rival for rival in result.rivals)
     assert result.outcome == ("not_healed" if abstains else "healed")
     assert (folder.path / CERTIFICATE_FILE).exists() is not abstains
     assert any("tests do not decide" in line for line in render_short_result(result, folder)) is not abstains
     if abstains:
         assert "loop.abstain_on_rivals" in result.reason
     else:
-        assert result.undetermined[0] in (folder.path / CERTIFICATE_FILE).read_text()
+        assert result.rivals[0] in (folder.path / CERTIFICATE_FILE).read_text()

@@ -316,7 +316,8 @@ async def test_an_unparsable_file_is_healed_without_a_model(
     (project / "shelf.js").write_text(broken)
     (project / "shelf.test.js").write_text(JS_TESTS)
     found = await heal(
-        project, HealOptions(settings=_settings(tmp_path, 100), test="node --test", sandbox=sandbox, apply=True)
+        project,
+        HealOptions(settings=_settings(tmp_path, 100), test="node --test", sandbox=sandbox, apply=True),
     )
     assert found.outcome == "healed", found.reason
     assert (project / "shelf.js").read_text() == JAVASCRIPT
@@ -337,7 +338,9 @@ async def test_a_second_search_gets_the_remaining_time_of_the_first(
     (project / "shelf.js").write_text(twice)
     tests = JS_TESTS + "test('none', () => assert.equal(sizes(['a']).length, 'eight'));\n"
     (project / "shelf.test.js").write_text(tests)
-    found = await heal(project, HealOptions(settings=_settings(tmp_path, 25), test="node --test", sandbox=sandbox))
+    found = await heal(
+        project, HealOptions(settings=_settings(tmp_path, 25), test="node --test", sandbox=sandbox)
+    )
     assert found.outcome == "not_healed", found.reason
 
 
@@ -368,7 +371,8 @@ async def test_unparsable_go_is_healed_without_a_model(
     (project / "shelf.go").write_text(GO.replace("len(best)) {", "len(best) {"))
     (project / "shelf_test.go").write_text(GO_TESTS)
     found = await heal(
-        project, HealOptions(settings=_settings(tmp_path, 300), test="go test ./...", sandbox=sandbox, apply=True)
+        project,
+        HealOptions(settings=_settings(tmp_path, 300), test="go test ./...", sandbox=sandbox, apply=True),
     )
     assert found.outcome == "healed", found.reason
     assert (project / "shelf.go").read_text() == GO

@@ -11,7 +11,7 @@ from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.trial_records import Proposal, Spectrum, Trial
 from suture.mutation import Edit
 from suture.project.languages import LANGUAGES
-from suture.project.workspace import is_test_file, decode_text
+from suture.project.workspace import decode_text, is_test_file
 
 ChangeKey = tuple[str, tuple[Edit, ...]]
 """What identifies a change: its path and its edits."""

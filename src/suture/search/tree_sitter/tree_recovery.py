@@ -83,7 +83,9 @@ async def recover_with_tree_sitter(
         SandboxError: The sandbox failed.
     """
     path, language = unparsable.path, project.language
-    sources = {name: decode_text(content) for name, content in project.files.items() if is_source(name, language)}
+    sources = {
+        name: decode_text(content) for name, content in project.files.items() if is_source(name, language)
+    }
     tests = {name: sources[name] for name in project.command.test_files if name in sources}
     texts = {**sources, **project.texts}
     literals = collect_tree_literals(tests.items(), language)
