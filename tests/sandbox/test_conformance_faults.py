@@ -154,36 +154,36 @@ def of_the_host(request: RunRequest) -> RunRequest:
 
 
 FAULTY: dict[str, type[Faithful]] = {
-    "a_good_end": telling(without(status="failed")),
-    "other_exit_codes": telling(lambda result: replace(result, exit_code=result.exit_code and 1)),
-    "signals": telling(
+    "exit_code_zero_is_ok": telling(without(status="failed")),
+    "other_exit_codes_are_kept": telling(lambda result: replace(result, exit_code=result.exit_code and 1)),
+    "signals_are_reported": telling(
         lambda result: replace(result, status="failed", exit_code=128 + (result.signal or 0), signal=None)
     ),
-    "output_is_bytes": telling(
+    "output_is_kept_byte_for_byte": telling(
         lambda result: replace(result, stdout=result.stdout + result.stderr, stderr=b"")
     ),
     "stdin_arrives": asking(lambda request: replace(request, stdin=request.stdin[: 1 << 16])),
-    "arguments": asking(lambda request: replace(request, argv=tuple(" ".join(request.argv).split()))),
-    "the_environment": asking(lambda request: replace(request, env={**request.env, "USER": "root"})),
-    "the_time_it_took": telling(without(wall_s=0.0)),
-    "files_go_in": asking(lambda request: replace(request, files={})),
-    "files_come_out": telling(without(files={})),
-    "files_come_out_of_a_failure": telling(
+    "arguments_are_not_interpreted": asking(lambda request: replace(request, argv=tuple(" ".join(request.argv).split()))),
+    "environment_is_that_of_the_request": asking(lambda request: replace(request, env={**request.env, "USER": "root"})),
+    "wall_time_is_reported": telling(without(wall_s=0.0)),
+    "request_files_are_written": asking(lambda request: replace(request, files={})),
+    "collected_files_come_back": telling(without(files={})),
+    "files_come_back_after_a_failure": telling(
         lambda result: result if result.status == "ok" else replace(result, files={})
     ),
-    "bad_paths": Obliging,
+    "bad_paths_are_refused": Obliging,
     "mounts_are_shown": asking(lambda request: replace(request, mounts=())),
-    "modules_are_there": asking(lambda request: replace(request, modules={})),
-    "output_is_cut": roomier(output_bytes=1 << 24),
-    "time_is_limited": roomier(wall_s=4),
+    "modules_are_importable": asking(lambda request: replace(request, modules={})),
+    "output_is_truncated": roomier(output_bytes=1 << 24),
+    "wall_time_is_limited": roomier(wall_s=4),
     "cpu_time_is_limited": roomier(cpu_s=4),
     "descriptors_are_limited": roomier(open_files=512),
-    "files_are_limited": roomier(file_mb=512),
-    "nothing_is_left": Serial,
+    "file_size_is_limited": roomier(file_mb=512),
+    "no_state_remains": Serial,
     "cancelling_ends_a_run": Stubborn,
     "closing_leaves_nothing_open": Leaking,
-    "it_says_what_it_can": Fickle,
-    "the_host_is_not_read": asking(of_the_host),
+    "capabilities_are_consistent": Fickle,
+    "host_folders_are_not_read": asking(of_the_host),
 }
 """A behaviour, and a sandbox that does not show it."""
 
@@ -215,7 +215,7 @@ def test_a_faulty_sandbox_is_found_out(name: str, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.usefixtures("faithful")
 @pytest.mark.parametrize(
-    ("kind", "name"), [(Lingering, "closing_leaves_nothing_open"), (Boastful, "it_says_what_it_can")]
+    ("kind", "name"), [(Lingering, "closing_leaves_nothing_open"), (Boastful, "capabilities_are_consistent")]
 )
 def test_a_second_way_to_fall_short_is_found_out_too(kind: type[Faithful], name: str) -> None:
     with pytest.raises(Violation):

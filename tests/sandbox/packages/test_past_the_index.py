@@ -33,7 +33,7 @@ async def test_a_plain_wheel_is_fetched_locked_and_laid_ready(index: Index, tmp_
     assert (second.folder / "site" / "alpha.py").exists()
 
 
-@pytest.mark.parametrize("walled", [True, False])
+@pytest.mark.parametrize("sandboxed", [True, False])
 async def test_what_a_wheel_requires_by_its_address_is_never_built(
     index: Index, tmp_path: Path, sandboxed: bool
 ) -> None:

@@ -1,6 +1,7 @@
-"""What every sandbox must do, as behaviours that any backend can be asked for.
+"""The behaviours that every sandbox must show, as checks that can be run against any back end, including
+yours.
 
-Yours, too. In a test module:
+In a test module:
 
     import pytest
     from suture.sandbox.conformance import BEHAVIOURS, Conformance
@@ -14,10 +15,11 @@ Yours, too. In a test module:
     def test_conforms(conformance, behaviour):
         conformance.check(behaviour)
 
-Without pytest: `python -m suture.sandbox.conformance my_package:MySandbox`. A behaviour about a limit is
-asked only of a sandbox that claims to enforce it. A sandbox on another machine says where its Python is, and
-that it shows no folder of this one: `Conformance(MySandbox, interpreter="python3", mounts=False)`, or the
-options `--interpreter python3 --no-mounts`. This room holds no attacks: a sandbox can conform and still leak.
+Without pytest: `python -m suture.sandbox.conformance my_package:MySandbox`. A behaviour about a limit is only
+checked for a sandbox that claims to enforce that limit. For a sandbox on another machine, say which Python it
+has and that it mounts no folder of this machine: `Conformance(MySandbox, interpreter="python3",
+mounts=False)`, or the options `--interpreter python3 --no-mounts`. The behaviours contain no attacks: a
+sandbox can conform and still leak.
 """
 
 from suture.sandbox.conformance import conversations, limits

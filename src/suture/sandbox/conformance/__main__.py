@@ -1,4 +1,4 @@
-"""Ask a sandbox for every behaviour: `python -m suture.sandbox.conformance package.module:factory`."""
+"""Check every behaviour of a sandbox: `python -m suture.sandbox.conformance package.module:factory`."""
 
 from __future__ import annotations
 
@@ -11,31 +11,37 @@ from suture.sandbox.conformance import BEHAVIOURS, Conformance, NotClaimed, Viol
 
 
 def main(argv: list[str]) -> int:
-    """Try all behaviours and say how each went.
+    """Check all behaviours and print how each went.
 
     Args:
-        argv: What to call for a sandbox, as `package.module:factory`, and options; a wrong one ends the
-            process with exit code 2.
+        argv: The function that creates a sandbox, as `package.module:factory`, and options. A wrong argument
+            ends the process with exit code 2.
 
     Returns:
-        The exit code: 1 where one was violated, 3 where the sandbox cannot be used.
+        The exit code: 1 if a behaviour was violated, 3 if the sandbox cannot be used.
     """
     parser = argparse.ArgumentParser(prog="python -m suture.sandbox.conformance")
-    parser.add_argument("factory", metavar="package.module:factory", help="what to call for a sandbox")
-    parser.add_argument("--interpreter", help="the Python behind the wall; the one that runs this")
-    parser.add_argument("--no-mounts", action="store_true", help="it shows no folder of this machine")
-    asked = parser.parse_args(argv)
-    module, _, factory = asked.factory.partition(":")
+    parser.add_argument(
+        "factory", metavar="package.module:factory", help="the function that creates a sandbox"
+    )
+    parser.add_argument("--interpreter", help="the Python inside the sandbox (default: the running one)")
+    parser.add_argument(
+        "--no-mounts", action="store_true", help="the sandbox mounts no folder of this machine"
+    )
+    arguments = parser.parse_args(argv)
+    module, _, factory = arguments.factory.partition(":")
     if not factory:
-        parser.error(f"{asked.factory!r} is not of the form package.module:factory")
+        parser.error(f"{arguments.factory!r} is not of the form package.module:factory")
     open_sandbox = getattr(importlib.import_module(module), factory)
-    violated = 0
-    with Conformance(open_sandbox, interpreter=asked.interpreter, mounts=not asked.no_mounts) as conformance:
+    violations = 0
+    with Conformance(
+        open_sandbox, interpreter=arguments.interpreter, mounts=not arguments.no_mounts
+    ) as conformance:
         for behaviour in BEHAVIOURS:
             try:
                 conformance.check(behaviour)
             except Violation as fault:
-                violated += 1
+                violations += 1
                 print(f"FAILED   {behaviour.name}: {behaviour.about}\n         {fault}")
             except NotClaimed as reason:
                 print(f"skipped  {behaviour.name}: {reason}")
@@ -44,8 +50,8 @@ def main(argv: list[str]) -> int:
                 return 3
             else:
                 print(f"ok       {behaviour.name}")
-    print(f"{len(BEHAVIOURS)} behaviours, {violated} violated")
-    return 1 if violated else 0
+    print(f"{len(BEHAVIOURS)} behaviours, {violations} violated")
+    return 1 if violations else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a behaviour is, and the small runner that tries them."""
+"""What a behaviour is, and the runner that checks behaviours."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from suture.errors import SutureError, UsageError
 from suture.sandbox.contract import ProgramLimits, RunRequest, RunResult, Sandbox
 from suture.sandbox.runtimes.discovery import get_own_interpreter
 
-PATIENCE_S = 120.0
-"""Seconds in which a behaviour must have shown itself; what hangs is a violation."""
+CHECK_TIMEOUT_S = 120.0
+"""Seconds in which a behaviour must have been shown; a sandbox that hangs violates it."""
 PROMPT_S = 20.0
-"""Seconds in which what is said to happen at once has happened, on a slow machine too."""
-LONG = ProgramLimits(wall_s=60, cpu_s=60)
+"""Seconds in which something immediate must have happened, on a slow machine too."""
+GENEROUS_LIMITS = ProgramLimits(wall_s=60, cpu_s=60)
 INTERPRETER: ContextVar[str] = ContextVar("interpreter")
-"""Of the sandbox that is asked."""
+"""The Python inside the sandbox that is checked."""
 
 
 class Violation(AssertionError):
@@ -32,16 +32,16 @@ class Violation(AssertionError):
 
 
 class NotClaimed(Exception):
-    """A behaviour that this sandbox does not claim, so that it cannot be asked for."""
+    """A behaviour that this sandbox does not claim, so that it is not checked."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxUnderTest:
-    """What is looked at.
+    """The sandbox that a check uses.
 
     Attributes:
-        sandbox: The sandbox; it has served other behaviours before.
-        another: Opens one more of the same kind, for what ends with closing it.
+        sandbox: The sandbox; it has served other checks before.
+        another: Creates one more of the same kind, for checks that close it.
     """
 
     sandbox: Sandbox
@@ -57,15 +57,15 @@ Check = Callable[[SandboxUnderTest], Awaitable[None]]
 
 @dataclass(frozen=True, kw_only=True)
 class Behaviour:
-    """One thing that the contract says.
+    """One statement of the contract.
 
     Attributes:
         name: Its name.
-        about: What it says, in one sentence.
-        check: Tries it, and raises `Violation`.
-        limit: The limit that it is about, by its name in `ProgramLimits`; a sandbox that does not claim to
-            enforce that limit is not asked.
-        mounts: Whether it is about folders of the host; a sandbox that shows none is not asked.
+        about: The statement, in one sentence.
+        check: Checks it, and raises `Violation`.
+        limit: The limit that it is about, as a field of `ProgramLimits`. A sandbox that does not claim to
+            enforce that limit is not checked.
+        mounts: Whether it is about folders of the host. A sandbox that mounts none is not checked.
     """
 
     name: str
@@ -78,35 +78,37 @@ class Behaviour:
         return self.name
 
 
-def behaviours_of(
+def collect_behaviours(
     module: Mapping[str, object], limits: Mapping[str, str] | None = None, mounts: Container[str] = ()
 ) -> tuple[Behaviour, ...]:
-    """The behaviours that a module states: its own coroutine functions, in their order.
+    """Return the behaviours of a module: its own coroutine functions, in their order.
 
     Args:
-        module: Its names, as `globals()` has them.
+        module: The names of the module, as in `globals()`.
         limits: Name of a function -> the limit that it is about.
         mounts: Names of functions about folders of the host.
     """
-    found = []
+    behaviours = []
     for name, check in module.items():
         if inspect.iscoroutinefunction(check) and check.__module__ == module["__name__"]:
             about = (check.__doc__ or "").strip().partition("\n")[0]
             limit = (limits or {}).get(name, "")
-            found.append(Behaviour(name=name, about=about, check=check, limit=limit, mounts=name in mounts))
-    return tuple(found)
+            behaviours.append(
+                Behaviour(name=name, about=about, check=check, limit=limit, mounts=name in mounts)
+            )
+    return tuple(behaviours)
 
 
 class Conformance:
-    """Tries behaviours against one kind of sandbox; a context.
+    """Checks the behaviours of one kind of sandbox; a context manager.
 
-    One sandbox serves all of them, as it would in real use. It has an event loop of its own, so it is for use
-    where none is running, such as in a pytest test that is no coroutine.
+    One sandbox serves all checks, as in real use. This object has its own event loop, so use it where no loop
+    is running, for example in a pytest test that is not a coroutine.
 
     Args:
-        open_sandbox: Opens a sandbox. It is called in a running event loop.
-        interpreter: The Python, 3.9 or later, that programs behind the wall are started with; where it is
-            left out, the one that runs Suture, which a sandbox on this machine shows.
+        open_sandbox: Creates a sandbox. It is called in a running event loop.
+        interpreter: The Python (3.9 or later) that programs inside the sandbox are started with. By default
+            the one that runs Suture, which a sandbox on this machine shows.
         mounts: Whether the sandbox shows folders of this machine; one on another machine cannot.
     """
 
@@ -130,10 +132,10 @@ class Conformance:
         self._runner.close()
 
     def check(self, behaviour: Behaviour) -> None:
-        """Try one behaviour on one sandbox; answers why it fails, or nothing.
+        """Check one behaviour.
 
         Raises:
-            Violation: The sandbox does not behave so.
+            Violation: The sandbox does not behave as the contract says.
             NotClaimed: It does not claim to.
             SandboxUnavailable: It cannot be used here.
         """
@@ -142,22 +144,22 @@ class Conformance:
     async def _check(self, behaviour: Behaviour) -> None:
         if self._sandbox is None:
             self._sandbox = self._open()
-        able = await self._sandbox.capabilities()
-        if behaviour.limit and behaviour.limit not in able.limits:
+        capabilities = await self._sandbox.capabilities()
+        if behaviour.limit and behaviour.limit not in capabilities.limits:
             raise NotClaimed(f"this sandbox does not claim to enforce {behaviour.limit}")
         if behaviour.mounts and not self._mounts:
-            raise NotClaimed("this sandbox shows nothing of this machine")
+            raise NotClaimed("this sandbox mounts nothing of this machine")
         INTERPRETER.set(self._interpreter)
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(CHECK_TIMEOUT_S):
                 await behaviour.check(SandboxUnderTest(sandbox=self._sandbox, another=self._open))
         except TimeoutError as fault:
-            raise Violation("it did not end in time") from fault
+            raise Violation("the check did not finish in time") from fault
 
 
 @contextmanager
 def shared_folder() -> Iterator[Path]:
-    """A folder of the host's that all its users may change, with a file `text` that says `hello`."""
+    """Yield a folder of the host that all its users may change, with a file `text` that contains `hello`."""
     with tempfile.TemporaryDirectory(prefix="suture-conformance-") as folder:
         path = Path(folder)
         path.chmod(0o777)
@@ -167,40 +169,40 @@ def shared_folder() -> Iterator[Path]:
 
 
 def demand(condition: object, what: object) -> None:
-    """Raise a violation where a condition does not hold."""
+    """Raise a violation if a condition does not hold."""
     if not condition:
         raise Violation(str(what))
 
 
-async def refused(subject: SandboxUnderTest, request: RunRequest) -> None:
-    """A request must be refused with a `UsageError` (see `errors.py`), and nothing of it may run."""
+async def demand_refusal(subject: SandboxUnderTest, request: RunRequest) -> None:
+    """Demand that a request is refused with a `UsageError` and that nothing of it runs."""
     try:
         result = await subject.run(request)
     except UsageError:
         return
     except SutureError as fault:
         raise Violation(f"refused as {type(fault).__name__}, not as a UsageError: {fault}") from fault
-    raise Violation(f"it ran: {shown(result)}")
+    raise Violation(f"the request ran: {describe(result)}")
 
 
-def code(text: str, **fields: Any) -> RunRequest:
-    """A request for Python code."""
-    return RunRequest(python=textwrap.dedent(text), **{"limits": LONG, **fields})
+def code_request(text: str, **fields: Any) -> RunRequest:
+    """Return a request for Python code."""
+    return RunRequest(python=textwrap.dedent(text), **{"limits": GENEROUS_LIMITS, **fields})
 
 
-def interpreter() -> str:
-    """The Python that programs are started with in the sandbox that is asked."""
+def get_interpreter() -> str:
+    """Return the Python that programs are started with in the sandbox that is checked."""
     return INTERPRETER.get()
 
 
 def as_program_request(text: str, **fields: Any) -> RunRequest:
-    """A request for a program: an interpreter that is started with this code."""
-    argv = (interpreter(), "-I", "-S", "-B", "-c", textwrap.dedent(text))
-    return RunRequest(argv=argv, **{"limits": LONG, **fields})
+    """Return a request for a program: an interpreter that is started with this code."""
+    argv = (get_interpreter(), "-I", "-S", "-B", "-c", textwrap.dedent(text))
+    return RunRequest(argv=argv, **{"limits": GENEROUS_LIMITS, **fields})
 
 
-def shown(result: RunResult) -> str:
-    """A result, short enough to read."""
+def describe(result: RunResult) -> str:
+    """Return a result as a short text."""
     return (
         f"{result.status}, exit code {result.exit_code}, signal {result.signal}, "
         f"stdout {result.stdout[-400:]!r}, stderr {result.stderr[-400:]!r}, files {sorted(result.files)}"

@@ -9,13 +9,13 @@ from suture.errors import UsageError
 from suture.sandbox.conformance.behaviour import (
     SandboxUnderTest,
     as_program_request,
-    behaviours_of,
-    code,
+    code_request,
+    collect_behaviours,
     demand,
-    interpreter,
-    refused,
+    demand_refusal,
+    describe,
+    get_interpreter,
     shared_folder,
-    shown,
 )
 from suture.sandbox.contract import BOX, LIBRARY, Mount, ProgramLimits, RunRequest
 
@@ -36,7 +36,7 @@ BAD_REQUESTS: tuple[dict[str, Any], ...] = (
     {"files": {"a": b"", "a/b": b""}},
     {"files": {"big": bytes(3 << 20)}, "limits": ProgramLimits(disk_mb=2)},
 )
-"""Fields beside `argv=("/bin/true",)`."""
+"""Fields in addition to `argv=("/bin/true",)`."""
 LIBRARY_FILES = {
     "conforming/__init__.py": b"",
     "conforming/first.py": b"from conforming.inner.second import VALUE\nseen = [VALUE]\n",
@@ -44,63 +44,63 @@ LIBRARY_FILES = {
 }
 
 
-async def files_go_in(subject: SandboxUnderTest) -> None:
+async def request_files_are_written(subject: SandboxUnderTest) -> None:
     """A request's files lie below `BOX`, in folders that are made for them."""
     files = {"a/b/c.txt": b"in", "empty": b"", "raw": bytes(range(256))}
     text = """
         import os
         print(open("a/b/c.txt").read(), os.path.getsize("empty"), sum(open("raw", "rb").read()))
     """
-    for make in (code, as_program_request):
+    for make in (code_request, as_program_request):
         result = await subject.run(make(text, files=files))
-        demand(result.stdout == b"in 0 32640\n", shown(result))
+        demand(result.stdout == b"in 0 32640\n", describe(result))
 
 
-async def odd_names(subject: SandboxUnderTest) -> None:
-    """Any name that Linux takes will do: other letters, line ends, no UTF-8, names that differ in case."""
+async def unusual_names_work(subject: SandboxUnderTest) -> None:
+    """Every name that Linux accepts works: any letters, line breaks, invalid UTF-8, case variants."""
     names = ("ümläut", "a\nb", "\udcff", "-rf", "a", "A", "...", " ")
     files = {name: str(number).encode() for number, name in enumerate(names)}
     result = await subject.run(
-        code(
+        code_request(
             "import os; print(sorted(open(name).read() for name in os.listdir('.')))",
             files=files,
             collect=names,
         )
     )
     demand(
-        result.stdout.decode().strip() == str([str(number) for number in range(len(names))]), shown(result)
+        result.stdout.decode().strip() == str([str(number) for number in range(len(names))]), describe(result)
     )
     demand(result.files == files, sorted(result.files))
 
 
-async def many_files(subject: SandboxUnderTest) -> None:
-    """Three thousand files are no trouble."""
+async def many_files_work(subject: SandboxUnderTest) -> None:
+    """Three thousand files work."""
     files = {f"d{number % 40}/f{number}.py": b"x = 1\n" for number in range(3000)}
     text = "import os; print(sum(len(names) for _, _, names in os.walk('.')))"
-    demand((await subject.run(code(text, files=files))).stdout == b"3000\n", "some are not there")
+    demand((await subject.run(code_request(text, files=files))).stdout == b"3000\n", "some are not there")
 
 
-async def scripts(subject: SandboxUnderTest) -> None:
+async def scripts_are_executable(subject: SandboxUnderTest) -> None:
     """A file that begins with `#!` can be run."""
     result = await subject.run(RunRequest(argv=("./script",), files={"script": b"#!/bin/sh\necho ran\n"}))
-    demand(result.stdout == b"ran\n", shown(result))
+    demand(result.stdout == b"ran\n", describe(result))
 
 
-async def files_come_out(subject: SandboxUnderTest) -> None:
-    """The files that were asked for come back as the program left them; what is not there does not."""
+async def collected_files_come_back(subject: SandboxUnderTest) -> None:
+    """Collected files come back as the program left them; missing ones do not."""
     text = """
         import os
         open("given", "a").write("!")
         os.mkdir("new"); open("new/made", "wb").write(bytes(range(256)) * 1000); open("not-asked", "w")
     """
     collect = ("given", "new/made", "untouched", "missing", "new", "given/below")
-    for make in (code, as_program_request):
+    for make in (code_request, as_program_request):
         result = await subject.run(make(text, files={"given": b"in", "untouched": b"u"}, collect=collect))
         wanted = {"given": b"in!", "new/made": bytes(range(256)) * 1000, "untouched": b"u"}
-        demand(result.files == wanted, shown(result))
+        demand(result.files == wanted, describe(result))
 
 
-async def only_regular_files_come_out(subject: SandboxUnderTest) -> None:
+async def only_regular_files_come_back(subject: SandboxUnderTest) -> None:
     """Nothing but regular files comes back, and no link is followed on the way to one."""
     text = """
         import os
@@ -108,38 +108,38 @@ async def only_regular_files_come_out(subject: SandboxUnderTest) -> None:
         os.mkdir("real"); os.symlink("real", "alias"); open("real/file", "w").write("x")
     """
     collect = ("link", "folder/passwd", "fifo", "alias/file", "real/file", "real")
-    result = await subject.run(code(text, collect=collect))
-    demand((result.status, dict(result.files)) == ("ok", {"real/file": b"x"}), shown(result))
+    result = await subject.run(code_request(text, collect=collect))
+    demand((result.status, dict(result.files)) == ("ok", {"real/file": b"x"}), describe(result))
 
 
-async def files_that_are_too_large_stay(subject: SandboxUnderTest) -> None:
+async def large_files_stay(subject: SandboxUnderTest) -> None:
     """More than 32 MiB does not come back."""
     text = "open('huge', 'wb').truncate(40 << 20); open('small', 'w').write('x')"
-    result = await subject.run(code(text, collect=("huge", "small")))
-    demand(dict(result.files) == {"small": b"x"}, shown(result))
+    result = await subject.run(code_request(text, collect=("huge", "small")))
+    demand(dict(result.files) == {"small": b"x"}, describe(result))
 
 
-async def files_come_out_of_a_failure(subject: SandboxUnderTest) -> None:
+async def files_come_back_after_a_failure(subject: SandboxUnderTest) -> None:
     """Files also come back from a program that fails."""
-    result = await subject.run(code("open('x', 'w').write('x'); raise SystemExit(3)", collect=("x",)))
-    demand((result.exit_code, dict(result.files)) == (3, {"x": b"x"}), shown(result))
+    result = await subject.run(code_request("open('x', 'w').write('x'); raise SystemExit(3)", collect=("x",)))
+    demand((result.exit_code, dict(result.files)) == (3, {"x": b"x"}), describe(result))
 
 
-async def bad_paths(subject: SandboxUnderTest) -> None:
+async def bad_paths_are_refused(subject: SandboxUnderTest) -> None:
     """A path that is absolute, leads upwards, is empty or too long is a `UsageError`, in or out."""
     for path in BAD_PATHS:
-        await refused(subject, RunRequest(argv=("/bin/true",), files={path: b""}))
-        await refused(subject, RunRequest(argv=("/bin/true",), collect=(path,)))
+        await demand_refusal(subject, RunRequest(argv=("/bin/true",), files={path: b""}))
+        await demand_refusal(subject, RunRequest(argv=("/bin/true",), collect=(path,)))
 
 
-async def bad_requests(subject: SandboxUnderTest) -> None:
-    """A request that makes no sense is a `UsageError`: no program, two at once, a NUL byte, too much."""
+async def bad_requests_are_refused(subject: SandboxUnderTest) -> None:
+    """An invalid request is a `UsageError`: no program, two programs, a NUL byte, too much data."""
     for fields in BAD_REQUESTS:
-        await refused(subject, RunRequest(**{"argv": ("/bin/true",), **fields}))
+        await demand_refusal(subject, RunRequest(**{"argv": ("/bin/true",), **fields}))
 
 
-async def bad_requests_to_talk(subject: SandboxUnderTest) -> None:
-    """A conversation is refused as a run is."""
+async def bad_conversations_are_refused(subject: SandboxUnderTest) -> None:
+    """A conversation is refused for the same reasons as a run."""
     try:
         async with subject.sandbox.open(RunRequest(argv=("/bin/true",), files={"../x": b""})):
             pass
@@ -158,77 +158,81 @@ async def mounts_are_shown(subject: SandboxUnderTest) -> None:
     """
     with shared_folder() as folder:
         mounts = (Mount(source=str(folder), target="/opt/shown"),)
-        for make in (code, as_program_request):
+        for make in (code_request, as_program_request):
             result = await subject.run(make(text, mounts=mounts))
-            demand(result.stdout == b"hello\nrefused\nrefused\n", shown(result))
+            demand(result.stdout == b"hello\nrefused\nrefused\n", describe(result))
         kept = (folder / "text").read_text() == "hello"
         demand(kept, "the host's file has changed")
 
 
 async def mounts_are_not_kept(subject: SandboxUnderTest) -> None:
-    """A mount of one request is not shown to the next."""
+    """A mount of one request is not visible in the next."""
     with shared_folder() as folder:
-        await subject.run(code("pass", mounts=(Mount(source=str(folder), target="/opt/shown"),)))
-        result = await subject.run(code("import os; print(os.path.exists('/opt/shown/text'))"))
-    demand(result.stdout == b"False\n", shown(result))
+        await subject.run(code_request("pass", mounts=(Mount(source=str(folder), target="/opt/shown"),)))
+        result = await subject.run(code_request("import os; print(os.path.exists('/opt/shown/text'))"))
+    demand(result.stdout == b"False\n", describe(result))
 
 
-async def bad_mounts(subject: SandboxUnderTest) -> None:
-    """A mount on a folder of the sandbox's own, of nothing, or below another mount is a `UsageError`."""
+async def bad_mounts_are_refused(subject: SandboxUnderTest) -> None:
+    """A mount over a folder of the sandbox, of a missing folder, or below another mount is a `UsageError`."""
     for target in ("relative", "/", BOX, f"{BOX}/x", "/tmp", "/proc/x", "/etc", "/dev/shm", "/a/../b", "/a/"):
-        await refused(subject, code("pass", mounts=(Mount(source="/usr/lib", target=target),)))
-    await refused(subject, code("pass", mounts=(Mount(source="/no/such/thing", target="/opt/x"),)))
+        await demand_refusal(subject, code_request("pass", mounts=(Mount(source="/usr/lib", target=target),)))
+    await demand_refusal(
+        subject, code_request("pass", mounts=(Mount(source="/no/such/thing", target="/opt/x"),))
+    )
     with shared_folder() as folder:
         outer = Mount(source=str(folder), target="/opt/tree")
         inner = Mount(source="/usr/lib", target="/opt/tree/inner")
-        await refused(subject, code("pass", mounts=(outer, inner)))
+        await demand_refusal(subject, code_request("pass", mounts=(outer, inner)))
 
 
-async def modules_are_there(subject: SandboxUnderTest) -> None:
-    """Python code imports the request's modules, and finds them fresh each time."""
+async def modules_are_importable(subject: SandboxUnderTest) -> None:
+    """Python code imports the request's modules, and gets fresh ones each time."""
     text = "from conforming.first import seen; seen.append(len(seen)); print(seen)"
     for _ in range(2):
-        result = await subject.run(code(text, modules=LIBRARY_FILES))
-        demand((result.stdout, result.stderr) == (b"[42, 1]\n", b""), shown(result))
+        result = await subject.run(code_request(text, modules=LIBRARY_FILES))
+        demand((result.stdout, result.stderr) == (b"[42, 1]\n", b""), describe(result))
 
 
 async def modules_are_not_kept(subject: SandboxUnderTest) -> None:
-    """One request's modules are not there for the next, and lie nowhere but under `LIBRARY`."""
-    await subject.run(code("import conforming", modules=LIBRARY_FILES))
-    result = await subject.run(code("import conforming"))
-    demand((result.status, b"ModuleNotFoundError" in result.stderr) == ("failed", True), shown(result))
-    result = await subject.run(code("import os; print(os.listdir('.'))", modules=LIBRARY_FILES))
-    demand(result.stdout in (b"[]\n", f"['{LIBRARY}']\n".encode()), shown(result))
+    """One request's modules are not visible in the next, and lie only below `LIBRARY`."""
+    await subject.run(code_request("import conforming", modules=LIBRARY_FILES))
+    result = await subject.run(code_request("import conforming"))
+    demand((result.status, b"ModuleNotFoundError" in result.stderr) == ("failed", True), describe(result))
+    result = await subject.run(code_request("import os; print(os.listdir('.'))", modules=LIBRARY_FILES))
+    demand(result.stdout in (b"[]\n", f"['{LIBRARY}']\n".encode()), describe(result))
 
 
-async def preloading_shows_nowhere(subject: SandboxUnderTest) -> None:
-    """A program runs the same with code that was run ahead of it as without."""
+async def preloading_is_invisible(subject: SandboxUnderTest) -> None:
+    """A program behaves the same with preloaded code as without."""
     text = (
         b"import os, sys; print(__name__, __file__, sys.argv, sys.path[0], sorted(os.environ), os.getcwd())"
     )
     plain = RunRequest(
-        argv=(interpreter(), "-m", "program", "a b"),
+        argv=(get_interpreter(), "-m", "program", "a b"),
         files={"program.py": text},
         limits=ProgramLimits(wall_s=60),
     )
     first = await subject.run(plain)
-    demand(first.status == "ok", shown(first))
+    demand(first.status == "ok", describe(first))
     for _ in range(2):
         ahead = await subject.run(replace(plain, preload="import statistics"))
-        demand((ahead.status, ahead.stdout) == (first.status, first.stdout), shown(ahead))
+        demand((ahead.status, ahead.stdout) == (first.status, first.stdout), describe(ahead))
 
 
-async def preloading_that_fails(subject: SandboxUnderTest) -> None:
-    """Code that fails when it is run ahead does the program no harm."""
+async def failed_preloading_is_harmless(subject: SandboxUnderTest) -> None:
+    """Preloaded code that fails does not affect the program."""
     request = RunRequest(
-        argv=(interpreter(), "-m", "program"),
+        argv=(get_interpreter(), "-m", "program"),
         files={"program.py": b"print('ran')"},
         preload="raise SystemExit('never ready')",
         limits=ProgramLimits(wall_s=60),
     )
     for _ in range(2):
         result = await subject.run(request)
-        demand((result.status, result.stdout) == ("ok", b"ran\n"), shown(result))
+        demand((result.status, result.stdout) == ("ok", b"ran\n"), describe(result))
 
 
-BEHAVIOURS = behaviours_of(globals(), mounts=("mounts_are_shown", "mounts_are_not_kept", "bad_mounts"))
+BEHAVIOURS = collect_behaviours(
+    globals(), mounts=("mounts_are_shown", "mounts_are_not_kept", "bad_mounts_are_refused")
+)

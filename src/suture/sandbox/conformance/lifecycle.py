@@ -1,4 +1,4 @@
-"""What is left of a run, runs at once, closing, and what a sandbox says of itself."""
+"""What remains of a run, concurrent runs, closing, and what a sandbox says about itself."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import asyncio
 import os
 
 from suture.sandbox.conformance.behaviour import (
-    LONG,
+    GENEROUS_LIMITS,
     PROMPT_S,
     SandboxUnderTest,
     as_program_request,
-    behaviours_of,
-    code,
+    code_request,
+    collect_behaviours,
     demand,
+    describe,
     shared_folder,
-    shown,
 )
 from suture.sandbox.contract import ISOLATION_LEVELS, LIMIT_NAMES, RunRequest
 
 TURNS = 4
-"""How often a sandbox is opened and closed: a leak is left each time, what the first loads is not."""
+"""How often a sandbox is opened and closed: a leak occurs each time, loading something only the first time.
+"""
 LEAVE = """
     import builtins, os, socket, sys, time
     builtins.left = True; sys.modules["left_behind"] = sys
@@ -35,21 +36,21 @@ LEAVE = """
 """
 
 
-async def nothing_is_left(subject: SandboxUnderTest) -> None:
-    """A run starts from nothing: no file, module, variable or setting of an earlier one is there."""
+async def no_state_remains(subject: SandboxUnderTest) -> None:
+    """A run starts clean: no file, module, variable or setting of an earlier one remains."""
     look = """
         import os, sys
         kept = [hasattr(__builtins__, "left"), "left_behind" in sys.modules, "LEFT" in os.environ]
         print(kept, os.umask(0o22), os.getcwd(), [os.listdir(f) for f in ("/box", "/tmp", "/dev/shm")])
     """
-    for make in (code, as_program_request):
+    for make in (code_request, as_program_request):
         demand((await subject.run(make(LEAVE))).status == "ok", "the run that leaves things")
         result = await subject.run(make(look))
-        demand(result.stdout == b"[False, False, False] 18 /box [[], [], []]\n", shown(result))
+        demand(result.stdout == b"[False, False, False] 18 /box [[], [], []]\n", describe(result))
 
 
-async def nobody_is_left(subject: SandboxUnderTest) -> None:
-    """What a program started ends with it, whatever session it is in."""
+async def no_process_remains(subject: SandboxUnderTest) -> None:
+    """Everything that a program started ends with it, whatever session it is in."""
     look = """
         import socket
         with socket.socket(socket.AF_UNIX) as client:
@@ -59,45 +60,52 @@ async def nobody_is_left(subject: SandboxUnderTest) -> None:
         except OSError: pass
         with socket.create_server(("127.0.0.1", 7011)): print("free")
     """
-    for make in (code, as_program_request):
+    for make in (code_request, as_program_request):
         demand((await subject.run(make(LEAVE))).status == "ok", "the run that leaves somebody")
         result = await subject.run(make(look))
-        demand(result.stdout == b"free\n", shown(result))
+        demand(result.stdout == b"free\n", describe(result))
 
 
-async def an_ended_program_does_not_wait(subject: SandboxUnderTest) -> None:
-    """A program ends when it exits, though a child of its holds its output open."""
-    result = await subject.run(RunRequest(argv=("/bin/sh", "-c", "sleep 600 & echo ended"), limits=LONG))
-    demand((result.status, result.stdout) == ("ok", b"ended\n"), shown(result))
+async def children_do_not_delay_the_end(subject: SandboxUnderTest) -> None:
+    """A program ends when it exits, even if a child keeps its output open."""
+    result = await subject.run(
+        RunRequest(argv=("/bin/sh", "-c", "sleep 600 & echo ended"), limits=GENEROUS_LIMITS)
+    )
+    demand((result.status, result.stdout) == ("ok", b"ended\n"), describe(result))
 
 
-async def many_at_once(subject: SandboxUnderTest) -> None:
-    """Runs at once do not mix."""
+async def concurrent_runs_do_not_mix(subject: SandboxUnderTest) -> None:
+    """Concurrent runs do not mix."""
     text = """
         import os, sys
         open("x", "w").write(sys.stdin.read())
         print(open("x").read(), os.listdir("."))
     """
     requests = [
-        make(text, stdin=str(number).encode()) for number in range(4) for make in (code, as_program_request)
+        make(text, stdin=str(number).encode())
+        for number in range(4)
+        for make in (code_request, as_program_request)
     ]
     results = await asyncio.gather(*(subject.run(request) for request in requests))
     wanted = [b"%d ['x']\n" % (number // 2) for number in range(8)]
-    demand([result.stdout for result in results] == wanted, [shown(result) for result in results])
+    demand([result.stdout for result in results] == wanted, [describe(result) for result in results])
 
 
-async def runs_at_once_do_not_meet(subject: SandboxUnderTest) -> None:
-    """Runs at once share no port, no abstract socket, no folder and no process."""
+async def concurrent_runs_are_separate(subject: SandboxUnderTest) -> None:
+    """Concurrent runs share no port, abstract socket, folder or process."""
     hold = """
         import os, socket, sys
         hidden = socket.socket(socket.AF_UNIX); hidden.bind("\\0meeting")
         tcp = socket.create_server(("127.0.0.1", 7012)); open("/dev/shm/mine", "w")
         os.write(1, b"\\0\\0\\0\\2on"); sys.stdin.read()
     """
-    async with subject.sandbox.open(code(hold)) as first, subject.sandbox.open(code(hold)) as second:
+    async with (
+        subject.sandbox.open(code_request(hold)) as first,
+        subject.sandbox.open(code_request(hold)) as second,
+    ):
         demand([await first.receive(60), await second.receive(60)] == [b"on", b"on"], "one could not start")
         result = await subject.run(
-            code("""
+            code_request("""
                 import os, signal
                 for name in os.listdir("/proc"):
                     if name.isdigit() and int(name) not in (1, os.getpid(), os.getppid()):
@@ -106,38 +114,38 @@ async def runs_at_once_do_not_meet(subject: SandboxUnderTest) -> None:
                 print(os.listdir("/dev/shm"))
             """)
         )
-        demand(result.stdout == b"[]\n", shown(result))
+        demand(result.stdout == b"[]\n", describe(result))
         for channel in (first, second):
             demand((await channel.finish()).status == "ok", "one that was held has fallen")
 
 
 async def cancelling_ends_a_run(subject: SandboxUnderTest) -> None:
-    """A run that is cancelled ends at once, and the sandbox goes on."""
+    """A cancelled run ends immediately, and the sandbox continues."""
     running = asyncio.create_task(subject.run(as_program_request("import time; time.sleep(600)")))
     await asyncio.sleep(0.5)
     running.cancel()
     await asyncio.wait([running], timeout=PROMPT_S)
     demand(running.cancelled(), "it was not cancelled, or not at once")
-    demand((await subject.run(code("print(1)"))).stdout == b"1\n", "the next run")
+    demand((await subject.run(code_request("print(1)"))).stdout == b"1\n", "the next run")
 
 
-async def cancelling_a_start_does_no_harm(subject: SandboxUnderTest) -> None:
-    """A run may be cancelled at any moment of its start."""
+async def cancelling_a_start_is_harmless(subject: SandboxUnderTest) -> None:
+    """A run may be cancelled at any moment while it starts."""
     for step in range(6):
-        running = asyncio.create_task(subject.run(code("pass")))
+        running = asyncio.create_task(subject.run(code_request("pass")))
         await asyncio.sleep(0.004 * step)
         running.cancel()
         await asyncio.wait([running])
-    demand((await subject.run(code("print(1)"))).stdout == b"1\n", "the next run")
+    demand((await subject.run(code_request("print(1)"))).stdout == b"1\n", "the next run")
 
 
-async def killing_everything_in_reach(subject: SandboxUnderTest) -> None:
-    """A program that kills all it can reach ends itself, and the sandbox goes on."""
+async def killing_everything_is_survived(subject: SandboxUnderTest) -> None:
+    """A program that kills all it can reach ends itself, and the sandbox continues."""
     result = await subject.run(
         as_program_request("import os, time; os.kill(-1, 9); os.kill(1, 9); print('alive')")
     )
-    demand(result.status in ("ok", "failed", "signalled"), shown(result))
-    demand((await subject.run(code("print(1)"))).stdout == b"1\n", "the next run")
+    demand(result.status in ("ok", "failed", "signalled"), describe(result))
+    demand((await subject.run(code_request("print(1)"))).stdout == b"1\n", "the next run")
 
 
 async def closing_ends_what_runs(subject: SandboxUnderTest) -> None:
@@ -149,11 +157,11 @@ async def closing_ends_what_runs(subject: SandboxUnderTest) -> None:
         await another.close()
         await another.close()
         result = await channel.finish()
-    demand(result.status == "signalled", shown(result))
+    demand(result.status == "signalled", describe(result))
 
 
 async def closing_leaves_nothing_open(subject: SandboxUnderTest) -> None:
-    """A sandbox that is closed holds no descriptor and no task of the host's."""
+    """A closed sandbox leaves no file descriptor and no task on the host."""
     folder = "/proc/self/fd"
     if not os.path.isdir(folder):  # noqa: PTH112, ASYNC240 - no disk is waited for
         return
@@ -161,10 +169,10 @@ async def closing_leaves_nothing_open(subject: SandboxUnderTest) -> None:
     for turn in range(TURNS):
         files, tasks = len(os.listdir(folder)), asyncio.all_tasks()  # noqa: PTH208 (names alone are counted)
         another = subject.another()
-        demand((await another.run(code("pass"))).status == "ok", "a run")
+        demand((await another.run(code_request("pass"))).status == "ok", "a run")
         await another.close()
         await asyncio.sleep(0.05)
-        # What the other sandbox here had begun to make ready may stand just now; it does so once.
+        # The other sandbox may have finished something in the background just now; that happens only once.
         left = {task for task in asyncio.all_tasks() - tasks if not task.done()}
         more = len(os.listdir(folder)) - files  # noqa: PTH208 (names alone are counted)
         if turn and more <= 0 and not left:
@@ -173,15 +181,15 @@ async def closing_leaves_nothing_open(subject: SandboxUnderTest) -> None:
     demand(False, f"{more} descriptors are left open, each time")
 
 
-async def closing_what_was_never_used(subject: SandboxUnderTest) -> None:
-    """A sandbox that has done nothing can be closed."""
+async def unused_sandbox_can_be_closed(subject: SandboxUnderTest) -> None:
+    """A sandbox that was never used can be closed."""
     another = subject.another()
     await another.close()
     await another.close()
 
 
-async def it_says_what_it_can(subject: SandboxUnderTest) -> None:
-    """What a sandbox says of itself makes sense, and is the same each time."""
+async def capabilities_are_consistent(subject: SandboxUnderTest) -> None:
+    """The capabilities of a sandbox are consistent, and the same each time."""
     able = await subject.sandbox.capabilities()
     demand(able == await subject.sandbox.capabilities(), "it changes its mind")
     demand(able.level in ISOLATION_LEVELS, able.level)
@@ -196,24 +204,24 @@ async def it_says_what_it_can(subject: SandboxUnderTest) -> None:
     demand(subject.sandbox.name.strip() == subject.sandbox.name != "", "its name")
 
 
-async def the_host_is_not_written_to(subject: SandboxUnderTest) -> None:
-    """A program writes nothing to the host's folders, though all users may."""
+async def host_folders_are_not_written(subject: SandboxUnderTest) -> None:
+    """A program cannot write to folders of the host, even if all users may."""
     with shared_folder() as folder:
-        await subject.run(code(f"try: open({str(folder / 'planted')!r}, 'w')\nexcept OSError: pass"))
+        await subject.run(code_request(f"try: open({str(folder / 'planted')!r}, 'w')\nexcept OSError: pass"))
         demand([path.name for path in folder.iterdir()] == ["text"], "it wrote a file on the host")
 
 
-async def the_host_is_not_read(subject: SandboxUnderTest) -> None:
-    """A program reads nothing of the host's folders, though all users may."""
+async def host_folders_are_not_read(subject: SandboxUnderTest) -> None:
+    """A program cannot read folders of the host, even if all users may."""
     with shared_folder() as folder:
         path = str(folder / "text")
         result = await subject.run(
-            code(f"try: print(open({path!r}).read())\nexcept OSError: print('refused')")
+            code_request(f"try: print(open({path!r}).read())\nexcept OSError: print('refused')")
         )
-    demand(result.stdout == b"refused\n", shown(result))
+    demand(result.stdout == b"refused\n", describe(result))
 
 
-async def there_is_no_network(subject: SandboxUnderTest) -> None:
+async def network_is_unreachable(subject: SandboxUnderTest) -> None:
     """A program reaches nothing but its own loopback."""
     text = """
         import socket
@@ -223,8 +231,8 @@ async def there_is_no_network(subject: SandboxUnderTest) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
             socket.create_connection(server.getsockname()); print("own loopback")
     """
-    result = await subject.run(code(text))
-    demand(result.stdout == b"own loopback\n", shown(result))
+    result = await subject.run(code_request(text))
+    demand(result.stdout == b"own loopback\n", describe(result))
 
 
-BEHAVIOURS = behaviours_of(globals())
+BEHAVIOURS = collect_behaviours(globals())

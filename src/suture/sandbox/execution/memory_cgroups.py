@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from suture.sandbox.contract import MemoryEnforcement
-from suture.sandbox.execution.supervisor import oom_kills
+from suture.sandbox.execution.supervisor import parse_oom_kills
 from suture.sandbox.tuning import (
     CGROUP_BASE_BYTES,
     CGROUP_REMOVAL_ATTEMPTS,
@@ -138,7 +138,7 @@ class MemoryCgroup:
     def count_oom_kills(self) -> int:
         """Return how many processes the OOM killer has killed in this group."""
         try:
-            return oom_kills(self._events.read_bytes())
+            return parse_oom_kills(self._events.read_bytes())
         except OSError:
             return 0
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from suture.errors import UsageError
 from suture.sandbox.contract import BOX, LIBRARY, RunRequest
-from suture.sandbox.execution.supervisor import MIB, MOST_FRAME_BYTES
+from suture.sandbox.execution.supervisor import MAX_REQUEST_FRAME_BYTES, MIB
 from suture.sandbox.tuning import MAX_COLLECTED_BYTES, MAX_REQUEST_FILES
 
 MAX_NAME_BYTES = 255
@@ -50,10 +50,10 @@ def encode_for_zygote(request: RunRequest, *, forked: bool = False) -> bytes:
     sizes = [(path, len(content)) for path, content in request.files.items()]
     head = json.dumps({**check_and_flatten(request), "files": sizes, "forked": forked}).encode("ascii")
     size = 4 + len(head) + sum(length for _, length in sizes)
-    if size > MOST_FRAME_BYTES:
+    if size > MAX_REQUEST_FRAME_BYTES:
         raise UsageError(
             f"the request has {size / MIB:.1f} MiB, and a warm sandbox accepts "
-            f"{MOST_FRAME_BYTES / MIB:g} MiB",
+            f"{MAX_REQUEST_FRAME_BYTES / MIB:g} MiB",
             remedy="leave large files out; or, with bubblewrap, set sandbox.mode = 'cold'",
         )
     return b"".join((len(head).to_bytes(4, "big"), head, *request.files.values()))

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 MIB = 1 << 20
-MOST_FRAME_BYTES = 256 * MIB
+MAX_REQUEST_FRAME_BYTES = 256 * MIB
 """The longest request that a zygote accepts."""
-MOST_FDS = 1 << 20
+MAX_FDS = 1 << 20
 """By default Linux gives no process more descriptors than this (`fs.nr_open`)."""
-MOST_SIGNALS = 1024
+MAX_QUEUED_SIGNALS = 1024
 """Signals that may be queued for the program; a machine allows some ten thousand for each user."""
 TICK_S, QUICK_TICK_S = 0.05, 0.005
 """Seconds between two checks of everything that runs here; the short interval is for kernels without pidfds.
@@ -55,14 +55,14 @@ def main() -> None:
     """Serve the one request."""
     request_fd, report_fd = int(sys.argv[1]), int(sys.argv[2])
     kept_fds = sorted((request_fd, report_fd))
-    for low, high in ((3, kept_fds[0]), (kept_fds[0] + 1, kept_fds[1]), (kept_fds[1] + 1, MOST_FDS)):
+    for low, high in ((3, kept_fds[0]), (kept_fds[0] + 1, kept_fds[1]), (kept_fds[1] + 1, MAX_FDS)):
         os.closerange(low, high)  # such as the mount namespace through which the launcher came
-    protect()
-    deafen()
-    request = marshal.loads(exactly(request_fd, int.from_bytes(exactly(request_fd, 8), "big")))
+    forbid_inspection()
+    reset_sigint()
+    request = marshal.loads(read_exactly(request_fd, int.from_bytes(read_exactly(request_fd, 8), "big")))
     try:
         for path, content in request["files"].items():
-            lay(path, content)
+            write_request_file(path, content)
     except OSError as fault:
         os.write(report_fd, b"X" + os.strerror(fault.errno or 0).encode())
         return
@@ -71,14 +71,14 @@ def main() -> None:
     deadline = time.monotonic() + request["wall_s"]
     pid = os.fork()
     if pid == 0:
-        become(request)
-    kind, number = watch(pid, deadline, request["limits"]["total_memory_mb"] * MIB, request_fd)
-    kill_the_rest()
+        exec_program(request)
+    kind, number = wait_for_program(pid, deadline, request["limits"]["total_memory_mb"] * MIB, request_fd)
+    kill_remaining()
     with open(report_fd, "wb") as report:
-        report.writelines(account(kind, number, request, box))
+        report.writelines(build_report(kind, number, request, box))
 
 
-def protect() -> None:
+def forbid_inspection() -> None:
     """Forbid other processes to look into this one, because the program runs as the same user.
 
     Raises:
@@ -95,14 +95,14 @@ def protect() -> None:
         raise OSError("PR_SET_DUMPABLE")
 
 
-def deafen() -> None:
+def reset_sigint() -> None:
     """Remove Python's SIGINT handler. PID 1 of a namespace receives no signal from inside that it has no
     handler for.
     """
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 
-def exactly(handle: int, size: int) -> bytes:
+def read_exactly(handle: int, size: int) -> bytes:
     """Read exactly `size` bytes. Ends this process if the host has gone."""
     content = bytearray()
     while len(content) < size:
@@ -113,7 +113,7 @@ def exactly(handle: int, size: int) -> bytes:
     return bytes(content)
 
 
-def lay(path: str, content: bytes) -> None:
+def write_request_file(path: str, content: bytes) -> None:
     """Write one file of the request below the working directory."""
     folder = path.rpartition("/")[0]
     if folder:
@@ -129,14 +129,14 @@ def lay(path: str, content: bytes) -> None:
         os.close(handle)
 
 
-def become(request: dict[str, Any]) -> None:
+def exec_program(request: dict[str, Any]) -> None:
     """Turn this process into the program. Does not return."""
     argv = request["argv"]
     try:
-        os.closerange(3, MOST_FDS)
+        os.closerange(3, MAX_FDS)
         # Python ignores SIGPIPE, and the program would inherit that
         _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
-        limit(request["limits"])
+        apply_limits(request["limits"])
         os.execvpe(argv[0], argv, request["env"])
     except OSError as fault:
         os.write(2, f"cannot start {argv[0]!r}: {os.strerror(fault.errno or 0)}\n".encode())
@@ -145,7 +145,7 @@ def become(request: dict[str, Any]) -> None:
         os._exit(126)
 
 
-def limit(limits: dict[str, int]) -> None:
+def apply_limits(limits: dict[str, int]) -> None:
     """Lower this process's limits permanently."""
     for kind, amount in (
         (resource.RLIMIT_AS, limits["memory_mb"] * MIB),
@@ -155,24 +155,24 @@ def limit(limits: dict[str, int]) -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_MEMLOCK, 0),
     ):
-        lower(kind, amount)
+        lower_limit(kind, amount)
     # The soft limit sends SIGXCPU, which says what happened; the hard limit kills a second later.
     resource.setrlimit(resource.RLIMIT_CPU, (limits["cpu_s"], limits["cpu_s"] + 1))
     try:
         # The kernel counts queued signals per host user over all namespaces; POSIX timers count too.
-        lower(resource.RLIMIT_SIGPENDING, MOST_SIGNALS)
+        lower_limit(resource.RLIMIT_SIGPENDING, MAX_QUEUED_SIGNALS)
     except ValueError:
         return  # gVisor cannot change this limit, and its count does not affect the host
 
 
-def lower(kind: int, amount: int) -> None:
+def lower_limit(kind: int, amount: int) -> None:
     """Lower one limit of this process permanently."""
     hard = resource.getrlimit(kind)[1]
     amount = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
     resource.setrlimit(kind, (amount, amount))
 
 
-def watch(
+def wait_for_program(
     pid: int,
     deadline: float,
     most_bytes: int,
@@ -208,20 +208,20 @@ def watch(
                     return b"s", os.WTERMSIG(ended[1])
                 return b"e", os.WEXITSTATUS(ended[1])
         if folders is None:
-            folders = own_folders()
-        if out_of_memory() or held_bytes(spared, folders, most_bytes) > most_bytes:
+            folders = find_memory_folders()
+        if out_of_memory() or measure_memory(spared, folders, most_bytes) > most_bytes:
             return b"m", 0
     return b"t", 0
 
 
-def own_folders() -> list[str]:
+def find_memory_folders() -> list[str]:
     """Return the writable folders that lie in memory."""
     with open("/proc/self/mountinfo") as file:
         lines = [line.split() for line in file]
     return [words[4] for words in lines if words[4] in WRITABLE and words[words.index("-") + 1] == "tmpfs"]
 
 
-def held_bytes(spared: set[str], folders: list[str], most: int) -> int:
+def measure_memory(spared: set[str], folders: list[str], most: int) -> int:
     """Return the memory of all processes and in-memory folders, measured precisely only if it seems to exceed
     `most`.
 
@@ -239,7 +239,7 @@ def held_bytes(spared: set[str], folders: list[str], most: int) -> int:
     if held + sum(map(resident_bytes, pids)) <= most:
         return held
     # Pages that several processes share count once: a fork costs nothing until it writes.
-    return held + sum(map(own_bytes, pids))
+    return held + sum(map(proportional_bytes, pids))
 
 
 def resident_bytes(pid: str) -> int:
@@ -251,7 +251,7 @@ def resident_bytes(pid: str) -> int:
         return 0  # it has just ended
 
 
-def own_bytes(pid: str) -> int:
+def proportional_bytes(pid: str) -> int:
     """Return a process's proportional share of its memory; all of its memory if it cannot be inspected, as
     under gVisor.
     """
@@ -271,15 +271,15 @@ def open_box() -> int:
     return os.open(".", os.O_RDONLY | os.O_DIRECTORY)
 
 
-def account(kind: bytes, number: int, request: dict[str, Any], box: int) -> Iterator[bytes]:
+def build_report(kind: bytes, number: int, request: dict[str, Any], box: int) -> Iterator[bytes]:
     """Yield the report of how it ended and of the collected files. Call it when every process of the run is
     gone.
     """
-    yield ending(kind, number)
-    unlock(box)
+    yield build_ending(kind, number)
+    make_box_readable(box)
     room = request["collect_bytes"]
     for index, path in enumerate(request["collect"]):
-        content = collect(box, path, room)
+        content = collect_file(box, path, room)
         if content is not None:
             room -= len(content)
             yield b"F" + index.to_bytes(4, "big") + len(content).to_bytes(8, "big")
@@ -287,7 +287,7 @@ def account(kind: bytes, number: int, request: dict[str, Any], box: int) -> Iter
     yield b"."
 
 
-def unlock(box: int) -> None:
+def make_box_readable(box: int) -> None:
     """Make the working directory readable again, if the program has changed its mode."""
     try:
         os.fchmod(box, 0o700)
@@ -295,14 +295,14 @@ def unlock(box: int) -> None:
         return
 
 
-def ending(kind: bytes, number: int) -> bytes:
+def build_ending(kind: bytes, number: int) -> bytes:
     """Return the part of the report that says how it ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_ms = min(int(1000 * (used.ru_utime + used.ru_stime)), (1 << 32) - 1)
     return b"E" + kind + number.to_bytes(4, "big") + cpu_ms.to_bytes(4, "big")
 
 
-def kill_the_rest() -> None:
+def kill_remaining() -> None:
     """Kill whatever the program left behind, so that nothing changes files while they are collected."""
     for _ in range(400):
         try:
@@ -317,7 +317,7 @@ def kill_the_rest() -> None:
         time.sleep(0.005)
 
 
-def collect(box: int, path: str, most_bytes: int) -> bytes | None:
+def collect_file(box: int, path: str, most_bytes: int) -> bytes | None:
     """Read one regular file below the working directory, without following any link on the way."""
     *folders, name = path.split("/")
     at = box
@@ -345,7 +345,7 @@ if __name__ == "__main__":
     main()
 
 
-def oom_kills(events: bytes) -> int:
+def parse_oom_kills(events: bytes) -> int:
     """Return the count of OOM kills in `memory.events` (cgroup v2) or `memory.oom_control` (v1): the line
     `oom_kill N`.
     """

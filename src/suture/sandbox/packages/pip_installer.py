@@ -279,9 +279,7 @@ class Pip(Installer):
         for line in manifest.replace("\\\n", " ").splitlines():
             text = re.sub(r"(?:^|\s)#.*|(?<=\S)\s+--hash=\S+", "", line.strip()).strip()
             if "$" in text:  # pip would insert the user's environment variables
-                raise PackagesRefused(
-                    f"{self.manifest}: {text[:MAX_REQUIREMENT_CHARS]!r} contains '$', which no package name has"
-                )
+                raise PackagesRefused(f"{self.manifest}: {text[:MAX_REQUIREMENT_CHARS]!r} contains '$'")
             if not text:
                 continue
             try:

@@ -39,7 +39,7 @@ def packages_for_task(
         "may_fetch": may_fetch and safety.approve_deps != "never",
         "sandboxed": safety.fetch_packages == "sandbox",
         "hosts": safety.package_hosts,
-        "allowed": {} if levels.of("dependency.unlisted") == "off" else levels.allowed,
+        "allowed": {} if levels.level_for("dependency.unlisted") == "off" else levels.allowed,
         "on_installed": on_installed,
     }
     if task.project.is_new:

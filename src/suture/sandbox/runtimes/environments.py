@@ -20,7 +20,7 @@ from typing import Any
 from suture.core.safe_files import parse_toml
 from suture.errors import PrerequisiteError
 from suture.project.languages import Interpreter
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 from suture.sandbox.mounts.path_checks import read_small_text, resolve_path
 from suture.sandbox.tuning import MAX_ENVIRONMENTS_PER_PATTERN, MAX_LISTED_ENVIRONMENTS
 
@@ -251,7 +251,7 @@ def _read_editable_finders(packages: Path) -> list[str]:
     """Return the folders of packages that setuptools' editable installs find by a table instead of a path."""
     folders: list[str] = []
     for path in sorted(packages.glob("__editable___*_finder.py")):
-        tree = parsed(read_small_text(path))
+        tree = parse_module(read_small_text(path))
         for statement in tree.body if tree is not None else ():
             if ast.unparse(statement).startswith(("MAPPING: ", "MAPPING = ")):
                 folders += _folders_in_mapping(getattr(statement, "value", None))

@@ -30,11 +30,11 @@ def main() -> None:
     # A process that loses its parent becomes our child, so that it can be found.
     ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     request = marshal.loads(
-        supervisor.exactly(request_fd, int.from_bytes(supervisor.exactly(request_fd, 8), "big"))
+        supervisor.read_exactly(request_fd, int.from_bytes(supervisor.read_exactly(request_fd, 8), "big"))
     )
     try:
         for path, content in request["files"].items():
-            supervisor.lay(path, content)
+            supervisor.write_request_file(path, content)
     except OSError as fault:
         os.write(report_fd, b"X" + os.strerror(fault.errno or 0).encode())
         return
@@ -43,15 +43,17 @@ def main() -> None:
     deadline = time.monotonic() + request["wall_s"]
     pid = os.fork()
     if pid == 0:
-        supervisor.become(request)
-    kind, number = watch(pid, deadline, request, request_fd)
+        supervisor.exec_program(request)
+    kind, number = wait_for_program(pid, deadline, request, request_fd)
     kill_descendants()
     with open(report_fd, "wb") as report:
-        report.writelines(supervisor.account(kind, number, request, box))
+        report.writelines(supervisor.build_report(kind, number, request, box))
 
 
-def watch(pid: int, deadline: float, request: dict[str, object], lifeline: int) -> tuple[bytes, int]:
-    """Wait for the program; see `supervisor.watch`."""
+def wait_for_program(
+    pid: int, deadline: float, request: dict[str, object], lifeline: int
+) -> tuple[bytes, int]:
+    """Wait for the program; see `supervisor.wait_for_program`."""
     os.set_blocking(lifeline, False)
     limits = request["limits"]
     assert isinstance(limits, dict)

@@ -78,7 +78,8 @@ class PackageAdder(Protocol):
             base: The project as it is.
             new: What `requested` returned.
             work_folders: Two empty folders: what a client leaves in the first is not where the second is
-            written. interpreter: What the project runs on, with its existing packages.
+                written.
+            interpreter: What the project runs on, with its existing packages.
 
         Raises:
             PackagesRefused: A package cannot be installed, or not together with the existing ones.

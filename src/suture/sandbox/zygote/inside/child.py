@@ -16,7 +16,15 @@ from contextlib import suppress
 from types import CodeType
 from typing import Any
 
-from suture.sandbox.execution.supervisor import account, become, kill_the_rest, lay, limit, open_box, watch
+from suture.sandbox.execution.supervisor import (
+    apply_limits,
+    build_report,
+    exec_program,
+    kill_remaining,
+    open_box,
+    wait_for_program,
+    write_request_file,
+)
 from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.kernel import OomKillCounter, find_kill_counts
 
@@ -80,7 +88,7 @@ def run_child(
         forked = request["forked"] and not shadows_imported_module(files)
         try:
             for path, content in files.items():
-                lay(path, content)
+                write_request_file(path, content)
         except OSError as fault:
             os.write(REPORT_FD, b"X" + os.strerror(fault.errno or 0).encode())
             os._exit(0)
@@ -102,7 +110,7 @@ def run_child(
             return become_python(request, request["python"])
         if forked:
             return become_module(request)
-        become(request)
+        exec_program(request)
     supervise(request, pid, deadline, kills, box)
     os._exit(0)
 
@@ -168,9 +176,9 @@ def supervise(request: dict[str, Any], pid: int, deadline: float, kills: OomKill
     """Wait for the program, kill what it left, and report how it ended."""
     os.closerange(0, REPORT_FD)
     most_bytes = request["limits"]["total_memory_mb"] << 20
-    kind, number = watch(pid, deadline, most_bytes, out_of_memory=kills.has_grown)
-    kill_the_rest()
-    for words in account(kind, number, request, box):
+    kind, number = wait_for_program(pid, deadline, most_bytes, out_of_memory=kills.has_grown)
+    kill_remaining()
+    for words in build_report(kind, number, request, box):
         report(words)
 
 
@@ -216,7 +224,7 @@ def become_python(request: dict[str, Any], code: str) -> CodeType:
     kernel.allow_inspection()
     os.close(REPORT_FD)
     _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-    limit(request["limits"])
+    apply_limits(request["limits"])
     os.environ.update(request["env"])
     try:
         return compile(code, "<string>", "exec", dont_inherit=True)

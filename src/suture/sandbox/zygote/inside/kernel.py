@@ -11,7 +11,7 @@ import ctypes
 import os
 from contextlib import suppress
 
-from suture.sandbox.execution.supervisor import oom_kills
+from suture.sandbox.execution.supervisor import parse_oom_kills
 
 # PyDLL keeps the interpreter's lock during a call: a process that is cloned without the lock could not
 # continue.
@@ -184,7 +184,7 @@ class OomKillCounter:
         if self._handle is None:
             return 0
         try:
-            return oom_kills(os.pread(self._handle, 4096, 0))
+            return parse_oom_kills(os.pread(self._handle, 4096, 0))
         except OSError:  # for example, the group is being removed
             return 0
 

@@ -25,7 +25,7 @@ import os
 import select
 from contextlib import suppress
 
-from suture.sandbox.execution.supervisor import MOST_FRAME_BYTES
+from suture.sandbox.execution.supervisor import MAX_REQUEST_FRAME_BYTES
 from suture.sandbox.zygote.inside import kernel
 
 CHUNK = 1 << 16
@@ -126,7 +126,7 @@ class Host:
             return None
         head, self._head = self._head, b""
         size = int.from_bytes(head[1:], "big")
-        if size > MOST_FRAME_BYTES:
+        if size > MAX_REQUEST_FRAME_BYTES:
             raise HostGone
         return head[:1], size
 

@@ -13,7 +13,7 @@ from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
 from typing import Any
 
-from suture.sandbox.execution.supervisor import deafen, exactly
+from suture.sandbox.execution.supervisor import read_exactly, reset_sigint
 from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.child import ZygotePlace, run_child
 from suture.sandbox.zygote.inside.kernel import OomKillCounter, SocketCounter
@@ -137,7 +137,7 @@ class Zygote:
         if pid == 0:
             # The child reads the request, because the memory that later children are forked from must never
             # hold it.
-            request = unpack(exactly(self._host.source, size))
+            request = unpack(read_exactly(self._host.source, size))
             os.write(read_all, b"x")
             return run_child(request, child_fds, self._code, self._place)
         for handle in (*child_fds, read_all):
@@ -257,9 +257,9 @@ def main() -> CodeType | None:
         os.dup2(nothing, handle)
         os.close(nothing)
     kernel.forbid_inspection()
-    deafen()
+    reset_sigint()
     try:
-        settings = json.loads(exactly(host.source, host.wait_head()[1]))
+        settings = json.loads(read_exactly(host.source, host.wait_head()[1]))
         # Moved to a low number, because a child closes low descriptors only, and a busy host's may be high.
         fd_socket = None if settings["fd_socket"] is None else os.dup(settings["fd_socket"])
         close_all_but(host.source, host.sink, fd_socket)
