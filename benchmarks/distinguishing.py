@@ -22,7 +22,7 @@ from trust import WEAKER, task_of
 from suture.core.records import Candidate
 from suture.core.settings import load_settings
 from suture.judge import check_candidate, prepare_suite
-from suture.judge.differential.behaviour_comparison import compare_candidates
+from suture.judge.differential.behaviour_comparison import compare_candidates, render_comparison
 from suture.judge.trust.check_matrix import is_viable
 from suture.sandbox import open_sandbox
 
@@ -61,7 +61,7 @@ async def run(first: int, models: tuple[str, ...]) -> None:
             by_cluster += right[found.preferred]
             print(
                 f"{record['id']:14} right {sum(right.values())} of {len(right)} "
-                f"preferred {'right' if right[found.preferred] else 'WRONG'}: {found.reason}",
+                f"preferred {'right' if right[found.preferred] else 'WRONG'}: {render_comparison(found)}",
                 flush=True,
             )
     finally:

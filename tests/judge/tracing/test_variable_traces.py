@@ -137,12 +137,12 @@ async def test_the_first_variable_that_differs_from_a_good_run(sandbox: Sandbox)
     bad = await run_traced_code(probe_of(sandbox), "half([1, 2])", trace=True)
     good = await run_traced_code(probe_of(sandbox, MENDED), "half([1, 2])", trace=True)
     told = find_divergence(bad, good)
-    assert told == "`result` in total is 2 at line 4 of pkg/stats.py, and 3 where it goes well"
+    assert told == "`result` in total is 2 at line 4 of pkg/stats.py, and 3 in the run that passes"
     assert find_divergence(good, good) == ""
     assert find_divergence(RunTrace(ending="lost"), good) == ""
 
 
-@pytest.mark.parametrize("answer", ["", "{}", "[[]]", '{"entries": [[1]]}', '{"entries": [], "ended": 1}'])
+@pytest.mark.parametrize("answer", ["", "{}", "[[]]", '{"entries": [[1]]}', '{"entries": [], "ending": 1}'])
 async def test_what_is_no_answer_is_told_as_lost(sandbox: Sandbox, answer: str) -> None:
     everywhere = f"for fd in range(3, 9):\n    try:\n        os.write(fd, {answer.encode()!r})"
     forged = f"import os\n{everywhere}\n    except OSError:\n        pass\nos._exit(0)"

@@ -49,9 +49,9 @@ async def test_checks_that_agreeing_candidates_pass_are_trusted(
     assert trust["assert clamp(9, 0, 3) == 3"] > trust["assert clamp(-1, 0, 3) == 0"] > 0.5
     assert trust["idempotent"] > 0.5
     assert trust["assert clamp(-2, 0, 3) == -9"] < 0.2  # only code that fails the given check says so
-    codes = {removed.check.id: removed.code for removed in assessment.removed}
-    assert codes["assert clamp(5, 0, 3) == 3"] == "repeats_given"
-    assert codes["assert clamp(5, 0, 3) == 5"] == "contradicts_given"
+    rejections = {removed.check.id: removed.code for removed in assessment.removed}
+    assert rejections["assert clamp(5, 0, 3) == 3"] == "repeats_given"
+    assert rejections["assert clamp(5, 0, 3) == 5"] == "contradicts_given"
     assert (assessment.candidates, assessment.behaviours) == (3, 2)
 
 

@@ -1,1 +1,5 @@
-"""Candidates that pass the same checks, told apart by inputs that no check has."""
+"""Differential testing: inputs on which candidates that pass the same checks behave differently.
+
+This package generates inputs, calls candidates with them, and groups candidates by their answers. It decides
+no verdict, and it must not call a model.
+"""

@@ -1,6 +1,6 @@
-"""Inputs that tell candidates apart which pass the same checks: made, run behind the wall, and shown.
+"""Compare candidates that pass the same checks on inputs that no check has.
 
-After S* (arXiv 2502.14382), which makes such inputs with a model; here they are near those of the checks.
+The idea is S*'s (arXiv 2502.14382), where a model makes the inputs; here they are near those of the checks.
 """
 
 from __future__ import annotations
@@ -8,41 +8,42 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from suture.core.records import Candidate, Check
 from suture.judge.differential.questions import edge_questions, generate_questions
 from suture.judge.split.answer_digest import ANSWER_NAME
 from suture.judge.split.split_runner import ProgramOutcome
 from suture.judge.suite import Suite
+from suture.judge.tuning import CALL_BATCH, FIRST_CALL_BATCH, MAX_CALL_TIMEOUTS, MAX_SHOWN_DIFFERENCES
 from suture.judge.verdicts import run_programs
 
-FIRST_BATCH, BATCH = 6, 18
-"""Calls made in one go: few at first, to find out who never ends."""
-MOST_LATE = 2
-"""Calls without an answer in time, after which a candidate is asked no more: each costs its whole limit."""
-LATE = "no end in time"
-MOST_SHOWN = 5
+ComparisonCode = Literal[
+    "single_candidate", "no_known_call", "no_comparable_call", "all_alike", "majority", "no_majority"
+]
+TIMED_OUT = "no answer in time"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonLimits:
-    """What a comparison may use.
+    """Limits of a comparison.
 
     Attributes:
-        inputs: Calls that are made of each candidate, near those of the checks.
-        edges: Calls at the edges of their types, where the others show no difference: the empty list, zero.
-        candidates: Candidates that are compared; the first ones.
-        call_s: Wall-clock seconds of one call, where the settings do not allow less.
-        seconds: Wall-clock seconds of the whole.
-        at_once: Candidates that run at the same time.
+        inputs: Calls near those of the checks, per candidate.
+        edges: Calls at the edges of their types, such as zero or an empty list, if the others show no
+            difference.
+        candidates: Candidates that are compared, from the first on.
+        call_timeout_s: Wall-clock seconds of one call, unless the settings allow less.
+        timeout_s: Wall-clock seconds of the whole comparison.
+        concurrency: Candidates that run at the same time.
     """
 
     inputs: int = 60
     edges: int = 18
     candidates: int = 8
-    call_s: float = 2.0
-    seconds: float = 30.0
-    at_once: int = 2
+    call_timeout_s: float = 2.0
+    timeout_s: float = 30.0
+    concurrency: int = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,26 +60,47 @@ class AnswerDifference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class BehaviourComparison:
     """How candidates behave on inputs that no check has.
 
     Attributes:
-        clusters: Hashes of candidates that answered every call alike, the largest cluster first; of equally
-            large ones that with the earliest candidate. Nothing is known of candidates that are in none.
-        disagreements: Some calls that tell clusters apart.
-        calls: How many calls all of them were asked.
-        reason: One line for people: which cluster is preferred, and why.
+        code: What the comparison showed, or why there is none.
+        clusters: Hashes of candidates that answer every call alike, the largest cluster first; of equally
+            large ones, the one with the earliest candidate. Candidates in no cluster were not compared.
+        sizes: Size of each cluster. A candidate that was written several times counts several times.
+        disagreements: Some calls that distinguish clusters.
+        calls: Number of calls that all candidates answered.
+        timed_out: Number of candidates that timed out on several calls.
     """
 
-    clusters: tuple[tuple[str, ...], ...]
-    disagreements: tuple[AnswerDifference, ...]
-    calls: int
-    reason: str
+    code: ComparisonCode
+    clusters: tuple[tuple[str, ...], ...] = ()
+    sizes: tuple[int, ...] = ()
+    disagreements: tuple[AnswerDifference, ...] = ()
+    calls: int = 0
+    timed_out: int = 0
 
     @property
     def preferred(self) -> str | None:
-        """The first candidate of the largest cluster, where there is one."""
+        """Hash of the first candidate of the largest cluster, if there is one."""
         return self.clusters[0][0] if self.clusters else None
+
+
+def render_comparison(found: BehaviourComparison) -> str:
+    """Return what a comparison showed, in one line."""
+    total = sum(found.sizes)
+    largest = found.sizes[0] if found.sizes else 0
+    timed_out = f"; {found.timed_out} timed out on several calls" if found.timed_out else ""
+    texts: dict[ComparisonCode, str] = {
+        "single_candidate": "not compared: there is only one candidate",
+        "no_known_call": "not compared: no other call is known",
+        "no_comparable_call": "not compared: no call could be compared",
+        "all_alike": f"all {total} candidates answer {found.calls} further calls alike",
+        "majority": f"{largest} of {total} candidates answer {found.calls} further calls alike{timed_out}",
+        "no_majority": f"no majority: {total} candidates answer {found.calls} further calls in "
+        f"{len(found.sizes)} ways{timed_out}",
+    }
+    return texts[found.code]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,114 +117,120 @@ async def compare_candidates(
     drawn: Mapping[str, int] | None = None,
     limits: ComparisonLimits | None = None,
     seed: int = 0,
-) -> Comparison:
-    """Ask candidates that pass the same checks what they answer to inputs near those of the checks.
+) -> BehaviourComparison:
+    """Call candidates that pass the same checks with inputs near those of the checks.
 
     Args:
-        candidates: Different ones, the likeliest first.
+        candidates: Different candidates, the likeliest first.
         suite: The suite that judged them.
-        hints: Checks that are not trusted: their calls are inputs too, what they expect is not looked at.
-        drawn: Hash of a candidate -> how often it was written: it counts so many times; once where absent.
-        limits: The most it may use.
+        hints: Untrusted checks. Their calls are used as inputs; the results that they expect are ignored.
+        drawn: Candidate hash -> how often it was written, and so how often it counts; 1 by default.
+        limits: The limits of the comparison.
         seed: Seed of the random changes that make inputs.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
     """
     limits = limits or ComparisonLimits()
     chosen = {candidate.hash: candidate for candidate in candidates[: limits.candidates]}
     if len(chosen) < 2:
-        return _not_compared("there is no second candidate")
+        return BehaviourComparison(code="single_candidate")
     near = generate_questions(suite.task, hints, limits.inputs, seed)
     edges = edge_questions(suite.task, hints, limits.edges)
     answers: dict[str, list[_Answer | None]] = {name: [] for name in chosen}
-    wall_s = min(limits.call_s, suite.settings.check_timeout_s)
-    gate = asyncio.Semaphore(limits.at_once)
+    call_timeout_s = min(limits.call_timeout_s, suite.settings.check_timeout_s)
+    slots = asyncio.Semaphore(limits.concurrency)
 
-    async def ask(name: str, batch: Sequence[str]) -> None:
-        if not _is_late(answers[name]):
-            async with gate:
-                results = await run_programs(chosen[name], suite, [_program(call) for call in batch], wall_s)
-            answers[name] += map(_answer_of, results)
+    async def call_one(name: str, batch: Sequence[str]) -> None:
+        if not _has_timed_out(answers[name]):
+            async with slots:
+                programs = [_make_program(call) for call in batch]
+                results = await run_programs(chosen[name], suite, programs, call_timeout_s)
+            answers[name] += map(_read_answer, results)
 
-    async def ask_all(questions: Sequence[str]) -> None:
+    async def call_all(questions: Sequence[str]) -> None:
         for batch in _batches(questions):
-            ended = await asyncio.gather(*(ask(name, batch) for name in chosen), return_exceptions=True)
-            for fault in filter(None, ended):
+            results = await asyncio.gather(
+                *(call_one(name, batch) for name in chosen), return_exceptions=True
+            )
+            for fault in filter(None, results):
                 raise fault
 
     questions = near
     try:
-        async with asyncio.timeout(limits.seconds):
-            await ask_all(near)
-            if len(_compared(near, answers, {}).clusters) < 2:
+        async with asyncio.timeout(limits.timeout_s):
+            await call_all(near)
+            if len(_compare_answers(near, answers, {}).clusters) < 2:
                 questions = (*near, *edges)
-                await ask_all(edges)
+                await call_all(edges)
     except TimeoutError:
-        pass  # what everyone was asked until then is compared
-    return _compared(questions, answers, drawn or {})
+        pass  # the calls that all candidates answered until then are compared
+    return _compare_answers(questions, answers, drawn or {})
 
 
 def _batches(questions: Sequence[str]) -> Iterator[Sequence[str]]:
-    yield questions[:FIRST_BATCH]
-    for first in range(FIRST_BATCH, len(questions), BATCH):
-        yield questions[first : first + BATCH]
+    yield questions[:FIRST_CALL_BATCH]
+    for first in range(FIRST_CALL_BATCH, len(questions), CALL_BATCH):
+        yield questions[first : first + CALL_BATCH]
 
 
-def _program(call: str) -> str:
+def _make_program(call: str) -> str:
     name, _, arguments = call.partition("(")
     given = f"({arguments.removesuffix(')')},)" if arguments != ")" else "()"
     return f"__suture_given__ = {given}\n{ANSWER_NAME} = ({name}(*__suture_given__), __suture_given__)\n"
 
 
-def _answer_of(result: ProgramOutcome) -> _Answer | None:
+def _read_answer(result: ProgramOutcome) -> _Answer | None:
     if result.digest:
         return _Answer(key=result.digest[0], shown=result.digest[1])
     if result.live_reason:
         return None
     if result.status == "timeout":
-        return _Answer(key=LATE, shown=LATE)
+        return _Answer(key=TIMED_OUT, shown=TIMED_OUT)
     fault = str(result.fact.get("exception", "")).partition(":")[0]
     return _Answer(key=f"! {fault}", shown=f"raises {fault}")
 
 
-def _compared(
+def _compare_answers(
     questions: Sequence[str], answers: Mapping[str, Sequence[_Answer | None]], drawn: Mapping[str, int]
-) -> Comparison:
-    late = [name for name, given in answers.items() if _is_late(given)]
-    in_time = {name: given for name, given in answers.items() if name not in late}
-    asked = min((len(given) for given in in_time.values()), default=0)
-    usable = [n for n in range(asked) if all(given[n] is not None for given in in_time.values())]
+) -> BehaviourComparison:
+    timed_out = [name for name, given in answers.items() if _has_timed_out(given)]
+    in_time = {name: given for name, given in answers.items() if name not in timed_out}
+    answered = min((len(given) for given in in_time.values()), default=0)
+    usable = [n for n in range(answered) if all(given[n] is not None for given in in_time.values())]
     if not usable:
-        why = "no other call is known" if not questions else "no call could be compared"
-        return _not_compared(why)
+        return BehaviourComparison(code="no_comparable_call" if questions else "no_known_call")
     order = list(answers)
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, given in in_time.items():
         groups.setdefault(tuple(a.key for n in usable if (a := given[n]) is not None), []).append(name)
-    clusters = [*map(tuple, groups.values()), *((name,) for name in late)]
+    clusters = [*map(tuple, groups.values()), *((name,) for name in timed_out)]
 
-    def voices(names: Sequence[str]) -> int:
+    def size(names: Sequence[str]) -> int:
         return sum(max(1, drawn.get(name, 1)) for name in names)
 
-    clusters.sort(key=lambda names: (-voices(names), names[0] in late, order.index(names[0])))
-    return Comparison(
+    clusters.sort(key=lambda names: (-size(names), names[0] in timed_out, order.index(names[0])))
+    sizes = tuple(size(names) for names in clusters)
+    code: ComparisonCode = "majority"
+    if sizes[0] == sum(sizes):
+        code = "all_alike"
+    elif sizes[1] == sizes[0]:
+        code = "no_majority"
+    return BehaviourComparison(
+        code=code,
         clusters=tuple(clusters),
-        disagreements=tuple(_disagreements(questions, usable, in_time))[:MOST_SHOWN],
+        sizes=sizes,
+        disagreements=tuple(_find_differences(questions, usable, in_time))[:MAX_SHOWN_DIFFERENCES],
         calls=len(usable),
-        reason=_reason([voices(names) for names in clusters], len(usable), len(late)),
+        timed_out=len(timed_out),
     )
 
 
-def _not_compared(why: str) -> Comparison:
-    return Comparison(clusters=(), disagreements=(), calls=0, reason=f"not compared: {why}")
+def _has_timed_out(given: Sequence[_Answer | None]) -> bool:
+    return sum(answer is not None and answer.key == TIMED_OUT for answer in given) >= MAX_CALL_TIMEOUTS
 
 
-def _is_late(given: Sequence[_Answer | None]) -> bool:
-    return sum(answer is not None and answer.key == LATE for answer in given) >= MOST_LATE
-
-
-def _disagreements(
+def _find_differences(
     questions: Sequence[str], usable: Sequence[int], in_time: Mapping[str, Sequence[_Answer | None]]
 ) -> Iterator[AnswerDifference]:
     for n in usable:
@@ -211,13 +239,3 @@ def _disagreements(
             yield AnswerDifference(
                 call=questions[n], answers={name: answer.shown for name, answer in answers.items()}
             )
-
-
-def _reason(sizes: Sequence[int], calls: int, late: int) -> str:
-    total, largest = sum(sizes), sizes[0]
-    slow = f"; {late} did not end in time on several" if late else ""
-    if largest == total:
-        return f"all {total} candidates answer {calls} further calls alike"
-    if len(sizes) > 1 and sizes[1] == largest:
-        return f"no majority: {total} candidates answer {calls} further calls in {len(sizes)} ways{slow}"
-    return f"{largest} of {total} candidates answer {calls} further calls alike{slow}"

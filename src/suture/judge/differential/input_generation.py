@@ -1,4 +1,4 @@
-"""Inputs near those of the tests: mutated values that keep what all of those have in common."""
+"""Generate inputs near those of the tests: mutated values that keep what all given values have in common."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from suture.judge.tuning import (
+    MAX_LIST_ITEMS,
+    MAX_LITERAL_CHARS,
+    MAX_LITERAL_NUMBER,
+    TRIES_PER_INPUT,
+)
+
 Arguments = tuple[Any, ...]
 Trait = Callable[[Any], bool]
 
-MOST_TRIES = 40
-"""Tries for each input that is wanted."""
-MOST_ITEMS = 64
-"""Items of a list that is made as long as some code asks whether one is."""
-MOST_CHARS, LARGEST = 1000, 1 << 64
-"""Of a value that some code names."""
-
 
 def read_arguments(texts: Sequence[str]) -> list[Arguments]:
-    """Arguments that are plain data, out of their source; the others are left out."""
+    """Return the arguments that are literals, parsed from their source; others are skipped."""
     found: list[Arguments] = []
     for text in texts:
         try:
@@ -35,16 +35,16 @@ def read_arguments(texts: Sequence[str]) -> list[Arguments]:
 def mutate_inputs(
     seeds: Sequence[Arguments], count: int, draw: random.Random, *, reach: int = 0
 ) -> list[Arguments]:
-    """New arguments of the same shape, none of them among the given ones.
+    """Return new arguments of the same shape as the given ones.
 
-    What holds of every given value at a place (sorted, no item twice, not empty, not negative, no longer than
-    the longest by far) holds of the new ones: a precondition that nobody wrote down is guessed in this way.
+    A property of all given values at a place (sorted, distinct, not empty, not negative, of limited size)
+    also holds for the new ones. In this way unwritten preconditions are guessed.
 
     Args:
         seeds: Arguments that the tests use.
-        count: How many are wanted; fewer may be found.
-        draw: The source of chance.
-        reach: Numbers up to this one may be drawn, also where the tests use only small ones.
+        count: Number of results; fewer may be found.
+        draw: Random number generator.
+        reach: Numbers up to this one may be used even if the tests use only small ones.
     """
     if not seeds:
         return []
@@ -54,14 +54,14 @@ def mutate_inputs(
     largest = max([1, reach // 2, *(abs(item) for item in pool if type(item) is int)])
     known = {_key(seed) for seed in seeds}
     found: list[Arguments] = []
-    for _ in range(MOST_TRIES * count):
+    for _ in range(TRIES_PER_INPUT * count):
         if len(found) >= count:
             break
         new = list(draw.choice(seeds))
         for _ in range(draw.randint(1, 3)):
             place = draw.randrange(len(new)) if new else 0
             if new:
-                new[place] = _changed(new[place], draw, [*pool, largest] if reach else pool)
+                new[place] = _mutate(new[place], draw, [*pool, largest] if reach else pool)
         for place, wanted in enumerate(traits[: len(new)]):
             if is_sorted in wanted and isinstance(new[place], (list, tuple)):
                 new[place] = _in_order(new[place])
@@ -75,19 +75,19 @@ def mutate_inputs(
 
 
 def edge_inputs(seeds: Sequence[Arguments], count: int) -> list[Arguments]:
-    """Arguments at the edges of their types: nothing, one, the same twice, zero, negative; one at a time.
+    """Return arguments of which one is at the edge of its type: empty, one item, a pair, zero, negative.
 
-    They may break a precondition that all given arguments keep.
+    They may break a precondition that all given arguments fulfil.
 
     Args:
         seeds: Arguments that the tests use.
-        count: The most that are wanted.
+        count: Maximum number of results.
     """
     known = {repr(seed) for seed in seeds}
     found: dict[str, Arguments] = {}
     for seed in seeds:
         for place, value in enumerate(seed):
-            for edge in _edges(value):
+            for edge in _edge_values(value):
                 made = (*seed[:place], edge, *seed[place + 1 :])
                 if repr(made) not in known:
                     found.setdefault(repr(made), made)
@@ -95,24 +95,24 @@ def edge_inputs(seeds: Sequence[Arguments], count: int) -> list[Arguments]:
 
 
 def inputs_with_constants(seeds: Sequence[Arguments], named: Sequence[Any], count: int) -> list[Arguments]:
-    """Arguments with one value, or one length, just as some code names it, or beside that; one at a time.
+    """Return arguments of which one value or length equals a literal of the code, or is next to it.
 
-    Of two conditions that differ at one value, no value that is drawn tells.
+    Random values rarely distinguish two conditions that differ at a single value.
 
     Args:
         seeds: Arguments that the tests use.
-        named: What the code names.
-        count: The most that are wanted.
+        named: Literals of the code.
+        count: Maximum number of results.
     """
     known = {_key(seed) for seed in seeds}
     found: dict[str, Arguments] = {}
-    wanted = [value for value in named if type(value) in (int, float, str) and not _is_much(value)]
+    wanted = [value for value in named if type(value) in (int, float, str) and not _is_too_large(value)]
     for step in (0, 1, -1):
         for value in wanted:
             beside = value if isinstance(value, str) else value + step
             for seed in seeds:
                 for place, given in enumerate(seed):
-                    for new in _with(given, beside):
+                    for new in _with_value(given, beside):
                         made = (*seed[:place], new, *seed[place + 1 :])
                         if _key(made) not in known:
                             found.setdefault(_key(made), made)
@@ -121,24 +121,24 @@ def inputs_with_constants(seeds: Sequence[Arguments], named: Sequence[Any], coun
     return list(found.values())
 
 
-def _is_much(value: float | str) -> bool:
-    return len(value) > MOST_CHARS if isinstance(value, str) else abs(value) > LARGEST
+def _is_too_large(value: float | str) -> bool:
+    return len(value) > MAX_LITERAL_CHARS if isinstance(value, str) else abs(value) > MAX_LITERAL_NUMBER
 
 
-def _with(given: Any, value: Any) -> list[Any]:
+def _with_value(given: Any, value: Any) -> list[Any]:
     if type(given) is type(value) or (type(given) is float and type(value) is int):
         return [type(given)(value)]
     if not isinstance(given, (list, tuple, str)) or not given:
         return []
     made = []
-    if type(value) is int and 0 <= value <= MOST_ITEMS:
+    if type(value) is int and 0 <= value <= MAX_LIST_ITEMS:
         made.append((given * (value // len(given) + 1))[:value])
     if not isinstance(given, str) and type(given[0]) is type(value):
         made.append(type(given)([value, *given[1:]]))
     return made
 
 
-def _edges(value: Any) -> list[Any]:
+def _edge_values(value: Any) -> list[Any]:
     if isinstance(value, bool) or value is None:
         return []
     if isinstance(value, int | float):
@@ -148,7 +148,7 @@ def _edges(value: Any) -> list[Any]:
     return [type(value)()] if isinstance(value, set | frozenset | dict) else []
 
 
-def _changed(value: Any, draw: random.Random, pool: Sequence[Any]) -> Any:
+def _mutate(value: Any, draw: random.Random, pool: Sequence[Any]) -> Any:
     if isinstance(value, bool) or value is None:
         return draw.choice([value, not value]) if value is not None else value
     if isinstance(value, int):
@@ -158,18 +158,18 @@ def _changed(value: Any, draw: random.Random, pool: Sequence[Any]) -> Any:
     if isinstance(value, float):
         return draw.choice([value + 1, value / 2, value * 2, value + draw.random()])
     if isinstance(value, str):
-        return "".join(_changed_items(list(value), draw, [c for c in _items(pool) if isinstance(c, str)]))
+        return "".join(_mutate_items(list(value), draw, [c for c in _items(pool) if isinstance(c, str)]))
     if isinstance(value, (list, tuple)):
-        return type(value)(_changed_items(list(value), draw, pool))
+        return type(value)(_mutate_items(list(value), draw, pool))
     if isinstance(value, (set, frozenset)):
-        return type(value)(_changed_items(sorted(value, key=repr), draw, pool))
+        return type(value)(_mutate_items(sorted(value, key=repr), draw, pool))
     if isinstance(value, dict) and value:
         key = draw.choice(list(value))
-        return {**value, key: _changed(value[key], draw, pool)}
+        return {**value, key: _mutate(value[key], draw, pool)}
     return value
 
 
-def _changed_items(items: list[Any], draw: random.Random, pool: Sequence[Any]) -> list[Any]:
+def _mutate_items(items: list[Any], draw: random.Random, pool: Sequence[Any]) -> list[Any]:
     at = draw.randrange(len(items)) if items else 0
     one = items[at] if items else None
     alike = [item for item in pool if items and type(item) is type(one)]
@@ -179,7 +179,7 @@ def _changed_items(items: list[Any], draw: random.Random, pool: Sequence[Any]) -
     elif how == "twice" and items:
         items.insert(at, items[draw.randrange(len(items))])
     elif how == "insert" and alike:
-        items.insert(at, _fitting(draw.choice(alike), one))
+        items.insert(at, _fit_item(draw.choice(alike), one))
     elif how == "swap" and len(items) > 1:
         other = draw.randrange(len(items))
         items[at], items[other] = items[other], items[at]
@@ -187,28 +187,28 @@ def _changed_items(items: list[Any], draw: random.Random, pool: Sequence[Any]) -
         items = items[: draw.randint(0, len(items))]
     elif items:
         single = isinstance(one, str) and len(one) == 1
-        items[at] = _fitting(draw.choice(alike), one) if single and alike else _changed(one, draw, pool)
+        items[at] = _fit_item(draw.choice(alike), one) if single and alike else _mutate(one, draw, pool)
     return items
 
 
-def _fitting(item: Any, one: Any) -> Any:
-    """An item in the place of another: of a longer text one sign, where the other is one."""
+def _fit_item(item: Any, one: Any) -> Any:
+    """Return an item to replace another: one character of a text if the other is a single character."""
     return item[:1] if isinstance(one, str) and len(one) == 1 else item
 
 
 def _items(value: Any) -> list[Any]:
-    """The parts of a value, whole texts and single signs among them."""
+    """Return the parts of a value, including texts and single characters."""
     if isinstance(value, dict):
         return [part for pair in value.items() for item in pair for part in _items(item)]
     if isinstance(value, (set, frozenset)):
-        value = sorted(value, key=repr)  # their own order is another in each process
+        value = sorted(value, key=repr)  # their own order differs between processes
     if isinstance(value, (list, tuple)):
         return [part for item in value for part in _items(item)]
     return [value]
 
 
 def _key(value: Any) -> str:
-    """A text that two values share where they are the same: a set's `repr` is not."""
+    """Return a text that is the same for equal values; the `repr` of a set is not."""
     if isinstance(value, (set, frozenset)):
         return f"{type(value).__name__}{sorted(map(_key, value))}"
     if isinstance(value, (list, tuple)):
@@ -226,7 +226,7 @@ def _in_order(value: Any) -> Any:
 
 
 def is_sorted(value: Any) -> bool:
-    """Whether a list of more than one item is in order, or is too short to tell."""
+    """Return whether a list is sorted; a list that is too short to tell counts as sorted."""
     if not isinstance(value, (list, tuple)):
         return False
     try:
@@ -292,7 +292,16 @@ def _compare(arguments: Arguments, test: Callable[[Any, Any], bool]) -> bool:
 
 
 TRAITS: tuple[Trait, ...] = (
-    *(is_sorted, _is_distinct, _is_not_empty, _has_no_negative, _has_no_zero, _is_one_kind),
-    *(_is_permutation, _has_equal_rows, _is_digits),
+    is_sorted,
+    _is_distinct,
+    _is_not_empty,
+    _has_no_negative,
+    _has_no_zero,
+    _is_one_kind,
+    _is_permutation,
+    _has_equal_rows,
+    _is_digits,
 )
+"""Properties of one value that new values keep."""
 PAIRS: tuple[Callable[[Arguments], bool], ...] = (_second_is_within, _first_is_within, _items_below_second)
+"""Relations of two arguments that new arguments keep."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from suture.core.ledger import select_events
 from suture.core.ledger.kinds import CandidateProposed, CandidatesCompared, DifferingCall
 from suture.judge import Suite
-from suture.judge.differential.behaviour_comparison import compare_candidates
+from suture.judge.differential.behaviour_comparison import compare_candidates, render_comparison
 from suture.loop.context import RunContext
 from suture.loop.policy.attempts import Attempt, find_best
 from suture.loop.roles.generated_tests import load_generated_checks
@@ -46,7 +46,7 @@ async def rank_equal_candidates(suite: Suite, state: LoopState, context: RunCont
         CandidatesCompared(
             candidates=tuple(attempt.candidate for attempt in equals),
             preferred=comparison.preferred,
-            reason=comparison.reason,
+            reason=render_comparison(comparison),
             calls=comparison.calls,
             differ=tuple(
                 DifferingCall(call=one.call, answers=one.answers) for one in comparison.disagreements
