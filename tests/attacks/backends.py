@@ -1,4 +1,4 @@
-"""The walls that are tried, by the names of this suite."""
+"""The sandboxes that are tried, by the names of this suite."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from suture.sandbox import BubblewrapSandbox, Capabilities, Sandbox, StartMode
 from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 
-__all__ = ["BACKENDS", "BY_HAND", "NO_WALL", "Backend", "opened"]
+__all__ = ["BACKENDS", "BY_HAND", "NO_SANDBOX", "Backend", "opened"]
 
 NOWHERE = "unix:///no/such/socket"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Backend:
-    """A wall to be tried.
+    """A sandbox to be tried.
 
     Attributes:
         requirement: The word of `SUTURE_REQUIRE` that makes its absence a failure.
@@ -27,7 +27,7 @@ class Backend:
         broken: Opens one that cannot work here.
         identities: As whom it is tried.
         mode: What its capabilities must say; where they say otherwise it is absent.
-        attack_s: The wall limit of an attack's programs.
+        attack_s: The time limit of an attack's programs.
     """
 
     requirement: str
@@ -48,9 +48,9 @@ def bubblewrap(mode: StartMode, *identities: str) -> Backend:
     )
 
 
-# For an ordinary user what runs behind the wall has the host's own user id: the harder case. Root gives up
-# its id before it builds a wall, on a path of its own in each mode. An engine of containers is a service, and
-# it makes no difference to its containers who asks it.
+# For an ordinary user, a program inside the sandbox has that user's id for the host: the harder case. Root gives
+# up its id before it builds a sandbox, in each mode on a code path of its own. A container engine is a service,
+# so its containers do not depend on who asks for them.
 BACKENDS = {
     "warm": bubblewrap("warm", "root", "ordinary"),
     "spare": bubblewrap("spare", "root", "ordinary"),
@@ -76,7 +76,7 @@ BY_HAND = {
 }
 """Each program starts a kernel of its own, so that the list takes minutes (see `attacks.manual_start`)."""
 
-NO_WALL = {
+NO_SANDBOX = {
     "none": Backend(
         requirement="",
         make=lambda: UnsafeSubprocess(notice=lambda: None),
@@ -85,11 +85,11 @@ NO_WALL = {
         mode="cold",
     )
 }
-"""What is no wall, to see that attacks get through where there is none."""
+"""What is no sandbox, to see that attacks get through where there is none."""
 
 
 async def opened(backend: Backend) -> tuple[Sandbox, Capabilities]:
-    """A wall and what it says of itself, which must be what it is tried as.
+    """A sandbox and what it says of itself, which must be what it is tried as.
 
     Raises:
         Skipped: It is not there, or not in this mode.

@@ -1,10 +1,10 @@
-"""Tries rows against one wall, in a process of its own and as whatever user that process is.
+"""Tries rows against one sandbox, in a process of its own and as whatever user that process is.
 
     python -m attacks.driver BACKEND
 
 It reads numbers of rows, one a line, and answers each with a line of JSON: `outcome` (`passed`, `failed`,
 `skipped`), `detail`, and for what was skipped `word`, as in `Skipped`. The first answer, to no question, says
-whether the wall is there.
+whether the sandbox is there.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import sys
 import traceback
 from contextlib import closing
 
-from attacks.backends import BACKENDS, BY_HAND, NO_WALL, opened
-from attacks.ground import Ground
+from attacks.backends import BACKENDS, BY_HAND, NO_SANDBOX, opened
+from attacks.host_bait import Ground
 from attacks.identities import CANARY
 from attacks.matrix import ROWS
 from attacks.trials import Failed, Row, Skipped, World, face
@@ -39,7 +39,7 @@ def main(backend: str, *rest: str) -> None:
 
 
 async def serve(name: str, ground: Ground) -> None:
-    backend = {**BACKENDS, **BY_HAND, **NO_WALL}[name]
+    backend = {**BACKENDS, **BY_HAND, **NO_SANDBOX}[name]
     try:
         sandbox, able = await opened(backend)
     except Skipped as reason:
@@ -65,7 +65,7 @@ async def serve(name: str, ground: Ground) -> None:
 
 async def outcome(row: Row, world: World) -> tuple[str, str, str]:
     if row.limit and row.limit not in world.able.limits:
-        return "skipped", f"this wall says that it does not enforce {row.limit}", ""
+        return "skipped", f"this sandbox says that it does not enforce {row.limit}", ""
     if row.needs and shutil.which(row.needs) is None:
         return "skipped", f"{row.needs} is not installed", row.needs
     try:

@@ -42,7 +42,7 @@ async def too_many_files(world: World) -> None:
             lost("as many files as it likes", made)
     """
     result = await world.sandbox.run(request(world, code))
-    # A wall may count files instead of having the kernel refuse them; then that ends the program.
+    # A sandbox may count files instead of having the kernel refuse them; then that ends the program.
     demand(result.status == "memory" or result.stdout == b"ENOSPC True\n", shown(result))
 
 

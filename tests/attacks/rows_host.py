@@ -1,4 +1,4 @@
-"""Rows 49-51: the host itself dies, two walls at once, and no wall at all."""
+"""Rows 49-51: the host itself dies, two sandboxes at once, and no sandbox at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ROWS"]
 
 PATIENCE_S = 60.0
 HELD = {"wall_s": 100}
-"""One that holds must outlive that another wall is built and attacks."""
+"""One that holds must outlive that another sandbox is built and attacks."""
 HOLD = """
     import socket, sys, time
     listener = socket.create_server(("127.0.0.1", 7708))
@@ -90,7 +90,7 @@ async def two_honest(world: World) -> None:
         await other.close()
 
 
-async def no_wall(world: World) -> None:
+async def no_sandbox(world: World) -> None:
     path = world.ground.folder / "ran"
     broken = world.broken()
     try:
@@ -115,14 +115,14 @@ ROWS = (
     ),
     Row(
         number=50,
-        attempt="attack from one wall what runs behind another",
+        attempt="attack from one sandbox what runs behind another",
         attack=two_at_once,
         twin=two_honest,
     ),
     Row(
         number=51,
-        attempt="run without a wall, where none can be built",
-        attack=no_wall,
+        attempt="run without a sandbox, where none can be built",
+        attack=no_sandbox,
         twin=allowed("print('fine')"),
     ),
 )

@@ -117,7 +117,7 @@ ROWS = (
     ),
     Row(
         number=28,
-        attempt="get root from setuid programs or from a wall of its own",
+        attempt="get root from setuid programs or from a sandbox of its own",
         slow="it starts five programs, and waits up to three seconds for each",
         attack=with_setuid_programs("""
             import subprocess

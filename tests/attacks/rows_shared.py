@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.planted import shown_by_a_planted_environment
+from attacks.planted_environments import shown_by_a_planted_environment
 from attacks.trials import Row, allowed, refused
 
 __all__ = ["ROWS"]

@@ -1,6 +1,6 @@
 """Rows 36-40: passing without being right, with this sandbox between judge and candidate.
 
-`tests/judge/split/test_attacks.py` runs the whole corpus in one sandbox; here each sandbox runs some of every kind.
+`tests/judge/split/test_attacks.py` runs the whole corpus in one sandbox; here each sandbox runs some of it.
 """
 
 from __future__ import annotations

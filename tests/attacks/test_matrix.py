@@ -1,7 +1,7 @@
-"""The attack list against every wall of this machine, as root and as an ordinary user.
+"""The attack list against every sandbox of this machine, as root and as an ordinary user.
 
 Each row runs in a driver process (`driver.py`): the attack, a look at the ground, an honest run in the same
-sandbox, a scan for survivors, and the row's honest twin. `SUTURE_REQUIRE` names walls, programs and users
+sandbox, a scan for survivors, and the row's honest twin. `SUTURE_REQUIRE` names sandboxes, programs and users
 that must be there.
 """
 
@@ -24,10 +24,10 @@ from requirements import Require
 
 PATIENCE_S = 150.0
 """A row that hangs has failed; all that one may wait for, slow programs and honest ones, takes less."""
-WITHOUT_A_WALL = (1, 2, 22, 23, 24, 25, 26, 31, 48, 53, 51, 4)
+WITHOUT_SANDBOX = (1, 2, 22, 23, 24, 25, 26, 31, 48, 53, 51, 4)
 """Rows that do no harm to this machine where nothing stands against them, and must fail there."""
 NO_CODE = 51
-"""This row runs no attack code: it asks for a wall where there is none."""
+"""This row runs no attack code: it asks for a sandbox where there is none."""
 TRIED = [(name, identity) for name, backend in BACKENDS.items() for identity in backend.identities]
 AT_ONCE = 2
 """Drivers that work at the same time; most rows wait more than they compute."""
@@ -90,7 +90,7 @@ class Driver:
 
 
 class Campaign:
-    """Tries every row that was asked for, a driver for each wall and identity, ahead of the tests.
+    """Tries every row that was asked for, a driver for each sandbox and identity, ahead of the tests.
 
     Args:
         wanted: Wall and identity -> numbers of rows.
@@ -174,14 +174,14 @@ def test_the_attack_fails_and_its_twin_works(
 ROW_TEST = test_the_attack_fails_and_its_twin_works.__name__
 
 
-def test_attacks_get_through_where_there_is_no_wall(require: Require) -> None:
+def test_attacks_get_through_where_there_is_no_sandbox(require: Require) -> None:
     command = command_for("ordinary", "attacks.driver", "none")
     require("identities", not isinstance(command, str), str(command))
     assert not isinstance(command, str)
     driver = Driver(command)
     try:
         assert driver.start()["outcome"] == "passed"
-        outcomes = {number: driver.face(number) for number in WITHOUT_A_WALL}
+        outcomes = {number: driver.face(number) for number in WITHOUT_SANDBOX}
     finally:
         driver.close()
     through = {number for number, told in outcomes.items() if "BREACH" in told["detail"] or number == NO_CODE}

@@ -12,7 +12,7 @@ import pytest
 
 from attacks.backends import BACKENDS
 from attacks.driver import outcome
-from attacks.ground import Ground
+from attacks.host_bait import Ground
 from attacks.identities import IDENTITIES, command_for
 from attacks.matrix import ROWS
 from attacks.rows_verdicts import pytest_verdict
@@ -110,7 +110,7 @@ def test_a_row_that_is_skipped_fails_where_what_it_lacks_is_required(
         settle(answer, require)
 
 
-def test_each_way_of_building_walls_is_tried_as_root_and_as_an_ordinary_user() -> None:
+def test_each_way_of_building_sandboxs_is_tried_as_root_and_as_an_ordinary_user() -> None:
     for name in ("warm", "spare", "cold"):
         assert BACKENDS[name].identities == IDENTITIES
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from attacks.ground import Ground
+from attacks.host_bait import Ground
 from suture.sandbox import (
     Capabilities,
     ProgramLimits,
@@ -76,12 +76,12 @@ except OSError:
 '''
 LIMITS = ProgramLimits(memory_mb=512, processes=64, disk_mb=32, output_bytes=1 << 16)
 ATTACK_S = 2.0
-"""The wall limit of an attack's programs: under load, most take less than a quarter of it."""
+"""The time limit of an attack's programs: under load, most take less than a quarter of it."""
 PATIENT_S = 20.0
 """That of honest programs, which a slow machine must not fail, and of the attacks of rows that are `slow`."""
 SHORT_S = 1.0
 """For attacks that must be stopped by the clock."""
-UNWALLED_S = 4.0
+UNSANDBOXED_S = 4.0
 """Where nothing stands against an attack it gets through at once, and then finds no end: it reads all of the
 machine, or has stopped its own supervisor."""
 
@@ -108,14 +108,14 @@ class World:
     """Where a row is tried.
 
     Attributes:
-        backend: What the wall is called in this suite.
-        sandbox: The wall; every row of one world meets the same one.
+        backend: What the sandbox is called in this suite.
+        sandbox: The sandbox; every row of one world meets the same one.
         another: Opens one more wall of the same kind.
         broken: Opens one of the same kind that cannot work here.
-        able: What the wall says of itself.
+        able: What the sandbox says of itself.
         ground: The canaries.
         marker: The name of every process of this world's attacks, at most 15 bytes.
-        wall_s: The wall limit of programs that name none.
+        wall_s: The time limit of programs that name none.
     """
 
     backend: str
@@ -141,8 +141,7 @@ class Row:
         attack: Tries it, and fails where it works.
         twin: What honest programs do that looks like it; fails where that does not work.
         needs: A program of the machine without which it cannot be tried.
-        limit: A limit of the wall without which it cannot be withstood; a wall that says it lacks it is not
-            tried.
+        limit: A limit of the sandbox without which it cannot be withstood; a sandbox without it is not tried.
         slow: Why its attack needs more than `ATTACK_S`, where it does.
     """
 
@@ -172,7 +171,7 @@ def request(world: World, code: str, *, started: bool = False, **fields: Any) ->
     Args:
         world: Where.
         code: Python, to run after `PREAMBLE`.
-        started: Whether an interpreter is started for it, where a warm wall would fork one.
+        started: Whether an interpreter is started for it, where a warm sandbox would fork one.
         fields: Of the request; `limits` may be a mapping of what differs from `LIMITS`.
     """
     limits = fields.pop("limits", {})
@@ -183,7 +182,7 @@ def request(world: World, code: str, *, started: bool = False, **fields: Any) ->
         how = {"argv": (get_own_interpreter().executable, "-I", "-S", "-B", "-c", whole)}
     chosen = {**vars(LIMITS), "wall_s": world.wall_s, **limits}
     if world.able.level == "none":
-        chosen["wall_s"] = min(chosen["wall_s"], UNWALLED_S)
+        chosen["wall_s"] = min(chosen["wall_s"], UNSANDBOXED_S)
     return RunRequest(**how, files=files, limits=ProgramLimits(**chosen), **fields)
 
 

@@ -1,4 +1,4 @@
-"""What holds of one wall holds of the others: each test of this room runs against all."""
+"""What holds of one sandbox holds of the others: each test of this room runs against all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from suture.sandbox import BubblewrapSandbox, Requirement
 async def sandbox(
     request: pytest.FixtureRequest, wall: Requirement, require: Require
 ) -> AsyncIterator[BubblewrapSandbox]:
-    """A real wall, which must leave no task behind."""
+    """A real sandbox, which must leave no task behind."""
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     sandbox = BubblewrapSandbox(mode=request.param)
     before = asyncio.all_tasks()

@@ -1,4 +1,4 @@
-"""What the benchmark of the walls says of a soak, and what it wants before it measures anything."""
+"""What the benchmark of the sandboxes says of a soak, and what it wants before it measures anything."""
 
 from __future__ import annotations
 

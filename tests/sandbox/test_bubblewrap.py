@@ -1,6 +1,6 @@
-"""How bubblewrap's walls end, also when they are killed, cancelled or lied about.
+"""How bubblewrap's sandboxes end, also when they are killed, cancelled or lied about.
 
-What every wall must do is in `suture.sandbox.conformance`, what it must withstand in `tests/attacks`.
+What every sandbox must do is in `suture.sandbox.conformance`, what it must withstand in `tests/attacks`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ async def test_files_that_cannot_be_laid(sandbox: BubblewrapSandbox) -> None:
         await sandbox.run(python("pass", files={**files, "x/y": b""}))
 
 
-async def test_a_wall_that_cannot_be_built_leaves_nothing_behind(sandbox: BubblewrapSandbox) -> None:
+async def test_a_sandbox_that_cannot_be_built_leaves_nothing_behind(sandbox: BubblewrapSandbox) -> None:
     await sandbox.choose_bubblewrap()
     before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208
     request = python("pass", mounts=(Mount(source="/usr", target="/opt/" + "x" * 300),))
@@ -93,7 +93,7 @@ async def test_a_wall_that_cannot_be_built_leaves_nothing_behind(sandbox: Bubble
     assert (await sandbox.run(python("print(1)"))).stdout == b"1\n"
 
 
-async def test_cancelling_while_the_wall_is_built_leaves_nothing(
+async def test_cancelling_while_the_sandbox_is_built_leaves_nothing(
     sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     marker = f"marker-{uuid.uuid4()}"

@@ -1,4 +1,4 @@
-"""What a wall says of itself, in each mode."""
+"""What a sandbox says of itself, in each mode."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from suture.sandbox import (
 )
 
 
-async def test_a_wall_says_what_it_is_worth(sandbox: BubblewrapSandbox) -> None:
+async def test_a_sandbox_says_what_it_is_worth(sandbox: BubblewrapSandbox) -> None:
     found = await sandbox.capabilities()
     assert found == await sandbox.capabilities()
     assert found.level == "namespace"
@@ -64,14 +64,14 @@ async def test_a_mode_that_was_asked_for_and_cannot_be_had(tmp_path: Path) -> No
     await sandbox.close()
 
 
-async def test_only_a_warm_wall_serves_more_than_one_program(sandbox: BubblewrapSandbox) -> None:
+async def test_only_a_warm_sandbox_serves_more_than_one_program(sandbox: BubblewrapSandbox) -> None:
     who = b"import os\nme = os.urandom(8).hex()\n"
     request = RunRequest(python="import who; print(who.me)", modules={"who.py": who})
     told = [(await sandbox.run(request)).stdout for _ in range(4)]
     assert len(set(told)) == (1 if (await sandbox.capabilities()).mode == "warm" else 4)
 
 
-async def test_another_size_of_folder_is_another_wall(sandbox: BubblewrapSandbox) -> None:
+async def test_another_size_of_folder_is_another_sandbox(sandbox: BubblewrapSandbox) -> None:
     code = "import os; print(os.statvfs('/box').f_blocks * os.statvfs('/box').f_frsize >> 20)"
     for size in (8, 32, 8):
         request = RunRequest(python=code, limits=ProgramLimits(disk_mb=size, wall_s=30))

@@ -75,7 +75,7 @@ async def test_conversations_leave_no_descriptor_with_the_host(sandbox: Bubblewr
                 await channel.finish()
         if turn == 1:
             before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    if (await sandbox.capabilities()).mode != "spare":  # which builds the next walls meanwhile
+    if (await sandbox.capabilities()).mode != "spare":  # which builds the next sandboxes meanwhile
         assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
 
 

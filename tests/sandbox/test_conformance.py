@@ -1,4 +1,4 @@
-"""Every wall of ours does what the contract says; and a sandbox that does not is found out."""
+"""Every sandbox of ours does what the contract says; and a sandbox that does not is found out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from suture.sandbox.conformance import BEHAVIOURS, Behaviour, Conformance, NotCl
 from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.e2b import E2bSandbox
 
-WALLS: dict[str, tuple[str, Callable[[], Sandbox]]] = {
+SANDBOXES: dict[str, tuple[str, Callable[[], Sandbox]]] = {
     "warm": ("bubblewrap", lambda: BubblewrapSandbox(mode="warm")),
     "spare": ("bubblewrap", lambda: BubblewrapSandbox(mode="spare")),
     "cold": ("bubblewrap", lambda: BubblewrapSandbox(mode="cold")),
@@ -38,7 +38,7 @@ FALLS_SHORT = {
         "only_regular_files_come_back": "this gVisor follows links to folders, inside the box",
         "wall_time_is_limited": "a box that is killed with its program brings no files back",
         "inodes_are_limited": "it takes the option that limits them, and does not keep it",
-        "killing_everything_is_survived": "the program ends the box itself, which looks like a fault of the box",
+        "killing_everything_is_survived": "the program ends the box itself, which looks like a broken sandbox",
     }
 }
 """Known; what begins to hold must leave this list."""
@@ -46,16 +46,16 @@ NOW_AND_THEN = ("killing_everything_is_survived",)
 """Of these, what falls short only where the box's end is seen before the program's."""
 
 
-@pytest.fixture(scope="module", params=[*WALLS, E2B])
+@pytest.fixture(scope="module", params=[*SANDBOXES, E2B])
 def conformance(request: pytest.FixtureRequest, require: Require) -> Iterator[tuple[str, Conformance]]:
     with ExitStack() as held:
         if request.param == E2B:
             requirement = "e2b-server"
-            open_machine = partial(e2b_wall, held.enter_context(e2b_service(require)))
+            open_machine = partial(open_e2b_sandbox, held.enter_context(e2b_service(require)))
             suite = held.enter_context(Conformance(open_machine, interpreter="python3", mounts=False))
         else:
-            requirement, open_wall = WALLS[request.param]
-            suite = held.enter_context(Conformance(open_wall))
+            requirement, open_one = SANDBOXES[request.param]
+            suite = held.enter_context(Conformance(open_one))
         try:
             suite.check(BEHAVIOURS[0])
         except SandboxUnavailable as fault:
@@ -78,13 +78,13 @@ def e2b_service(require: Require) -> Iterator[str]:
             server.kill()
 
 
-def e2b_wall(address: str) -> Sandbox:
+def open_e2b_sandbox(address: str) -> Sandbox:
     options = {"api_url": address, "sandbox_url": address, "http_version": "1.1"}
     return E2bSandbox(key="e2b_" + "0" * 40, options=options)
 
 
 @pytest.mark.parametrize("behaviour", BEHAVIOURS, ids=str)
-def test_our_walls_conform(conformance: tuple[str, Conformance], behaviour: Behaviour) -> None:
+def test_our_sandboxs_conform(conformance: tuple[str, Conformance], behaviour: Behaviour) -> None:
     name, suite = conformance
     known = FALLS_SHORT.get(name, {}).get(behaviour.name)
     try:

@@ -20,7 +20,7 @@ from suture.sandbox.conformance import BEHAVIOURS, Conformance, Violation
 
 
 class Faithful:
-    """A real wall. What is wrong with the others is what they do otherwise."""
+    """A real sandbox. What is wrong with the others is what they do otherwise."""
 
     name = "faithful"
 
@@ -163,8 +163,12 @@ FAULTY: dict[str, type[Faithful]] = {
         lambda result: replace(result, stdout=result.stdout + result.stderr, stderr=b"")
     ),
     "stdin_arrives": asking(lambda request: replace(request, stdin=request.stdin[: 1 << 16])),
-    "arguments_are_not_interpreted": asking(lambda request: replace(request, argv=tuple(" ".join(request.argv).split()))),
-    "environment_is_that_of_the_request": asking(lambda request: replace(request, env={**request.env, "USER": "root"})),
+    "arguments_are_not_interpreted": asking(
+        lambda request: replace(request, argv=tuple(" ".join(request.argv).split()))
+    ),
+    "environment_is_that_of_the_request": asking(
+        lambda request: replace(request, env={**request.env, "USER": "root"})
+    ),
     "wall_time_is_reported": telling(without(wall_s=0.0)),
     "request_files_are_written": asking(lambda request: replace(request, files={})),
     "collected_files_come_back": telling(without(files={})),

@@ -1,4 +1,4 @@
-"""The doctor tells of each wall what it is worth, and of each missing piece how to get it."""
+"""The doctor tells of each sandbox what it is worth, and of each missing piece how to get it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_versions_of_bubblewrap(tmp_path: Path, words: str, ok: bool, says: str)
     assert finding.ok is ok
     assert says in finding.detail
     assert bool(finding.remedy) is not ok
-    assert not finding.needed  # whether one of them works is told by the wall's own row
+    assert not finding.needed  # whether one of them works is told by the sandbox's own row
 
 
 def test_one_that_is_setuid_is_said_to_be(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_each_backend_has_a_row_and_the_needed_one_comes_last(wall: Requirement,
 @pytest.mark.parametrize(
     ("backend", "remedy"), [("nowhere", "sandbox.backend is one of"), ("unsafe-subprocess", "minimum_level")]
 )
-def test_a_wall_that_the_settings_name_wrongly_has_a_row_too(backend: str, remedy: str) -> None:
+def test_a_sandbox_that_the_settings_name_wrongly_has_a_row_too(backend: str, remedy: str) -> None:
     settings = SandboxSettings(backend=backend)
     makers = find_sandbox_factories(settings, KeySettings())
     wrong = {backend: makers[backend]}
@@ -144,7 +144,7 @@ def test_what_claims_nothing_is_not_attacked() -> None:
     assert rows[-1].detail.startswith("level none, cold;")
 
 
-def test_the_settings_wall_is_examined_beside_those_of_this_machine() -> None:
+def test_the_settings_sandbox_is_examined_beside_those_of_this_machine() -> None:
     makers = find_sandbox_factories(SandboxSettings(backend="nowhere"), KeySettings())
     assert list(makers) == ["bubblewrap", "container", "nowhere"]
     with pytest.raises(UsageError, match="nowhere"):

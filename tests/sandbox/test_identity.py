@@ -1,4 +1,4 @@
-"""Who runs behind the wall, and what that user can reach."""
+"""Who runs inside the sandbox, and what that user can reach."""
 
 from __future__ import annotations
 

@@ -53,13 +53,13 @@ class Counted:
             await self.go.wait()
             await asyncio.sleep(0)
             if request.python == "break":
-                raise SandboxBroken("the wall fell")
+                raise SandboxBroken("the sandbox fell")
             return RunResult(status="ok", stdout=(request.python or "").encode())
         finally:
             self.running -= 1
 
     def open(self, request: RunRequest) -> AbstractAsyncContextManager[Channel]:
-        raise SandboxBroken("the wall fell")
+        raise SandboxBroken("the sandbox fell")
 
     async def close(self) -> None:
         self.closed += 1
@@ -217,7 +217,7 @@ def mode(request: pytest.FixtureRequest, wall: Requirement, require: Require) ->
     return str(request.param)
 
 
-async def test_real_walls(mode: str) -> None:
+async def test_real_sandboxs(mode: str) -> None:
     code = "import os; print(sum(range(int(input()))), os.listdir('.'), end='')"
     requests = (RunRequest(python=code, stdin=str(number).encode()) for number in range(12))
     async with SandboxPool(lambda: BubblewrapSandbox(mode=mode), size=2) as pool:  # type: ignore[arg-type]
@@ -230,7 +230,7 @@ HOST = """
 import asyncio, sys
 from suture.sandbox import BubblewrapSandbox, Mount, ProgramLimits, RunRequest, SandboxPool
 mark, mode, path = sys.argv[1:]
-# The mark is among bubblewrap's own words too, so that a wall which is still being built is seen.
+# The mark is among bubblewrap's own words too, so that a sandbox which is still being built is seen.
 mount = Mount(source="/usr/lib", target="/opt/" + mark)
 limits = ProgramLimits(wall_s=300)
 request = RunRequest(argv=("/bin/sh", "-c", "sleep 600 # " + mark), mounts=(mount,), limits=limits)
@@ -272,7 +272,7 @@ async def test_nothing_outlives_a_host_that_is_killed_at_work(mode: str, path: s
     await eventually_gone(await kill_after(mode, path, None))
 
 
-async def test_nothing_outlives_a_host_that_died_before_its_walls_asked_to_die_with_it(
+async def test_nothing_outlives_a_host_that_died_before_its_sandboxs_asked_to_die_with_it(
     mode: str, path: str, tmp_path: Path, require: Require
 ) -> None:
     require("bubblewrap", is_reachable(path), f"{path} cannot be reached by other users")
@@ -283,7 +283,7 @@ async def test_nothing_outlives_a_host_that_died_before_its_walls_asked_to_die_w
     await eventually_gone(await kill_after(mode, str(wrapper), None))
 
 
-async def test_nothing_outlives_a_host_that_is_killed_while_walls_are_built(mode: str, path: str) -> None:
+async def test_nothing_outlives_a_host_that_is_killed_while_sandboxs_are_built(mode: str, path: str) -> None:
     marks = await asyncio.gather(*(kill_after(mode, path, 0.03 * step) for step in range(6)))
     for mark in marks:
         await eventually_gone(mark)

@@ -39,7 +39,7 @@ async def was_forked(sandbox: BubblewrapSandbox, **fields: Any) -> bool:
     return result.stdout == b"True\n"
 
 
-async def test_a_wall_that_is_ready_forks(sandbox: BubblewrapSandbox) -> None:
+async def test_a_sandbox_that_is_ready_forks(sandbox: BubblewrapSandbox) -> None:
     ready = (await sandbox.capabilities()).mode != "cold"
     for _ in range(2):
         assert await was_forked(sandbox) is ready

@@ -1,4 +1,4 @@
-"""A wall with a hole is denied its level, whatever it says; what was found is kept, but not for ever."""
+"""A sandbox with a hole is denied its level, whatever it says; what was found is kept, but not for ever."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from suture.sandbox.self_test.self_tested_sandbox import (
     save_report,
 )
 
-CLAIM = Capabilities(level="namespace", mode="warm", limits=frozenset(LIMIT_NAMES), identity="a wall")
+CLAIM = Capabilities(level="namespace", mode="warm", limits=frozenset(LIMIT_NAMES), identity="a sandbox")
 DROP = """
 skip=0
 for word do
@@ -57,7 +57,7 @@ done
 def holed(
     tmp_path: Path, wall: Requirement, require: Require
 ) -> Callable[[str], Callable[[], BubblewrapSandbox]]:
-    """Makes walls by a bubblewrap that is told something else than what we say."""
+    """Makes sandboxes by a bubblewrap that is told something else than what we say."""
     real = wall.detail.split()[0]
     require("bubblewrap", wall.ok and is_reachable(real), f"{wall.detail}, for other users too")
 
@@ -72,14 +72,14 @@ def holed(
 
 @pytest.fixture
 def outside() -> Iterator[Path]:
-    """A folder that no wall covers by chance, as it does with the folder of temporary files."""
+    """A folder that no sandbox covers by chance, as it does with the folder of temporary files."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
 
 
 @pytest.mark.parametrize("mode", ["warm", "spare", "cold"])
-async def test_a_sound_wall_has_no_hole(
+async def test_a_sound_sandbox_has_no_hole(
     holed: Callable[..., Callable[[], BubblewrapSandbox]], mode: str
 ) -> None:
     report = await attack_sandbox(holed("", mode), "namespace")
@@ -106,7 +106,7 @@ async def test_a_shared_network_is_found(holed: Callable[..., Callable[[], Bubbl
     ("word", "values", "hole"),
     [("--seccomp", 1, "vsock"), ("--size", 1, "")],
 )
-async def test_what_else_a_wall_may_lack(
+async def test_what_else_a_sandbox_may_lack(
     holed: Callable[..., Callable[[], BubblewrapSandbox]], word: str, values: int, hole: str
 ) -> None:
     report = await attack_sandbox(holed(DROP.format(word=word, values=values)), "namespace")
@@ -126,8 +126,8 @@ async def test_a_folder_of_the_host_that_is_shown_is_found(
     assert list(outside.iterdir()) == []
 
 
-class NoWall:
-    """Runs programs on the host and says that it is a wall."""
+class NoSandbox:
+    """Runs programs on the host and says that it is a sandbox."""
 
     name = "no-wall"
 
@@ -181,8 +181,8 @@ class NoChannel:
         return RunResult(status="ok")
 
 
-async def test_no_wall_at_all_is_found_out_in_every_way() -> None:
-    report = await attack_sandbox(NoWall, "namespace")
+async def test_no_sandbox_at_all_is_found_out_in_every_way() -> None:
+    report = await attack_sandbox(NoSandbox, "namespace")
     expected = {
         "host_files",
         "host_environment",
@@ -199,18 +199,18 @@ async def test_no_wall_at_all_is_found_out_in_every_way() -> None:
 
 async def test_probes_at_once_do_not_hide_what_each_other_finds() -> None:
     before = dict(os.environ)
-    reports = await asyncio.gather(*(attack_sandbox(NoWall, "namespace") for _ in range(3)))
+    reports = await asyncio.gather(*(attack_sandbox(NoSandbox, "namespace") for _ in range(3)))
     assert all("host_environment" in report.holes for report in reports)
     assert dict(os.environ) == before
 
 
-async def test_a_wall_that_claims_another_kernel_must_have_one() -> None:
-    assert "host_kernel" in (await attack_sandbox(NoWall, "user_kernel")).holes
-    assert "host_kernel" not in (await attack_sandbox(NoWall, "namespace")).holes
+async def test_a_sandbox_that_claims_another_kernel_must_have_one() -> None:
+    assert "host_kernel" in (await attack_sandbox(NoSandbox, "user_kernel")).holes
+    assert "host_kernel" not in (await attack_sandbox(NoSandbox, "namespace")).holes
 
 
-async def test_a_wall_that_cannot_run_a_canary_has_no_level() -> None:
-    class Mute(NoWall):
+async def test_a_sandbox_that_cannot_run_a_canary_has_no_level() -> None:
+    class Mute(NoSandbox):
         @asynccontextmanager
         async def open(self, request: RunRequest) -> AsyncIterator[Channel]:
             async with super().open(replace(request, python="print('nothing to tell')")) as channel:
@@ -255,7 +255,7 @@ async def test_what_was_found_is_kept_until_something_changes(
     assert len(list((tmp_path / "cache/sandbox").iterdir())) == 1
 
 
-async def test_walls_that_open_at_once_are_attacked_once(require: Require, wall: Requirement) -> None:
+async def test_sandboxs_that_open_at_once_are_attacked_once(require: Require, wall: Requirement) -> None:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     KNOWN_REPORTS.clear()
     before = Counting.made

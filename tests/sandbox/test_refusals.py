@@ -1,4 +1,4 @@
-"""What the system refuses while a wall is built is a fault of the wall, and leaves nothing behind."""
+"""What the system refuses while a sandbox is built is a fault of the sandbox, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def test_a_host_that_can_open_no_more_files(
     await sandbox.capabilities()
     request, told = RunRequest(python="print(1)"), set()
     for more in range(0, 22, 3):
-        await sandbox.release()  # so that a wall must be built
+        await sandbox.release()  # so that a sandbox must be built
         try:
             with descriptors(more):
                 if conversation:
@@ -111,7 +111,7 @@ async def test_no_folder_for_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
         await UnsafeSubprocess(notice=lambda: None).run(python("pass"))
 
 
-async def test_a_wall_that_cannot_be_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_sandbox_that_cannot_be_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Claiming(BubblewrapSandbox):
         async def capabilities(self) -> Capabilities:
             return Capabilities(level="namespace", mode="cold", identity=str(tmp_path))

@@ -169,7 +169,7 @@ def test_the_filter_as_text(machine: str, name: str, namespaces: bool) -> None:
     assert text == (GOLDEN / f"seccomp_{name}_{machine}.txt").read_text("ascii")
 
 
-def test_a_machine_without_rules_has_no_wall(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_rules_has_no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     assert build_filter_for_host() in {build_filter(machine) for machine in MACHINES}
     monkeypatch.delitem(MACHINES, "x86_64", raising=False)
     monkeypatch.delitem(MACHINES, "aarch64")

@@ -1,4 +1,4 @@
-"""Where no wall can be built there is one fault, with the reason and a remedy; nothing ever runs without."""
+"""If no sandbox can be built, one error gives the reason and a remedy; nothing runs without a sandbox."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_the_doctor_tells_without_raising() -> None:
     assert finding.remedy
 
 
-def test_settings_name_the_wall() -> None:
+def test_settings_name_the_sandbox() -> None:
     assert open_sandbox(SandboxSettings()).name == "bubblewrap"
 
 

@@ -1,4 +1,4 @@
-"""No wall: only by its own name, never silently, and what it can still limit it does."""
+"""No sandbox: only by its own name, never silently, and what it can still limit it does."""
 
 from __future__ import annotations
 

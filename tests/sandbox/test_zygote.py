@@ -66,7 +66,7 @@ async def sandbox(wall: Requirement, require: Require) -> AsyncIterator[Bubblewr
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     sandbox = BubblewrapSandbox()
     found = await sandbox.capabilities()
-    require("bubblewrap", found.mode == "warm", f"no warm wall: {found.reason}")
+    require("bubblewrap", found.mode == "warm", f"no warm sandbox: {found.reason}")
     yield sandbox
     await sandbox.close()
 
@@ -245,7 +245,7 @@ async def test_one_that_is_too_old_is_ended_also_where_nobody_needs_it(
     assert MAX_ZYGOTE_AGE_S == 900
 
 
-async def test_a_wall_that_forbids_nesting_is_spare(
+async def test_a_sandbox_that_forbids_nesting_is_spare(
     tmp_path: Path, require: Require, wall: Requirement
 ) -> None:
     real = wall.detail.split()[0]

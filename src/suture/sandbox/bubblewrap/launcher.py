@@ -33,7 +33,7 @@ from suture.sandbox.zygote.zygote_run import FdSender
 
 BOX_UID = "65534"
 """The user `nobody`, as which programs run inside the sandbox."""
-WRITABLE_DIR = "/kept"
+WRITABLE_DIR = "/output"
 """Where a program that writes to a folder of the host finds that folder inside the sandbox."""
 
 

@@ -45,11 +45,11 @@ PORT = 3128
 TEMP_DIR = ".temporary"
 ENTRY_CODE = f"""\
 import os, socket, sys
-if os.path.exists("{WRITABLE_DIR}/.door"):
-    door = socket.create_server(("127.0.0.1", {PORT}), backlog=128)
-    with door, socket.socket(socket.AF_UNIX) as host:
-        host.connect("{WRITABLE_DIR}/.door")
-        socket.send_fds(host, [b"d"], [door.fileno()])
+if os.path.exists("{WRITABLE_DIR}/.listener"):
+    listener = socket.create_server(("127.0.0.1", {PORT}), backlog=128)
+    with listener, socket.socket(socket.AF_UNIX) as host:
+        host.connect("{WRITABLE_DIR}/.listener")
+        socket.send_fds(host, [b"d"], [listener.fileno()])
         host.recv(1)
 os.chdir("{WRITABLE_DIR}")
 os.makedirs(os.environ["TMPDIR"], exist_ok=True)

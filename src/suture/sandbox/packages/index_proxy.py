@@ -30,7 +30,7 @@ from suture.sandbox.tuning import (
     REQUEST_HEAD_TIMEOUT_S,
 )
 
-HANDOVER_SOCKET = ".door"
+HANDOVER_SOCKET = ".listener"
 """The Unix socket in the client's folder through which the listening socket is passed; it is removed right
 after."""
 PORTS = {"https": 443, "http": 80}

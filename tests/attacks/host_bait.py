@@ -25,7 +25,7 @@ KERNEL_SETTING = Path("/proc/sys/kernel/core_pattern")
 class Ground:
     """A piece of the host with everything on it that an attack may be after; close it when done.
 
-    Every file is open to every user of the host, every socket too: only the wall stands before them.
+    Every file is open to every user of the host, every socket too: only the sandbox stands before them.
 
     Args:
         token: The canary; it is also in the environment that this process was started with.
@@ -65,7 +65,7 @@ class Ground:
         self.victim.wait()
 
     def facts(self) -> dict[str, Any]:
-        """What an attack is told, so that it fails because of the wall and not for want of knowledge."""
+        """What an attack is told, so that it fails because of the sandbox and not for want of knowledge."""
         addresses = {"127.0.0.1"}
         with suppress(OSError):
             addresses |= {
@@ -125,7 +125,7 @@ class Ground:
 
 
 def _boot_time() -> float:
-    """The wall clock as it must be by the clock that nobody can set."""
+    """The sandbox clock as it must be by the clock that nobody can set."""
     return _STARTED_AT + time.monotonic()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from requirements import Require
 from sandbox.packages.local_index import Index, offer, offer_node, wheel
-from sandbox.packages.test_room import keep
+from sandbox.packages.test_cache_eviction import keep
 from suture.errors import PrerequisiteError
 from suture.project.languages import Interpreter, Toolchain
 from suture.sandbox import discover_interpreter

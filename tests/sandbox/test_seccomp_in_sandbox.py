@@ -1,4 +1,4 @@
-"""Attacks that a wall of namespaces alone would let through, each beside what ordinary programs need."""
+"""Attacks that a sandbox of namespaces alone would let through, each beside what ordinary programs need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The attack list against a wall that is too slow for every run of the suite.
+"""The attack list against a sandbox that is too slow for every run of the suite.
 
     cd tests && PYTHONPATH=. python -m attacks.by_hand gvisor [ROW ...]
 
@@ -32,7 +32,7 @@ FALLS_SHORT: dict[str, dict[int, str]] = {
 
 
 def main(wall: str, *rows: str) -> int:
-    """Try rows against a wall as root, and tell of each."""
+    """Try rows against a sandbox as root, and tell of each."""
     command = command_for("root", "attacks.driver", wall)
     if isinstance(command, str):
         sys.exit(command)

@@ -9,7 +9,7 @@ import venv
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from attacks.ground import Ground
+from attacks.host_bait import Ground
 from attacks.trials import Skipped, World, demand, request, shown
 from suture.errors import PrerequisiteError, UsageError
 from suture.sandbox import discover_interpreter, get_own_interpreter, mounts_for_interpreter
@@ -159,7 +159,7 @@ PLANTED: Mapping[str, Callable[[Path, Ground], None]] = {
 async def shown_by_a_planted_environment(world: World) -> None:
     """Each of `PLANTED`, beside a plain environment that must work."""
     if world.backend not in ("warm", "spare", "cold"):
-        raise Skipped("what is shown is chosen before a wall is, and is the same for each")
+        raise Skipped("what is shown is chosen before a sandbox is, and is the same for each")
     for name, plant in {"plain": lambda env, ground: None, **PLANTED}.items():
         with tempfile.TemporaryDirectory(prefix="suture-planted-") as folder:
             Path(folder).chmod(0o755)

@@ -1,4 +1,4 @@
-"""The wall behind which packages are fetched: the index is in reach, and nothing else is."""
+"""The sandbox behind which packages are fetched: the index is in reach, and nothing else is."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from suture.sandbox.packages.network_access import NetworkAccess, parse_origins
 from suture.sandbox.packages.npm_installer import Npm
 from suture.sandbox.packages.pip_installer import UNREACHABLE, Pip, parse_settings
 
-pytestmark = pytest.mark.usefixtures("sandbox")  # skips where there is no wall
+pytestmark = pytest.mark.usefixtures("sandbox")  # skips where there is no sandbox
 TRY_ALL = """
 import os, socket, sys, urllib.request
 index, other, secret = sys.argv[1:]
@@ -157,7 +157,7 @@ async def test_an_index_with_a_password_works_and_is_not_told(
     assert "sk-secret" not in refused.value.reason
 
 
-async def test_without_a_wall_nothing_is_fetched(
+async def test_without_a_sandbox_nothing_is_fetched(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offer(index, "alpha", wheel("alpha"))

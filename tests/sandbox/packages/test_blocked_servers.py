@@ -1,4 +1,4 @@
-"""What packages try on our side of the wall, while they are fetched: nothing of it happens."""
+"""What packages try on our side of the sandbox, while they are fetched: nothing of it happens."""
 
 from __future__ import annotations
 
