@@ -17,7 +17,7 @@ class Edit:
 
     Attributes:
         start: Offset of the first byte in the UTF-8 source.
-        end: Offset behind the last replaced byte; equal to `start` for an insertion.
+        end: Offset after the last replaced byte; equal to `start` for an insertion.
         text: The replacement.
     """
 

@@ -1,6 +1,6 @@
 """All numbers of the search, with their units and, where one is known, the measurement or reason behind each.
 
-Names that end in `_s` are wall-clock seconds unless they say CPU, `_SHARE` is a share of the search's
+Names that end in `_s` are wall-clock seconds unless the text says CPU, `_SHARE` is a share of the search's
 seconds, and `_FACTOR` multiplies a score.
 """
 
@@ -71,7 +71,7 @@ REVERT_PRIOR = 0.9
 # --- Ordering: compound changes ---------------------------------------------------------------------------
 
 MAX_PARTNERS = 250
-"""Second changes that are kept for one first change."""
+"""Second changes kept for one first change."""
 MAX_PARTNERS_EXAMINED = 15_000
 """Second changes, of the most suspicious lines, among which these are selected."""
 PROGRESS_WEIGHT = 0.5
@@ -149,7 +149,7 @@ TEXT_RUNS_SHARE = 0.5
 MAX_TEXTS_RUN = 32
 """Parsable texts on which the tests are run (Python)."""
 MAX_TREE_TEXTS_RUN = 60
-"""The same in other languages: a grammar says less about what is meant than CPython does."""
+"""The same in other languages: a grammar gives less precise errors than CPython."""
 TREE_TEXT_RIVALS = 8
 """Texts that are run after the first that passes, in other languages: each costs a start of the command."""
 MAX_TEXTS_SEARCHED = 3
@@ -166,7 +166,7 @@ TREE_TEXT_PATIENCE = 3.0
 WARNING_FACTOR = 0.4
 """What each warning leaves of a repair's score."""
 IDLE_BLOCK_FACTOR = 0.1
-"""What each guarded block that no test runs leaves: it was written to be run. This says something only beside
+"""What each guarded block that no test runs leaves: it was written to be run. This is evidence only beside
 rivals at the same place."""
 BROKEN_EXAMPLE_FACTOR = 0.2
 """What a broken example of a docstring or comment leaves."""
@@ -279,7 +279,7 @@ LOADED_FACTOR = 10.0
 MAX_REPORTED_MS = 1e6
 """The most milliseconds of one test that are believed."""
 MAX_FAULT_CHARS = 400
-"""Characters of a failure message that are kept."""
+"""Characters of a failure message kept."""
 MAX_STACK_CHARS = 4000
 """Characters of a stack trace that are read. A driver cuts there too, but a candidate may forge a longer
 one."""

@@ -155,6 +155,6 @@ def find_block_stops(text: str, start: int) -> tuple[Edit, ...]:
                 indent = tree.raw[line:place]
                 if tree.raw[place : place + 4] == b"elif":
                     continue
-                behind = f"\n{indent.decode('ascii', 'replace')}" if not indent.strip() else "; "
-                stops.append(Edit(start=place, end=place, text=f"{STOP_STATEMENT}{behind}"))
+                separator = f"\n{indent.decode('ascii', 'replace')}" if not indent.strip() else "; "
+                stops.append(Edit(start=place, end=place, text=f"{STOP_STATEMENT}{separator}"))
     return tuple(stops)

@@ -14,7 +14,7 @@ from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, parse_pyth
 from suture.mutation.tuning import ANNOTATION_FACTOR, CROWDING_EXPONENT, MAX_CHANGES_PER_NODE
 
 FaultReporter = Callable[[OperatorName, int, Exception], None]
-"""Receives the operator that raised, the line of the node it looked at, and the exception."""
+"""Receives the operator that raised, the line of the node it was given, and the exception."""
 UNEDITABLE = (ast.JoinedStr, ast.FormattedValue, ast.pattern)
 """Nodes inside which Python does not report reliable positions, or takes no other expression."""
 RepeatKey = tuple[int, str, bytes, str]

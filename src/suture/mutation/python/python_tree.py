@@ -86,7 +86,7 @@ class PythonTree:
         return self.offset(node.lineno, node.col_offset), self.offset(end_line, end_column)
 
     def text(self, node: ast.AST) -> str:
-        """Return a node as one line of source, to be copied elsewhere."""
+        """Return a node as one line of source, to be copied to another place."""
         start, end = self.span(node)
         text = self.raw[start:end].decode("utf-8", "surrogatepass")
         return text if "\n" not in text and "\r" not in text else ast.unparse(node)

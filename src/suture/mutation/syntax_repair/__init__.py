@@ -1,6 +1,6 @@
 """Small changes that make a source parse.
 
-A parser says where it stopped, and at best what it expected. Each rewrite of the lines around that position
+A parser reports where it stopped and perhaps what it expected. Each rewrite of the lines around that position
 is parsed, and texts in which the parser gets further are rewritten again. This package runs no code and
 decides nothing: a text that parses is tried and judged like any other candidate. The families of rewrites
 are those for Python by default; `token_model`, `block_brackets` and `tree_repair` are for languages with

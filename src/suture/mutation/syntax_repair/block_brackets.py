@@ -33,13 +33,13 @@ def rewrite_blocks(lines: list[str], stop: ParseStop, lexer: Lexer) -> Iterator[
     for token in tokens:
         by_row.setdefault(token.row, []).append(token)
     rows = [row for row in by_row if row <= stop.line + 1]
-    made = [
+    rewrites = [
         *_close_blocks(lines, rows, by_row, counts, lexer),
         *_open_blocks(lines, rows, by_row, counts, lexer),
         *_remove_brackets(lines, rows, by_row, counts),
     ]
-    made.sort(key=lambda rewrite: -rewrite.weight)
-    yield from made[:MAX_BLOCK_CHANGES]
+    rewrites.sort(key=lambda rewrite: -rewrite.weight)
+    yield from rewrites[:MAX_BLOCK_CHANGES]
 
 
 def _balance_share(opener: str, counts: Counter[str], *, more: bool) -> float:
@@ -73,31 +73,33 @@ def _close_blocks(
             continue
         depth = len(get_indent(lines[row]))
         until = next((later for later in rows[place + 1 :] if len(get_indent(lines[later])) <= depth), None)
-        wanted = "".join(PAIRS[opener] for opener in reversed(waiting))
-        begins = "".join(token.text for token in by_row[until])[: len(wanted)] if until is not None else ""
+        expected = "".join(PAIRS[opener] for opener in reversed(waiting))
+        begins = "".join(token.text for token in by_row[until])[: len(expected)] if until is not None else ""
         level = until is not None and len(get_indent(lines[until])) == depth
-        if begins == wanted and level:
+        if begins == expected and level:
             continue
         share = LIKELY_BRACKET * _balance_share(waiting[-1], counts, more=True)
         own = get_indent(lines[row])
         at = len(lines) if until is None else until
         before = max((r for r in by_row if r < at), default=row)
-        if level and until is not None and by_row[until][0].kind == "sign" and begins[:1] != wanted[0]:
+        if level and until is not None and by_row[until][0].kind == "sign" and begins[:1] != expected[0]:
             other = by_row[until][0]
-            text = f"{lines[until][: other.start]}{wanted[0]}{lines[until][other.end :]}"
-            yield rewrite_line(lines, until, text, f"{other.text} becomes {wanted[0]}", share * OTHER_BRACKET)
+            text = f"{lines[until][: other.start]}{expected[0]}{lines[until][other.end :]}"
+            yield rewrite_line(
+                lines, until, text, f"{other.text} becomes {expected[0]}", share * OTHER_BRACKET
+            )
         if level and begins[:1] in CLOSERS and until is not None:
             start = by_row[until][0].start
-            for count in range(1, len(wanted) + 1):
-                closed = wanted[:count]
+            for count in range(1, len(expected) + 1):
+                closed = expected[:count]
                 text = f"{lines[until][:start]}{closed}{lines[until][start:]}"
                 yield rewrite_line(lines, until, text, f"{closed} is missing", share * OTHER_BRACKET)
             same = [token for token in by_row[until] if token.text in CLOSERS]
             if len(same) >= len(waiting) - 1:
                 at_end = same[-1].end
-                text = f"{lines[until][:at_end]}{wanted[-1]}{lines[until][at_end:]}"
-                yield rewrite_line(lines, until, text, f"{wanted[-1]} is missing", share * OTHER_BRACKET)
-        ends = dict.fromkeys((wanted, f"{wanted};" if len(wanted) > 1 else wanted))
+                text = f"{lines[until][:at_end]}{expected[-1]}{lines[until][at_end:]}"
+                yield rewrite_line(lines, until, text, f"{expected[-1]} is missing", share * OTHER_BRACKET)
+        ends = dict.fromkeys((expected, f"{expected};" if len(expected) > 1 else expected))
         for closed in ends:
             if before == row:
                 code = strip_comment(lines[row], lexer.pattern)
@@ -124,19 +126,19 @@ def _open_blocks(
             continue
         if len(get_indent(lines[last])) < own:
             continue
-        wanted = CLOSERS[by_row[last][0].text]
-        if waiting and waiting[-1] == wanted:
+        expected = CLOSERS[by_row[last][0].text]
+        if waiting and waiting[-1] == expected:
             continue
-        share = LIKELY_BRACKET * _balance_share(wanted, counts, more=False)
+        share = LIKELY_BRACKET * _balance_share(expected, counts, more=False)
         code = strip_comment(lines[row], lexer.pattern)
-        space = " " if wanted == "{" and not code.endswith(("(", "[")) else ""
-        text = f"{code}{space}{wanted}{lines[row][len(code) :]}"
-        yield rewrite_line(lines, row, text, f"{wanted} is missing", share)
+        space = " " if expected == "{" and not code.endswith(("(", "[")) else ""
+        text = f"{code}{space}{expected}{lines[row][len(code) :]}"
+        yield rewrite_line(lines, row, text, f"{expected} is missing", share)
         last_payload = by_row[row][-1]
         if last_payload.kind == "sign" and last_payload.text not in CLOSERS:
-            text = f"{lines[row][: last_payload.start]}{wanted}{lines[row][last_payload.end :]}"
+            text = f"{lines[row][: last_payload.start]}{expected}{lines[row][last_payload.end :]}"
             yield rewrite_line(
-                lines, row, text, f"{last_payload.text} becomes {wanted}", share * OTHER_BRACKET
+                lines, row, text, f"{last_payload.text} becomes {expected}", share * OTHER_BRACKET
             )
 
 

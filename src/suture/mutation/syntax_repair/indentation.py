@@ -82,10 +82,10 @@ def _line_groups(lines: list[str], number: int) -> Iterator[tuple[list[int], flo
     shares = ((level, 1.0), (deeper, 0.9), ([number], 0.85), (paragraph, 0.5), (rest, 0.6))
     seen: list[list[int]] = []
     for block, share in shares:
-        kept = [n for n in block if lines[n].strip()]
-        if kept not in seen:
-            seen.append(kept)
-            yield kept, share
+        filled_lines = [n for n in block if lines[n].strip()]
+        if filled_lines not in seen:
+            seen.append(filled_lines)
+            yield filled_lines, share
 
 
 def _shift_lines(lines: list[str], block: list[int], own: str, target: str) -> dict[int, str]:

@@ -200,10 +200,10 @@ def rewrite_keywords(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]
         for at, token in enumerate(tokens):
             if token.kind != "word" or keyword.iskeyword(token.text):
                 continue
-            known = (*BLOCK_KEYWORDS, *STATEMENT_KEYWORDS) if at == 0 else INNER_KEYWORDS
+            keywords = (*BLOCK_KEYWORDS, *STATEMENT_KEYWORDS) if at == 0 else INNER_KEYWORDS
             folded = token.text.lower()
-            alike = [k for k in known if k.lower() == folded] or get_close_matches(
-                token.text, known, 2, 0.5 if len(token.text) < 4 else 0.6
+            alike = [k for k in keywords if k.lower() == folded] or get_close_matches(
+                token.text, keywords, 2, 0.5 if len(token.text) < 4 else 0.6
             )
             for word in alike:
                 yield rewrite_line(
@@ -234,18 +234,20 @@ def rewrite_colons(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
         if not tokens:
             continue
         rest = line[len(code) :]
-        asked = stop.message.startswith("expected ':'")
+        is_expected = stop.message.startswith("expected ':'")
         if tokens[0].text in BLOCK_KEYWORDS and not code.endswith(":"):
             yield rewrite_line(lines, number, f"{code}:{rest}", "a colon at its end", 1.0)
             if code[-1] in ";.,{=-)":
                 yield rewrite_line(lines, number, f"{code[:-1].rstrip()}:{rest}", "a colon at its end", 0.8)
-        if asked and number == stop.line - 1:
+        if is_expected and number == stop.line - 1:
             yield rewrite_line(lines, number, f"{line[: stop.column]}:{line[stop.column :]}", "a colon", 0.9)
         for token in tokens[1:] if tokens[0].text in BLOCK_KEYWORDS else ():
             before = code[: token.start].rstrip()
             if token.kind in ("word", "string") and not before.endswith((":", ".", ",", "=", "(", "[")):
                 text = f"{before}: {code[token.start :]}{rest}"
-                yield rewrite_line(lines, number, text, f"a colon before {token.text}", 0.3 if asked else 0.1)
+                yield rewrite_line(
+                    lines, number, text, f"a colon before {token.text}", 0.3 if is_expected else 0.1
+                )
         if code.endswith(":") and tokens[0].text not in BLOCK_KEYWORDS:
             yield rewrite_line(lines, number, f"{code[:-1]}{rest}", "no colon at its end", 0.6)
         for token in tokens:
@@ -308,8 +310,8 @@ def rewrite_tokens(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
     for at in range(max(0, here - 2), min(len(tokens), here + 2)):
         token = tokens[at]
         near = 1.0 if at == here else 0.6 if at == here - 1 else 0.3
-        gone = f"{line[: token.start].rstrip() if at else line[: token.start]}{line[token.end :]}"
-        yield rewrite_line(lines, number, gone, f"{token.text} is deleted", 0.35 * near)
+        without = f"{line[: token.start].rstrip() if at else line[: token.start]}{line[token.end :]}"
+        yield rewrite_line(lines, number, without, f"{token.text} is deleted", 0.35 * near)
         for other in TOKEN_SWAPS.get(token.text, ()):
             text = f"{line[: token.start]}{other}{line[token.end :]}"
             yield rewrite_line(

@@ -177,15 +177,15 @@ class TokenModel:
         kinds = [kind for kind, _ in tokens[max(0, at - 2) : at + 1]]
         odds = NGRAM_WEIGHTS[3] / 100
         for size, weight in zip((2, 1, 0), NGRAM_WEIGHTS, strict=False):
-            if len(kinds) > size and (seen := self._before[size][tuple(kinds[len(kinds) - 1 - size : -1])]):
-                odds += weight * self._kinds[size][tuple(kinds[len(kinds) - 1 - size :])] / seen
+            if len(kinds) > size and (counts := self._before[size][tuple(kinds[len(kinds) - 1 - size : -1])]):
+                odds += weight * self._kinds[size][tuple(kinds[len(kinds) - 1 - size :])] / counts
         kind, text = tokens[at]
         if kind == text:
             return odds
         odds *= (self._texts[text] + 0.2) / (self._sizes[kind] + 10)
         before = tokens[at - 1][1] if at else LINE_END
-        seen = self._texts[before]
-        return 0.6 * odds + (0.4 * self._pairs[before, text] / seen if seen else 0.0)
+        counts = self._texts[before]
+        return 0.6 * odds + (0.4 * self._pairs[before, text] / counts if counts else 0.0)
 
 
 def token_class(token: SourceToken) -> str:
@@ -213,7 +213,7 @@ def rewrite_by_token_model(
     counts = Counter(token.text for token in near)
     spoken = {token.text: token.kind for token in near if counts[token.text]}
     names = {text: spoken[text] for text, _ in counts.most_common(MAX_CONTEXT_NAMES)}
-    made: list[tuple[float, LineRewrite]] = []
+    rewrites: list[tuple[float, LineRewrite]] = []
     places = {
         at: TOKEN_DISTANCE_FACTOR ** abs(here - at)
         for at in range(max(0, here - TOKENS_BEFORE_STOP), min(len(tokens), here + TOKENS_AFTER_STOP) + 1)
@@ -226,9 +226,9 @@ def rewrite_by_token_model(
     for at, share in places.items():
         for logs, number, text, note in _changes(lines, tokens, at, habits, lexer, names):
             weight = share / (1 + math.exp(-logs / ODDS_SOFTNESS))
-            made.append((weight, rewrite_line(lines, number, text, note, weight)))
-    made.sort(key=lambda pair: -pair[0])
-    yield from (rewrite for _, rewrite in made[:MAX_TOKEN_CHANGES])
+            rewrites.append((weight, rewrite_line(lines, number, text, note, weight)))
+    rewrites.sort(key=lambda pair: -pair[0])
+    yield from (rewrite for _, rewrite in rewrites[:MAX_TOKEN_CHANGES])
 
 
 def _changes(
@@ -283,26 +283,26 @@ def similar_keywords(word: str, known: Sequence[str] | frozenset[str]) -> list[s
 
 def _is_slip(word: str, meant: str) -> bool:
     """Return whether little more than a letter differs."""
-    kept = sum(block.size for block in SequenceMatcher(None, word, meant).get_matching_blocks())
-    return max(len(word), len(meant)) - kept <= 1 + len(meant) // 6
+    common = sum(block.size for block in SequenceMatcher(None, word, meant).get_matching_blocks())
+    return max(len(word), len(meant)) - common <= 1 + len(meant) // 6
 
 
 def _place_token(line: str, start: int, end: int, text: str) -> str:
     """Return a line with a token in place of a span, with blanks where words would join."""
-    before, behind = line[:start], line[end:]
+    before, following = line[:start], line[end:]
     if start == end and before.strip() and before.endswith(" "):
-        before, behind = before.rstrip(), behind.lstrip()
+        before, following = before.rstrip(), following.lstrip()
         left = "" if text in CLOSING_SIGNS else " "
-        return f"{before}{left}{text}{'' if text in OPENING_SIGNS else ' '}{behind}"
+        return f"{before}{left}{text}{'' if text in OPENING_SIGNS else ' '}{following}"
     glued = WORD_CHARACTER.match(before[-1:] or " ") is not None and WORD_CHARACTER.match(text) is not None
-    follows = WORD_CHARACTER.match(text[-1]) is not None and WORD_CHARACTER.match(behind) is not None
-    return f"{before}{' ' * glued}{text}{' ' * follows}{behind}"
+    follows = WORD_CHARACTER.match(text[-1]) is not None and WORD_CHARACTER.match(following) is not None
+    return f"{before}{' ' * glued}{text}{' ' * follows}{following}"
 
 
 def _remove_token(line: str, token: SourceToken) -> str:
     """Return a line without a token and the blanks around it."""
-    before, behind = line[: token.start], line[token.end :]
-    if not before.strip() or behind[:1] != " ":
-        return f"{before.rstrip() if before.strip() else before}{behind}"
-    before, behind = before.rstrip(), behind.lstrip()
-    return f"{before}{'' if behind[:1] in ',;)]' or before[-1:] in '([' else ' '}{behind}"
+    before, following = line[: token.start], line[token.end :]
+    if not before.strip() or following[:1] != " ":
+        return f"{before.rstrip() if before.strip() else before}{following}"
+    before, following = before.rstrip(), following.lstrip()
+    return f"{before}{'' if following[:1] in ',;)]' or before[-1:] in '([' else ' '}{following}"

@@ -95,11 +95,11 @@ class SyntaxTree:
         if function is None:
             return {}
         if function.id not in self._kinds:
-            said = (
+            typed_names = (
                 (self.text(name), kind) for part in walk(function) for name, kind in find_kind_evidence(part)
             )
             found: dict[str, ValueKind] = {}
-            for name, kind in said:
+            for name, kind in typed_names:
                 found.setdefault(name, kind)
             self._kinds[function.id] = found
         return self._kinds[function.id]
@@ -164,7 +164,7 @@ class SyntaxTree:
         return f"({self.text(node)})" if loose else self.text(node)
 
     def indent(self, node: Node) -> str:
-        """Return the indentation of a node's line; empty if other code stands before the node."""
+        """Return the indentation of a node's line; empty if other code precedes the node."""
         start = self.raw.rfind(b"\n", 0, node.start_byte) + 1
         before = self.raw[start : node.start_byte].decode("utf-8", "replace")
         return before if not before.strip() else ""

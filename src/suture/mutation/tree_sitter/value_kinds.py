@@ -121,7 +121,7 @@ def assignment_ratio(before: str, after: str, value: Node) -> float:
 
 
 def _operator_frequency(shares: dict[str, int], sign: str) -> int:
-    """Return the frequency of an operator; `/` stands for both divisions of Python."""
+    """Return the frequency of an operator; `/` includes both divisions of Python."""
     return shares.get(sign, 0) + (shares.get("//", 0) if sign == "/" else 0)
 
 

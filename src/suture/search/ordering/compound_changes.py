@@ -37,7 +37,7 @@ LineTracer = Callable[[Proposal], Awaitable[TestLines]]
 Extender = Callable[[Proposal, Spectrum, LineScores, Mapping[str, str], int], Awaitable[list[Proposal]]]
 """Extends a partial repair, as `pair_changes` does."""
 STRUCTURAL_ERRORS = ("NameError", "UnboundLocalError", "AttributeError", "ModuleNotFoundError", "ImportError")
-"""Exceptions that occur whatever the values are: where one is gone, something was fixed."""
+"""Exceptions that occur whatever the values are: if one no longer occurs, something was fixed."""
 
 
 def has_progressed(before: FailurePoint, after: FailurePoint) -> bool:
@@ -52,7 +52,7 @@ def has_progressed(before: FailurePoint, after: FailurePoint) -> bool:
     for one, other in zip(old, new, strict=False):
         if one != other:
             return one[0] == other[0] and other[1] > one[1]
-    # Both tracebacks agree as far as the shorter one goes: the call that raised returns now, to the test
+    # Both tracebacks agree up to the end of the shorter one: the call that raised returns now, to the test
     # itself.
     return len(new) < len(old) and new[-1][0] == test_file and old[-1][0] != test_file
 

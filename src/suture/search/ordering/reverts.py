@@ -64,7 +64,7 @@ def generate_reverts(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> tuple[P
 
     Args:
         hunks: What a commit changed, or what changed since one.
-        texts: Path -> text now; a hunk whose lines are gone, or are there twice, is skipped.
+        texts: Path -> text now; a hunk whose lines are missing or occur twice, is skipped.
     """
     singles: dict[str, list[Proposal]] = {}
     for hunk in hunks:

@@ -64,7 +64,7 @@ class _ChangeSite:
     def is_informative(self) -> bool:
         """Whether equal answers of calls that reach it say something.
 
-        That no such exception occurs says nothing about the handlers of others.
+        An exception that does not occur proves nothing about the handlers of others.
         """
         return self.location is not None and not self.location.is_handler
 

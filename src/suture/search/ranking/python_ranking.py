@@ -80,7 +80,7 @@ def _distance_factor(path: str, before: str, edits: Sequence[Edit], after: str) 
 
 
 def _render_answer(answer: str) -> str:
-    """Return an answer without the arguments behind it, where it can be read."""
+    """Return an answer without the arguments after it, if it can be parsed."""
     if answer.startswith("!"):
         return "no end in time" if answer == TIMED_OUT else f"raises {answer[1:]}"
     text = answer.removeprefix(NO_VISIBLE_EFFECT)

@@ -75,7 +75,7 @@ class RankingMethods:
 
     Attributes:
         find_warnings: Returns the warnings about a change, by its path and both texts.
-        distance_factor: Returns the factor on a score for how far a change goes and what it writes without
+        distance_factor: Returns the factor on a score for the size of a change and what it writes without
         need,
             by path, text before, edits and text after.
         render_answer: Returns an answer as people read it.
@@ -139,15 +139,15 @@ def _agreement(number: int, answer_lists: Sequence[tuple[str, ...]], proposals: 
 
 
 def measure_naturalness(text: str, proposal: Proposal) -> float:
-    """Return the share of the new text's token pairs that the file has elsewhere; 0.5 if there are none.
+    """Return the share of the new text's token pairs that the rest of the file has; 0.5 if there are none.
 
     Args:
         text: The unchanged file.
         proposal: The change.
     """
-    known = _token_pairs_of_file(text)
+    file_pairs = _token_pairs_of_file(text)
     pairs = {pair for edit in proposal.edits for pair in _token_pairs(edit.text)}
-    return sum(pair in known for pair in pairs) / len(pairs) if pairs else 0.5
+    return sum(pair in file_pairs for pair in pairs) / len(pairs) if pairs else 0.5
 
 
 @lru_cache(maxsize=16)
@@ -201,7 +201,7 @@ def _are_equal_expressions(one: Repair, other: Repair, texts: Mapping[str, str])
 
 
 def _is_simpler(one: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
-    """Return whether a repair says the same with less, as `n - 1` for `n - 2 + 1`, without more warnings."""
+    """Return whether a repair is a shorter form, as `n - 1` for `n - 2 + 1`, without more warnings."""
     is_smaller = len(one.warnings) <= len(other.warnings) and _node_count(one.text) < _node_count(other.text)
     return is_smaller and _are_equal_expressions(one, other, texts)
 

@@ -149,7 +149,7 @@ class GuardedBlocks:
         self._idle_counts[change_key(repair)] = idle
 
     def excess_counts(self) -> dict[ChangeKey, int]:
-        """Return the counts beyond what all repairs of a location have, since that says nothing."""
+        """Return the counts beyond what all repairs of a location share, which does not distinguish them."""
         least: dict[EditLocation | None, int] = {}
         for key, idle in self._idle_counts.items():
             least[self._locations[key]] = min(idle, least.get(self._locations[key], idle))

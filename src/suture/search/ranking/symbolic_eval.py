@@ -1,6 +1,6 @@
 """Evaluates expressions for given values of their parts, without running anything of the project.
 
-Names, calls and attributes are parts: they stand for any value, the same wherever one appears twice. A part
+Names, calls and attributes are parts that can have any value, the same wherever one appears twice. A part
 that is not a plain name may raise, and a call may have effects. Which parts an expression evaluates, and in
 which order, belongs to its behaviour.
 """

@@ -139,7 +139,7 @@ class DriverTrials:
             tests: The tests that the driver has reported.
             common: What all jobs share.
             test_files: The test files.
-            stuck: Files that never ended, neither in the user's run nor here; they stand for their tests.
+            stuck: Files that never ended, neither in the user's run nor here; they represent their tests.
         """
         is_unreported = self._is_silent or self._has_status_only
         partly = {*test_files} if is_unreported else {path for path in test_files if path in self._before}
@@ -155,7 +155,7 @@ class DriverTrials:
         failed_before = [name for name, status in self._before.items() if status not in GOOD_STATUSES]
         targets = [name for name in (*failed_before, *new) if statuses.get(name) == "failed"]
         targets += stuck
-        if self._is_silent:  # files stand for their tests if none was seen here either
+        if self._is_silent:  # files represent their tests if none was seen here either
             targets = [name for name, status in statuses.items() if status == "failed"] or list(test_files)
         passed_before = (name for name, status in self._before.items() if status == "passed")
         passing = [name for name in (*passed_before, *new) if statuses.get(name) == "passed"]

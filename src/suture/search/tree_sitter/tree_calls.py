@@ -235,7 +235,9 @@ def _count_broken(function: _CalledFunction, answers: Sequence[Mapping[str, Any]
     """Return how many examples in comments a repair does not fulfil."""
     last = answers[len(answers) - len(function.examples) :]
     pairs = zip(last, function.examples, strict=False)
-    return sum("value" not in answer or not values_match(wanted, answer["value"]) for answer, wanted in pairs)
+    return sum(
+        "value" not in answer or not values_match(expected, answer["value"]) for answer, expected in pairs
+    )
 
 
 def _choose_functions(
@@ -337,15 +339,15 @@ def expand_table_rows(tree: SyntaxTree, given: Node) -> list[str]:
         given: The arguments of the call.
     """
     parts = given.named_children
-    wanted = {tree.text(name) for part in parts if (name := _row_field(part)) is not None}
-    if not wanted:
+    fields = {tree.text(name) for part in parts if (name := _row_field(part)) is not None}
+    if not fields:
         return []
     test = outer = tree.enclosing_function(given)
     while outer is not None:
         test, outer = outer, tree.enclosing_function(outer)
     for scope in (test, tree.root):  # a test's own table comes before another one with the same fields
         all_rows = tree.cached(f"rows {scope.id}", partial(_table_rows, scope)) if scope is not None else []
-        rows = [row for row in all_rows if wanted <= row.keys()]
+        rows = [row for row in all_rows if fields <= row.keys()]
         if rows:
             return [", ".join(_part_text(tree, part, row) for part in parts) for row in rows[:MAX_TABLE_ROWS]]
     return []

@@ -78,9 +78,9 @@ def _change_operands(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     yield replace_with(tree, node, tree.text(node.left), 0.9)
     yield replace_with(tree, node, tree.text(node.right), 0.8)
     if left != right and sign not in ("*", "&", "|", "^"):
-        known = {guess_kind(node.left), guess_kind(node.right)}
+        kinds = {guess_kind(node.left), guess_kind(node.right)}
         yield replace_with(
-            tree, node, f"{right} {sign} {left}", 0.4 if sign == "+" and "number" in known else 1.0
+            tree, node, f"{right} {sign} {left}", 0.4 if sign == "+" and "number" in kinds else 1.0
         )
 
 
@@ -111,7 +111,7 @@ def _add_or_subtract_one(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def _position_weight(node: ast.expr, tree: PythonTree) -> float:
-    """Return how likely a number is off by one in its position; 0 where nobody counts."""
+    """Return how likely a number is off by one in its position; 0 in positions where that is unusual."""
     parent = tree.parent(node)
     if isinstance(parent, ast.Tuple):
         node, parent = parent, tree.parent(parent)

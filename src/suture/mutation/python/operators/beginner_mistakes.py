@@ -107,24 +107,24 @@ def _initialise(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def _move_early_return(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Move an `else: return` that ends a loop at the first element behind the loop."""
+    """Move an `else: return` that ends a loop at the first element after the loop."""
     assert isinstance(node, ast.If)
     block, loop = tree.enclosing_block(node), tree.parent(node)
     if not node.orelse or not isinstance(loop, (ast.For, ast.While)) or node is not block[-1]:
         return
     ending = node.orelse[-1]
-    whole, own, kept = tree.line_span(loop), tree.line_span(ending), tree.line_span(node.body[-1])
-    if not isinstance(ending, ast.Return) or len(node.orelse) != 1 or not (whole and own and kept):
+    whole, own, last = tree.line_span(loop), tree.line_span(ending), tree.line_span(node.body[-1])
+    if not isinstance(ending, ast.Return) or len(node.orelse) != 1 or not (whole and own and last):
         return
     text = tree.raw[own[0] : own[1]].decode("utf-8", "surrogatepass")
     moved = reindent(text, tree.indent(ending), tree.indent(loop))
     newline = "" if tree.raw[whole[1] - 1 : whole[1]] == b"\n" else "\n"
     if own[1] == whole[1]:
-        edits: tuple[Edit, ...] = (Edit(start=kept[1], end=own[1], text=moved),)
+        edits: tuple[Edit, ...] = (Edit(start=last[1], end=own[1], text=moved),)
     else:
-        gone = Edit(start=kept[1], end=own[1], text="")
-        edits = (gone, Edit(start=whole[1], end=whole[1], text=f"{newline}{moved}"))
-    yield Change(edits=edits, note=f"{shorten(tree.text(ending))} moves behind the loop", weight=1.0)
+        deletion = Edit(start=last[1], end=own[1], text="")
+        edits = (deletion, Edit(start=whole[1], end=whole[1], text=f"{newline}{moved}"))
+    yield Change(edits=edits, note=f"{shorten(tree.text(ending))} moves after the loop", weight=1.0)
 
 
 def _append_element(node: ast.AST, tree: PythonTree) -> Iterator[Change]:

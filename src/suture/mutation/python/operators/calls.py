@@ -70,7 +70,7 @@ def _add_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if callee is not None and len(node.args) >= len(callee.args.args):
         return
     names = tree.scope_names(node)
-    given = {tree.text(argument) for argument in node.args}
+    argument_texts = {tree.text(argument) for argument in node.args}
     end = tree.span(node)[1] - 1
     if node.keywords or tree.raw[end : end + 1] != b")" or tree.raw[:end].rstrip().endswith(b","):
         return
@@ -78,7 +78,7 @@ def _add_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         return  # the generator expression shares its parentheses with the call
     near = [(other, fit) for other, fit in names.fitting("unknown", tree.enclosing_statement(node).lineno)]
     for other, fit in [*near, ("0", 0.5), ("1", 0.5), ("2", 0.4)]:
-        if other not in given:
+        if other not in argument_texts:
             text = f", {other}" if node.args else other
             edit = Edit(start=end, end=end, text=text)
             yield Change(edits=(edit,), note=f"{name}() also gets {other}", weight=fit)
@@ -221,7 +221,7 @@ def _change_return(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def _turn_into_assignment(node: ast.Compare, tree: PythonTree) -> Iterator[Change]:
-    """Turn a comparison that stands as a statement into an assignment."""
+    """Turn a comparison used as a statement into an assignment."""
     if len(node.ops) == 1 and isinstance(node.left, (ast.Name, ast.Attribute, ast.Subscript)):
         edit = Edit(start=tree.span(node.left)[1], end=tree.span(node.comparators[0])[0], text=" = ")
         yield Change(edits=(edit,), note=f"{shorten(tree.text(node))} becomes an assignment", weight=1.0)

@@ -27,7 +27,7 @@ ORDERING_METHODS = ("__lt__", "__le__", "__gt__", "__ge__")
 
 
 def _reuse_value(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Assign what the file assigns to the same target elsewhere, or a variable instead of a bare `None`."""
+    """Assign another value that the file assigns to this target, or a variable instead of a bare `None`."""
     assert isinstance(node, ast.Assign)
     target = _last_part(tree.text(node.targets[0]))
     for text in _assigned_texts(tree).get(target, ())[:MAX_REUSED]:
@@ -64,18 +64,18 @@ def _append_argument(node: ast.Call, others: list[ast.Call], tree: PythonTree) -
     if tree.raw[end : end + 1] != b")" or tree.raw[:end].rstrip().endswith(b",") or bare:
         return
     texts: dict[str, float] = {}
-    given = {keyword.arg for keyword in node.keywords}
+    passed_keywords = {keyword.arg for keyword in node.keywords}
     for call in others:
         if len(call.args) > len(node.args) and not node.keywords:
             texts.setdefault(tree.text(call.args[len(node.args)]), 0.8)
         for keyword in call.keywords:
-            if keyword.arg not in given and keyword.arg:
+            if keyword.arg not in passed_keywords and keyword.arg:
                 texts.setdefault(f"{keyword.arg}={tree.text(keyword.value)}", 0.7)
     names = tree.scope_names(node)
     callee = tree.functions.get(_last_part(tree.text(node.func)))
     if callee is not None:
         for parameter in (*callee.args.args[len(node.args) :], *callee.args.kwonlyargs):
-            if parameter.arg in names.kinds and parameter.arg not in given:
+            if parameter.arg in names.kinds and parameter.arg not in passed_keywords:
                 texts.setdefault(f"{parameter.arg}={parameter.arg}", 0.7)
     for text, weight in list(texts.items())[:MAX_REUSED]:
         if len(text) <= MAX_REUSED_CHARS:
@@ -100,12 +100,12 @@ def _order_arguments(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def _add_decorator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Add a decorator: by the first parameter, or one that the file uses elsewhere."""
+    """Add a decorator: by the first parameter, or another one that the file uses."""
     assert isinstance(node, (*FUNCTIONS, ast.ClassDef))
     start, indent = tree.offset(first_line(node), 0), tree.indent(node)
     own = {tree.text(decorator) for decorator in node.decorator_list}
-    elsewhere = list(dict.fromkeys(text for text in _decorators(tree) if text not in own))
-    options = dict.fromkeys(elsewhere[:MAX_REUSED], 0.5)
+    others = list(dict.fromkeys(text for text in _decorators(tree) if text not in own))
+    options = dict.fromkeys(others[:MAX_REUSED], 0.5)
     if isinstance(node, FUNCTIONS) and isinstance(tree.parent(node), ast.ClassDef):
         first = node.args.args[0].arg if node.args.args else ""
         fits = {"classmethod": first == "cls", "staticmethod": first not in ("self", "cls")}
@@ -142,8 +142,8 @@ def _fitting_decorators(node: ast.AST, tree: PythonTree) -> Iterator[str]:
 
 def _accessible_name(module: str, name: str, tree: PythonTree) -> Iterator[str]:
     """Yield the name of a module's member as the file can write it."""
-    known = known_names(tree)
-    yield from (text for text, needs in ((name, name), (f"{module}.{name}", module)) if needs in known)
+    scope = known_names(tree)
+    yield from (text for text, needs in ((name, name), (f"{module}.{name}", module)) if needs in scope)
 
 
 def _iterate_over(node: ast.AST, tree: PythonTree) -> Iterator[Change]:

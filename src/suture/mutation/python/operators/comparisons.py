@@ -60,12 +60,12 @@ def _change_boolean_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change
     texts = [tree.text(value) for value in node.values]
     yield replace_with(tree, node, f" {other} ".join(f"({t})" if " " in t else t for t in texts), 0.9)
     for number in range(len(texts)):
-        kept = [text for at, text in enumerate(texts) if at != number]
-        yield replace_with(tree, node, f" {sign} ".join(kept), 0.8)
+        remaining = [text for at, text in enumerate(texts) if at != number]
+        yield replace_with(tree, node, f" {sign} ".join(remaining), 0.8)
     if len(texts) == 2:
         yield replace_with(tree, node, f"{texts[1]} {sign} {texts[0]}", 0.4)
     if len(texts) > 2 or _is_mixed(node, tree):
-        # Only one operator of the chain: without parentheses, precedence then groups the operands anew.
+        # Only one operator of the chain: without parentheses, precedence then regroups the operands.
         for left, right in pairwise(node.values):
             start, end = find_operator_sign(tree, left, right, (sign,))
             note = f"{sign} becomes {other} before {shorten(tree.text(right))}"
@@ -126,9 +126,9 @@ def candidate_conditions(node: ast.AST, tree: PythonTree) -> Iterator[tuple[str,
     own = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in names.kinds]
     near = [name for name, _ in names.fitting("unknown", statement.lineno)]
     paths = [tree.text(n) for n in ast.walk(node) if isinstance(n, ast.Attribute)]
-    seen = dict.fromkeys((*own, *paths, *near))
+    replacements = dict.fromkeys((*own, *paths, *near))
     counts = 0
-    for name in seen:
+    for name in replacements:
         kind = names.kinds.get(name, "unknown")
         weight = 1.0 if name in own else 0.7
         forms = {

@@ -126,8 +126,12 @@ def _create_default_per_call(node: ast.AST, tree: PythonTree) -> Iterator[Change
     ]
     body = [statement for statement in node.body if not is_docstring(statement)]
     for argument, default in pairs:
-        made = isinstance(default, ast.Call) and ast.unparse(default.func) in ("list", "dict", "set")
-        if not (isinstance(default, (ast.List, ast.Dict, ast.Set)) or made) or not body:
+        is_container_call = isinstance(default, ast.Call) and ast.unparse(default.func) in (
+            "list",
+            "dict",
+            "set",
+        )
+        if not (isinstance(default, (ast.List, ast.Dict, ast.Set)) or is_container_call) or not body:
             continue
         lines, indent, name = tree.line_span(body[0]), tree.indent(body[0]), argument.arg
         if lines is None:

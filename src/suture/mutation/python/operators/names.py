@@ -55,7 +55,7 @@ def _change_variable(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def _switch_attribute_and_name(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Use `node` where `node.value` stands, or the reverse."""
+    """Use `node` in place of `node.value`, or the reverse."""
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         if not isinstance(tree.parent(node), ast.Call) and isinstance(node.value, ast.Name):
             yield replace_with(tree, node, node.value.id, 0.6)
@@ -88,13 +88,13 @@ def _change_attribute(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         return
     end = tree.span(node)[1]
     start = end - len(node.attr.encode())
-    known = _known_attributes(node.value.id, tree) if isinstance(node.value, ast.Name) else []
-    for other in dict.fromkeys((*known, *tree.attributes)):
+    attributes = _known_attributes(node.value.id, tree) if isinstance(node.value, ast.Name) else []
+    for other in dict.fromkeys((*attributes, *tree.attributes)):
         if other != node.attr and other not in IGNORED_ATTRIBUTES:
             yield Change(
                 edits=(Edit(start=start, end=end, text=other),),
                 note=f".{node.attr} becomes .{other}",
-                weight=_name_affinity(node.attr, other) * (1.0 if other in known else 0.8),
+                weight=_name_affinity(node.attr, other) * (1.0 if other in attributes else 0.8),
             )
 
 
@@ -160,7 +160,7 @@ def _collect_keys(tree: PythonTree) -> list[str]:
 
 
 def _switch_element_and_whole(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Use `items[0]`, `items[1:]` or `items[i]` where `items` stands, or the reverse."""
+    """Use `items[0]`, `items[1:]` or `items[i]` in place of `items`, or the reverse."""
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         yield replace_with(tree, node, tree.text(node.value), 0.7)
         return

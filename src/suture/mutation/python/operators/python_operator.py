@@ -38,7 +38,7 @@ def replace_with(tree: PythonTree, node: ast.expr, text: str, weight: float = 1.
 def find_operator_sign(
     tree: PythonTree, left: ast.expr, right: ast.expr, signs: tuple[str, ...]
 ) -> tuple[int, int]:
-    """Return where the sign between two operands stands; `(0, 0)` where a comment makes that uncertain."""
+    """Return the span of the sign between two operands; `(0, 0)` if a comment makes it uncertain."""
     start, stop = tree.span(left)[1], tree.span(right)[0]
     between = tree.raw[start:stop]
     for sign in sorted(signs, key=len, reverse=True):

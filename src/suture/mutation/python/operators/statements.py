@@ -66,18 +66,20 @@ def _move(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         place = tree.line_span(block[to])
         if place is None or is_docstring(block[to]):
             continue
-        behind = to > at
-        if isinstance(block[to], EXITS) if behind else isinstance(node, EXITS):
+        moves_down = to > at
+        if isinstance(block[to], EXITS) if moves_down else isinstance(node, EXITS):
             continue  # what follows it would never run
-        where = place[1] if behind else place[0]
+        where = place[1] if moves_down else place[0]
         edits = (Edit(start=own[0], end=own[1], text=""), Edit(start=where, end=where, text=text))
-        note = f"{shorten(tree.text(node))} moves {'after' if behind else 'before'} line {block[to].lineno}"
-        if not (behind and tree.raw[place[1] - 1 : place[1]] != b"\n"):
+        note = (
+            f"{shorten(tree.text(node))} moves {'after' if moves_down else 'before'} line {block[to].lineno}"
+        )
+        if not (moves_down and tree.raw[place[1] - 1 : place[1]] != b"\n"):
             yield Change(edits=edits, note=note, weight=1.0 if to == at + 1 else 0.5)
 
 
 def _change_block(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Move the last statement of a block behind the block, or the statement after a block into it."""
+    """Move the last statement of a block after the block, or the statement after a block into it."""
     assert isinstance(node, ast.stmt)
     block, parent = tree.enclosing_block(node), tree.parent(node)
     at = next((n for n, other in enumerate(block) if other is node), 0)
@@ -91,8 +93,8 @@ def _change_block(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         shallower = reindent(text, inner, tree.indent(parent))
         edits: tuple[Edit, ...] = (Edit(start=lines[0], end=lines[1], text=shallower),)
         if end[1] != lines[1]:
-            gone = Edit(start=lines[0], end=lines[1], text="")
-            edits = (gone, Edit(start=end[1], end=end[1], text=shallower))
+            deletion = Edit(start=lines[0], end=lines[1], text="")
+            edits = (deletion, Edit(start=end[1], end=end[1], text=shallower))
         yield Change(edits=edits, note=f"{shorten(tree.text(node))} moves out of its block")
     before = block[at - 1] if at else None
     if isinstance(before, (ast.If, ast.For, ast.While, ast.With)):
@@ -205,7 +207,7 @@ def _add_guard(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def _guard_values(function: Function, tree: PythonTree) -> Iterator[tuple[str, float]]:
-    """Yield values that a guard could return: what the function returns elsewhere, then empty values."""
+    """Yield values that a guard could return: what the function returns otherwise, then empty values."""
     if any(
         isinstance(n, (ast.Yield, ast.YieldFrom)) and tree.enclosing_function(n) is function
         for n in tree.nodes_of(function)
@@ -232,30 +234,30 @@ def _fill_container(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         return
     names = tree.scope_names(node)
     around = [function, *(parent for parent in tree.ancestors(function) if isinstance(parent, FUNCTIONS))]
-    made = _local_containers(around[-1], tree)
-    for container, kind in made.items():
+    containers = _local_containers(around[-1], tree)
+    for container, kind in containers.items():
         if names.bound_at.get(container, 0) > node.lineno:
             continue
         for method in FILL_METHODS.get(kind, ()):
             for value, fit in names.fitting("unknown", node.end_lineno or node.lineno):
-                if value != container and value not in made:
+                if value != container and value not in containers:
                     yield from _insert_beside(node, tree, f"{container}.{method}({value})", fit)
 
 
 def _local_containers(function: Function, tree: PythonTree) -> dict[str, str]:
     """Return local variable -> kind, for variables that are initialised as a container."""
-    made: dict[str, str] = {}
+    containers: dict[str, str] = {}
     for node in tree.nodes_of(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             value = node.value
             called = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
             if isinstance(value, ast.List) or called in ("list", "deque"):
-                made[node.targets[0].id] = "sequence"
+                containers[node.targets[0].id] = "sequence"
             elif isinstance(value, ast.Set) or called == "set":
-                made[node.targets[0].id] = "set"
+                containers[node.targets[0].id] = "set"
             elif called[:1].isupper():
-                made[node.targets[0].id] = "unknown"
-    return made
+                containers[node.targets[0].id] = "unknown"
+    return containers
 
 
 def _add_assignment(node: ast.AST, tree: PythonTree) -> Iterator[Change]:

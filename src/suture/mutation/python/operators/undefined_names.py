@@ -72,8 +72,8 @@ def _replace_undefined_name(node: ast.AST, tree: PythonTree) -> Iterator[Change]
     assert isinstance(node, ast.Name)
     if not isinstance(node.ctx, ast.Load) or node.id in known_names(tree) or node.id in BUILTINS:
         return
-    if said := FOREIGN_NAMES.get(node.id):
-        yield replace_with(tree, node, said, 1.0)
+    if python_name := FOREIGN_NAMES.get(node.id):
+        yield replace_with(tree, node, python_name, 1.0)
     names = tree.scope_names(node)
     own = _class_members(node, tree)
     if node.id in own:

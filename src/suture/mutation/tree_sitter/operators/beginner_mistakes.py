@@ -122,7 +122,7 @@ def _returns_value(function: Node, tree: SyntaxTree) -> bool:
 
 
 def _move_early_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Move an `else { return }` that ends a loop at the first element behind the loop."""
+    """Move an `else { return }` that ends a loop at the first element after the loop."""
     yes, other, loop = get_field(node, "consequence"), get_field(node, "alternative"), node.parent
     while loop is not None and loop.type not in (*LOOPS, *FUNCTIONS):
         loop = loop.parent
@@ -136,7 +136,7 @@ def _move_early_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         Edit(start=yes.end_byte, end=other.end_byte, text=""),
         Edit(start=loop.end_byte, end=loop.end_byte, text=text),
     )
-    yield Change(edits=edits, note=f"{shorten(tree.text(ending[0]))} moves behind the loop", weight=1.0)
+    yield Change(edits=edits, note=f"{shorten(tree.text(ending[0]))} moves after the loop", weight=1.0)
 
 
 OPERATORS: TreeOperators = {

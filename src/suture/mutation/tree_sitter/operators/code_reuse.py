@@ -19,7 +19,7 @@ ASSIGNMENT_NODES = ("assignment_expression", "assignment_statement", "variable_d
 
 
 def _reuse_value(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Assign what the file assigns to the same target elsewhere, or a variable instead of an empty value."""
+    """Assign another value that the file assigns to this target, or a variable instead of an empty value."""
     target, value = _assignment_parts(node)
     if target is None or value is None:
         return
@@ -64,12 +64,12 @@ def _order_arguments(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     parameters = tree.cached("parameters", _parameters_by_name).get(_last_part(tree.text(called)), [])
     arguments = _arguments_of(given)
     texts = [tree.text(argument) for argument in arguments]
-    wanted = parameters[: len(texts)]
-    if len(texts) < 2 or sorted(texts) != sorted(wanted) or texts == wanted:
+    uncovered = parameters[: len(texts)]
+    if len(texts) < 2 or sorted(texts) != sorted(uncovered) or texts == uncovered:
         return
     edits = tuple(
         Edit(start=argument.start_byte, end=argument.end_byte, text=name)
-        for argument, name in zip(arguments, wanted, strict=True)
+        for argument, name in zip(arguments, uncovered, strict=True)
         if tree.text(argument) != name
     )
     yield Change(edits=edits, note="arguments in the order of the parameters", weight=1.0)

@@ -88,9 +88,9 @@ def _change_negation(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     value = _single_returned_value(node)
     if value is not None and (value.type in CALLS or value.type == "identifier" or _is_logical(value, tree)):
         yield tree.replace_with(value, f"!{tree.parenthesised(value)}", 0.3)
-    kept = get_field(node, "value", "right") if node.type in ASSIGNMENT_NODES else None
-    if kept is not None and kept.type in ("identifier", *CALLS, *MEMBERS, *PARTS):
-        yield tree.replace_with(kept, f"!{tree.text(kept)}", 0.25)
+    value = get_field(node, "value", "right") if node.type in ASSIGNMENT_NODES else None
+    if value is not None and value.type in ("identifier", *CALLS, *MEMBERS, *PARTS):
+        yield tree.replace_with(value, f"!{tree.text(value)}", 0.25)
 
 
 def _extend_condition(node: Node, tree: SyntaxTree) -> Iterator[Change]:

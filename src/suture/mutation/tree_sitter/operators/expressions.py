@@ -42,8 +42,8 @@ def _change_arguments(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     yield from _swap_with_receiver(node, tree)
     if node.type not in (*ARGUMENTS, "expression_list", "array"):
         return
-    given = node.named_children
-    pairs = combinations(given, 2) if len(given) <= MAX_SWAPPED_ARGUMENTS else pairwise(given)
+    elements = node.named_children
+    pairs = combinations(elements, 2) if len(elements) <= MAX_SWAPPED_ARGUMENTS else pairwise(elements)
     for one, other in pairs:
         if tree.text(one) != tree.text(other):
             swapped = (
@@ -54,32 +54,32 @@ def _change_arguments(node: Node, tree: SyntaxTree) -> Iterator[Change]:
             yield Change(
                 edits=swapped, note=note, weight=1.0 if is_same_node(one.next_named_sibling, other) else 0.7
             )
-    if node.type == "array" and len(given) > 1:
-        for number in range(len(given)):
-            kept = [tree.text(one) for at, one in enumerate(given) if at != number]
-            yield tree.replace_with(node, f"[{', '.join(kept)}]", 0.4)
+    if node.type == "array" and len(elements) > 1:
+        for number in range(len(elements)):
+            remaining = [tree.text(one) for at, one in enumerate(elements) if at != number]
+            yield tree.replace_with(node, f"[{', '.join(remaining)}]", 0.4)
     if node.type not in ARGUMENTS:
         return
-    for one in given if tree.syntax.terminator else ():
+    for one in elements if tree.syntax.terminator else ():
         if one.type == "spread_element":
             yield tree.replace_with(one, tree.text(one).removeprefix("..."), 0.5)
         elif one.type in ("identifier", *MEMBERS, *CALLS):
             yield tree.replace_with(one, f"...{tree.text(one)}", 0.4)
-    if len(given) > 1:
-        for number in range(len(given)):
-            kept = [tree.text(one) for at, one in enumerate(given) if at != number]
-            yield tree.replace_with(node, f"({', '.join(kept)})", 0.4)
+    if len(elements) > 1:
+        for number in range(len(elements)):
+            remaining = [tree.text(one) for at, one in enumerate(elements) if at != number]
+            yield tree.replace_with(node, f"({', '.join(remaining)})", 0.4)
 
 
 def _swap_with_receiver(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Turn `a.f(b)` into `b.f(a)`."""
-    called, given = get_field(node, "function"), get_field(node, "arguments")
-    if node.type not in CALLS or called is None or given is None or called.type not in MEMBERS:
+    called, elements = get_field(node, "function"), get_field(node, "arguments")
+    if node.type not in CALLS or called is None or elements is None or called.type not in MEMBERS:
         return
     of = get_field(called, "object", "operand")
-    if of is None or given.named_child_count != 1 or given.named_children[0].type in FUNCTIONS:
+    if of is None or elements.named_child_count != 1 or elements.named_children[0].type in FUNCTIONS:
         return
-    other = given.named_children[0]
+    other = elements.named_children[0]
     if tree.text(of) != tree.text(other) and of.type in ("identifier", *PARTS, *MEMBERS):
         swapped = (
             Edit(start=of.start_byte, end=of.end_byte, text=tree.parenthesised(other)),
@@ -93,31 +93,31 @@ def _add_argument(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Add an argument at the end, or at the start."""
     if node.type not in ARGUMENTS:
         return
-    given = [tree.text(one) for one in node.named_children]
+    elements = [tree.text(one) for one in node.named_children]
     for value in ("1", "0", *tree.scope_names(node)[:8], "10", "-1", "2"):
-        if value not in given:
-            yield tree.replace_with(node, f"({', '.join((*given, value))})", 0.6)
-            if given:
-                yield tree.replace_with(node, f"({', '.join((value, *given))})", 0.3)
+        if value not in elements:
+            yield tree.replace_with(node, f"({', '.join((*elements, value))})", 0.6)
+            if elements:
+                yield tree.replace_with(node, f"({', '.join((value, *elements))})", 0.3)
 
 
 def _unwrap_call(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Remove a call: `f(x)` and `x.f()` become `x`; or use a part of its result."""
     if node.type not in CALLS:
         return
-    called, given = get_field(node, "function"), get_field(node, "arguments")
+    called, elements = get_field(node, "function"), get_field(node, "arguments")
     if called is not None and called.type in MEMBERS:
         of = get_field(called, "object", "operand")
         if of is not None:
             yield tree.replace_with(node, tree.text(of), 0.9)
-    for one in given.named_children[:2] if given is not None else ():
+    for one in elements.named_children[:2] if elements is not None else ():
         if one.type not in FUNCTIONS:
             yield tree.replace_with(node, tree.text(one), 0.9)
-    if given is not None:
-        edit = Edit(start=given.end_byte, end=given.end_byte, text="")
-        for behind in ("[0]", ".length", ".slice(1)") if tree.syntax.terminator else ("[0]", "[1:]"):
-            changed = Edit(start=edit.start, end=edit.end, text=behind)
-            yield Change(edits=(changed,), note=f"{shorten(tree.text(node))}{behind}", weight=0.4)
+    if elements is not None:
+        edit = Edit(start=elements.end_byte, end=elements.end_byte, text="")
+        for suffix in ("[0]", ".length", ".slice(1)") if tree.syntax.terminator else ("[0]", "[1:]"):
+            changed = Edit(start=edit.start, end=edit.end, text=suffix)
+            yield Change(edits=(changed,), note=f"{shorten(tree.text(node))}{suffix}", weight=0.4)
 
 
 def _wrap_in_call(node: Node, tree: SyntaxTree) -> Iterator[Change]:
@@ -137,10 +137,10 @@ def _wrap_in_call(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         if node.type in NUMBERS and form.startswith(("{}.", "{}[")):
             continue  # `1.length` does not parse
         loose = form.startswith("{") or form[0] in "-*&"
-        made = form.replace("{}", tree.parenthesised(node) if loose else text)
+        wrapped = form.replace("{}", tree.parenthesised(node) if loose else text)
         of = next((of for of, signs in WRAPPERS_BY_KIND.items() if any(sign in form for sign in signs)), kind)
         likeness = UNFIT_KIND_FACTOR if kind not in ("unknown", of) else 1.0
-        yield tree.replace_with(node, made, likeness * max(0.35, 1.0 - 0.03 * place))
+        yield tree.replace_with(node, wrapped, likeness * max(0.35, 1.0 - 0.03 * place))
 
 
 def _extend_chain(node: Node, tree: SyntaxTree) -> Iterator[Change]:
@@ -149,12 +149,12 @@ def _extend_chain(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     is_link = above is not None and above.type in MEMBERS and is_same_node(get_field(above, "object"), node)
     if node.type not in CALLS or not tree.syntax.terminator:
         return
-    behind = [form.removeprefix("{}") for form in tree.syntax.wrappers if form.startswith("{}.")]
-    behind = behind if is_link else []
+    suffixes = [form.removeprefix("{}") for form in tree.syntax.wrappers if form.startswith("{}.")]
+    suffixes = suffixes if is_link else []
     for name in tree.scope_names(node)[:MAX_SORT_TABLES]:
         if f"{name}[" in tree.source or f"{name} = {{" in tree.source:
-            behind.append(f".sort((a, b) => {name}[a] - {name}[b])")
-    for place, text in enumerate(behind):
+            suffixes.append(f".sort((a, b) => {name}[a] - {name}[b])")
+    for place, text in enumerate(suffixes):
         edit = Edit(start=node.end_byte, end=node.end_byte, text=text)
         note = f"{text} after {shorten(tree.text(node))}"
         yield Change(edits=(edit,), note=note, weight=max(0.35, 0.8 - 0.03 * place))
@@ -196,7 +196,7 @@ def _change_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 
 def _switch_key_and_property(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Use `x[name]` where `x.name` stands, or the reverse."""
+    """Use `x[name]` in place of `x.name`, or the reverse."""
     of = get_field(node, "object")
     read, index = get_field(node, "property"), get_field(node, "index")
     if of is not None and read is not None and tree.text(read) in tree.scope_names(node):

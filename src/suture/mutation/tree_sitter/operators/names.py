@@ -65,7 +65,7 @@ def _change_attribute(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 
 def _switch_attribute_and_name(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Use `node` where `node.value` stands, or the reverse."""
+    """Use `node` in place of `node.value`, or the reverse."""
     if not tree.is_read(node):
         return
     of, above = get_field(node, "object", "operand"), node.parent

@@ -67,39 +67,41 @@ def _move_further(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     block = [other for other in node.parent.named_children if tree.is_statement(other)]
     at = next(number for number, other in enumerate(block) if is_same_node(other, node))
     last, own, text = len(block) - 1, _line_span(node, tree), tree.text(node)
-    gone = Edit(start=own[0], end=own[1], text="")
+    deletion = Edit(start=own[0], end=own[1], text="")
     places = (*range(at + 2, at + 2 + MOVE_DISTANCE), last, *range(at - 2, at - 2 - MOVE_DISTANCE, -1), 0)
     for to in dict.fromkeys(to for to in places if 0 <= to <= last and abs(to - at) > 1):
-        other, behind = block[to], to > at
-        if (other if behind else node).type in EXIT_STATEMENTS:
+        other, moves_down = block[to], to > at
+        if (other if moves_down else node).type in EXIT_STATEMENTS:
             continue  # what follows it would never run
         indent = tree.indent(other)
-        place = other.end_byte if behind else other.start_byte
-        put = Edit(start=place, end=place, text=f"\n{indent}{text}" if behind else f"{text}\n{indent}")
-        note = f"{shorten(text)} moves {'after' if behind else 'before'} {shorten(tree.text(other))}"
-        yield Change(edits=(gone, put), note=note, weight=0.4)
+        place = other.end_byte if moves_down else other.start_byte
+        put = Edit(start=place, end=place, text=f"\n{indent}{text}" if moves_down else f"{text}\n{indent}")
+        note = f"{shorten(text)} moves {'after' if moves_down else 'before'} {shorten(tree.text(other))}"
+        yield Change(edits=(deletion, put), note=note, weight=0.4)
 
 
 def _change_block(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Move a statement behind its block, or into the block before it."""
+    """Move a statement after its block, or into the block before it."""
     if not tree.is_statement(node) or node.type not in (*SIMPLE_STATEMENTS, *DECLARATIONS, "if_statement"):
         return
     before = node.prev_named_sibling
     start, end = _line_span(node, tree)
-    gone = Edit(start=start, end=end, text="")
+    deletion = Edit(start=start, end=end, text="")
     around = _statement_around(node, tree)
     if around is not None and node.type not in DECLARATIONS:
         text = f"\n{tree.indent(around)}{tree.text(node)}"
         put = Edit(start=around.end_byte, end=around.end_byte, text=text)
-        if gone.end <= put.start:
-            note = f"{shorten(tree.text(node))} moves behind the block"
-            yield Change(edits=(gone, put), note=note, weight=1.0 if node.type in EXIT_STATEMENTS else 0.8)
+        if deletion.end <= put.start:
+            note = f"{shorten(tree.text(node))} moves after the block"
+            yield Change(
+                edits=(deletion, put), note=note, weight=1.0 if node.type in EXIT_STATEMENTS else 0.8
+            )
     if before is not None and before.type in (*LOOPS, "if_statement"):
         inner = _last_block(before)
         if inner is not None:
             put = Edit(start=inner.end_byte - 1, end=inner.end_byte - 1, text=f"  {tree.text(node)}\n")
             yield Change(
-                edits=(put, gone),
+                edits=(put, deletion),
                 note=f"{shorten(tree.text(node))} moves into the block before it",
                 weight=0.7,
             )
@@ -125,7 +127,7 @@ def _add_guard(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 
 def _returned_texts(node: Node, tree: SyntaxTree) -> list[str]:
-    """Return the short texts that a function returns elsewhere."""
+    """Return the short texts that a function returns in other places."""
     found = []
     for inner in walk(node):
         if (
@@ -161,10 +163,10 @@ def _add_assignment(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         return
     names, end = tree.scope_names(node)[: 2 * MAX_TREE_STATEMENT_NAMES], tree.syntax.terminator
     before = node.prev_named_sibling
-    kept, put_back = _plain_assignment(before, tree) if before else None, _plain_assignment(node, tree)
-    if before and kept and put_back and kept[0] == put_back[1] and kept[1] != put_back[0]:
+    saved, restored = _plain_assignment(before, tree) if before else None, _plain_assignment(node, tree)
+    if before and saved and restored and saved[0] == restored[1] and saved[1] != restored[0]:
         # `a = x` then `y = a`: the swap of `x` and `y` lacks `x = y` in between.
-        yield from _insert_beside(before, tree, f"{kept[1]} = {put_back[0]}{end}", 1.0, before=False)
+        yield from _insert_beside(before, tree, f"{saved[1]} = {restored[0]}{end}", 1.0, before=False)
     for target in names[-MAX_TREE_STATEMENT_NAMES:]:
         yield from _insert_beside(node, tree, f"{target} += 1{end}", 0.7)
         for value in names:

@@ -30,12 +30,12 @@ def _replace_undefined_name(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Replace a name that neither the file nor the language defines."""
     if node.type != "identifier" or not (tree.is_read(node) or _is_called_name(node)):
         return
-    known = tree.cached("known names", _known_names)
+    names = tree.cached("known names", _known_names)
     name = tree.text(node)
-    if name in known or name in tree.syntax.global_names or not tree.syntax.global_names:
+    if name in names or name in tree.syntax.global_names or not tree.syntax.global_names:
         return
     near = tree.scope_names(node)
-    for other, share in find_similar_names(name, (*near, *known, *tree.syntax.global_names)):
+    for other, share in find_similar_names(name, (*near, *names, *tree.syntax.global_names)):
         yield tree.replace_with(node, other, share * (1.0 if other in near else 0.8))
     for other in near[:MAX_TREE_UNDEFINED_NAMES]:
         yield tree.replace_with(node, other, 0.4)

@@ -120,7 +120,7 @@ def _add_or_subtract_one(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 
 def _position_weight(node: Node, tree: SyntaxTree) -> float:
-    """Return how likely a number is off by one in its position; 0 where nobody counts."""
+    """Return how likely a number is off by one in its position; 0 in positions where that is unusual."""
     above = node.parent
     if above is None:
         return 0.0

@@ -29,7 +29,7 @@ BodyLines = dict[str, list[tuple[int, int, int]]]
 
 
 def write_candidates(jobs: dict[int, dict[str, Any]], texts: dict[str, str], root: Path) -> BodyLines:
-    """Write files that hold the bodies of many candidates, and return where each body stands.
+    """Write files that hold the bodies of many candidates, and return the lines of each body.
 
     Args:
         jobs: Number of a candidate -> its path, where the function's body starts and ends, the new body, and
@@ -55,18 +55,18 @@ def write_candidates(jobs: dict[int, dict[str, Any]], texts: dict[str, str], roo
 def _with_all_bodies(
     jobs: dict[int, dict[str, Any]], functions: dict[int, list[int]], raw: bytes
 ) -> tuple[bytes, list[tuple[int, int, int]]]:
-    """Return a file whose functions have the bodies of all candidates, and where these stand.
+    """Return a file whose functions have the bodies of all candidates, and the lines of these bodies.
 
     Args:
         jobs: As for `write_candidates`.
         functions: Offset of a function's body -> the candidates that change it.
         raw: The unchanged file.
     """
-    made, copied_to = b"", 0
+    output, copied_to = b"", 0
     body_lines: list[tuple[int, int, int]] = []
     for start, numbers in sorted(functions.items()):
-        made += raw[copied_to : start + 1] + b"\nswitch sutureMutant {\n"
-        copied_to, line = start + 1, made.count(b"\n") + 1
+        output += raw[copied_to : start + 1] + b"\nswitch sutureMutant {\n"
+        copied_to, line = start + 1, output.count(b"\n") + 1
         cases = []
         for number in numbers:
             leave = 'panic("suture: no return")' if jobs[number]["returns_value"] else "return"
@@ -74,8 +74,8 @@ def _with_all_bodies(
             cases.append(case)
             body_lines.append((number, line, line + case.count(b"\n") - 1))
             line += case.count(b"\n")
-        made += b"".join(cases) + b"}\n"
-    return made + raw[copied_to:], body_lines
+        output += b"".join(cases) + b"}\n"
+    return output + raw[copied_to:], body_lines
 
 
 def find_rejected(compiler_output: str, body_lines: BodyLines) -> set[int]:

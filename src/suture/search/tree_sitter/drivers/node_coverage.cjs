@@ -1,4 +1,4 @@
-// Line coverage between two calls of `take`, from V8's block counts (the data behind NODE_V8_COVERAGE).
+// Line coverage between two calls of `take`, from V8's block counts (the data of NODE_V8_COVERAGE).
 "use strict";
 const inspector = require("node:inspector");
 const { findSourceMap, SourceMap } = require("node:module");

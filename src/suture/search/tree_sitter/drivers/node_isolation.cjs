@@ -1,5 +1,5 @@
 // Isolates candidates from each other. All of them run in our process and in one folder, so what one candidate
-// leaves behind (stubs, environment variables, files) must be undone before the next one runs.
+// leaves (stubs, environment variables, files) must be undone before the next one runs.
 "use strict";
 const fs = require("node:fs");
 const Module = require("node:module");
@@ -60,7 +60,7 @@ exports.serveJobs = (runJob) => {
 };
 
 // Remembers the built-in objects of the language and, with `includesNode`, those of Node. Returns a function that
-// restores them and says whether anything had to be restored: a package may have changed them when it was loaded,
+// restores them and returns whether anything had to be restored: a package may have changed them when it was loaded,
 // and must be loaded again then.
 exports.snapshotGlobals = (includesNode) => {
   const objects = [...CLASSES, ...CLASSES.map((constructor) => constructor.prototype), JSON, Math];
@@ -145,7 +145,7 @@ exports.snapshotFolder = (root, driverFolder) => {
   };
 };
 
-// What cannot be restored stays as it is: a trial may then differ, but the verdict runs elsewhere.
+// What cannot be restored stays as it is: a trial may then differ, but the verdict comes from another run.
 function ignoreErrors(action) {
   try {
     action();

@@ -114,7 +114,7 @@ exports.createHarness = (selected, onEnd, onFirstTest = () => {}) => {
       real.mock.restoreAll();
       fault ??= test.fault ?? (test.hasFailedSubtest ? { error: new Error("1 subtest failed") } : null);
       if (fault && owner.parent) owner.hasFailedSubtest = true;
-      // A test that needs a feature which this shim lacks says nothing about the code, and is not used in trials.
+      // A test that needs a feature which this shim lacks proves nothing about the code and is not used in trials.
       const status = test.skippedItself ? "skipped" : test.usesUnknown ? "unknown" : fault ? "failed" : "passed";
       running = null;
       isStopped = onEnd({ names: test.names, status, error: fault?.error }) || isStopped;
@@ -217,7 +217,7 @@ function scopeChain(owner) {
   return scopes;
 }
 
-// Says whether a test is the selected one, a part of it, or a test that holds it.
+// Returns whether a test is the selected one, a part of it, or a test that holds it.
 function isWithin(selectedId, name) {
   if (!selectedId.includes("::")) return true;
   const wanted = selectedId.slice(selectedId.indexOf("::") + 2);

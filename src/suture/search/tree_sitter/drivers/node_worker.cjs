@@ -55,11 +55,11 @@ exports.serve = (common, root, ready) => {
       finish({ names: [], status: "failed", error });
     }
     // Node runs each file in a process of its own. Pending callbacks and the listeners that a failed test left
-    // behind must not reach the next file.
+    // remaining must not reach the next file.
     await new Promise((resolve) => setImmediate(resolve));
     for (const [event, listeners] of currentListeners()) {
-      const kept = listenersBefore.get(event) ?? [];
-      for (const listener of listeners) if (!kept.includes(listener)) process.removeListener(event, listener);
+      const previous = listenersBefore.get(event) ?? [];
+      for (const listener of listeners) if (!previous.includes(listener)) process.removeListener(event, listener);
     }
     mock.reset();
     packagesAreStale = restoreGlobals() || packagesAreStale;
