@@ -196,9 +196,9 @@ async def test_one_of_a_package_that_raises_has_measured_nothing_and_the_others_
 
 
 def test_names_are_unique_and_known(installed: Callable[..., None]) -> None:
-    with pytest.raises(UsageError, match="there is no evaluator called 'speed'"):
+    with pytest.raises(UsageError, match="there is no evaluator 'speed'"):
         load_evaluators(["speed"])
     assert all(isinstance(kind(), Evaluator) for kind in BUILT_IN)
     installed("lines = returns_plugin:Returns")
-    with pytest.raises(UsageError, match="two evaluators called 'lines'"):
+    with pytest.raises(UsageError, match="two evaluators have the name 'lines'"):
         load_evaluators()

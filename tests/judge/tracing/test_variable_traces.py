@@ -91,7 +91,7 @@ async def test_an_endless_loop_is_stopped_and_its_lines_are_seen(sandbox: Sandbo
     text = render_trace(seen, probe.files)
     assert "n += 1   -> n = 1\n" in text
     assert "or more lines ..." in text
-    assert text.endswith("as an endless loop does.")
+    assert text.endswith("as in an endless loop.")
     assert len(text.splitlines()) <= 62
 
 

@@ -20,8 +20,8 @@ from suture.judge.quality.linting import find_ruff, run_ruff
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
 from suture.judge.unmeasured import render_unmeasured
 from suture.project.languages import resolve_command
-from suture.project.python_source.parsing import parsed
-from suture.project.safety.scanning import NO_BANDIT, bandit_issues
+from suture.project.python_source.parsing import parse_module
+from suture.project.safety.scanning import BANDIT_REMEDY, bandit_issues
 from suture.project.workspace import overlay_candidate
 from suture.sandbox import BOX, get_own_interpreter
 
@@ -44,7 +44,7 @@ class LineCounts:
 
     async def evaluate(self, subject: QualitySubject) -> QualityResult:
         """Count the lines of the files that can be parsed."""
-        texts = [text for text in subject.files.values() if parsed(text) is not None]
+        texts = [text for text in subject.files.values() if parse_module(text) is not None]
         code = comments = 0
         try:
             for text in texts:
@@ -72,7 +72,7 @@ class DocstringCoverage:
 
     async def evaluate(self, subject: QualitySubject) -> QualityResult:
         """Check each definition whose name has no leading underscore; nested functions do not count."""
-        trees = {path: tree for path, text in subject.files.items() if (tree := parsed(text)) is not None}
+        trees = {path: tree for path, text in subject.files.items() if (tree := parse_module(text)) is not None}
         if not trees:
             return QualityResult(unmeasured=NO_PYTHON)
         public = [(path, node) for path, tree in trees.items() for node in _definitions(tree)]
@@ -113,7 +113,7 @@ class Complexity:
             from radon.metrics import mi_visit
         except ImportError:
             return QualityResult(unmeasured=NO_RADON)
-        texts = {path: text for path, text in subject.files.items() if parsed(text) is not None}
+        texts = {path: text for path, text in subject.files.items() if parse_module(text) is not None}
         if not texts:
             return QualityResult(unmeasured=NO_PYTHON)
         try:
@@ -181,7 +181,7 @@ class SecurityFindings:
 
     async def evaluate(self, subject: QualitySubject) -> QualityResult:
         """Check the files that can be parsed; nothing of them runs."""
-        texts = {path: text for path, text in subject.files.items() if parsed(text) is not None}
+        texts = {path: text for path, text in subject.files.items() if parse_module(text) is not None}
         if not texts:
             return QualityResult(unmeasured=NO_PYTHON)
         try:
@@ -189,7 +189,7 @@ class SecurityFindings:
         except ValueError as fault:
             return QualityResult(unmeasured=str(fault))
         if issues is None:
-            return QualityResult(unmeasured=NO_BANDIT)
+            return QualityResult(unmeasured=f"Bandit is not installed; {BANDIT_REMEDY}")
         counts = {f"security_{level}": 0.0 for level in SEVERITIES}
         for issue in issues:
             counts[f"security_{issue.severity}"] += 1

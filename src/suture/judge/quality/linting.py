@@ -17,7 +17,7 @@ from suture.judge.coverage.changed_statements import find_changed_lines
 from suture.judge.sandbox_programs import drop_private_files, make_program_limits
 from suture.judge.tuning import MAX_LINT_FINDINGS
 from suture.project.languages import Interpreter
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 from suture.sandbox import BOX, Mount, RunRequest, Sandbox
 
 RUFF_IN_SANDBOX = "/tmp/ruff"
@@ -83,7 +83,7 @@ async def lint_changes(
         return LintResult(tool="ruff", unmeasured="linter_failed")
     known = Counter((path, text) for path, _, text in then)
     lines = {
-        path: find_changed_lines(text_of(before.get(path, b"")), text_of(after[path])) for path in changed
+        path: find_changed_lines(decode_text(before.get(path, b"")), decode_text(after[path])) for path in changed
     }
     fresh: list[str] = []
     for path, line, text in now:
