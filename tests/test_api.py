@@ -1,4 +1,4 @@
-"""The one door: what callers of the Python API rely on."""
+"""What callers of the Python API rely on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import suture
-from suture.api import SelfHealingAgent
+from suture.api import (SelfHealingAgent, WriteOptions)
 from suture.core.ledger import find_run
 from suture.errors import PrerequisiteError, UsageError
 
@@ -76,7 +76,7 @@ def test_the_native_api_is_reached_from_the_package() -> None:
         entry_point="merge_intervals",
         checks=(suture.Check(id="a", provenance="user", source="assert merge_intervals([]) == []"),),
     )
-    result = suture.run_sync(suture.solve(task, model="scripted:example"))
+    result = suture.run_sync(suture.solve(task, WriteOptions(model="scripted:example")))
     assert isinstance(result, suture.Result)
     assert result.ok
     with pytest.raises(AttributeError):
@@ -88,10 +88,10 @@ def test_a_langchain_chat_model_is_taken_as_it_is() -> None:
 
     reply = "```python\ndef merge_intervals(intervals):\n    return [[1, 3]]\n```"
     model = FakeListChatModel(responses=[reply])
-    result = suture.run_sync(suture.solve(SPECIFICATION, model=model))
+    result = suture.run_sync(suture.solve(SPECIFICATION, WriteOptions(model=model)))
     assert result.outcome == "healed"
 
 
 def test_nothing_is_written_into_the_current_folder(tmp_path: Path) -> None:
-    suture.run_sync(suture.solve(SPECIFICATION, model="scripted:example"))
+    suture.run_sync(suture.solve(SPECIFICATION, WriteOptions(model="scripted:example")))
     assert [path.name for path in tmp_path.iterdir()] == ["home"]

@@ -1,4 +1,4 @@
-"""Texts of strangers that would keep a parser busy."""
+"""Safe files: TOML that would keep a parser busy, and files written completely or not at all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from suture.core.safe_files import create_file, parse_toml, replace_file, write_atomically
+from suture.core.safe_files import create_file, parse_toml, replace_file, write_file_atomically
 from suture.errors import StorageError
 
 
@@ -45,5 +45,5 @@ def test_a_file_that_is_replaced_keeps_its_rights(tmp_path: Path) -> None:
     path.chmod(0o644)
     replace_file(path, "new")
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o644)
-    write_atomically(tmp_path / "fresh", b"mine")
+    write_file_atomically(tmp_path / "fresh", b"mine")
     assert (tmp_path / "fresh").stat().st_mode & 0o777 == 0o600

@@ -1,4 +1,4 @@
-"""Plans: parts need only parts before them, and waves keep to that."""
+"""Plans: subtasks need only earlier ones, and waves respect that."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suture.core.records import Plan, Subtask, from_plain, to_plain
+from suture.core.records import Plan, Subtask, decode_record, encode_record
 
 
 def test_independent_parts_are_one_wave() -> None:
@@ -23,7 +23,7 @@ def test_independent_parts_are_one_wave() -> None:
 
 @pytest.mark.parametrize("need", [0, 1, 2, 7, -1])
 def test_a_part_needs_only_parts_before_it(need: int) -> None:
-    with pytest.raises(ValueError, match="part 1 needs"):
+    with pytest.raises(ValueError, match="subtask 1 needs"):
         Plan(subtasks=(Subtask(goal="a", needs=(need,)), Subtask(goal="b")))
 
 
@@ -41,4 +41,4 @@ def test_each_part_comes_once_and_after_all_that_it_needs(plan: Plan) -> None:
     wave_of = {number: at for at, wave in enumerate(plan.waves) for number in wave}
     for number, subtask in enumerate(plan.subtasks, 1):
         assert all(wave_of[need] < wave_of[number] for need in subtask.needs)
-    assert from_plain(Plan, to_plain(plan)) == plan
+    assert decode_record(Plan, encode_record(plan)) == plan

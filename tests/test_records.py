@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from suture.core import records
 from suture.core.records import (
-    VerdictNote,
     Candidate,
     Check,
     CheckOutcome,
@@ -24,11 +23,13 @@ from suture.core.records import (
     Move,
     Plan,
     Project,
+    Reason,
     Result,
     Spend,
     Subtask,
     Task,
     Verdict,
+    VerdictNote,
     content_hash,
     decode_record,
     encode_record,
@@ -39,7 +40,14 @@ COUNTEREXAMPLE = Counterexample(check_id="t::x", call="f(1)", expected="2", actu
 OUTCOME = CheckOutcome(
     check_id="t::x", status="failed", trust=0.5, evidence="nonce", counterexample=COUNTEREXAMPLE
 )
-VERDICT = Verdict(candidate="c", outcomes=(OUTCOME,), evidence="nonce", output="E", wall_s=1.5, notes=(VerdictNote(code="cut_off"),))
+VERDICT = Verdict(
+    candidate="c",
+    outcomes=(OUTCOME,),
+    evidence="nonce",
+    output="E",
+    wall_s=1.5,
+    notes=(VerdictNote(code="cut_off"),),
+)
 
 EARLIER = EarlierVersion(commit="0123456789ab", subject="levels", files={"a.py": "x = 1\n"})
 CONCERN = Concern(kind="security", severity="high", line=3, problem="runs what it is given")
@@ -63,18 +71,27 @@ EXAMPLES: tuple[Any, ...] = (
         test_command=("python", "-m", "pytest"),
         protected=("tests/",),
     ),
-    Task(statement="", find_earlier_versions=(EARLIER,), since="HEAD~1"),
+    Task(statement="", earlier_versions=(EARLIER,), since="HEAD~1"),
     Project(kind="web_app", name="books", scaffold=("app.py",), sample="", is_feature_untested=True),
     Check(id="c", provenance="oracle"),
     CANDIDATE,
     COUNTEREXAMPLE,
     OUTCOME,
     VERDICT,
-    Move(kind="stop", outcome="stuck", reason="r"),
+    VerdictNote(code="protected_file", subjects=("conftest.py",)),
+    Reason(code="failing_checks", count=3),
+    Move(kind="stop", outcome="stuck", reason=Reason(code="no_progress", count=2)),
     Move(kind="repair", parent="p", strategy="guard", temperature=0.7, index=3),
     Spend(attempts=1, tokens=3, prompt_tokens=1, completion_tokens=2, model_calls=1, seconds=0.25),
-    Result(run_id="r", outcome="healed", reason="ok", candidate=CANDIDATE, verdict=VERDICT, evidence="split"),
-    Result(run_id="r", outcome="infra_error", reason="dead"),
+    Result(
+        run_id="r",
+        outcome="healed",
+        reason=Reason(code="checks_pass"),
+        candidate=CANDIDATE,
+        verdict=VERDICT,
+        evidence="split",
+    ),
+    Result(run_id="r", outcome="infra_error", reason=Reason(code="fault", fault="OSError", detail="dead")),
 )
 
 
@@ -101,8 +118,9 @@ def test_any_bytes_survive(files: dict[str, bytes]) -> None:
 @pytest.mark.parametrize(
     "text", ["\udcff latin-1 bytes of a diff", "half a pair \ud83d", "\x00\x1b[31m", "\u2028"]
 )
-def test_text_that_is_not_quite_unicode_survives(text: str) -> None:
-    result = Result(run_id="r", outcome="healed", reason=text, diff=text)
+def test_text_with_lone_surrogates_survives(text: str) -> None:
+    reason = Reason(code="fault", detail=text)
+    result = Result(run_id="r", outcome="healed", reason=reason, diff=text)
     assert through_json(result) == result
 
 
@@ -126,7 +144,7 @@ def test_bytes_that_are_no_base64_are_refused() -> None:
         decode_record(Task, {"statement": "", "files": {"a": "*"}})
 
 
-def test_fields_of_a_newer_version_are_passed_over() -> None:
+def test_unknown_fields_are_ignored() -> None:
     assert decode_record(Move, {"kind": "sample", "colour": "blue"}) == Move(kind="sample")
 
 

@@ -22,7 +22,7 @@ def load_plugin(
     *,
     what: str,
     where: str,
-    ours: Iterable[str] = (),
+    built_in: Iterable[str] = (),
     among: Iterable[EntryPoint] | None = None,
 ) -> Any:
     """Import and return the object behind an entry point.
@@ -32,7 +32,7 @@ def load_plugin(
         name: The name of the entry point.
         what: What kind of thing it is, for error messages, such as `sandbox`.
         where: The setting or recipe key that names it, such as `sandbox.backend`.
-        ours: Built-in names, which the error message lists too.
+        built_in: Built-in names, which the error message lists too.
         among: The entry points to choose from; those of all installed packages by default.
 
     Raises:
@@ -41,7 +41,7 @@ def load_plugin(
     """
     points = {point.name: point for point in (entry_points(group=group) if among is None else among)}
     if name not in points:
-        known = sorted({*ours, *points})
+        known = sorted({*built_in, *points})
         remedy = f"{where} is one of {', '.join(known)}" if known else "no installed package offers one"
         raise UsageError(f"there is no {what} {name!r}", remedy=remedy)
     try:

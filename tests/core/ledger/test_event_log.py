@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from suture.api import solve
+from suture.api import WriteOptions, solve
 from suture.core.ledger import Ledger, find_run, read_ledger
 from suture.core.ledger.event_log import EventLog
 from suture.core.ledger.kinds import AttemptsNearLimit, MoveFailed
@@ -30,7 +30,8 @@ async def test_a_log_says_what_the_ledger_says(tmp_path: Path) -> None:
     settings = Settings(paths=PathSettings(home=tmp_path / "home"), log=LogSettings(file=log))
     for _ in range(2):  # a second run goes on in the same file
         result = await solve(
-            "Write f(n).\n\n>>> f(1)\n2\n", settings=settings, model=ScriptedModel([WRONG, *[RIGHT] * 4])
+            "Write f(n).\n\n>>> f(1)\n2\n",
+            WriteOptions(settings=settings, model=ScriptedModel([WRONG, *[RIGHT] * 4])),
         )
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
     written = lines(log)

@@ -1,4 +1,4 @@
-"""Nobody outside the ledger reads or writes a raw event: kinds are types, and their fields attributes."""
+"""No package outside of the ledger reads or writes raw events: it uses payload classes and their fields."""
 
 from __future__ import annotations
 
@@ -12,17 +12,21 @@ import suture
 from suture.core.ledger import CATALOGUE
 
 SOURCE = Path(suture.__file__).parent
-OTHER_DATA = ("evals/tracking/mlflow.py", "mcp/asking.py", "editor/lsp/showing.py")
+OTHER_DATA = ("bench/tracking/mlflow.py", "interfaces/mcp/client_questions.py", "interfaces/editor/lsp/diagnostics.py")
 """Where `.data` is a run's of MLflow, an answer's of a client of MCP, a diagnostic's of an editor."""
 RAW = {"RawPayload", "encode_payload", "decode_payload", "create_event", "decode_event"}
-"""What knows how an event lies on disk."""
-MAY_KNOW_RAW = {"cli/terminal/live.py": {"RawPayload"}}
+"""Names that know the format of an event on disk."""
+MAY_KNOW_RAW = {"interfaces/cli/terminal/live_view.py": {"RawPayload"}}
 """The live view only asks whether an event is of any kind at all."""
 
 
 def outside() -> list[str]:
     paths = (path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
-    return sorted(path.as_posix() for path in paths if path.parts[0] != "ledger" and "own" not in path.parts)
+    return sorted(
+        path.as_posix()
+        for path in paths
+        if not path.is_relative_to("core/ledger") and "own" not in path.parts
+    )
 
 
 def raw_events_in(name: str, source: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from suture.core.ledger import Ledger, RawPayload, follow_ledger, read_ledger
-from suture.core.ledger.reading import MAX_LEDGER_BYTES, MAX_LINE_BYTES, MAX_TORN_LINES, MAX_JSON_VALUES
+from suture.core.ledger.reading import MAX_JSON_VALUES, MAX_LEDGER_BYTES, MAX_LINE_BYTES, MAX_TORN_LINES
 from suture.errors import StorageError
 
 NOTE = RawPayload(kind="note", data={"text": "a"})

@@ -28,7 +28,9 @@ def home(tmp_path: Path) -> Path:
     return folder
 
 
-def load(project: Path, home: Path, _flags: Mapping[str, object] | None = None, /, **environ: str) -> LoadedSettings:
+def load(
+    project: Path, home: Path, _flags: Mapping[str, object] | None = None, /, **environ: str
+) -> LoadedSettings:
     return load_trusted(project, _flags, {"HOME": str(home), **environ})
 
 

@@ -7,7 +7,12 @@ import json
 import pytest
 
 from suture.errors import UsageError
-from suture.project.languages import detect_command, detect_language, detect_file_languages, find_started_scripts
+from suture.project.languages import (
+    detect_command,
+    detect_file_languages,
+    detect_language,
+    find_started_scripts,
+)
 
 CASE = b"import unittest\n\nclass TestA(unittest.TestCase):\n    def test_a(self): pass\n"
 PLAIN = b"def test_a(): pass\n"

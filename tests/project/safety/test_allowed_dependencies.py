@@ -10,8 +10,8 @@ import pytest
 from suture.core.settings import SafetySettings
 from suture.errors import UsageError
 from suture.project.safety import Levels, resolve_levels, scan_change
-from suture.project.safety.dependencies import load_allowed, find_similar_name
-from suture.project.safety.manifests import lowest_version, find_requested_packages
+from suture.project.safety.dependencies import find_similar_name, load_allowed
+from suture.project.safety.manifests import find_requested_packages, lowest_version
 
 
 def asked_of(path: str, text: str, levels: Levels | None = None) -> dict[str, str]:

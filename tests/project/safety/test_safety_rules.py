@@ -6,9 +6,9 @@ import pytest
 
 from suture.core.settings import SafetySettings
 from suture.errors import UsageError
-from suture.mutation import generate_mutants, apply_edits
+from suture.mutation import apply_edits, generate_mutants
 from suture.project.languages import LANGUAGES
-from suture.project.safety import Levels, resolve_levels, scan_change, scan
+from suture.project.safety import Levels, resolve_levels, scan_change, scan_files
 
 LEVELS = Levels()
 USES = {
@@ -127,12 +127,12 @@ def file_of(rule: str, code: str) -> dict[str, str]:
 
 
 def rules_in(files: dict[str, str]) -> set[str]:
-    return {one.rule for one in scan(files, LEVELS)}
+    return {one.rule for one in scan_files(files, LEVELS)}
 
 
 @pytest.mark.parametrize(("rule", "code"), [(rule, code) for rule, codes in USES.items() for code in codes])
 def test_a_use_is_found(rule: str, code: str) -> None:
-    found = scan(file_of(rule, code), LEVELS)
+    found = scan_files(file_of(rule, code), LEVELS)
     assert rule in {one.rule for one in found}
     assert all(0 < one.line <= 3 and one.code and len(one.code) <= 160 for one in found)
 
@@ -168,17 +168,19 @@ def test_what_the_code_did_already_is_not_new() -> None:
 
 def test_what_is_quoted_is_the_use_itself_whatever_ends_the_lines() -> None:
     text = "note = '\x0c \x1c \u2028'\nsafe = 1\r\n\rhidden = eval(word)\nmore = 2\n"
-    assert [(one.line, one.code) for one in scan({"a.py": text}, LEVELS)] == [(4, "hidden = eval(word)")]
+    assert [(one.line, one.code) for one in scan_files({"a.py": text}, LEVELS)] == [
+        (4, "hidden = eval(word)")
+    ]
 
 
 def test_a_setting_gives_a_rule_its_level() -> None:
     levels = resolve_levels(SafetySettings(block=("python.*",), warn=("python.eval",), off=("go.unsafe",)))
     code = {"a.py": "eval(x); exec(x)\n", "a.go": 'package p\nimport "unsafe"\n'}
-    assert {one.rule: one.level for one in scan(code, levels)} == {
+    assert {one.rule: one.level for one in scan_files(code, levels)} == {
         "python.eval": "warn",
         "python.exec": "block",
     }
-    assert Levels().of("python.hidden-code", "block") == "block"
+    assert Levels().level_for("python.hidden-code", "block") == "block"
 
 
 @pytest.mark.parametrize("name", ["python.evil", "nothing.*", "bandit.602"])
@@ -191,17 +193,17 @@ def test_bandit_looks_too_where_it_is_asked_for() -> None:
     pytest.importorskip("bandit")
     levels = resolve_levels(SafetySettings(bandit=True, block=("bandit.B324",)))
     code = {"../odd name.py": "import hashlib\nhashlib.md5(b'a')  # nosec\n", "b.py": "def"}
-    (found,) = scan(code, levels)
+    (found,) = scan_files(code, levels)
     assert (found.rule, found.level, found.path, found.line) == ("bandit.B324", "block", "../odd name.py", 2)
     chain = {"a.py": f"x = a{'.b()' * 900}\n", **code}
-    assert {(one.path, one.rule) for one in scan(chain, levels)} == {
+    assert {(one.path, one.rule) for one in scan_files(chain, levels)} == {
         ("a.py", "unread"),
         ("../odd name.py", "bandit.B324"),
     }
 
 
 def test_what_is_too_large_is_a_finding_and_is_not_read() -> None:
-    (found,) = scan({"a.py": "eval(x)\n" + "# a\n" * 200_000, "b.txt": "eval(x)" * 100_000}, LEVELS)
+    (found,) = scan_files({"a.py": "eval(x)\n" + "# a\n" * 200_000, "b.txt": "eval(x)" * 100_000}, LEVELS)
     assert found.rule == "unread"
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suture.errors import UsageError
-from suture.project.workspace import overlay_candidate, text_of
+from suture.project.workspace import decode_text, overlay_candidate
 
 pieces = st.lists(
     st.sampled_from([b"a", b"b", b"\n", b"\r\n", b"\r", b"\xff", b"\xef\xbb\xbf", b"\xc3\xa9", b" "])
@@ -18,7 +18,7 @@ def laid_over(original: bytes, text: str) -> bytes:
 
 @given(pieces.map(b"".join))
 def test_text_that_says_what_the_file_says_leaves_it_as_it_is(content: bytes) -> None:
-    assert laid_over(content, text_of(content)) == content
+    assert laid_over(content, decode_text(content)) == content
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_a_file_keeps_its_habits(original: bytes, text: str, result: bytes) -> N
 
 
 def test_text_has_no_mark_and_line_feeds_only() -> None:
-    assert text_of(b"\xef\xbb\xbfx\r\n\xc3\xa9\r\n") == "x\né\n"
-    assert text_of(b"# coding: latin-1\n'\xe9'\n") == "# coding: latin-1\n'é'\n"
-    assert text_of(b"# coding: nonsense\n\xe9") == "# coding: nonsense\n\udce9"
+    assert decode_text(b"\xef\xbb\xbfx\r\n\xc3\xa9\r\n") == "x\né\n"
+    assert decode_text(b"# coding: latin-1\n'\xe9'\n") == "# coding: latin-1\n'é'\n"
+    assert decode_text(b"# coding: nonsense\n\xe9") == "# coding: nonsense\n\udce9"
 
 
 def test_files_that_the_candidate_leaves_alone_stay() -> None:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 from suture.core.codec import WrongTypeError, decode_record, encode_record
 
 MAX_COUNTED = 10**60
-"""The largest number that the budget accepts: sums of such numbers still fit into a message."""
+"""The largest whole number that the budget accepts: sums of such numbers still fit into a message."""
 MAX_SUMMARY_CHARS = 200
 MAX_TIME_S = 250_000_000_000
 """The year 9892. Python's calendar cannot render much later times, nor nan."""
@@ -108,7 +108,8 @@ def decode_payload(kind: str, data: Mapping[str, Any], version: int = 1) -> Payl
 def _require_countable(payload: Payload) -> None:
     for one in fields(payload):
         value = getattr(payload, one.name)
-        if isinstance(value, int | float) and not (isfinite(value) and abs(value) <= MAX_COUNTED):
+        is_too_large = isinstance(value, int) and abs(value) > MAX_COUNTED
+        if is_too_large or (isinstance(value, float) and not isfinite(value)):
             raise ValueError(f"{type(payload).__name__}.{one.name} cannot be {value!r:.60}")
 
 

@@ -204,8 +204,18 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
 """Program -> files that define its tasks. Their formats are not parsed: every line that starts a program
 counts."""
 TASK_FILES = (
-    *(*MAKEFILES, "*.mk", *JUSTFILES, "tox.toml", "dodo.py", "Rakefile", "Taskfile.y*ml", "fabfile.py"),
-    *("hatch.toml", "pixi.toml", "gulpfile.*", "Gruntfile.*"),
+    *MAKEFILES,
+    "*.mk",
+    *JUSTFILES,
+    "tox.toml",
+    "dodo.py",
+    "Rakefile",
+    "Taskfile.y*ml",
+    "fabfile.py",
+    "hatch.toml",
+    "pixi.toml",
+    "gulpfile.*",
+    "Gruntfile.*",
 )
 """Globs of the files that define tasks, besides the configuration of languages."""
 MAX_TASK_FILE_BYTES = 1 << 18

@@ -28,15 +28,32 @@ PYTEST_CONFIGURATION: Mapping[str, bytes] = {
 }
 """Files that configure pytest -> text that they must contain for that."""
 CONFIG_GLOBS = (
-    *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "setup.cfg", "pyproject.toml"),
+    "pytest.ini",
+    ".pytest.ini",
+    "pytest.toml",
+    ".pytest.toml",
+    "tox.ini",
+    "setup.cfg",
+    "pyproject.toml",
     "noxfile.py",
     # Files that Python runs at start-up.
-    *("sitecustomize.py", "usercustomize.py", "sitecustomize/", "usercustomize/", "*.pth"),
+    "sitecustomize.py",
+    "usercustomize.py",
+    "sitecustomize/",
+    "usercustomize/",
+    "*.pth",
     # Metadata that makes pytest load a plugin as if it were installed.
-    *("*.dist-info/", "*.egg-info/"),
+    "*.dist-info/",
+    "*.egg-info/",
     # Modules in the project shadow the real ones of the same name.
-    *("/pytest.py", "/pytest/", "/_pytest/", "/pluggy/", "/unittest.py", "/unittest/"),
-    *("requirements*.txt", "constraints*.txt"),
+    "/pytest.py",
+    "/pytest/",
+    "/_pytest/",
+    "/pluggy/",
+    "/unittest.py",
+    "/unittest/",
+    "requirements*.txt",
+    "constraints*.txt",
 )
 """Globs of files that decide the outcome of a test command, or what it loads."""
 UNITTEST_OPTIONS = {

@@ -138,5 +138,5 @@ class Runner:
     def starts(self, line: str) -> bool:
         """Return whether a shell line starts this runner in a way that lets Suture request a report."""
         last = re.split(r"&&|\|\||[;|&\n]", line)[-1]
-        asked = last if self.arguments("") else line
-        return bool(self.command.search(asked)) and not self.conflicting_options.search(asked)
+        relevant = last if self.arguments("") else line
+        return bool(self.command.search(relevant)) and not self.conflicting_options.search(relevant)

@@ -18,8 +18,13 @@ MAX_CONFIG_BYTES = 1 << 18
 MAX_NAMES = 200
 """Names that are taken from such files."""
 PYTEST_CONFIG_FILES = (
-    *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "tox.ini"),
-    *("setup.cfg",),
+    "pytest.ini",
+    ".pytest.ini",
+    "pytest.toml",
+    ".pytest.toml",
+    "pyproject.toml",
+    "tox.ini",
+    "setup.cfg",
 )
 IS_A_PLUGIN = re.compile(rb"\bpytest11\b")
 METADATA = ("pyproject.toml", "setup.cfg", "setup.py")

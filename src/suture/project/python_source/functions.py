@@ -6,12 +6,18 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 from suture.project.python_source.statements import Definition, inner_statements
 
 BRANCHES = (
-    *(ast.If, ast.For, ast.AsyncFor, ast.While, ast.IfExp),
-    *(ast.ExceptHandler, ast.Assert, ast.match_case),
+    ast.If,
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.IfExp,
+    ast.ExceptHandler,
+    ast.Assert,
+    ast.match_case,
 )
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -43,7 +49,7 @@ class FunctionFacts:
 
 def iter_functions(path: str, text: str) -> Iterator[FunctionFacts]:
     """Yield the functions and methods of a file, in order; none if it is invalid."""
-    tree = parsed(text)
+    tree = parse_module(text)
     if tree is not None:
         yield from _functions(path, text, tree.body, "")
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 
 
 def imported_paths(code: str, path: str) -> frozenset[str]:
@@ -16,7 +16,7 @@ def imported_paths(code: str, path: str) -> frozenset[str]:
         code: Source of the file.
         path: Path of the file, relative to the root of absolute imports.
     """
-    tree, found = parsed(code), set[str]()
+    tree, found = parse_module(code), set[str]()
     folders = PurePosixPath(path).parents
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Import):

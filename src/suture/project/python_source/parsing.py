@@ -22,7 +22,7 @@ PARSE_FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
 """Exceptions of `ast.parse`: the last two for too deeply nested sources, `ValueError` for NUL bytes."""
 
 
-def parsed(source: str | bytes) -> ast.Module | None:
+def parse_module(source: str | bytes) -> ast.Module | None:
     """Return the syntax tree of a source, or `None` if it is invalid. While a reply is read, equal texts
     share one tree.
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from suture.project.python_source.parsing import first_line, parsed
+from suture.project.python_source.parsing import first_line, parse_module
 from suture.project.python_source.statements import (
     Definition,
     bound_names,
@@ -43,7 +43,7 @@ def splice(original: str, patch: str) -> str | None:
     Returns:
         The new text; `None` if either text is invalid, or a part of the patch has no unique place.
     """
-    old, new = parsed(original), parsed(patch)
+    old, new = parse_module(original), parse_module(patch)
     if old is None or new is None or _is_too_large(new):
         return None
     work = _Splice(old=split_lines(original), new=split_lines(patch), patch=new)
@@ -205,7 +205,7 @@ class _Splice:
         else:
             raise _NoPlaceError
         for node, place in pairs:
-            if not (is_empty(node) and not is_empty(place)):
+            if not (is_stub(node) and not is_stub(place)):
                 self._replace(place, old, self._source(node, siblings, prefix))
         met = [node for node, _ in pairs]
         at = places[-1].end_lineno or 0
@@ -214,11 +214,11 @@ class _Splice:
                 self.edits.append((at, at, "\n" + self._source(node, siblings, prefix)))
 
     def _single(self, node: ast.stmt, place: ast.stmt, old: list[ast.stmt], siblings: list[ast.stmt]) -> None:
-        if is_empty(node) and not is_empty(place):
+        if is_stub(node) and not is_stub(place):
             return  # the model omitted the body; it did not mean to delete it
         prefix = self._margin(place)
         if isinstance(node, ast.ClassDef) and isinstance(place, ast.ClassDef):
-            if covers(self._source(node, siblings, ""), self._old_source(place)):
+            if preserves_definitions(self._source(node, siblings, ""), self._old_source(place)):
                 self._replace(place, old, self._source(node, siblings, prefix))
             else:
                 members = [n for n in node.body if bound_names(n)]
@@ -308,14 +308,14 @@ BROKEN_DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)[ \t]*
 BROKEN_METHOD = re.compile(r"^[ \t]+(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*\([ \t]*(?:self|cls)\b", re.MULTILINE)
 
 
-def covers(code: str, original: str) -> bool:
+def preserves_definitions(code: str, original: str) -> bool:
     """Return whether `code` still contains everything that `original` defines, so that it may replace it.
 
     Methods count, and so do the setters of properties, and every import that `code` uses. A function whose
     body the model omitted (`...`) does not count as contained. If the original is invalid, only its
     top-level functions, classes and methods count.
     """
-    old, new = parsed(original), parsed(code)
+    old, new = parse_module(original), parse_module(code)
     if new is None:
         return False
     if old is None:
@@ -336,7 +336,7 @@ def top_level_names(code: str) -> frozenset[str]:
     """Return the names that a module's top level defines, without imports. Invalid code is read line by
     line.
     """
-    tree = parsed(code)
+    tree = parse_module(code)
     if tree is None:
         return frozenset(BROKEN_DEFINITION.findall(code))
     return frozenset(member[0] for member in _members(tree.body))
@@ -346,7 +346,7 @@ def _members(body: Iterable[ast.stmt], *, empty: bool = False) -> Iterator[Membe
     """Yield each definition as (class, ..., name, role); with `empty`, only functions that do nothing."""
     for node in body:
         if isinstance(node, Definition):
-            if not empty or is_empty(node):
+            if not empty or is_stub(node):
                 yield node.name, definition_role(node)
             if isinstance(node, ast.ClassDef):
                 yield from () if empty else _header(node)
@@ -379,7 +379,7 @@ def _imported(body: Iterable[ast.stmt]) -> frozenset[str]:
     return frozenset(names)
 
 
-def is_empty(node: ast.stmt) -> bool:
+def is_stub(node: ast.stmt) -> bool:
     """Return whether a statement is a function that does nothing: a docstring, `pass` or `...`."""
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and all(
         isinstance(inner, ast.Pass)

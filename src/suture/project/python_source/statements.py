@@ -11,7 +11,7 @@ import re
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 
-from suture.project.python_source.parsing import first_line, parsed
+from suture.project.python_source.parsing import first_line, parse_module
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -24,19 +24,19 @@ def split_lines(code: str) -> list[str]:
 
 def is_valid_python(code: str) -> bool:
     """Return whether Python can parse a text."""
-    return parsed(code) is not None
+    return parse_module(code) is not None
 
 
 def has_only_imports(code: str) -> bool:
     """Return whether a text consists of import statements only."""
-    tree = parsed(code)
+    tree = parse_module(code)
     body = tree.body if tree else []
     return bool(body) and all(isinstance(node, ast.Import | ast.ImportFrom) for node in body)
 
 
 def defined_names(code: str) -> frozenset[str]:
     """Return the names that a module's top level defines, including imports; empty if it is invalid."""
-    tree = parsed(code)
+    tree = parse_module(code)
     return frozenset(name for node in (tree.body if tree else ()) for name in bound_names(node))
 
 
@@ -107,7 +107,7 @@ def complete_prefix(code: str) -> str:
     """
     lines = split_lines(code)
     for end in range(len(lines), 0, -1):
-        tree = parsed("".join(lines[:end]))
+        tree = parse_module("".join(lines[:end]))
         if tree is None:
             continue
         following = next((line for line in lines[end:] if line.strip()), "")
@@ -119,7 +119,7 @@ def complete_prefix(code: str) -> str:
 
 def strip_examples(code: str) -> str:
     """Return a module without top-level asserts and prints: a model's own examples decide nothing."""
-    tree = parsed(code)
+    tree = parse_module(code)
     return remove_statements(code, tree, [node for node in tree.body if _is_demo(node)]) if tree else code
 
 
@@ -164,7 +164,7 @@ def insert_after_preamble(code: str, extra: str) -> str:
     """Insert `extra` before the own statements of a module, after its docstring and its `__future__`
     imports.
     """
-    tree = parsed(code)
+    tree = parse_module(code)
     lines = split_lines(code)
     at = count_preamble_lines(tree.body) if tree else 0
     while at < min(2, len(lines)) and HEAD_COMMENT.match(lines[at]):

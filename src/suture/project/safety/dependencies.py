@@ -14,8 +14,12 @@ from typing import Literal
 from suture.core.safe_files import read_regular_file
 from suture.errors import UsageError
 from suture.project.languages.safety_rules import SafetyLevel, SafetyRule, UnsafeUse
-from suture.project.languages.safety_rules.rule import quoted
-from suture.project.safety.manifests import Requested, find_requested_packages, normalise_package_name
+from suture.project.languages.safety_rules.rule import quote_code
+from suture.project.safety.manifests import (
+    PackageRequirement,
+    find_requested_packages,
+    normalise_package_name,
+)
 
 WHY = {
     "dependency.unlisted": "a package that is not on the list of allowed packages",
@@ -108,11 +112,11 @@ def dependency_uses(path: str, text: str, allowed: Allowed, approval: Approval) 
     for one in find_requested_packages(path, text):
         rule, why = _assess(one, allowed, approval)
         if rule:
-            use = UnsafeUse(rule=rule, line=one.line, code=quoted(f"{one.ecosystem}: {one.name}"))
+            use = UnsafeUse(rule=rule, line=one.line, code=quote_code(f"{one.ecosystem}: {one.name}"))
             yield DependencyUse(use=use, why=why)
 
 
-def _assess(one: Requested, allowed: Allowed, approval: Approval) -> tuple[str, str]:
+def _assess(one: PackageRequirement, allowed: Allowed, approval: Approval) -> tuple[str, str]:
     if one.unreadable_reason:
         return "dependency.unread", f"{WHY['dependency.unread']}: {one.unreadable_reason}"
     if one.is_install_script:
@@ -123,10 +127,10 @@ def _assess(one: Requested, allowed: Allowed, approval: Approval) -> tuple[str, 
     name = _key(one.ecosystem, one.name)
     if name in known:
         if approval == "never":
-            return "dependency.unlisted", "no package may be asked for (safety.approve_deps = never)"
+            return "dependency.unlisted", "no package may be required (safety.approve_deps = never)"
         if is_version_allowed(one.version, known[name]):
             return "", ""
-        return "dependency.unlisted", f"version {quoted(one.version)}, where {known[name]} is allowed"
+        return "dependency.unlisted", f"version {quote_code(one.version)}, where {known[name]} is allowed"
     near = find_similar_name(name, known)
     if near:
         return "dependency.near-name", f"not an allowed package, but its name is similar to {near!r}"
@@ -148,12 +152,12 @@ def find_version_bounds(path: str, text: str, allowed: Allowed) -> Mapping[str, 
         Plain name -> versions, never empty. Python installs only one version of each package, so indirect
         requirements are bounded, too; in other languages, only the packages that the manifest names.
     """
-    asked = {_key(one.ecosystem, one.name): one for one in find_requested_packages(path, text)}
-    ecosystems = {one.ecosystem for one in asked.values()}
+    requirements = {_key(one.ecosystem, one.name): one for one in find_requested_packages(path, text)}
+    ecosystems = {one.ecosystem for one in requirements.values()}
     bounds: dict[str, str] = {}
     for ecosystem in ecosystems:
         for name, versions in allowed.get(ecosystem, {}).items():
-            own = asked.get(name)
+            own = requirements.get(name)
             named = own is not None and is_version_allowed(own.version, versions)
             if versions and (named or (own is None and ecosystem == "python")):
                 bounds[name] = versions

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 
 NAME = re.compile(r"\s*(@?[A-Za-z0-9][\w./-]*)\s*(\[[^\]]*\])?(.*)", re.DOTALL)
 HARMLESS = re.compile(r"(?:--(?:hash|no-binary|only-binary)[\s=]\S+\s*)+")
@@ -22,7 +22,7 @@ REQUIREMENTS = re.compile(r"(?:.*requirements.*|constraints)\.(?:txt|in)")
 OF_SETUP = ("install_requires", "setup_requires", "tests_require", "extras_require")
 
 
-def _requirement(text: str) -> Requested | None:
+def _requirement(text: str) -> PackageRequirement | None:
     """Parse one requirement as Python's tools write it."""
     line = re.sub(r"\s#.*", "", text[:MAX_REQUIREMENT_CHARS]).partition(";")[0].strip()
     if not line or line.startswith("#"):
@@ -39,12 +39,12 @@ def _requirement(text: str) -> Requested | None:
     match = NAME.fullmatch(line)
     if match is None or ELSEWHERE.search(line):
         return outside_index("python", line)
-    return Requested(
+    return PackageRequirement(
         ecosystem="python", name=normalise_package_name(match[1]), version=lowest_version(match[3])
     )
 
 
-def in_requirements(text: str) -> Iterator[Requested]:
+def in_requirements(text: str) -> Iterator[PackageRequirement]:
     """Yield the packages of a requirements file."""
     for line in text.replace("\\\n", " ").splitlines():
         found = _requirement(line)
@@ -52,7 +52,7 @@ def in_requirements(text: str) -> Iterator[Requested]:
             yield found
 
 
-def in_pyproject(text: str) -> Iterator[Requested]:
+def in_pyproject(text: str) -> Iterator[PackageRequirement]:
     """Yield the packages in the tables of a `pyproject.toml`, including Poetry's."""
     table = tomllib.loads(text)
     project = table.get("project", {})
@@ -76,17 +76,19 @@ def in_pyproject(text: str) -> Iterator[Requested]:
                 yield from _of_table(name, value)
 
 
-def _of_table(name: str, value: Any) -> Iterator[Requested]:
+def _of_table(name: str, value: Any) -> Iterator[PackageRequirement]:
     if isinstance(value, dict) and {"git", "url", "path"} & value.keys():
         yield outside_index("python", name)
         return
     versions = str(value.get("version", "") if isinstance(value, dict) else value)
-    yield Requested(ecosystem="python", name=normalise_package_name(name), version=lowest_version(versions))
+    yield PackageRequirement(
+        ecosystem="python", name=normalise_package_name(name), version=lowest_version(versions)
+    )
 
 
-def in_setup_py(text: str) -> Iterator[Requested]:
+def in_setup_py(text: str) -> Iterator[PackageRequirement]:
     """Yield the packages in literal lists of a `setup.py`. Code that computes lists is not run."""
-    tree = parsed(text)
+    tree = parse_module(text)
     if tree is None:
         raise ValueError("it is not valid Python")
     for node in ast.walk(tree):
@@ -103,7 +105,7 @@ def _called(function: ast.expr) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-def _written_out(name: str, value: ast.expr) -> Iterator[Requested]:
+def _written_out(name: str, value: ast.expr) -> Iterator[PackageRequirement]:
     try:
         lists = ast.literal_eval(value)
     except ValueError:
@@ -116,7 +118,7 @@ def _written_out(name: str, value: ast.expr) -> Iterator[Requested]:
                 yield found
 
 
-def in_setup_cfg(text: str) -> Iterator[Requested]:
+def in_setup_cfg(text: str) -> Iterator[PackageRequirement]:
     """Yield the packages in setuptools' lists."""
     table = configparser.RawConfigParser(strict=False)
     table.read_string(text)
@@ -129,7 +131,7 @@ def in_setup_cfg(text: str) -> Iterator[Requested]:
             yield found
 
 
-def in_pipfile(text: str) -> Iterator[Requested]:
+def in_pipfile(text: str) -> Iterator[PackageRequirement]:
     """Yield the packages and the sources of a `Pipfile`."""
     for name, value in tomllib.loads(text).items():
         if name == "source":
@@ -140,7 +142,7 @@ def in_pipfile(text: str) -> Iterator[Requested]:
                 yield from _of_table(package, versions)
 
 
-def in_client_settings(text: str) -> Iterator[Requested]:
+def in_client_settings(text: str) -> Iterator[PackageRequirement]:
     """Yield each setting of a package client, because it may name another index or enable scripts."""
     for line in text.splitlines():
         if line.strip() and line.strip()[0] not in "#;[":
@@ -158,7 +160,7 @@ MAX_REQUIREMENT_CHARS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Requested:
+class PackageRequirement:
     """A package that a manifest requires.
 
     Attributes:
@@ -181,14 +183,14 @@ class Requested:
     unreadable_reason: str = ""
 
 
-def unreadable(ecosystem: Ecosystem, name: str, why: str) -> Requested:
+def unreadable(ecosystem: Ecosystem, name: str, why: str) -> PackageRequirement:
     """Return a manifest, or a line of one, whose requirement cannot be determined."""
-    return Requested(ecosystem=ecosystem, name=name, unreadable_reason=why)
+    return PackageRequirement(ecosystem=ecosystem, name=name, unreadable_reason=why)
 
 
-def outside_index(ecosystem: Ecosystem, text: str) -> Requested:
+def outside_index(ecosystem: Ecosystem, text: str) -> PackageRequirement:
     """Return a requirement that does not come from the index."""
-    return Requested(ecosystem=ecosystem, name=text[:100], is_outside_index=True)
+    return PackageRequirement(ecosystem=ecosystem, name=text[:100], is_outside_index=True)
 
 
 def normalise_package_name(name: str) -> str:
@@ -221,10 +223,10 @@ OF_NPM = ("dependencies", "devDependencies", "optionalDependencies", "peerDepend
 MAX_PACKAGES = 500
 """Packages that are read from one manifest."""
 MAX_MANIFEST_CHARS = 200_000
-Reader = Callable[[str], Iterable[Requested]]
+Reader = Callable[[str], Iterable[PackageRequirement]]
 
 
-def find_requested_packages(path: str, text: str) -> tuple[Requested, ...]:
+def find_requested_packages(path: str, text: str) -> tuple[PackageRequirement, ...]:
     """Return what a file requires; empty if it is not a manifest. Unreadable parts are reported as such.
 
     Args:
@@ -248,17 +250,17 @@ def find_requested_packages(path: str, text: str) -> tuple[Requested, ...]:
     return tuple(_with_line(one, lines) for one in found)
 
 
-def _with_line(one: Requested, lines: list[str]) -> Requested:
+def _with_line(one: PackageRequirement, lines: list[str]) -> PackageRequirement:
     at = next((number for number, line in enumerate(lines, 1) if one.name in line), 1)
     return replace(one, line=at)
 
 
-def _npm_settings(text: str) -> Iterator[Requested]:
+def _npm_settings(text: str) -> Iterator[PackageRequirement]:
     for one in in_client_settings(text):
         yield outside_index("javascript", one.name)
 
 
-def _package_json(text: str) -> Iterator[Requested]:
+def _package_json(text: str) -> Iterator[PackageRequirement]:
     package: Mapping[str, Any] = json.loads(text)
     tables = [package.get(kind, {}) for kind in (*OF_NPM, "overrides", "resolutions")]
     for table in (*tables, package.get("pnpm", {}).get("overrides", {})):
@@ -266,7 +268,7 @@ def _package_json(text: str) -> Iterator[Requested]:
             yield _of_npm(name, str(value)[:MAX_REQUIREMENT_CHARS])
     for hook in HOOKS:
         if package.get("scripts", {}).get(hook):
-            yield Requested(ecosystem="javascript", name=hook, is_install_script=True)
+            yield PackageRequirement(ecosystem="javascript", name=hook, is_install_script=True)
 
 
 def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -279,17 +281,17 @@ def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
             yield own, value
 
 
-def _of_npm(name: str, wanted: str) -> Requested:
+def _of_npm(name: str, wanted: str) -> PackageRequirement:
     if ELSEWHERE.search(wanted) or re.fullmatch(r"[\w.-]+/[\w.-]+(?:#.*)?", wanted):
         return outside_index("javascript", name)
     if wanted.startswith("npm:"):
-        return Requested(ecosystem="javascript", name=wanted[4:].rpartition("@")[0] or wanted[4:])
+        return PackageRequirement(ecosystem="javascript", name=wanted[4:].rpartition("@")[0] or wanted[4:])
     # `$` in an override means the version that the project requires anyway.
     version = "" if wanted.startswith("$") else lowest_version(wanted)
-    return Requested(ecosystem="javascript", name=name, version=version)
+    return PackageRequirement(ecosystem="javascript", name=name, version=version)
 
 
-def _go_mod(text: str) -> Iterator[Requested]:
+def _go_mod(text: str) -> Iterator[PackageRequirement]:
     inside = ""
     for line in text.splitlines():
         words = line.partition("//")[0].split()
@@ -301,7 +303,7 @@ def _go_mod(text: str) -> Iterator[Requested]:
             kind, rest = (inside, words) if inside else (words[0], words[1:])
             if kind == "require" and len(rest) > 1:
                 number = NUMBER.search(rest[1])
-                yield Requested(ecosystem="go", name=rest[0], version=number[0] if number else "")
+                yield PackageRequirement(ecosystem="go", name=rest[0], version=number[0] if number else "")
             elif kind == "replace" and len(rest) > 1:
                 yield outside_index("go", rest[0])
 

@@ -17,8 +17,8 @@ from suture.core.settings import SafetySettings
 from suture.errors import PrerequisiteError, UsageError
 from suture.project.languages import LANGUAGES, detect_file_languages
 from suture.project.languages.safety_rules import UNREADABLE, SafetyLevel, SafetyRule, UnsafeUse
-from suture.project.languages.safety_rules.rule import quoted
-from suture.project.python_source.parsing import parsed
+from suture.project.languages.safety_rules.rule import quote_code
+from suture.project.python_source.parsing import parse_module
 from suture.project.safety.dependencies import LEVELS, RULES, Allowed, Approval, dependency_uses, load_allowed
 
 BANDIT_REMEDY = "pip install 'suture[quality]'"
@@ -56,7 +56,7 @@ class Levels:
     approval: Approval = "ask"
     allowed: Allowed = field(default_factory=lambda: load_allowed(None))
 
-    def of(self, rule: str, own: SafetyLevel = "warn") -> SafetyLevel:
+    def level_for(self, rule: str, own: SafetyLevel = "warn") -> SafetyLevel:
         """Return the level of a rule: that of a setting that names it, of the strictest matching pattern, or
         its default.
         """
@@ -123,7 +123,7 @@ class Finding:
         return f"{self.path}:{self.line}: {self.rule}: {self.reason}: {self.code}"
 
 
-def scan(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
+def scan_files(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
     """Return the findings in files, in the order of path and line. Rules with the level `off` are ignored.
 
     The language of a file follows from its extension. Files in unknown languages are not scanned. A file
@@ -141,7 +141,7 @@ def scan(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
         uses: Sequence[UnsafeUse] = ()
         languages = detect_file_languages((path,))
         for one in dependency_uses(path, text, levels.allowed, levels.approval):
-            found.append(_finding(path, one.use, one.why, levels.of(one.use.rule)))
+            found.append(_finding(path, one.use, one.why, levels.level_for(one.use.rule)))
         if languages and (len(text) > MAX_FILE_CHARS or len(text) > left):
             uses = (UnsafeUse(rule=UNREADABLE.name, line=1, code=f"{len(text)} characters"),)
         elif languages:
@@ -152,16 +152,18 @@ def scan(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
                 python[path] = text
         for use in uses:
             rule = rules[use.rule]
-            found.append(_finding(path, use, rule.why, levels.of(rule.name, rule.level)))
+            found.append(_finding(path, use, rule.why, levels.level_for(rule.name, rule.level)))
     if levels.bandit:
         for path, use, why in bandit_uses(python):
-            found.append(_finding(path, use, why, levels.of(use.rule)))
+            found.append(_finding(path, use, why, levels.level_for(use.rule)))
     findings = sorted((one for one in found if one.level != "off"), key=lambda one: (one.path, one.line))
     return tuple(findings)
 
 
 def _finding(path: str, use: UnsafeUse, why: str, level: SafetyLevel) -> Finding:
-    return Finding(rule=use.rule, level=level, path=path, line=use.line, code=use.code, reason=quoted(why))
+    return Finding(
+        rule=use.rule, level=level, path=path, line=use.line, code=use.code, reason=quote_code(why)
+    )
 
 
 def scan_change(before: Mapping[str, str], after: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
@@ -175,10 +177,10 @@ def scan_change(before: Mapping[str, str], after: Mapping[str, str], levels: Lev
         after: Path -> text of these files after the change.
         levels: Levels from `resolve_levels`.
     """
-    now = scan({path: text for path, text in after.items() if before.get(path) != text}, levels)
+    now = scan_files({path: text for path, text in after.items() if before.get(path) != text}, levels)
     if not now:
         return ()
-    then = scan({path: text for path, text in before.items() if after.get(path) != text}, levels)
+    then = scan_files({path: text for path, text in before.items() if after.get(path) != text}, levels)
     same = Counter((one.rule, one.code) for one in then)
     unmatched: list[Finding] = []
     for finding in now:
@@ -224,7 +226,7 @@ def bandit_uses(files: Mapping[str, str]) -> Iterator[tuple[str, UnsafeUse, str]
     Args:
         files: Path -> text, of Python files.
     """
-    texts = {path: text for path, text in files.items() if parsed(text) is not None}
+    texts = {path: text for path, text in files.items() if parse_module(text) is not None}
     if not texts:
         return
     try:
@@ -236,7 +238,7 @@ def bandit_uses(files: Mapping[str, str]) -> Iterator[tuple[str, UnsafeUse, str]
         else:
             yield (
                 next(iter(texts)),
-                UnsafeUse(rule=UNREADABLE.name, line=1, code=quoted(str(fault))),
+                UnsafeUse(rule=UNREADABLE.name, line=1, code=quote_code(str(fault))),
                 UNREADABLE.why,
             )
         return
@@ -244,7 +246,7 @@ def bandit_uses(files: Mapping[str, str]) -> Iterator[tuple[str, UnsafeUse, str]
     for issue in found:
         if issue.severity != "low":
             at = lines[issue.path]
-            code = quoted(at[issue.line - 1]) if 0 < issue.line <= len(at) else ""
+            code = quote_code(at[issue.line - 1]) if 0 < issue.line <= len(at) else ""
             yield issue.path, UnsafeUse(rule=f"bandit.{issue.test}", line=issue.line, code=code), issue.text
 
 

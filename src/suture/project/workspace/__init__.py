@@ -19,7 +19,7 @@ from suture.project.workspace.protected import (
 )
 from suture.project.workspace.repository import Repository, open_repository
 from suture.project.workspace.snapshot import Snapshot, take_snapshot
-from suture.project.workspace.text_files import overlay_candidate, text_of
+from suture.project.workspace.text_files import overlay_candidate, decode_text
 
 __all__ = [
     "DEFAULT_PROTECTED",
@@ -44,6 +44,6 @@ __all__ = [
     "remove_empty_folders",
     "render_exclusion",
     "take_snapshot",
-    "text_of",
+    "decode_text",
     "unified_diff",
 ]

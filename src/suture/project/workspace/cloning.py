@@ -25,9 +25,14 @@ from suture.project.workspace.tuning import MAX_GIT_ERROR_CHARS
 PORTS = {"https": 443, "http": 80}
 NO_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_LFS_SKIP_SMUDGE": "1"}
 HTTP_OPTIONS = (
-    *("-c", "http.followRedirects=false"),
-    *("-c", "http.proxy="),
-    *("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=20"),
+    "-c",
+    "http.followRedirects=false",
+    "-c",
+    "http.proxy=",
+    "-c",
+    "http.lowSpeedLimit=1000",
+    "-c",
+    "http.lowSpeedTime=20",
 )
 OWN_AUTHORITIES = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH")
 """Variables by which the operator of the service adds certificate authorities."""

@@ -13,7 +13,8 @@ from suture.project.languages import BUILT_IN_LANGUAGES, LANGUAGES, TASK_FILES
 from suture.project.workspace.globs import Globs, parse_globs
 
 TEST_FILES: tuple[str, ...] = (
-    *("tests/", "test/"),
+    "tests/",
+    "test/",
     *(glob for facts in BUILT_IN_LANGUAGES.values() for glob in facts.test_files),
 )
 """Globs of the test files of the built-in languages, as in a `.gitignore`."""
@@ -22,10 +23,21 @@ DEFAULT_PROTECTED: tuple[str, ...] = (
     *TEST_FILES,
     # Files that configure a test run, or decide what a test command does.
     *dict.fromkeys(glob for facts in BUILT_IN_LANGUAGES.values() for glob in facts.config_globs),
-    *(*TASK_FILES, "suture.toml", ".env*"),
+    *TASK_FILES,
+    "suture.toml",
+    ".env*",
     # Continuous integration, locked dependencies, the repository itself.
-    *(".github/", ".gitlab-ci.yml", ".circleci/", ".ci/", "Jenkinsfile", "azure-pipelines.yml", "*.lock"),
-    *(".git", ".gitignore", ".gitattributes", ".gitmodules"),
+    ".github/",
+    ".gitlab-ci.yml",
+    ".circleci/",
+    ".ci/",
+    "Jenkinsfile",
+    "azure-pipelines.yml",
+    "*.lock",
+    ".git",
+    ".gitignore",
+    ".gitattributes",
+    ".gitmodules",
 )
 """Globs of the files that are protected by default, as in a `.gitignore`."""
 

@@ -190,9 +190,9 @@ def open_repository(root: Path) -> Repository:
         StorageError: Its configuration cannot be read.
     """
     require_no_pipes(root)
-    asked = ("--show-prefix", "--absolute-git-dir", "--git-common-dir", "--is-inside-work-tree")
+    queries = ("--show-prefix", "--absolute-git-dir", "--git-common-dir", "--is-inside-work-tree")
     try:
-        said = run_git(root, "rev-parse", *asked)
+        said = run_git(root, "rev-parse", *queries)
     except StorageError as fault:
         raise UsageError(
             f"{str(root)!r} is in no git repository that can be used: {fault.message}",

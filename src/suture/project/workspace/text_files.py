@@ -14,7 +14,7 @@ from suture.errors import UsageError
 from suture.project.workspace.line_matching import common_ranges
 
 
-def text_of(content: bytes) -> str:
+def decode_text(content: bytes) -> str:
     """Return a file as text, without a byte order mark and with line feeds as line ends.
 
     The encoding is UTF-8. Only a file that is not valid UTF-8 may declare another one as Python source does
@@ -46,7 +46,7 @@ def overlay_candidate(files: Mapping[str, bytes], candidate: Mapping[str, str]) 
 
 
 def _encode_like(text: str, original: bytes) -> bytes:
-    if original and text == text_of(original):
+    if original and text == decode_text(original):
         return original
     text = text.replace("\r\n", "\n")
     before = original.decode(_detect_encoding(original), "surrogateescape")

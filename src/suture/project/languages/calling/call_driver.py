@@ -56,7 +56,7 @@ class CallDriver:
             zero, and there may be several results, the last of them an error.
     """
 
-    read: ReadValues
+    read_literals: ReadValues
     files: Callable[[CallSite], Mapping[str, bytes]]
     argv: Callable[[CallSite], Sequence[str]]
     null: str

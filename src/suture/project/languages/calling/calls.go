@@ -1,5 +1,5 @@
-// Package calls answers calls of one function with JSON-plus (call_driver.py). It runs behind the wall, holds
-// no expectation and decides nothing: whatever a candidate does here, it can only answer wrongly.
+// Package calls answers calls of one function in JSON-plus (call_driver.py). It runs inside the sandbox, does not know the
+// expected results and decides nothing: whatever a candidate does here, it can only answer wrongly.
 package calls
 
 import (
@@ -32,7 +32,7 @@ var (
 	faults = reflect.TypeOf((*error)(nil)).Elem()
 )
 
-// Serve answers until there is nothing more to hear.
+// Serve answers calls until the input ends.
 func Serve(function interface{}) {
 	called := reflect.ValueOf(function)
 	if called.Kind() != reflect.Func {
@@ -160,7 +160,7 @@ func encode(value reflect.Value, depth int) interface{} {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		return value.Uint()
 	case reflect.Float32:
-		// As a literal of that size reads.
+		// Formatted like a literal of that size.
 		exact, _ := strconv.ParseFloat(strconv.FormatFloat(value.Float(), 'g', -1, 32), 64)
 		return decimal(exact)
 	case reflect.Float64:
@@ -178,7 +178,7 @@ func encode(value reflect.Value, depth int) interface{} {
 		for _, key := range value.MapKeys() {
 			pairs = append(pairs, list(encode(key, depth+1), encode(value.MapIndex(key), depth+1)))
 		}
-		// Go gives the keys in another order each time.
+		// Go iterates over keys in random order.
 		sort.Slice(pairs, func(a, b int) bool { return fmt.Sprint(pairs[a]) < fmt.Sprint(pairs[b]) })
 		return list("map", pairs)
 	case reflect.Struct:

@@ -192,7 +192,7 @@ def _argv(site: CallSite) -> tuple[str, ...]:
 
 
 GO_CALLS = CallDriver(
-    read=read_values,
+    read_literals=read_values,
     files=_files,
     argv=_argv,
     null="nil",

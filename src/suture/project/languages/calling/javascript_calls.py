@@ -140,7 +140,7 @@ def _files(site: CallSite) -> Mapping[str, bytes]:
 
 
 JAVASCRIPT_CALLS = CallDriver(
-    read=read_values,
+    read_literals=read_values,
     files=_files,
     argv=lambda site: ("sh", "-c", f"exec node {site.folder}/{DRIVER} 3<&0 4>&1 </dev/null >&2"),
     null="null",

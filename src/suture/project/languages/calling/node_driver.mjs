@@ -1,5 +1,5 @@
-// Loads one candidate and answers calls of its function with JSON-plus (call_driver.py). It runs behind the
-// wall, holds no expectation and decides nothing: whatever a candidate does here, it can only answer wrongly.
+// Loads one candidate and answers calls of its function in JSON-plus (call_driver.py). It runs inside the sandbox, does
+// not know the expected results and decides nothing: whatever a candidate does here, it can only answer wrongly.
 import { readSync, writeSync, existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -13,7 +13,7 @@ const MOST_BYTES = 4 << 20;
 const MOST_STACK = 4000;
 const EXACT = 2 ** 53;
 
-// What is used after the candidate is loaded is kept here: an honest polyfill must not spoil an answer.
+// Functions that are used after the candidate is loaded: a legitimate polyfill must not change an answer.
 const { apply, getPrototypeOf, getOwnPropertyDescriptor } = Reflect;
 const { keys, is, prototype: plain } = Object;
 const { isArray, prototype: arrays } = Array;
@@ -134,7 +134,7 @@ function raised(error) {
       stack = `${error.stack}`.slice(0, MOST_STACK);
     } else told = `["error","",${quote(`${error}`)}]`;
   } catch {
-    // what was thrown cannot be looked at
+    // the thrown value cannot be inspected
   }
   return `{"raised":${told},"stack":${quote(stack)}}`;
 }
@@ -186,7 +186,7 @@ async function understandTypes() {
       await import(pathToFileURL(file).href);
       return true;
     } catch {
-      // it is not there
+      // the module does not exist
     }
   }
   return false;

@@ -1,4 +1,4 @@
-// What Jest reports, once all files are through.
+// Reports the tests of Jest after all files have run.
 "use strict";
 const { basename } = require("node:path");
 const signing = require("./signing.cjs");
@@ -6,7 +6,7 @@ signing.hide(module);
 
 module.exports = class {
   constructor({ collectCoverageFrom: wanted } = {}) {
-    // What lies here is not what the project's coverage is measured by.
+    // Suture's files must not count for the project's coverage.
     if (wanted?.length) wanted.push(`!**/${basename(__dirname)}/**`);
   }
 

@@ -1,5 +1,5 @@
-// Loaded first in each process of Jest: what tests decide with must be at the end of a file what it was before the
-// project was loaded. It runs outside of the realm that tests and code share, and says what is another there.
+// Loaded first in each process of Jest. Everything that decides the outcome of tests must be the same at the end of a
+// file as before the project was loaded. This runs outside of the realm of tests and code, and reports differences.
 "use strict";
 const Module = require("node:module");
 const { apply, ownKeys } = Reflect;
@@ -82,7 +82,7 @@ function watched(runner) {
           kept.keepGlobals(environment.global);
         }
         const made = apply(was, this, [path, ...rest]);
-        if (path === testPath) look(); // code may put back what it changed once tests are written down
+        if (path === testPath) look(); // code may restore what it changed after the outcomes are recorded
         return made;
       };
     }
@@ -113,6 +113,6 @@ Module._load = function (request, ...more) {
   const made = apply(load, this, [request, ...more]);
   if (!/[\\/]jest-circus[\\/](?:build[\\/])?runner\.js$/.test(request)) return made;
   if (typeof made === "function") return watched(made);
-  // Marks that Jest reads (`__esModule`) are not enumerable.
+  // Properties that Jest reads (`__esModule`) are not enumerable.
   return defineProperties({}, { ...descriptors(made), default: { value: watched(made.default), enumerable: true } });
 };

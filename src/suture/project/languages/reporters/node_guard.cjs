@@ -1,6 +1,6 @@
-// Loaded first in each process of node:test that runs a file of tests: at its end, `node:assert` must still find
-// faults, as tests get it then. A process in which it finds none has decided nothing, and ends as failed. It tells
-// which functions are others than before, too.
+// Loaded first in each process of node:test that runs a test file. At its end, `node:assert`, as tests get it then, must
+// still detect failures. A process in which it does not has decided nothing, and fails. This also reports which
+// functions were replaced.
 "use strict";
 const { reallyExit } = process;
 const { apply } = Reflect;
@@ -40,14 +40,14 @@ function changed(kept, strict) {
 }
 
 if (process.env.NODE_TEST_CONTEXT) {
-  const first = require("node:assert"); // no file may be the first to have it
+  const first = require("node:assert"); // before any project file can load it
   const strict = { ...first.strict };
   const kept = [first, first.strict].flatMap((owner) =>
     Object.keys(owner).map((key) => ({ owner, key, value: owner[key] })),
   );
   const say = writeSync;
   process.on("exit", () => {
-    // The reporter reads this line: whether it is a fault, the run on the user's own code tells.
+    // The reporter reads this line. The run on the user's own code shows whether it is a fault.
     const names = changed(kept, strict);
     if (names.length) say(2, `suture: the code or its tests changed ${names.join(" ")}\n`);
     const assert = require("node:assert");

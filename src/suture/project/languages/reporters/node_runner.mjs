@@ -1,4 +1,4 @@
-// What node's own test runner reports.
+// Reports the tests of node's own test runner.
 import signing from "./signing.cjs";
 
 export default async function* report(source) {

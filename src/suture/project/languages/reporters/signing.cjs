@@ -15,14 +15,14 @@ exports.hide(module);
 
 let given = null;
 try {
-  // A process that node:test starts for one file has our reporter in its options too: the key is not for it.
+  // A process that node:test starts for a single file has this reporter in its options, too, but gets no key.
   if (!process.env.NODE_TEST_CONTEXT) given = JSON.parse(readFileSync(0, "utf8"));
 } catch {
-  // Another runner of the same command has read it: this one has no report.
+  // Another test runner of the same command has read the key, so this one cannot report.
 }
 const key = given && Buffer.from(given.key, "hex");
 const path = given && given.report;
-// Taken before any test is loaded: code that shares this process may put others in their place.
+// Saved before any test is loaded, because code in this process may replace these functions.
 const { update, digest } = Hmac.prototype;
 const { apply } = Reflect;
 const sign = key && ((text) => apply(digest, apply(update, createHmac("sha256", key), [text]), ["hex"]));

@@ -1,6 +1,6 @@
-// Vite writes a configuration that is a module into `node_modules/.vite-temp` before it loads it, and beside the
-// configuration where it is denied that (EACCES). Here `node_modules` is read-only: node says ENOENT or lets Vite
-// fail later, so this says what Vite understands. Not in the processes that run tests.
+// Vite copies a configuration that is a module into `node_modules/.vite-temp` before it loads it; on EACCES, it uses
+// the folder of the configuration. In the sandbox, `node_modules` is read-only, and node reports ENOENT or lets Vite
+// fail later. So this raises the EACCES that Vite expects, except in the processes that run tests.
 "use strict";
 const fs = require("node:fs");
 const { isMainThread } = require("node:worker_threads");

@@ -1,4 +1,4 @@
-// What Vitest reports, once all files are through.
+// Reports the tests of Vitest after all files have run.
 import { fileURLToPath } from "node:url";
 import signing from "./signing.cjs";
 

@@ -1,5 +1,6 @@
-// Vitest's own runner of tests, with a look at what decides: at the end of each test it must be what it was before
-// the project was loaded. It shares a realm with the code, so it uses nothing here that code could change.
+// Vitest's own test runner, with a check of everything that decides the outcome of tests: at the end of each test, it
+// must be the same as before the project was loaded. It shares a realm with the code, so it uses nothing that code
+// could change.
 import * as vitest from "vitest";
 import { VitestTestRunner } from "vitest/runners";
 

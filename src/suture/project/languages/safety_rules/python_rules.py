@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from suture.project.languages.safety_rules.rule import SafetyRule, UnsafeUse, quoted
-from suture.project.python_source.parsing import parsed
+from suture.project.languages.safety_rules.rule import SafetyRule, UnsafeUse, quote_code
+from suture.project.python_source.parsing import parse_module
 
 RULES = (
     SafetyRule(
@@ -35,8 +35,8 @@ RULE_BY_NAME: Mapping[str, str] = {
     **dict.fromkeys(("compile", "builtins.compile"), "python.compile"),
     **dict.fromkeys(
         (
-            *("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput", "pty.spawn"),
-            *("asyncio.create_subprocess_shell", "asyncio.subprocess.create_subprocess_shell"),
+            "os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput", "pty.spawn",
+            "asyncio.create_subprocess_shell", "asyncio.subprocess.create_subprocess_shell",
         ),
         "python.shell",
     ),
@@ -44,7 +44,7 @@ RULE_BY_NAME: Mapping[str, str] = {
         (
             *(f"os.exec{how}" for how in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
             *(f"os.spawn{how}" for how in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
-            *("os.posix_spawn", "os.posix_spawnp", "os.fork", "os.forkpty"),
+            "os.posix_spawn", "os.posix_spawnp", "os.fork", "os.forkpty",
         ),
         "python.process",
     ),
@@ -52,8 +52,8 @@ RULE_BY_NAME: Mapping[str, str] = {
         (
             *(f"{module}.{name}" for module in ("pickle", "_pickle", "cPickle", "dill", "cloudpickle")
               for name in ("load", "loads", "Unpickler")),
-            *("marshal.load", "marshal.loads", "shelve.open", "joblib.load", "jsonpickle.decode"),
-            *("pandas.read_pickle", "numpy.loads"),
+            "marshal.load", "marshal.loads", "shelve.open", "joblib.load", "jsonpickle.decode",
+            "pandas.read_pickle", "numpy.loads",
         ),
         "python.pickle",
     ),
@@ -69,8 +69,18 @@ RULE_BY_NAME: Mapping[str, str] = {
 RUNS_TEXT = ("python.eval", "python.exec", "python.compile")
 DECODES = frozenset(
     (
-        *("b64decode", "b32decode", "b16decode", "a85decode", "b85decode", "urlsafe_b64decode"),
-        *("decodebytes", "unhexlify", "fromhex", "decompress", "a2b_base64", "urlopen"),
+        "b64decode",
+        "b32decode",
+        "b16decode",
+        "a85decode",
+        "b85decode",
+        "urlsafe_b64decode",
+        "decodebytes",
+        "unhexlify",
+        "fromhex",
+        "decompress",
+        "a2b_base64",
+        "urlopen",
     )
 )
 """Calls that decode or download the text that is run."""
@@ -96,7 +106,7 @@ def find_python_uses(path: str, text: str) -> Iterator[UnsafeUse]:
         text: Text of the file.
     """
     del path
-    tree = parsed(text)
+    tree = parse_module(text)
     if tree is None:
         return
     known = _Names(tree)
@@ -109,7 +119,7 @@ def find_python_uses(path: str, text: str) -> Iterator[UnsafeUse]:
     # Count lines as the parser does: `splitlines` splits at further characters.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for (rule, line, _), node in sorted(found.items(), key=lambda item: item[0][1:]):
-        yield UnsafeUse(rule=rule, line=line, code=quoted(_source(node, lines)))
+        yield UnsafeUse(rule=rule, line=line, code=quote_code(_source(node, lines)))
 
 
 class _Names:
@@ -145,8 +155,8 @@ class _Names:
             return {"__builtins__": "builtins"}.get(named, named)
         if not isinstance(node, ast.Call) or not node.args or deep > MAX_NAME_PARTS:
             return ""
-        called, asked = self.of(node.func, deep), node.args[-1]
-        text = asked.value if isinstance(asked, ast.Constant) and isinstance(asked.value, str) else ""
+        called, last_argument = self.of(node.func, deep), node.args[-1]
+        text = last_argument.value if isinstance(last_argument, ast.Constant) and isinstance(last_argument.value, str) else ""
         if called in ("__import__", "builtins.__import__", "importlib.import_module"):
             first = node.args[0]
             return str(first.value) if isinstance(first, ast.Constant) else ""

@@ -57,7 +57,7 @@ FindUses = Callable[[str, str], Iterable[UnsafeUse]]
 """Takes path and text of a file; returns its uses."""
 
 
-def quoted(code: str) -> str:
+def quote_code(code: str) -> str:
     """Return a piece of code in one line of bounded length."""
     line = " ".join(code[: 4 * MAX_QUOTED_CHARS].split())
     return line if len(line) <= MAX_QUOTED_CHARS else f"{line[: MAX_QUOTED_CHARS - 3]}..."
@@ -92,7 +92,7 @@ def find_uses_by_query(
     query = _query(*grammars[ending], whole)
     found = _places(root, query) if _is_shallow(root) else None
     for line, _, rule, code in sorted(found or ()):
-        yield UnsafeUse(rule=rule, line=line, code=quoted(code))
+        yield UnsafeUse(rule=rule, line=line, code=quote_code(code))
     if found is None:
         yield UnsafeUse(rule=UNREADABLE.name, line=1, code="it is nested too deeply, or too large")
 
