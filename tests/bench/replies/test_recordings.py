@@ -1,4 +1,4 @@
-"""Recorded replies: found whatever the limit of their length, shared without task text, paid for once."""
+"""Recorded replies: found under any token limit, shared without task text, and paid for once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def pooled(pool: ReplyPool, *replies: Reply, seed: int = 0) -> tuple[PooledModel
     return PooledModel(model, "m:a", pool, PROBLEM, seed=seed), model
 
 
-async def test_what_one_run_drew_no_other_pays_for(tmp_path: Path) -> None:
+async def test_a_recorded_reply_is_not_paid_for_again(tmp_path: Path) -> None:
     first, live = pooled(ReplyPool(tmp_path), REPLY)
     paid = await first.complete(ASKED, DRAWN)
     again, nobody = pooled(ReplyPool(tmp_path))
@@ -54,14 +54,14 @@ async def test_what_one_run_drew_no_other_pays_for(tmp_path: Path) -> None:
     assert free == replace(paid, replayed=True, from_run="pool")
 
 
-async def test_two_that_want_the_same_at_once_pay_once(tmp_path: Path) -> None:
+async def test_concurrent_requests_for_one_reply_pay_once(tmp_path: Path) -> None:
     model, live = pooled(ReplyPool(tmp_path), REPLY)
     replies = await asyncio.gather(*(model.complete(ASKED, DRAWN) for _ in range(5)))
     assert len(live.calls) == 1
     assert {reply.text for reply in replies} == {REPLY.text}
 
 
-async def test_of_two_processes_that_draw_the_same_at_once_the_first_reply_stands(tmp_path: Path) -> None:
+async def test_the_first_reply_of_two_processes_counts(tmp_path: Path) -> None:
     other, _ = pooled(ReplyPool(tmp_path), replace(REPLY, text="of the faster one"))
 
     class Slower(ScriptedModel):
@@ -187,7 +187,7 @@ def test_the_draws_of_a_task_are_read_once_and_kept_with_those_that_come(tmp_pat
     assert pool.draws_for(PROBLEM, "m:c") == ()
 
 
-async def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
+async def test_an_unreadable_recording_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         ReplyPool(tmp_path, [tmp_path / "gone.jsonl"])
     (tmp_path / "bad.jsonl").write_text('{"dataset": "made"}\n')

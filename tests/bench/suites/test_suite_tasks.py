@@ -1,4 +1,4 @@
-"""Suture's own suite measures what it should: references pass, given code and wrong solutions do not."""
+"""Suture's own suite: references pass, and given code and wrong solutions fail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from suture.bench import grade_code, load_problems, task_of
+from suture.bench import build_task, grade_code, load_problems
 from suture.bench.problem import MODULE, Problem
 from suture.bench.suites import load_suite_tasks
 from suture.bench.suites.suite_tasks import SuiteTask
@@ -45,8 +45,8 @@ def test_the_suite_is_as_large_as_it_says() -> None:
 
 
 @pytest.mark.parametrize("problem", [*WRITE.values(), *HEAL.values()], ids=lambda problem: problem.id)
-def test_what_grades_is_not_shown(problem: Problem) -> None:
-    task = task_of(problem)
+def test_hidden_checks_are_not_shown(problem: Problem) -> None:
+    task = build_task(problem)
     assert len(task.checks) >= (3 if problem.kind == "heal" else 2)
     seen = task.statement + "".join(check.source for check in task.checks)
     files = {path: text.decode() for path, text in task.files.items()}
@@ -57,7 +57,7 @@ def test_what_grades_is_not_shown(problem: Problem) -> None:
     assert sum(line in seen for line in graded) <= 1 < len(graded)  # at most what reports the bug
 
 
-async def test_references_pass_and_all_that_is_wrong_fails(sandbox: Sandbox) -> None:
+async def test_references_pass_and_wrong_solutions_fail(sandbox: Sandbox) -> None:
     async def standings(task: SuiteTask) -> dict[str, tuple[str, str]]:
         changes = (task.bug, *task.wrong)
         codes = {"": task.solution, **{change.why: change.apply_to(task.solution) for change in changes}}
@@ -73,10 +73,10 @@ async def test_references_pass_and_all_that_is_wrong_fails(sandbox: Sandbox) -> 
     assert graded == [wanted(task) for task in TASKS]
 
 
-async def test_what_is_given_to_heal_fails_a_visible_test_and_not_all(sandbox: Sandbox) -> None:
+async def test_code_to_heal_fails_some_visible_test(sandbox: Sandbox) -> None:
     async def standing(task: SuiteTask) -> tuple[str, bool, bool, bool, bool]:
         problem = HEAL[task.entry_point]
-        suite = await prepare_suite(task_of(problem), sandbox, SETTINGS)
+        suite = await prepare_suite(build_task(problem), sandbox, SETTINGS)
         given = await check_candidate(Candidate(files=problem.given_files, origin="user"), suite)
         healed = await check_candidate(Candidate(files=problem.solution, origin="repair"), suite)
         untouched = await grade_code(problem, {}, sandbox, SETTINGS)
@@ -101,7 +101,7 @@ async def _few_at_a_time(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 async def test_a_project_is_written_among_its_files(sandbox: Sandbox) -> None:
     problem = WRITE["checkout"]
     assert "def percent_off(total, percent):" in problem.statement
-    assert task_of(problem).files.keys() == {"prices.py"}
+    assert build_task(problem).files.keys() == {"prices.py"}
     alone = await grade_code(problem, {MODULE: problem.reference, "prices.py": ""}, sandbox, SETTINGS)
     assert alone.standing == "wrong"
     assert (await grade_code(problem, problem.reference, sandbox, SETTINGS)).right

@@ -1,4 +1,4 @@
-"""Tasks in SWE-bench's form: read, patched as git does, graded outside by hidden tests."""
+"""Tasks in the format of SWE-bench: read, patched as git does it, and graded by hidden tests."""
 
 from __future__ import annotations
 
@@ -94,16 +94,16 @@ async def test_patches_are_graded_by_the_hidden_tests(tmp_path: Path, repos: Pat
     files = read_commit_files(task, repos)
     assert files["calc/maths.py"] == CODE
     settings = Settings().sandbox
-    wall, python = open_sandbox(settings), discover_interpreter(tmp_path, os.environ)
+    sandbox, python = open_sandbox(settings), discover_interpreter(tmp_path, os.environ)
     try:
         found = {
-            name: await grade_patch(task, files, patch, wall, settings, python)
+            name: await grade_patch(task, files, patch, sandbox, settings, python)
             for name, patch in (("gold", PATCH), ("worse", WORSE), ("hides", HIDES))
         }
         for name, patch in (("empty", ""), ("torn", PATCH.replace("n * n", "n / n"))):
-            found[name] = await grade_patch(task, files, patch, wall, settings, python)
+            found[name] = await grade_patch(task, files, patch, sandbox, settings, python)
     finally:
-        await wall.close()
+        await sandbox.close()
     assert {name: graded.resolved for name, graded in found.items()} == {
         "gold": True,
         "worse": False,
@@ -139,7 +139,7 @@ def test_predictions_are_in_the_originals_form(tmp_path: Path) -> None:
         "no diff at all",
     ],
 )
-def test_a_patch_that_leads_out_is_refused(patch: str) -> None:
+def test_a_patch_outside_the_repository_is_refused(patch: str) -> None:
     with pytest.raises(DiffDoesNotApply):
         apply_patch({"calc/maths.py": CODE}, patch)
 
@@ -152,7 +152,7 @@ def test_a_patch_that_leads_out_is_refused(patch: str) -> None:
         ({"PASS_TO_PASS": "nothing"}, "PASS_TO_PASS is not a list of tests"),
     ],
 )
-def test_a_record_that_is_none_is_an_error(changed: dict[str, Any], says: str, tmp_path: Path) -> None:
+def test_an_invalid_record_is_an_error(changed: dict[str, Any], says: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=says):
         read_tasks(tasks_file(tmp_path, record(**changed)))
 
@@ -165,7 +165,7 @@ def test_a_record_that_is_none_is_an_error(changed: dict[str, Any], says: str, t
         ({"repo": "../calc"}, "is no repository's name"),
     ],
 )
-def test_a_repository_that_is_not_there_is_an_error(
+def test_a_missing_repository_is_an_error(
     changed: dict[str, Any], says: str, tmp_path: Path, repos: Path
 ) -> None:
     (task,) = read_tasks(tasks_file(tmp_path, record(**changed)))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.records import Result
 from suture.core.settings import BudgetSettings, CertificationSettings, PathSettings, RepairSettings, Settings
 from suture.sandbox import BubblewrapSandbox
@@ -93,11 +93,11 @@ def healed(project: Path, settings: Settings, sandbox: BubblewrapSandbox) -> Hea
         reply = f"### shop/prices.py\n```python\n{text}\n```"
         return await heal(
             root or project,
-            test=test,
+            HealOptions(test=test,
             settings=using or settings,
             model=ScriptedModel([reply] * 4),
             sandbox=sandbox,
-            **how,  # type: ignore[arg-type]  # the options under test, by name
+            **how),  # type: ignore[arg-type]  # the options under test, by name
         )
 
     return run

@@ -8,7 +8,7 @@ import pytest
 
 from judge.certificates.conftest import CODE, FIXED, Healed
 from judge.certificates.test_delivery import code, git, repository, settings
-from suture.api import apply, solve, undo
+from suture.api import WriteOptions, apply, solve, undo
 from suture.core.ledger import find_run, last_payload, read_ledger
 from suture.core.ledger.kinds import CommitMade, TreeApplied
 from suture.core.settings import Settings
@@ -87,7 +87,7 @@ async def test_code_written_in_a_folder_is_none_of_the_folders_below(
     below.mkdir(parents=True)
     monkeypatch.chdir(below.parent)
     right = ScriptedModel(["```python\ndef double(n):\n    return 2 * n\n```"])
-    await solve("Write double(n). double(4) == 8", settings=settings, model=right)
+    await solve("Write double(n). double(4) == 8", WriteOptions(settings=settings, model=right))
     monkeypatch.chdir(below)
     with pytest.raises(UsageError, match="no run has healed this folder"):
         await apply(settings=settings)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from judge.certificates.conftest import CODE, COMMAND, FIXED, NOISY, Healed
-from suture.api import heal, verify
+from suture.api import HealOptions, heal, verify
 from suture.core.ledger import find_run, read_ledger
 from suture.core.records import Result, decode_record
 from suture.core.settings import CertificationSettings, LoopSettings, Settings
@@ -116,7 +116,7 @@ async def test_weak_evidence_abstains_and_nothing_is_applied(
     strict = settings.model_copy(update={"loop": LoopSettings(abstain_below=0.99)})
     result = await healed(using=strict, apply=True)
     assert result.outcome == "not_healed"
-    assert "too little confidence" in result.reason
+    assert result.reason.notes == ("low_confidence",)
     assert result.verdict is not None
     assert result.verdict.all_passed
     assert (project / "shop" / "prices.py").read_text() == CODE
@@ -175,7 +175,7 @@ async def test_no_run_of_the_proof_outlives_its_time(
     short = settings.model_copy(update={"certification": CertificationSettings(seconds=17)})
     wall = WaitingSandbox(sandbox)
     model = ScriptedModel([f"### shop/prices.py\n```python\n{NOISY}\n```"])
-    result = await heal(project, test=COMMAND, settings=short, model=model, sandbox=wall)
+    result = await heal(project, HealOptions(test=COMMAND, settings=short, model=model, sandbox=wall))
     assert wall.waits.is_set()
     assert (result.outcome, dict(result.candidate.files if result.candidate else {})) == (
         "healed",
@@ -190,7 +190,7 @@ async def test_a_run_that_is_stopped_while_it_is_proved_is_cancelled(
     wall = WaitingSandbox(sandbox)
     model = ScriptedModel([f"### shop/prices.py\n```python\n{NOISY}\n```"])
     run = asyncio.create_task(
-        heal(project, test=COMMAND, settings=settings, model=model, sandbox=wall, apply=True)
+        heal(project, HealOptions(test=COMMAND, settings=settings, model=model, sandbox=wall, apply=True))
     )
     await wall.waits.wait()
     run.cancel()

@@ -32,11 +32,11 @@ Compare = Callable[..., Awaitable[tuple[BehaviourComparison, list[str]]]]
 
 
 @pytest.fixture
-def compare(sandbox: Sandbox, wall_settings: SandboxSettings) -> Compare:
+def compare(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> Compare:
     """`await compare(code, ...)` answers the comparison and the hashes in the order of the codes."""
 
     async def run(*codes: str, task: Task = TASK, **more: object) -> tuple[BehaviourComparison, list[str]]:
-        suite = await prepare_suite(task, sandbox, wall_settings)
+        suite = await prepare_suite(task, sandbox, sandbox_settings)
         candidates = [Candidate(files={"solution.py": code}, origin="sample") for code in codes]
         found = await compare_candidates(candidates, suite, **more)  # type: ignore[arg-type]  # of each test
         return found, [candidate.hash for candidate in candidates]

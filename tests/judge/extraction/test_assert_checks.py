@@ -7,10 +7,10 @@ import pytest
 from suture.errors import UsageError
 from suture.judge import extract_asserts, extract_examples
 from suture.judge.extraction.program_plans import TaskNames, plan_program
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 
 
-def test_one_check_for_each_assert_with_what_it_needs() -> None:
+def test_each_assert_becomes_a_check_with_its_setup() -> None:
     first, second = extract_asserts("import math\nassert f(1) == 2\nx = 3\nassert f(x) == math.pi\n")
     assert first.source == "import math\nassert f(1) == 2\n"
     assert second.source == "import math\nx = 3\nassert f(x) == math.pi\n"
@@ -26,7 +26,7 @@ def test_ids_are_stable_short_and_distinct() -> None:
     assert all(len(name) < 130 for name in ids)
 
 
-def test_what_is_not_python_is_refused_with_its_line() -> None:
+def test_invalid_python_is_refused_with_its_line() -> None:
     with pytest.raises(UsageError, match="line 2"):
         extract_asserts("x = 1\nassert f(")
 
@@ -38,7 +38,7 @@ def test_no_asserts_no_checks() -> None:
 LOOP = "assert f(1) == 2\nfor i in range(4):\n    assert f(i) == 2 * i\n"
 
 
-def test_what_follows_the_last_assert_is_one_more_check() -> None:
+def test_statements_after_the_last_assert_become_a_check() -> None:
     first, rest = extract_asserts(LOOP)
     assert first.source == "assert f(1) == 2\n"
     assert (rest.source, rest.id) == (LOOP, "for i in range(4): assert f(i) == 2 * i")
@@ -60,19 +60,19 @@ def test_a_definition_keeps_its_decorators() -> None:
 
 
 @pytest.mark.parametrize("text", [f"x = {'-' * 60000}1", f"x = {'+'.join(['1'] * 50000)}", "x = 1\0"])
-def test_what_cannot_be_read_is_a_usage_error(text: str) -> None:
+def test_unreadable_source_is_a_usage_error(text: str) -> None:
     with pytest.raises(UsageError, match="not Python"):
         extract_asserts(text)
 
 
-def test_prose_and_code_that_cannot_be_read_hold_no_examples() -> None:
+def test_unreadable_prose_and_code_have_no_examples() -> None:
     deep = f"{'-' * 60000}1"
     assert extract_examples(f">>> f({deep})\n{deep}\n\nf(1) == {deep}\n", "f") == ()
     assert plan_program(f"assert f({deep})", TaskNames(files=("s.py",), module="s.py")).names == {}
-    assert parsed(deep) is None
+    assert parse_module(deep) is None
 
 
-def test_an_assert_begins_where_the_one_before_left_a_variable() -> None:
+def test_an_assert_continues_with_the_state_of_the_previous_one() -> None:
     text = "c = Cart()\nassert c.add(1) == 1, 'one'\nassert c.total() == 1\nassert f(2) == 3\n"
     _, total, other = extract_asserts(text)
     assert total.source == "c = Cart()\nc.add(1) == 1\nassert c.total() == 1\n"
@@ -83,7 +83,7 @@ def test_an_assert_begins_where_the_one_before_left_a_variable() -> None:
     assert "(n := f(1)) == 2\n" in named.source
 
 
-def test_an_interpreter_that_loses_count_once_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parsing_is_retried_after_a_spurious_recursion_error(monkeypatch: pytest.MonkeyPatch) -> None:
     parse, faults = ast.parse, [SystemError("AST constructor recursion depth mismatch")]
 
     def once(source: str) -> ast.Module:
@@ -92,6 +92,6 @@ def test_an_interpreter_that_loses_count_once_is_asked_again(monkeypatch: pytest
         return parse(source)
 
     monkeypatch.setattr(ast, "parse", once)
-    tree = parsed("a = 1\n")
+    tree = parse_module("a = 1\n")
     assert tree is not None
     assert ast.unparse(tree) == "a = 1"

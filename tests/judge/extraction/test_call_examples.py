@@ -1,4 +1,4 @@
-"""Which calls in a statement in JavaScript or Go become checks, and what their literals mean."""
+"""Calls in a JavaScript or Go statement that become checks, and the values of their literals."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def sources(text: str, language: Language) -> list[str]:
     return [check.source.strip() for check in extract_calls(text, "f", driver)]
 
 
-def test_what_people_write_in_javascript() -> None:
+def test_examples_in_javascript() -> None:
     assert sources(JAVASCRIPT, "javascript") == [
         "f([2, 7], 9) => [0, 1]",
         "f([1], 2) => undefined",
@@ -80,7 +80,7 @@ def test_what_people_write_in_javascript() -> None:
     ]
 
 
-def test_what_people_write_in_go() -> None:
+def test_examples_in_go() -> None:
     assert sources(GO, "go") == [
         "f(6, 3) => 2, nil",
         "f(1, 0) => error",
@@ -91,12 +91,12 @@ def test_what_people_write_in_go() -> None:
     ]
 
 
-def test_what_is_no_example_decides_nothing() -> None:
+def test_other_text_becomes_no_check() -> None:
     assert sources(NONE_OF_JAVASCRIPT, "javascript") == []
 
 
 @pytest.mark.parametrize(("language", "text"), [("javascript", JAVASCRIPT), ("go", GO)])
-def test_a_check_is_read_as_it_was_written(language: Language, text: str) -> None:
+def test_a_check_is_parsed_back(language: Language, text: str) -> None:
     driver = DRIVERS[language]
     assert driver is not None
     for source in sources(text, language):
@@ -105,14 +105,14 @@ def test_a_check_is_read_as_it_was_written(language: Language, text: str) -> Non
         assert call.source == source
 
 
-def test_an_example_that_cannot_be_read_is_told() -> None:
+def test_an_unreadable_example_is_reported() -> None:
     driver = DRIVERS["javascript"]
     assert driver is not None
     assert find_unread_calls("f([1], 2) === g(3)\nf(1) => 2", "f", driver) == ("f([1], 2) === g(3)",)
     assert find_unread_calls("f(1) === 2 // false", "f", driver) == ("f(1) === 2 // false",)
 
 
-def test_a_remark_beside_a_false_result_denies_nothing() -> None:
+def test_a_comment_beside_a_false_result_is_no_denial() -> None:
     text = "false // false, since 1 is odd"
     assert sources(f"f(1) === {text}\n", "javascript") == [f"f(1) => {text}"]
 
@@ -144,21 +144,21 @@ def test_a_remark_beside_a_false_result_denies_nothing() -> None:
 def test_literals(language: Language, text: str, value: JsonPlus) -> None:
     driver = DRIVERS[language]
     assert driver is not None
-    assert driver.read(text) == (value,)
+    assert driver.read_literals(text) == (value,)
     assert is_call_value(value) or value[0] == "error"
 
 
 @pytest.mark.parametrize("text", ["x", "f()", "`${x}`", "[...x]", "{x}", "{f() {}}", "1; 2", "1] + [2", "'"])
-def test_what_is_no_literal(text: str) -> None:
+def test_other_expressions_are_no_literals(text: str) -> None:
     driver = DRIVERS["javascript"]
     assert driver is not None
-    assert driver.read(text) is None
+    assert driver.read_literals(text) is None
 
 
 def both(language: Language, expected: str, got: str) -> bool:
     driver = DRIVERS[language]
     assert driver is not None
-    (one,), (other,) = driver.read(expected) or (), driver.read(got) or ()
+    (one,), (other,) = driver.read_literals(expected) or (), driver.read_literals(got) or ()
     assert render_value(other, driver)
     return values_match(one, other, typed=driver.typed)
 
@@ -174,7 +174,7 @@ def both(language: Language, expected: str, got: str) -> bool:
         ("new Map([[1, 2], ['1', 3]])", "new Map([['1', 3], [1, 2]])"),
     ],
 )
-def test_the_same_in_javascript(expected: str, got: str) -> None:
+def test_matching_values_in_javascript(expected: str, got: str) -> None:
     assert both("javascript", expected, got)
 
 
@@ -197,11 +197,11 @@ def test_the_same_in_javascript(expected: str, got: str) -> None:
         ("new Error('a')", "new Error('b')"),
     ],
 )
-def test_not_the_same_in_javascript(expected: str, got: str) -> None:
+def test_different_values_in_javascript(expected: str, got: str) -> None:
     assert not both("javascript", expected, got)
 
 
-def test_a_type_of_go_is_the_functions_own() -> None:
+def test_go_types_follow_the_function() -> None:
     assert both("go", "nil", "[]int{}")
     assert both("go", "2", "2.0")
     assert both("go", "P{X: 1}", "P{X: 1, Y: 0}")
@@ -224,7 +224,7 @@ def test_a_type_of_go_is_the_functions_own() -> None:
     assert not values_match(["error", None, None], results, typed=True)
 
 
-def test_a_deep_answer_is_compared_in_little_room() -> None:
+def test_a_deep_answer_is_compared_with_little_stack() -> None:
     """Its text grew twofold with each level, and took all memory."""
     deep: JsonPlus = ["map", [["k", 1]]]
     for _ in range(58):
@@ -238,7 +238,7 @@ def test_a_deep_answer_is_compared_in_little_room() -> None:
     "value",
     [["foreign", "a Proxy"], ["object", [["a", ["foreign", "a getter"]]]], ["list", [["foreign", "x"]]]],
 )
-def test_what_is_no_data_equals_nothing(value: JsonPlus) -> None:
+def test_foreign_values_match_nothing(value: JsonPlus) -> None:
     assert not values_match(value, value)
 
 
@@ -258,5 +258,5 @@ def test_what_is_no_data_equals_nothing(value: JsonPlus) -> None:
         ["undefined", 1],
     ],
 )
-def test_what_is_not_well_formed(value: object) -> None:
+def test_malformed_values_are_rejected(value: object) -> None:
     assert not is_call_value(value)

@@ -71,7 +71,7 @@ def test_a_number_at_the_end_of_a_sentence_has_no_dot() -> None:
         ("", ()),
     ],
 )
-def test_what_looks_like_an_example_and_is_not_read_is_named(text: str, unread: tuple[str, ...]) -> None:
+def test_unread_examples_are_reported(text: str, unread: tuple[str, ...]) -> None:
     assert find_unread_examples(text, "f") == unread
     assert find_unread_examples(text, None) == ()
 

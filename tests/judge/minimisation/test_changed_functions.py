@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.settings import Settings
 from suture.judge.minimisation.equivalence import changed_functions
 from suture.sandbox import BubblewrapSandbox
@@ -98,10 +98,10 @@ async def test_two_ends_of_one_fix_stay_together(
     )
     result = await heal(
         tmp_path / "p",
-        test=BARE_PYTEST,
+        HealOptions(test=BARE_PYTEST,
         settings=quick,
         model=ScriptedModel([reply]),
-        sandbox=sandbox,
+        sandbox=sandbox),
     )
     assert result.ok
     assert result.candidate is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.ledger import find_run, read_ledger
 from suture.core.records import Result
 from suture.core.settings import Settings
@@ -62,7 +62,7 @@ def names(tmp_path: Path) -> Path:
 async def mend(root: Path, settings: Settings, sandbox: BubblewrapSandbox, *replies: str) -> Result:
     reply = "\n".join(replies)
     return await heal(
-        root, test=COMMAND, settings=settings, model=ScriptedModel([reply] * 4), sandbox=sandbox, apply=True
+        root, HealOptions(test=COMMAND, settings=settings, model=ScriptedModel([reply] * 4), sandbox=sandbox, apply=True)
     )
 
 

@@ -1,4 +1,4 @@
-"""Projects in the state that they are brought in: broken so that tests cannot be collected, odd commands."""
+"""Projects whose tests cannot be collected yet, and unusual commands."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_a_conftest_that_imports_broken_code(prepare: Prepare, folder: str
 
 
 @pytest.mark.parametrize("code", ["import os\nos._exit(3)\n", "import sys\nsys.exit()\n"])
-async def test_code_that_ends_pytest_while_it_collects(prepare: Prepare, code: str) -> None:
+async def test_code_that_ends_pytest_during_collection(prepare: Prepare, code: str) -> None:
     suite = await prepare({"calc.py": code, "test_calc.py": TESTS})
     assert set(statuses(await check_candidate(BASE, suite))) == {"test_calc.py::test_two"}
     assert (await check_candidate(candidate(RIGHT), suite)).all_passed
@@ -76,7 +76,7 @@ async def test_pytests_root_below_the_project(prepare: Prepare, base: str) -> No
     assert (await check_candidate(candidate(RIGHT, "backend/calc.py"), suite)).all_passed
 
 
-def test_the_reach_of_a_command() -> None:
+def test_tests_that_a_command_reaches() -> None:
     source = b"def test_a(): ...\ndef test_b(): ...\nclass TestC:\n    def test_d(self): ...\n"
     files = dict.fromkeys(("t/test_x.py", "t/node_modules/test_y.py", "u/test_z.py", "v/odd.py"), source)
 
@@ -90,7 +90,7 @@ def test_the_reach_of_a_command() -> None:
     assert reach("u/test_z.py::TestC") == {"u/test_z.py::TestC::test_d"}
 
 
-async def test_tests_that_the_command_leaves_out_are_not_missed(prepare: Prepare) -> None:
+async def test_deselected_tests_are_not_missing(prepare: Prepare) -> None:
     tests = f"{TESTS}def test_never():\n    assert 0\n"
     suite = await prepare({"calc.py": TORN, "test_calc.py": tests}, f"{PYTEST} -k two")
     assert (await check_candidate(candidate(RIGHT), suite)).all_passed

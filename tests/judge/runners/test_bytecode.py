@@ -1,4 +1,4 @@
-"""What the unchanged project compiles to is used again, and only for what is unchanged."""
+"""Bytecode of the unchanged project is reused, but only for unchanged sources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _encoded(files: dict[str, str]) -> dict[str, bytes]:
     return {path: text.encode() for path, text in files.items()}
 
 
-async def test_a_later_run_finds_what_the_first_one_compiled(prepare: Prepare) -> None:
+async def test_a_later_run_reuses_bytecode(prepare: Prepare) -> None:
     suite = await prepare(FILES)
     run = await suite.command.run(suite.task.files)
     assert {o.check_id: o.status for o in run.outcomes} == {
@@ -36,7 +36,7 @@ async def test_a_later_run_finds_what_the_first_one_compiled(prepare: Prepare) -
     }
 
 
-async def test_a_change_counts_though_it_is_as_long_as_what_was_there(prepare: Prepare) -> None:
+async def test_a_change_of_equal_length_is_recompiled(prepare: Prepare) -> None:
     suite = await prepare(FILES)
     run = await suite.command.run(_encoded({**FILES, "mod.py": "X = 2\n"}))
     assert {o.check_id: o.status for o in run.outcomes} == {
@@ -64,7 +64,7 @@ plant()
 """
 
 
-async def test_what_the_code_under_test_writes_in_the_place_of_a_compiled_test_is_not_kept(
+async def test_forged_bytecode_of_a_test_is_not_kept(
     prepare: Prepare,
 ) -> None:
     suite = await prepare({**FILES, "mod.py": PLANTING})
@@ -73,7 +73,7 @@ async def test_what_the_code_under_test_writes_in_the_place_of_a_compiled_test_i
     assert {o.check_id: o.status for o in run.outcomes}["test_mod.py::test_value"] == "failed"
 
 
-def test_what_was_brought_back_lies_beside_its_source() -> None:
+def test_bytecode_is_placed_beside_its_source() -> None:
     found = read_compiled_files(HEAD + b"abcde", SOURCES)
     assert found.beside(SOURCES) == {
         "a/__pycache__/b.cpython-311.pyc": b"abc",
@@ -82,7 +82,7 @@ def test_what_was_brought_back_lies_beside_its_source() -> None:
     assert found.dated(SOURCES) == ["a/b.py"]
 
 
-def test_nothing_lies_beside_a_source_that_changed() -> None:
+def test_a_changed_source_gets_no_bytecode() -> None:
     found = read_compiled_files(HEAD + b"abcde", SOURCES)
     assert found.beside({**SOURCES, "a/b.py": b"x = 2\n"}) == {}
     assert found.dated({"a/c.py": b""}) == []
@@ -102,5 +102,5 @@ def test_nothing_lies_beside_a_source_that_changed() -> None:
         b'[["a/b.py", "b.py", 3]]\nabc',
     ],
 )
-def test_what_is_of_another_shape_is_nothing(content: bytes) -> None:
+def test_malformed_bytecode_files_are_ignored(content: bytes) -> None:
     assert read_compiled_files(content, SOURCES).by_source == {}

@@ -1,4 +1,4 @@
-"""Code under test that changes what decides in its process: pytest, pluggy, unittest, and what signs."""
+"""Code under test that changes the test machinery in its own process."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ async def suite_of(
     return await prepare_suite(task, sandbox, settings, PYTHON)
 
 
-async def test_what_was_changed_decides_nothing(sandbox: Sandbox, wall_settings: SandboxSettings) -> None:
-    suite = await suite_of(PROJECT, sandbox, wall_settings)
+async def test_changed_machinery_decides_nothing(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
+    suite = await suite_of(PROJECT, sandbox, sandbox_settings)
     right = Candidate(files={"sums.py": RIGHT}, origin="sample")
     assert (await check_candidate(right, suite)).all_passed
     for name, text in ATTACKS.items():
@@ -133,14 +133,14 @@ USES = {
 
 
 @pytest.mark.parametrize("name", USES)
-async def test_what_tests_use_is_not_the_codes_to_change(
-    name: str, sandbox: Sandbox, wall_settings: SandboxSettings
+async def test_code_must_not_change_what_tests_use(
+    name: str, sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     test, text = USES[name]
     head = "import pytest, unittest\nfrom unittest import mock\nfrom sums import total\n"
     shown = '"""\n>>> from sums import total\n>>> total([2, 3])\n5\n"""\n'
     project = {"sums.py": WRONG, "shown.py": shown, "test_sums.py": head + test}
-    suite = await suite_of(project, sandbox, wall_settings)
+    suite = await suite_of(project, sandbox, sandbox_settings)
     right = Candidate(files={"sums.py": RIGHT}, origin="sample")
     assert (await check_candidate(right, suite)).all_passed
     verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
@@ -152,9 +152,9 @@ CONFTEST = "import unittest\nimport sums\nunittest.TestCase.assertSums = lambda 
 
 
 async def test_a_conftest_that_imports_the_code_lets_it_change_nothing(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    suite = await suite_of({**PROJECT, "conftest.py": CONFTEST}, sandbox, wall_settings)
+    suite = await suite_of({**PROJECT, "conftest.py": CONFTEST}, sandbox, sandbox_settings)
     right = Candidate(files={"sums.py": RIGHT}, origin="sample")
     assert (await check_candidate(right, suite)).all_passed
     for name, text in ATTACKS.items():
@@ -162,22 +162,20 @@ async def test_a_conftest_that_imports_the_code_lets_it_change_nothing(
         assert not verdict.all_passed, name
 
 
-async def test_what_the_tests_change_themselves_is_their_business(
-    sandbox: Sandbox, wall_settings: SandboxSettings
-) -> None:
+async def test_changes_by_the_tests_are_allowed(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
     own = (
         "import unittest\nwas = unittest.TestCase.assertEqual\n"
         "unittest.TestCase.assertEqual = lambda self, *given, **named: was(self, *given, **named)\n"
         "def test_patched(monkeypatch):\n"
         "    monkeypatch.setattr('_pytest.runner.show_test_item', lambda item: None)\n"
     )
-    suite = await suite_of({**PROJECT, "test_own.py": own}, sandbox, wall_settings)
+    suite = await suite_of({**PROJECT, "test_own.py": own}, sandbox, sandbox_settings)
     verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert verdict.all_passed, verdict
 
 
-async def test_tests_that_could_not_be_loaded_before_may_change_it_too(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+async def test_tests_that_did_not_load_before_may_change_the_machinery(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     own = (
         "import unittest\nfrom sums import total\n"
@@ -186,7 +184,7 @@ async def test_tests_that_could_not_be_loaded_before_may_change_it_too(
         "def test_own(): assert total([]) == 0\n"
     )
     broken = {**PROJECT, "sums.py": "def total(numbers):\n    return sum(numbers\n", "test_own.py": own}
-    suite = await suite_of(broken, sandbox, wall_settings)
+    suite = await suite_of(broken, sandbox, sandbox_settings)
     verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert verdict.all_passed, verdict
     text = ATTACKS["every outcome is passed"] + WRONG
@@ -197,21 +195,21 @@ async def test_tests_that_could_not_be_loaded_before_may_change_it_too(
     "setting", ["addopts = --strict-markers", "filterwarnings = error::pytest.PytestUnknownMarkWarning"]
 )
 async def test_a_project_that_allows_no_unknown_mark_is_judged(
-    setting: str, sandbox: Sandbox, wall_settings: SandboxSettings
+    setting: str, sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    suite = await suite_of({**PROJECT, "pytest.ini": f"[pytest]\n{setting}\n"}, sandbox, wall_settings)
+    suite = await suite_of({**PROJECT, "pytest.ini": f"[pytest]\n{setting}\n"}, sandbox, sandbox_settings)
     verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert verdict.all_passed, verdict
 
 
-async def test_tests_that_had_not_begun_before_may_change_it_too(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+async def test_tests_that_did_not_start_before_may_change_the_machinery(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     late = (
         "import unittest\n\n\ndef test_late():\n"
         "    unittest.TestCase.assertSame = lambda self, one, other: self.assertIs(one, other)\n"
     )
-    suite = await suite_of({**PROJECT, "test_z.py": late}, sandbox, wall_settings, f"{PYTEST} -x")
+    suite = await suite_of({**PROJECT, "test_z.py": late}, sandbox, sandbox_settings, f"{PYTEST} -x")
     verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert verdict.all_passed, verdict
     text = ATTACKS["tests do nothing"] + WRONG
@@ -252,13 +250,13 @@ EXAMPLE = {"type": "E", "text": "", "file": "", "line": 3, "example": ["f()", "1
     ],
     ids=json.dumps,
 )
-def test_what_is_signed_and_is_no_event_ends_the_report(event: Any) -> None:
+def test_a_signed_line_that_is_no_event_ends_the_report(event: Any) -> None:
     report = read_report(_signed(BEGIN, event, {"event": "end", "exit": 0}), b"key")
     assert report.begun
     assert (report.exit_code, report.phases) == (None, {})
 
 
-def test_what_the_plugin_writes_is_sound() -> None:
+def test_events_of_the_plugin_are_sound() -> None:
     events: tuple[Any, ...] = (
         BEGIN,
         {"event": "items", "ids": ["t"], "examples": {"t": [["f()", "1"]]}, "files": [], "deselected": []},
@@ -271,7 +269,7 @@ def test_what_the_plugin_writes_is_sound() -> None:
     assert (report.items, report.exit_code, report.changed) == (("t",), 1, frozenset({("x", "a.py")}))
 
 
-def test_a_line_that_no_reader_can_read_ends_the_report() -> None:
+def test_an_unreadable_line_ends_the_report() -> None:
     for text in ("{", "[" * 100_000):
         assert not read_report(_line(0, text), b"key").begun
 

@@ -1,4 +1,4 @@
-"""Trials of a command that npm starts leave npm out, where that says the same of the unchanged code."""
+"""Trials of a command that npm starts skip npm if the unchanged code then prints the same."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if (require('./twice').twice(5) !== 10) { console.log('no'); process.exit(3); }
 
 
 class Watched(BubblewrapSandbox):
-    """A wall that notes what it was asked to start."""
+    """A sandbox that records what it starts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Watched(BubblewrapSandbox):
 @pytest.mark.parametrize(
     ("script", "quick"), [("node check.js", True), ("echo $npm_lifecycle_event; node check.js", False)]
 )
-async def test_a_trial_is_started_without_npm_where_the_base_says_the_same(
+async def test_a_trial_skips_npm_if_the_base_run_agrees(
     script: str, quick: bool, sandbox: BubblewrapSandbox, require: Require
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
@@ -52,15 +52,15 @@ async def test_a_trial_is_started_without_npm_where_the_base_says_the_same(
     )
     programs = discover_programs(None, {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}, "javascript")
     line = CommandLine(task=task, settings=SandboxSettings(), interpreter=programs)
-    wall = Watched()
+    sandbox = Watched()
     try:
-        command = ExitStatusRunner(line, wall)
+        command = ExitStatusRunner(line, sandbox)
         await command.try_base()
-        wall.started.clear()
+        sandbox.started.clear()
         (wrong,) = await command.run_selected(files, ())
         (right,) = await command.run_selected({**files, "twice.js": RIGHT}, ())
     finally:
-        await wall.close()
+        await sandbox.close()
     assert (wrong.passed, right.passed) == (False, True)
     # The first asks whether the unchanged code says the same; where it does, that was a run of it.
-    assert wall.started == ["/bin/sh"] * 2 if quick else ["/bin/sh", "npm", "npm"]
+    assert sandbox.started == ["/bin/sh"] * 2 if quick else ["/bin/sh", "npm", "npm"]

@@ -1,4 +1,4 @@
-"""Tests that never end are stopped one by one, and those behind them are run."""
+"""Tests that never end are stopped one by one, and the tests behind them run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def run(prepare: Prepare, tests: str, wall_s: float = 18.0) -> dict[str, A
     return {outcome.check_id.partition("::")[2]: outcome for outcome in outcomes}
 
 
-async def test_those_behind_an_endless_test_are_run(prepare: Prepare) -> None:
+async def test_tests_behind_an_endless_test_run(prepare: Prepare) -> None:
     tests = (
         "import unittest\nimport pytest\nfrom loop import spin\n\n"
         "@pytest.mark.parametrize('n', [1, 0, 2, 0.0])\ndef test_spin(n):\n    assert spin(n) == 0\n\n"
@@ -40,7 +40,7 @@ async def test_those_behind_an_endless_test_are_run(prepare: Prepare) -> None:
         assert (fact.file, fact.line in (2, 3)) == ("loop.py", True)
 
 
-async def test_code_that_catches_everything_is_stopped_with_the_run_at_last(prepare: Prepare) -> None:
+async def test_code_that_catches_everything_ends_with_the_run(prepare: Prepare) -> None:
     stubborn = (
         "def test_stubborn():\n    while True:\n        try:\n            while True:\n                pass\n"
         "        except BaseException:\n            pass\n\n"
@@ -66,7 +66,7 @@ async def test_a_test_with_an_alarm_of_its_own_keeps_it(prepare: Prepare) -> Non
     assert {outcome.status for outcome in found.values()} == {"passed"}
 
 
-async def test_the_test_that_ran_when_the_time_was_up_is_not_the_one_to_blame(prepare: Prepare) -> None:
+async def test_the_last_test_of_a_cut_off_run_is_not_to_blame(prepare: Prepare) -> None:
     tests = (
         "import time\nimport pytest\n\n"
         "@pytest.mark.parametrize('n', range(200))\ndef test_slow(n):\n    time.sleep(0.1)\n"

@@ -1,4 +1,4 @@
-"""Go's standard library, compiled once: runs take it, grow it by what they import, and cannot change it."""
+"""Go's standard library is compiled once: runs use it, extend it by their imports, and cannot change it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ FILES = {
 
 
 class CachingBubblewrap(BubblewrapSandbox):
-    """A wall that knows where things are kept."""
+    """A sandbox with a cache folder."""
 
     def __init__(self, cache: Path | None) -> None:
         super().__init__()
@@ -69,13 +69,13 @@ class CachingBubblewrap(BubblewrapSandbox):
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """A wall, and Go as it is without a library."""
+    """A sandbox, and Go without a compiled library."""
 
-    wall: CachingBubblewrap
+    sandbox: CachingBubblewrap
     programs: Interpreter
 
     async def able(self, files: dict[str, bytes]) -> Interpreter:
-        return await add_go_build_cache(self.programs, files, self.wall, SETTINGS)
+        return await add_go_build_cache(self.programs, files, self.sandbox, SETTINGS)
 
     async def run(self, programs: Interpreter, *argv: str) -> RunResult:
         request = RunRequest(
@@ -85,16 +85,16 @@ class Machine:
             mounts=mounts_for_interpreter(programs),
             limits=compute_cpu_limits(SETTINGS, 100, "go"),
         )
-        return await self.wall.run(request)
+        return await self.sandbox.run(request)
 
 
 @pytest.fixture
-async def machine(wall: Requirement, require: Require, tmp_path: Path) -> AsyncIterator[Machine]:
-    require("bubblewrap", wall.ok, wall.detail)
+async def machine(bubblewrap: Requirement, require: Require, tmp_path: Path) -> AsyncIterator[Machine]:
+    require("bubblewrap", bubblewrap.ok, bubblewrap.detail)
     require("go", shutil.which("go") is not None, "it is not on PATH")
     environ = {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}
     made = CachingBubblewrap(tmp_path)
-    yield Machine(wall=made, programs=discover_programs(None, environ, "go"))
+    yield Machine(sandbox=made, programs=discover_programs(None, environ, "go"))
     await made.close()
 
 
@@ -103,7 +103,7 @@ def digests(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-async def test_a_run_takes_the_library_and_no_run_changes_it(machine: Machine) -> None:
+async def test_runs_use_the_cache_and_cannot_change_it(machine: Machine) -> None:
     """Go tells with `-x` what it starts: for packages of its own nothing, however often it is run."""
     able = await machine.able(FILES)
     assert able.toolchain is not None
@@ -127,6 +127,6 @@ async def test_a_run_takes_the_library_and_no_run_changes_it(machine: Machine) -
     assert {"html", "no/such/package"} <= {*(folder / "packages").read_text().split()}
 
 
-async def test_a_wall_that_keeps_nothing_runs_go_as_it_is(machine: Machine) -> None:
-    machine.wall.cache = None
+async def test_a_sandbox_without_a_cache_runs_go_unchanged(machine: Machine) -> None:
+    machine.sandbox.cache = None
     assert await machine.able(FILES) is machine.programs

@@ -1,4 +1,4 @@
-"""Go's test programs vouch for what they ran: what tests may be like, and what code may not."""
+"""Test programs in Go confirm their own results."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def need_go(require: Require) -> str:
     return str(go)
 
 
-async def test_all_that_go_runs_as_a_test_is_vouched_for(sandbox: Sandbox, require: Require) -> None:
+async def test_every_kind_of_go_test_is_confirmed(sandbox: Sandbox, require: Require) -> None:
     need_go(require)
     suite = await suite_of(PROJECT, sandbox)
     verdict = await check_candidate(Candidate(files={"words.go": RIGHT}, origin="sample"), suite)
@@ -122,7 +122,7 @@ async def test_all_that_go_runs_as_a_test_is_vouched_for(sandbox: Sandbox, requi
     }
 
 
-async def test_code_that_was_not_built_before_has_to_be_vouched_for_too(
+async def test_code_that_did_not_build_before_needs_confirmation_too(
     sandbox: Sandbox, require: Require
 ) -> None:
     need_go(require)
@@ -158,7 +158,7 @@ async def test_where_the_command_replaces_files_itself_the_report_is_what_go_mak
     assert (verdict.all_passed, verdict.evidence) == (True, "report")
 
 
-def test_a_token_is_good_for_one_package() -> None:
+def test_a_token_is_valid_for_one_package() -> None:
     report = b"t1\ta\tpassed TestA\tskipped TestB\n-\tb\nt2\tb\tpassed TestC\nother\tc\tpassed TestD\n"
     assert read_attestations(report, {b"t1", b"t2"}) == {
         "a": {"TestA": "passed", "TestB": "skipped"},
@@ -167,7 +167,7 @@ def test_a_token_is_good_for_one_package() -> None:
     assert read_attestations(report + b"t1\tb\tpassed TestE\n", {b"t1", b"t2"}) == {}
 
 
-def test_only_a_library_as_it_is_known_is_changed(require: Require, tmp_path: object) -> None:
+def test_only_known_library_sources_are_replaced(require: Require, tmp_path: object) -> None:
     assert {*build_overlay(need_go(require), "/there")} == {
         *("overlay.json", "testing/testing.go", "testing/fuzz.go", "testing/example.go")
     }

@@ -1,4 +1,4 @@
-"""Packages lie at the root of the wall: who names them by a path in the project finds them there too."""
+"""Packages are mounted at the root of the sandbox and linked into projects that name them by path."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHECKER = (
         "node run.js",
     ],
 )
-async def test_a_path_into_the_packages_leads_there(
+async def test_a_path_into_the_packages_resolves(
     script: str, tmp_path: Path, sandbox: Sandbox, require: Require
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")

@@ -1,4 +1,4 @@
-"""Reports of a user's pytest: real runs behind the wall, and what a report may claim."""
+"""Reports of a user's pytest: real runs in the sandbox, and what a report may claim."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def statuses(verdict: Verdict) -> dict[str, str]:
 
 
 @pytest.fixture
-async def suite(sandbox: Sandbox, wall_settings: SandboxSettings) -> Suite:
-    return await prepare_suite(project(), sandbox, wall_settings, PYTHON)
+async def suite(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> Suite:
+    return await prepare_suite(project(), sandbox, sandbox_settings, PYTHON)
 
 
-async def test_each_test_has_an_outcome_and_a_failing_one_its_fact(suite: Suite) -> None:
+async def test_each_test_has_an_outcome_and_failures_have_facts(suite: Suite) -> None:
     verdict = await check_candidate(candidate(WRONG), suite)
     assert statuses(verdict) == {
         "test_add": "failed",
@@ -83,7 +83,7 @@ async def test_each_test_has_an_outcome_and_a_failing_one_its_fact(suite: Suite)
     assert "ZeroDivisionError" in verdict.output
 
 
-async def test_a_failure_is_told_in_short_unless_the_command_wants_it_long(sandbox: Sandbox) -> None:
+async def test_tracebacks_are_short_unless_the_command_asks_for_long_ones(sandbox: Sandbox) -> None:
     tests = b"""from calc import add
 
 def test_add():
@@ -106,7 +106,7 @@ def test_add():
         assert ("Traceback (most" in verdict.output) == (not options)
 
 
-async def test_the_right_program_passes_whatever_it_plants(suite: Suite) -> None:
+async def test_a_right_program_passes_whatever_files_it_adds(suite: Suite) -> None:
     planted = {
         "conftest.py": "import os; os._exit(0)",
         "tests/conftest.py": "1/0",
@@ -133,7 +133,7 @@ async def test_the_right_program_passes_whatever_it_plants(suite: Suite) -> None
         "        if n == 'report': os.remove(os.path.join(d, n))\n" + RIGHT,
     ],
 )
-async def test_what_ends_or_breaks_the_run_is_no_pass(suite: Suite, code: str) -> None:
+async def test_a_broken_run_is_no_pass(suite: Suite, code: str) -> None:
     verdict = await check_candidate(candidate(code), suite)
     assert not verdict.all_passed
     assert "missing" in statuses(verdict).values()
@@ -141,9 +141,9 @@ async def test_what_ends_or_breaks_the_run_is_no_pass(suite: Suite, code: str) -
 
 
 async def test_tests_of_code_that_does_not_parse_are_expected_by_name(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    suite = await prepare_suite(project("def add(a, b:\n"), sandbox, wall_settings, PYTHON)
+    suite = await prepare_suite(project("def add(a, b:\n"), sandbox, sandbox_settings, PYTHON)
     broken = await check_candidate(Candidate(files={}, origin="user"), suite)
     assert set(statuses(broken)) == {"test_add", "test_div", "test_not_yet", "test_elsewhere"}
     assert set(statuses(broken).values()) == {"error"}
@@ -160,17 +160,17 @@ async def test_tests_of_code_that_does_not_parse_are_expected_by_name(
     ],
 )
 async def test_a_command_that_cannot_start_is_refused(
-    sandbox: Sandbox, wall_settings: SandboxSettings, command: tuple[str, ...], complaint: str
+    sandbox: Sandbox, sandbox_settings: SandboxSettings, command: tuple[str, ...], complaint: str
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
-        await prepare_suite(project(command=command), sandbox, wall_settings, PYTHON)
+        await prepare_suite(project(command=command), sandbox, sandbox_settings, PYTHON)
 
 
 async def test_any_other_command_is_judged_by_its_exit_status(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     command = ("python", "-c", "import calc; assert calc.add(1, 2) == 3")
-    suite = await prepare_suite(project(command=command), sandbox, wall_settings, PYTHON)
+    suite = await prepare_suite(project(command=command), sandbox, sandbox_settings, PYTHON)
     wrong = await check_candidate(candidate(WRONG), suite)
     right = await check_candidate(candidate(RIGHT), suite)
     assert [(o.check_id, o.status, o.evidence) for o in wrong.outcomes] == [
@@ -256,12 +256,12 @@ def test_behind():
 """
 
 
-async def test_a_test_that_begins_anew_says_at_last_what_it_says(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+async def test_the_last_attempt_of_a_rerun_test_counts(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     task = project(tests=SHAKY.encode())
     task = replace(task, files={**task.files, "conftest.py": AGAIN.encode()})
-    suite = await prepare_suite(task, sandbox, wall_settings, PYTHON)
+    suite = await prepare_suite(task, sandbox, sandbox_settings, PYTHON)
     right = await check_candidate(candidate(RIGHT), suite)
     assert statuses(right) == {"test_shaky": "passed", "test_behind": "passed"}
     wrong = await check_candidate(candidate(WRONG), suite)

@@ -1,4 +1,4 @@
-"""What honest tests replace is told from what code under test changes; and which files nothing watched."""
+"""Telling replacements by honest tests from changes by code under test, and finding unwatched files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from suture.project.languages import Report, ReportedTest
         ("expect.addEqualityTesters([same]);", "expect's testers of equality"),
     ],
 )
-def test_what_a_test_says_that_it_replaces(text: str, name: str) -> None:
+def test_replacements_in_a_tests_text(text: str, name: str) -> None:
     assert is_replaced_in(text, name)
 
 
@@ -38,11 +38,11 @@ def test_what_a_test_says_that_it_replaces(text: str, name: str) -> None:
         ("", "expect's testers of equality"),
     ],
 )
-def test_what_it_only_uses(text: str, name: str) -> None:
+def test_uses_are_no_replacements(text: str, name: str) -> None:
     assert not is_replaced_in(text, name)
 
 
-def test_which_files_nothing_can_watch() -> None:
+def test_unwatched_files() -> None:
     both = _report("a", "b", watched=("a",))
     assert find_unwatched_files(both, _report("a", "b", watched=("a",))) == {"b"}
     assert find_unwatched_files(both, _report("a", "b")) == {"b"}  # `a` was watched before: it has to be now

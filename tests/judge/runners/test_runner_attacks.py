@@ -1,4 +1,4 @@
-"""Code in JavaScript and Go that wants to pass without being right, before reports on each test."""
+"""JavaScript and Go code that tries to pass without being right, against reports on each test."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def need(language: Language, require: Require) -> None:
     [("javascript", JS, NO_PASS_JS, LIMITS_JS), ("go", GO, NO_PASS_GO, LIMITS_GO)],
     ids=["javascript", "go"],
 )
-async def test_only_what_is_written_down_passes(
+async def test_only_known_limits_pass(
     language: Language,
     project: Mapping[str, str],
     attacks: Mapping[str, Mapping[str, str]],

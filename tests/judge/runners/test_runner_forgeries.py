@@ -1,4 +1,4 @@
-"""More code that wants to pass: it ends processes, makes tests idle, signs with what it patched."""
+"""More code that tries to pass: it ends processes, makes tests idle, or signs with patched functions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ GO_ATTACKS = {
     ],
     ids=["javascript", "go"],
 )
-async def test_none_of_these_passes(
+async def test_no_forgery_passes_a_runner(
     language: Language,
     project: Mapping[str, str],
     attacks: Mapping[str, Mapping[str, str]],

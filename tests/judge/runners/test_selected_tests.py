@@ -1,4 +1,4 @@
-"""Running only some tests of a project, to learn about them."""
+"""Running only some tests of a project, outside of a verdict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILES = {
 FIRST, ALONE, SLOW = (f"tests/test_count.py::test_{name}" for name in ("first", "alone", "slow"))
 
 
-async def test_only_the_tests_that_are_asked_for_run(prepare: Prepare) -> None:
+async def test_only_selected_tests_run(prepare: Prepare) -> None:
     suite = await prepare(FILES)
     outcomes = await suite.command.run_selected(suite.task.files, [FIRST, ALONE])
     assert {o.check_id: o.status for o in outcomes} == {FIRST: "passed", ALONE: "failed"}
@@ -40,7 +40,7 @@ async def test_a_command_that_is_not_pytest_runs_whole(prepare: Prepare) -> None
     assert (outcome.status, outcome.evidence) == ("failed", "exit_status")
 
 
-async def test_tests_run_together_and_then_each_as_if_it_were_the_only_one(prepare: Prepare) -> None:
+async def test_tests_run_together_and_then_in_isolation(prepare: Prepare) -> None:
     suite = await prepare(FILES)
     run = suite.command.run_together_and_isolated
     together, apart = await run(suite.task.files, [FIRST, ALONE], [ALONE])
@@ -48,7 +48,7 @@ async def test_tests_run_together_and_then_each_as_if_it_were_the_only_one(prepa
     assert {o.check_id: o.status for o in apart} == {ALONE: "passed"}
 
 
-async def test_a_test_that_ends_its_process_does_not_keep_others_from_running_apart(prepare: Prepare) -> None:
+async def test_a_test_that_ends_its_process_does_not_stop_isolated_tests(prepare: Prepare) -> None:
     files = {**FILES, "tests/test_end.py": "import os\n\ndef test_end():\n    os.abort()\n"}
     suite = await prepare(files)
     together, apart = await suite.command.run_together_and_isolated(

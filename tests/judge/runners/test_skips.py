@@ -1,4 +1,4 @@
-"""A candidate cannot keep a test from deciding: by skipping it, or by rewriting the example it runs."""
+"""A candidate cannot keep a test from deciding by skipping it or by rewriting its example."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_a_test_that_the_code_skips_has_failed(prepare: Prepare, base: str
     assert statuses(verdict) == {"test_zero": "passed", "test_two": "passed", **neutral}
 
 
-async def test_a_skip_that_the_codes_answers_bring_about_has_failed(prepare: Prepare) -> None:
+async def test_a_skip_caused_by_the_codes_answers_has_failed(prepare: Prepare) -> None:
     tests = "import pytest, calc\ndef test_two():\n    if calc.add(2, 2) is None: pytest.skip('no add')\n"
     suite = await prepare({"calc.py": WRONG, "test_calc.py": f"{tests}    assert calc.add(2, 2) == 4\n"})
     assert statuses(await check_candidate(candidate("def add(a, b): pass"), suite)) == {"test_two": "failed"}
@@ -100,7 +100,7 @@ DOCUMENTED = 'def add(a, b):\n    """\n    >>> add(2, 2)\n    {}\n{}    """\n   
 
 
 @pytest.mark.parametrize("torn", ["", "("])
-async def test_an_example_in_a_docstring_stays_as_it_was(prepare: Prepare, torn: str) -> None:
+async def test_a_changed_docstring_example_fails(prepare: Prepare, torn: str) -> None:
     suite = await prepare({"calc.py": DOCUMENTED.format(4, "", "-", torn)}, f"{PYTEST} --doctest-modules")
     assert suite.test_files == ()
     more = "    >>> add(1, 0)\n    1\n"
@@ -122,7 +122,7 @@ async def test_an_example_in_a_docstring_stays_as_it_was(prepare: Prepare, torn:
 
 
 @pytest.mark.parametrize("base", [WRONG, "def add(a, b:\n"], ids=["wrong", "torn"])
-async def test_a_file_of_tests_is_refused_whatever_it_is_called(prepare: Prepare, base: str) -> None:
+async def test_a_test_file_is_protected_whatever_its_name(prepare: Prepare, base: str) -> None:
     tests = "from calc import add\ndef test_two():\n    assert add(2, 2) == 4\n"
     suite = await prepare({"calc.py": base, "tests.py": tests}, f"{PYTEST} tests.py")
     assert suite.test_files == ("tests.py",)

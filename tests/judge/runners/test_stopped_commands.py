@@ -1,4 +1,4 @@
-"""A command in another language whose first test never ends: its runner has begun, and told of no test."""
+"""A command in another language whose first test never ends, so that its runner reports no test."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = {"count.test.js::counts", "count.test.js::more"}
 
 
 class Watched(BubblewrapSandbox):
-    """A wall that counts the runs."""
+    """A sandbox that counts the runs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Watched(BubblewrapSandbox):
         return await super().run(request)
 
 
-async def test_it_is_run_once_and_each_test_decides_on_a_candidate(
+async def test_a_stopped_command_runs_once_and_each_test_decides(
     sandbox: BubblewrapSandbox, require: Require
 ) -> None:
     require("node", shutil.which("node") is not None, "it is not on PATH")
@@ -48,11 +48,11 @@ async def test_it_is_run_once_and_each_test_decides_on_a_candidate(
         statement="", kind="heal", files=files, test_command=("node", "--test"), language="javascript"
     )
     programs = discover_programs(None, {"VIRTUAL_ENV": sys.prefix, "PATH": os.environ["PATH"]}, "javascript")
-    wall = Watched()
+    sandbox = Watched()
     try:
-        suite = await prepare_suite(task, wall, SandboxSettings(test_timeout_s=10), programs)
+        suite = await prepare_suite(task, sandbox, SandboxSettings(test_timeout_s=10), programs)
         base = await check_candidate(Candidate(files={}, origin="user"), suite)
-        assert (wall.runs, base.passed, base.evidence) == (1, frozenset(), "nonce")
+        assert (sandbox.runs, base.passed, base.evidence) == (1, frozenset(), "nonce")
         assert all(map(hit_time_limit, base.outcomes))
         assert suite.test_files == ("count.test.js",)
         texts = {
@@ -65,7 +65,7 @@ async def test_it_is_run_once_and_each_test_decides_on_a_candidate(
             for name, text in texts.items()
         }
     finally:
-        await wall.close()
+        await sandbox.close()
     assert said["right"].passed == NAMES
     assert said["right"].evidence == "nonce"
     assert said["wrong"].failed == {"count.test.js::more"}

@@ -1,4 +1,4 @@
-"""Tests whose ids are other ones in each run are still the same tests."""
+"""Tests whose ids differ between runs are still the same tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _encoded(files: dict[str, str]) -> dict[str, bytes]:
     return {path: text.encode() for path, text in files.items()}
 
 
-async def test_the_clock_in_an_id_makes_no_test_missing(prepare: Prepare) -> None:
+async def test_a_time_in_an_id_makes_no_test_missing(prepare: Prepare) -> None:
     suite = await prepare({"mod.py": "X = 2\n", "test_mod.py": CLOCKED})
     before = await suite.command.run(suite.task.files)
     after = await suite.command.run(_encoded({"mod.py": "X = 1\n", "test_mod.py": CLOCKED}))
@@ -37,14 +37,14 @@ async def test_the_clock_in_an_id_makes_no_test_missing(prepare: Prepare) -> Non
     assert [o.status for o in after.outcomes] == ["passed", "passed"]
 
 
-async def test_other_parameters_out_of_the_code_under_test_are_other_tests(prepare: Prepare) -> None:
+async def test_changed_parameters_from_the_code_are_other_tests(prepare: Prepare) -> None:
     suite = await prepare({"mod.py": "CASES = [0, 5]\n", "test_mod.py": GIVEN})
     run = await suite.command.run(_encoded({"mod.py": "CASES = [7, 5]\n", "test_mod.py": GIVEN}))
     found = {o.check_id: o.status for o in run.outcomes}
     assert found["test_mod.py::test_case[0]"] == "missing"
 
 
-async def test_each_test_can_run_as_if_it_were_the_only_one(prepare: Prepare) -> None:
+async def test_unstable_ids_run_in_isolation(prepare: Prepare) -> None:
     files = {
         "seen.py": "SEEN = []\n",
         "test_seen.py": (
@@ -60,7 +60,7 @@ async def test_each_test_can_run_as_if_it_were_the_only_one(prepare: Prepare) ->
     assert [o.status for o in apart] == ["passed", "passed"]
 
 
-async def test_one_run_tells_the_tests_and_how_they_end(prepare: Prepare) -> None:
+async def test_one_run_collects_and_judges(prepare: Prepare) -> None:
     suite = await prepare({"mod.py": "X = 1\n", "test_mod.py": CLOCKED})
     await suite.command.collect(run=True)
     first = await suite.command.run(suite.task.files)
@@ -69,7 +69,7 @@ async def test_one_run_tells_the_tests_and_how_they_end(prepare: Prepare) -> Non
     assert first.wall_s > 0
 
 
-def test_functions_are_unsteady_where_the_same_number_of_tests_has_other_names() -> None:
+def test_functions_with_as_many_tests_under_other_ids_are_unstable() -> None:
     first = ["t.py::a[1]", "t.py::a[2]", "t.py::b[x]", "t.py::c"]
     again = ["t.py::a[1]", "t.py::a[3]", "t.py::c"]
     assert find_unstable_functions(first, again) == {"t.py::a"}

@@ -1,4 +1,4 @@
-"""Tests of Jest and Vitest share a realm with the code: what they decide with is watched."""
+"""Jest and Vitest tests share a realm with the code, so the functions they rely on are watched."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _made(root: Path, files: Mapping[str, str], package: str, require: Require) 
     return root
 
 
-async def test_code_that_changes_what_decides_does_not_pass(folder: Path, sandbox: Sandbox) -> None:
+async def test_code_that_changes_the_machinery_does_not_pass(folder: Path, sandbox: Sandbox) -> None:
     suite = await _suite_of(folder, sandbox)
     right = await _verdict_on(WRONG.replace("-", "+"), suite)
     assert right.all_passed, right
@@ -168,7 +168,7 @@ async def test_the_newest_jest_is_watched_too(tmp_path: Path, sandbox: Sandbox, 
     assert "the code under test changed Object.is" in str([f.exception for f in verdict.counterexamples])
 
 
-async def test_code_under_vitest_that_changes_what_decides_does_not_pass(
+async def test_code_that_changes_vitests_machinery_does_not_pass(
     tmp_path: Path, sandbox: Sandbox, require: Require
 ) -> None:
     suite = await _suite_of(_made(tmp_path, VITEST, "vitest@3 @vitest/coverage-v8@3", require), sandbox)
@@ -182,7 +182,7 @@ async def test_code_under_vitest_that_changes_what_decides_does_not_pass(
         assert "the code under test changed" in str([f.exception for f in verdict.counterexamples]), name
 
 
-async def test_a_jest_that_nothing_can_watch_is_told(folder: Path, sandbox: Sandbox) -> None:
+async def test_an_unwatchable_jest_is_reported(folder: Path, sandbox: Sandbox) -> None:
     suite = await _suite_of(folder, sandbox, "env NODE_OPTIONS= npx jest test/sum.test.js")
     verdict = await _verdict_on(WRONG.replace("-", "+"), suite)
     assert verdict.all_passed, verdict

@@ -1,4 +1,4 @@
-"""Tests that run in other processes than pytest's own: workers of pytest-xdist, and forks."""
+"""Tests that run outside of pytest's main process: pytest-xdist workers and forks."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ SPEAKS = (
 )
 
 
-async def test_workers_are_watched(sandbox: Sandbox, wall_settings: SandboxSettings) -> None:
-    suite = await suite_of(DEEP, sandbox, wall_settings, WORKERS)
+async def test_workers_are_watched(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
+    suite = await suite_of(DEEP, sandbox, sandbox_settings, WORKERS)
     right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert right.all_passed, right
     assert "unwatched_processes" not in [note.code for note in right.notes]
@@ -67,18 +67,18 @@ async def test_workers_are_watched(sandbox: Sandbox, wall_settings: SandboxSetti
         assert not verdict.all_passed, name
 
 
-async def test_a_module_that_workers_look_for_is_none_of_the_codes(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+async def test_modules_that_workers_import_are_protected(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    suite = await suite_of(PROJECT, sandbox, wall_settings)
+    suite = await suite_of(PROJECT, sandbox, sandbox_settings)
     for name in ("execnet", "setproctitle", "xdist"):
         planted = Candidate(files={f"{name}.py": "", "sums.py": RIGHT}, origin="sample")
         verdict = await check_candidate(planted, suite)
         assert VerdictNote(code="protected_file", subjects=(f"{name}.py",)) in verdict.notes
 
 
-async def test_forks_vouch_for_what_they_ran(sandbox: Sandbox, wall_settings: SandboxSettings) -> None:
-    suite = await suite_of({**PROJECT, "conftest.py": FORKING}, sandbox, wall_settings)
+async def test_forks_confirm_their_tests(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
+    suite = await suite_of({**PROJECT, "conftest.py": FORKING}, sandbox, sandbox_settings)
     right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert right.all_passed, right
     assert "unwatched_processes" not in [note.code for note in right.notes]
@@ -100,12 +100,12 @@ def no_disk(monkeypatch):
 """As pyfakefs does it while a test runs."""
 
 
-async def test_a_fork_vouches_for_a_test_with_a_file_system_of_its_own(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+async def test_a_fork_confirms_a_test_with_a_fake_file_system(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     test = "from sums import total\n\ndef test_it(no_disk): assert total([2, 3]) == 5\n"
     project = {"sums.py": WRONG, "test_sums.py": test, "conftest.py": FORKING + FAKES}
-    suite = await suite_of(project, sandbox, wall_settings)
+    suite = await suite_of(project, sandbox, sandbox_settings)
     right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
     assert right.all_passed, right
     (fact,) = (await check_candidate(Candidate(files={}, origin="sample"), suite)).counterexamples

@@ -1,4 +1,4 @@
-"""Projects that want to pass their smoke checks without being right."""
+"""Projects that try to pass their smoke checks without being right."""
 
 from __future__ import annotations
 
@@ -123,9 +123,9 @@ async def looked_at(kind: ProjectKind, text: str, sandbox: Sandbox, settings: Sa
 
 
 @pytest.mark.timeout(240)  # a dozen projects, each started a few times
-async def test_no_forged_smoke_check_passes(sandbox: Sandbox, wall_settings: SandboxSettings) -> None:
+async def test_no_forged_smoke_check_passes(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
     gate = asyncio.Semaphore(2)
-    brief = wall_settings.model_copy(update={"test_timeout_s": 25})
+    brief = sandbox_settings.model_copy(update={"test_timeout_s": 25})
 
     async def passed(kind: ProjectKind, text: str) -> list[str]:
         async with gate:

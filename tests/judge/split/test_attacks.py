@@ -1,4 +1,4 @@
-"""Code that wants to pass without being right, and the three kinds of verdict that it meets."""
+"""Code that tries to pass without being right, against three kinds of verdict."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_no_weak_test_is_satisfied_by_odd_behaviour(judge: Judge, forgery:
     assert {o.evidence for o in verdict.outcomes} == {"split"}
 
 
-def test_the_corpus_is_as_large_as_it_is_said_to_be() -> None:
+def test_the_documented_corpus_size_is_right() -> None:
     listed = (Path(__file__).parents[3] / "SECURITY.md").read_text("utf-8")
     assert f"0 of {len(CORPUS)}" in listed
     assert f"{len(WEAK)} weak tests" in listed
@@ -89,7 +89,7 @@ async def test_the_right_program_passes(judge: Judge) -> None:
         "raise SystemExit",
     ],
 )
-async def test_in_nonce_mode_an_early_end_is_no_pass(judge: Judge, code: str) -> None:
+async def test_an_early_end_in_nonce_mode_is_no_pass(judge: Judge, code: str) -> None:
     verdict = await judge(code, "assert Box().get() == 1")
     assert not verdict.passed
 
@@ -145,18 +145,18 @@ async def test_the_candidate_never_sees_a_test(judge: Judge) -> None:
     assert verdict.all_passed, verdict.counterexamples
 
 
-async def test_no_oracle_enters_a_suite(sandbox: Sandbox, wall_settings: SandboxSettings) -> None:
+async def test_no_oracle_enters_a_suite(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
     hidden = Check(id="hidden", provenance="oracle", source="assert f(1) == 2")
     with pytest.raises(ValueError, match="oracle"):
-        await prepare_suite(Task(statement="", checks=(hidden,)), sandbox, wall_settings)
+        await prepare_suite(Task(statement="", checks=(hidden,)), sandbox, sandbox_settings)
 
 
-async def test_files_that_would_change_the_verdict_are_left_out(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+async def test_files_that_could_change_the_verdict_are_refused(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     forged = {"_suture/suture/checks/wire.py": b"import os; os._exit(0)", "_suture/json.py": b"1/0"}
     outcome = await grade_program(
-        "def f(): return 1", "assert f() == 1", sandbox, wall_settings, files=forged
+        "def f(): return 1", "assert f() == 1", sandbox, sandbox_settings, files=forged
     )
     assert outcome.passed
 

@@ -1,4 +1,4 @@
-"""Functions in JavaScript, TypeScript and Go, judged by calls; and code that only wants to pass."""
+"""Functions in JavaScript, TypeScript and Go, judged by calls, and code that only tries to pass."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ async def test_no_forgery_in_javascript_passes(sandbox: Sandbox, require: Requir
     assert await passing(ATTACKS_JS, hasty) == set()
 
 
-async def test_what_went_wrong_in_javascript_is_told(sandbox: Sandbox, require: Require) -> None:
+async def test_javascript_failures_are_explained(sandbox: Sandbox, require: Require) -> None:
     need("javascript", require)
     statement = (
         "async function load(x)\nload(1) => {a: 1}\nload(-1) throws RangeError\nload(2) => 2\nload(3) => 3\n"
@@ -151,7 +151,7 @@ async def test_what_went_wrong_in_javascript_is_told(sandbox: Sandbox, require: 
     assert (raised.file, raised.line) == ("solution.js", 5)
 
 
-async def test_what_cannot_be_called_is_told_once(sandbox: Sandbox, require: Require) -> None:
+async def test_a_missing_function_is_reported_once(sandbox: Sandbox, require: Require) -> None:
     need("javascript", require)
     suite = await suite_of("javascript", SUMS, sandbox)
     (fact,) = (await verdict_on("function add(a, b) { return a + b; }", suite)).counterexamples
@@ -208,12 +208,14 @@ async def test_no_forgery_in_go_passes(sandbox: Sandbox, require: Require) -> No
         ("func Each(f func(int) int, x int) int\nEach(nil, 1) => 1", "go", "a func stands in its signature"),
     ],
 )
-def test_what_cannot_be_judged_is_refused_before_a_run(statement: str, language: Language, said: str) -> None:
+def test_tasks_that_cannot_be_judged_are_refused_before_a_run(
+    statement: str, language: Language, said: str
+) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
         build_call_task(statement, language, test=None)
 
 
-def test_what_a_user_asserts_comes_before_what_the_statement_shows() -> None:
+def test_user_asserts_take_precedence_over_examples() -> None:
     asserts = "assert.strictEqual(add(1, 2), 3);\nadd(0, 0) === 0"
     task = build_call_task("function add(a, b)\nadd(0, 0) => 0", "javascript", test=None, asserts=asserts)
     assert [(check.id, check.provenance) for check in task.checks] == [

@@ -1,4 +1,4 @@
-"""Right programs of unusual style pass, and wrong ones beside them fail, whatever the test looks like."""
+"""Right programs of unusual style pass, and wrong ones fail, whatever the test looks like."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_right_passes_and_wrong_fails(judge: Judge, style: dict[str, Any])
 
 
 @pytest.mark.parametrize("row", AWAY, ids=lambda row: row["name"])
-async def test_no_test_that_looks_away_is_satisfied(judge: Judge, row: dict[str, str]) -> None:
+async def test_no_test_with_hidden_failures_passes(judge: Judge, row: dict[str, str]) -> None:
     verdict = await judge(row["code"], row["test"])
     assert not verdict.passed
     assert verdict.evidence == "split"
@@ -40,6 +40,6 @@ async def test_a_program_that_only_defines_its_tests_is_no_pass(judge: Judge, te
     assert not verdict.passed
 
 
-def test_the_table_is_as_large_as_it_is_said_to_be() -> None:
-    listed = (HERE.parents[1] / "SECURITY.md").read_text("utf-8")
+def test_the_documented_table_size_is_right() -> None:
+    listed = (HERE.parents[2] / "SECURITY.md").read_text("utf-8")
     assert f"{len(AWAY)} tests that look away" in listed

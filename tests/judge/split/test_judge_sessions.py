@@ -1,4 +1,4 @@
-"""A judge serves many verdicts, and none of them reaches the next."""
+"""A judge serves many verdicts, and no verdict affects the next."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ async def hear(judge: JudgeSession, source: str) -> bool:
 
 
 async def test_what_tests_do_to_their_interpreter_does_not_reach_the_next_verdict(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    judge = await acquire_judge(sandbox, wall_settings)
+    judge = await acquire_judge(sandbox, sandbox_settings)
     await judge.start()
     assert await hear(judge, "import math\nmath.pi = 3\nlist.suture = 1 if False else None") is False
     assert await hear(judge, "import math\nassert math.pi == 3")
     await release_judge(judge)
-    again = await acquire_judge(sandbox, wall_settings)
+    again = await acquire_judge(sandbox, sandbox_settings)
     assert again is judge
     await again.start()
     assert await hear(again, "import math\nassert 3.1 < math.pi < 3.2")
     await release_judge(again)
-    assert (await grade_program(CODE, "assert f(1) == 1", sandbox, wall_settings)).passed
+    assert (await grade_program(CODE, "assert f(1) == 1", sandbox, sandbox_settings)).passed
 
 
 LINGER = """
@@ -67,20 +67,20 @@ time.sleep(0.2)
     ],
     ids=["file", "file in tmp", "process", "forged sign", "early end", "stopped judge", "killed judge"],
 )
-async def test_a_judge_whose_tests_leave_something_is_not_used_again(
-    source: str, sandbox: Sandbox, wall_settings: SandboxSettings
+async def test_a_judge_with_leftovers_is_not_reused(
+    source: str, sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    judge = await acquire_judge(sandbox, wall_settings)
+    judge = await acquire_judge(sandbox, sandbox_settings)
     await judge.start()
     await hear(judge, source)
     await release_judge(judge)
-    again = await acquire_judge(sandbox, wall_settings)
+    again = await acquire_judge(sandbox, sandbox_settings)
     assert again is not judge
-    assert (await grade_program(CODE, "assert f(1) == 1", sandbox, wall_settings)).passed
+    assert (await grade_program(CODE, "assert f(1) == 1", sandbox, sandbox_settings)).passed
 
 
-async def test_tests_cannot_learn_the_key(sandbox: Sandbox, wall_settings: SandboxSettings) -> None:
-    judge = await acquire_judge(sandbox, wall_settings)
+async def test_tests_cannot_learn_the_key(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
+    judge = await acquire_judge(sandbox, sandbox_settings)
     await judge.start()
     for path in ("/proc/%d/mem", "/proc/%d/maps", "/proc/%d/fd/3", "/proc/%d/environ"):
         reach = (
@@ -90,27 +90,27 @@ async def test_tests_cannot_learn_the_key(sandbox: Sandbox, wall_settings: Sandb
     await release_judge(judge)
 
 
-async def test_closing_the_sandbox_ends_judges_that_wait(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+async def test_closing_the_sandbox_ends_idle_judges(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     assert isinstance(sandbox, SupportsCloseCallbacks)
-    assert (await grade_program(CODE, "assert f(1) == 1", sandbox, wall_settings)).passed
-    judge = await acquire_judge(sandbox, wall_settings)
+    assert (await grade_program(CODE, "assert f(1) == 1", sandbox, sandbox_settings)).passed
+    judge = await acquire_judge(sandbox, sandbox_settings)
     await judge.start()
     await release_judge(judge)
     await sandbox.close()
     assert not judge.alive
-    assert (await grade_program(CODE, "assert f(1) == 1", sandbox, wall_settings)).passed
+    assert (await grade_program(CODE, "assert f(1) == 1", sandbox, sandbox_settings)).passed
 
 
-async def test_a_judge_that_nobody_waits_for_any_longer_is_ended(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+async def test_a_judge_is_ended_after_a_cancellation(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    judge = await acquire_judge(sandbox, wall_settings)
+    judge = await acquire_judge(sandbox, sandbox_settings)
     await judge.start()
     await judge.send(dump({"source": "import time\ntime.sleep(600)", "names": {}, "expects": []}))
     await release_judge(judge)
-    waiting = asyncio.create_task(acquire_judge(sandbox, wall_settings))
+    waiting = asyncio.create_task(acquire_judge(sandbox, sandbox_settings))
     await asyncio.sleep(0.1)
     waiting.cancel()
     with suppress(asyncio.CancelledError):

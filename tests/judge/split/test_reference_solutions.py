@@ -1,4 +1,4 @@
-"""Whole hidden test programs by the split verdict; skipped where the data sets are not there."""
+"""Whole hidden test programs under the split verdict; skipped without the data sets."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ def with_nothing_returned(task: dict[str, Any]) -> str:
 
 
 async def test_human_eval_references_pass_and_mutants_fail(
-    data_set: DataSet, sandbox: Sandbox, wall_settings: SandboxSettings
+    data_set: DataSet, sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     tasks = data_set("humaneval")[::4]
-    right = await grade_all(tasks, lambda task: str(task["reference"]), sandbox, wall_settings)
+    right = await grade_all(tasks, lambda task: str(task["reference"]), sandbox, sandbox_settings)
     assert {name for name, outcome in right.items() if not outcome.passed} == set()
     assert {outcome.evidence for outcome in right.values()} == {"split"}
-    wrong = await grade_all(tasks[::4], with_nothing_returned, sandbox, wall_settings)
+    wrong = await grade_all(tasks[::4], with_nothing_returned, sandbox, sandbox_settings)
     assert {name for name, outcome in wrong.items() if outcome.passed} == set()
 
 
 async def test_quixbugs_references_pass_and_their_bugs_fail(
-    data_set: DataSet, sandbox: Sandbox, wall_settings: SandboxSettings
+    data_set: DataSet, sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    settings = wall_settings.model_copy(update={"check_timeout_s": 3})
+    settings = sandbox_settings.model_copy(update={"check_timeout_s": 3})
     tasks = [task for task in data_set("quixbugs")[::3] if task["entry_point"] != "levenshtein"]
-    right = await grade_all(tasks, lambda task: str(task["reference"]), sandbox, wall_settings)
+    right = await grade_all(tasks, lambda task: str(task["reference"]), sandbox, sandbox_settings)
     wrong = await grade_all(tasks, lambda task: str(task["buggy"]), sandbox, settings)
     assert {name for name, outcome in right.items() if not outcome.passed} == set()
     assert {name for name, outcome in wrong.items() if outcome.passed} == set()
@@ -71,8 +71,8 @@ async def test_quixbugs_references_pass_and_their_bugs_fail(
 
 @pytest.mark.parametrize("name", ["mbpp_sanitized"])
 async def test_other_references_pass(
-    data_set: DataSet, sandbox: Sandbox, wall_settings: SandboxSettings, name: str
+    data_set: DataSet, sandbox: Sandbox, sandbox_settings: SandboxSettings, name: str
 ) -> None:
     tasks = data_set(name)[::20]
-    right = await grade_all(tasks, lambda task: str(task["reference"]), sandbox, wall_settings)
+    right = await grade_all(tasks, lambda task: str(task["reference"]), sandbox, sandbox_settings)
     assert {task for task, outcome in right.items() if not outcome.passed} == set()

@@ -72,7 +72,7 @@ def keys(d): return d.keys()
         ("assert f(f(1)) == 2", "f(1)", "2", "1"),
     ],
 )
-def test_what_a_failing_assert_tells(program: str, call: str, expected: str, got: str) -> None:
+def test_facts_of_a_failed_assert(program: str, call: str, expected: str, got: str) -> None:
     fact = judged("def f(x, k=0):\n    return x\n", program)["fact"]
     assert (fact["call"], fact["expected"], fact["actual"]) == (call, expected, got)
 
@@ -137,7 +137,7 @@ def f(x):
     assert told[4] == "MemoryError"
 
 
-async def test_what_needs_live_objects_is_judged_and_listed(judge: Judge) -> None:
+async def test_checks_with_live_objects_are_judged_and_listed(judge: Judge) -> None:
     code = """
 class Stack:
     def __init__(self): self.items = []
@@ -163,7 +163,7 @@ def twice(x): return 2 * x
     assert only(verdict).actual == "'(x)'"
 
 
-async def test_prints_are_kept_and_confuse_nobody(judge: Judge) -> None:
+async def test_prints_are_kept_and_do_not_disturb_the_protocol(judge: Judge) -> None:
     verdict = await judge(
         "print('loading')\ndef f(x):\n    print('PASSED', x)\n    return x\n", "assert f(1) == 1"
     )
@@ -212,14 +212,14 @@ async def test_a_loop_of_asserts_decides(judge: Judge) -> None:
     assert (await judge("def f(x): return 2 * x", *programs)).all_passed
 
 
-async def test_nobody_waits_for_a_hanging_program_when_the_verdict_is_called_off(
-    sandbox: Sandbox, wall_settings: SandboxSettings, monkeypatch: pytest.MonkeyPatch
+async def test_a_cancelled_verdict_does_not_wait_for_a_hanging_program(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         "suture.sandbox.execution.base_sandbox.FINISH_TIMEOUT_S", 60
     )  # what waiting for it would take
     judging = asyncio.create_task(
-        grade_program("def f():\n    while True: pass", "assert f() == 1", sandbox, wall_settings)
+        grade_program("def f():\n    while True: pass", "assert f() == 1", sandbox, sandbox_settings)
     )
     await asyncio.sleep(2)
     started_s = time.monotonic()
@@ -229,8 +229,8 @@ async def test_nobody_waits_for_a_hanging_program_when_the_verdict_is_called_off
     assert time.monotonic() - started_s < 30
 
 
-async def test_no_wall_is_a_plain_fault(wall_settings: SandboxSettings) -> None:
+async def test_a_missing_sandbox_is_a_clear_error(sandbox_settings: SandboxSettings) -> None:
     with pytest.raises(SandboxUnavailable):
         await grade_program(
-            "def f(): return 1", "assert f() == 1", BubblewrapSandbox(find=list), wall_settings
+            "def f(): return 1", "assert f() == 1", BubblewrapSandbox(find=list), sandbox_settings
         )

@@ -31,9 +31,9 @@ TEST = "assert add(1, 2) == 3"
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("entry_point", ["add", None])
 async def test_dead_imports_steer_no_grade(
-    form: str, entry_point: str | None, sandbox: Sandbox, wall_settings: SandboxSettings
+    form: str, entry_point: str | None, sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    graded = await grade_program(FORMS[form], TEST, sandbox, wall_settings, entry_point=entry_point)
+    graded = await grade_program(FORMS[form], TEST, sandbox, sandbox_settings, entry_point=entry_point)
     assert (graded.outcome.status, graded.outcome.evidence) == ("failed", "split")
 
 
@@ -43,11 +43,11 @@ async def test_dead_imports_steer_no_verdict(form: str, judge: Judge) -> None:
     assert [o.status for o in verdict.outcomes] == ["failed", "failed"]
 
 
-async def test_a_library_function_that_the_candidate_took_is_the_candidates(judge: Judge) -> None:
+async def test_a_shadowed_library_function_is_the_candidates(judge: Judge) -> None:
     assert (await judge("from operator import add", TEST)).all_passed
 
 
-def test_a_plan_is_made_of_the_test_alone() -> None:
+def test_a_plan_depends_on_the_test_alone() -> None:
     tried = "try:\n    assert f(helper(1)) == math.pi\nexcept Odd:\n    pass"
     test = f"import math\nfrom solution import Odd\n{tried}"
     plan = plan_program(test, TaskNames(files=("solution.py", "math.py"), module="solution.py"))
@@ -103,12 +103,12 @@ async def test_no_candidate_weakens_its_own_evidence(code: str, test: str, judge
     assert [(o.passed, o.evidence) for o in verdict.outcomes] == [(False, "split")]
 
 
-async def test_a_module_of_the_candidate_takes_no_librarys_place(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+async def test_a_module_of_the_candidate_replaces_no_library(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     test = "import unittest\nimport shapes\nassert f(3) == 8"
     forged = {"unittest.py": b"import os", "shapes.py": b"f = 8"}
-    graded = await grade_program("def f(x): return 0", test, sandbox, wall_settings, files=forged, own=())
+    graded = await grade_program("def f(x): return 0", test, sandbox, sandbox_settings, files=forged, own=())
     assert (graded.passed, graded.outcome.evidence) == (False, "split")
 
 
@@ -142,7 +142,7 @@ async def test_a_module_of_the_candidate_takes_no_librarys_place(
         ("assert not f(3) > 8 and f(3) >= 8", "8.0", "9"),
     ],
 )
-async def test_what_a_test_means_it_still_gets(test: str, right: str, wrong: str, judge: Judge) -> None:
+async def test_legitimate_test_programs_still_work(test: str, right: str, wrong: str, judge: Judge) -> None:
     head = "import sys\ndef stop(): raise StopIteration(8)\ndef f(x): return {}"
     bodies = {"stop": "stop()", "exit": "sys.exit(8)"}
     verdicts = [await judge(head.format(bodies.get(code, code)), test) for code in (right, wrong)]
@@ -156,7 +156,7 @@ async def test_only_an_end_that_the_test_wrote_is_a_pass(judge: Judge) -> None:
     assert not (await judge("def f(x): return 0", "import sys\nf(3) or sys.exit(f(3))\nassert 0")).all_passed
 
 
-def test_reading_a_test_takes_no_look_at_a_candidate() -> None:
+def test_planning_never_reads_the_candidate() -> None:
     files = {"solution.py": "if a: pass\n" + "elif a: pass\n" * 100_000}  # nothing reads it
     names = TaskNames(files=tuple(files), module="solution.py")
     assert set(plan_program("assert f(1)", names).names) == {"f"}
@@ -169,14 +169,14 @@ def test_reading_a_test_takes_no_look_at_a_candidate() -> None:
         *("sitecustomize/__init__.py", "x-1.0.dist-info/entry_points.txt", "x.egg-info/entry_points.txt"),
     ],
 )
-async def test_no_candidate_takes_the_place_of_what_reports_its_tests(path: str, prepare: Prepare) -> None:
+async def test_no_candidate_replaces_the_reporting_plugin(path: str, prepare: Prepare) -> None:
     project = {"calc.py": "def f(x): return 0\n", "test_calc.py": TEST_FILE}
     suite = await prepare(project)
     forged = Candidate(files={path: "raise SystemExit(0)\n"}, origin="sample")
     assert find_protected_files(forged.files, suite) == (path,)
 
 
-async def test_no_candidate_takes_the_place_of_a_library_that_the_tests_import(prepare: Prepare) -> None:
+async def test_no_candidate_replaces_a_library_of_the_tests(prepare: Prepare) -> None:
     test = "import yaml\n" + TEST_FILE
     suite = await prepare({"calc.py": "def f(x): return 0\n", "test_calc.py": test})
     forged = ("yaml.py", "yaml/__init__.py")
@@ -191,7 +191,7 @@ async def test_no_candidate_takes_the_place_of_a_library_that_the_tests_import(p
 
 
 @pytest.mark.parametrize("path", ["numpy/testing.py", "helpers.py"])
-async def test_where_a_candidate_lies_gives_its_names_to_no_library(path: str, sandbox: Sandbox) -> None:
+async def test_a_candidates_path_gives_its_names_to_no_library(path: str, sandbox: Sandbox) -> None:
     module = path.removesuffix(".py").replace("/", ".")
     test = f"from {module} import close\nassert close(add(1, 2), 3)"
     checks = (Check(id="1", provenance="user", source=test),)

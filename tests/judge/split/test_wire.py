@@ -178,7 +178,7 @@ def test_true_in_the_place_of_one_is_a_change() -> None:
         (["decimal.Decimal", "x"], []),
     ],
 )
-def test_nonsense_is_refused(value: Any, nodes: Any) -> None:
+def test_malformed_frames_are_refused(value: Any, nodes: Any) -> None:
     with pytest.raises(BadFrame):
         decode(value, nodes, refuse)
 
@@ -191,12 +191,12 @@ def test_no_json_breaks_the_reader(value: Any) -> None:
 
 
 @pytest.mark.parametrize("frame", [b"", b"[]", b"[" * 100_000, b"\xff", b'{"a":'])
-def test_what_is_no_message_is_refused(frame: bytes) -> None:
+def test_other_bytes_are_no_message(frame: bytes) -> None:
     with pytest.raises(BadFrame):
         load(frame)
 
 
-def test_a_value_of_the_wrong_shape_is_seen_without_reading_it() -> None:
+def test_a_malformed_value_is_detected_without_decoding() -> None:
     deep = json.loads("[" * 50 + "]" * 50)
     odd: tuple[Any, ...] = (deep, {}, 1.5, ["nothing"], ["f"], [], ["f", "0x0p+0", "x"])
     for value in odd:

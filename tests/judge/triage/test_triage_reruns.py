@@ -24,7 +24,7 @@ class Command:
     """One whose tests end in the same way each time."""
 
     is_pytest = False
-    run_together_and_apart = TestCommand.run_together_and_isolated
+    run_together_and_isolated = TestCommand.run_together_and_isolated
 
     def __init__(self, status: CheckStatus) -> None:
         self.status: CheckStatus = status

@@ -132,9 +132,9 @@ COMMANDS = {"root-below": "python -m pytest -q tests"}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def sandbox(wall: Requirement, require: Require) -> AsyncIterator[BubblewrapSandbox]:
+async def sandbox(bubblewrap: Requirement, require: Require) -> AsyncIterator[BubblewrapSandbox]:
     """One wall for all of them: to build and to vet one takes longer than most searches here."""
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    require("bubblewrap", bubblewrap.ok, f"{bubblewrap.detail} ({bubblewrap.remedy})")
     sandbox = BubblewrapSandbox()
     yield sandbox
     await sandbox.close()

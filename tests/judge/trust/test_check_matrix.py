@@ -38,9 +38,9 @@ GENERATED = (
 
 
 async def test_checks_that_agreeing_candidates_pass_are_trusted(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
-    suite = await prepare_suite(TASK, sandbox, wall_settings)
+    suite = await prepare_suite(TASK, sandbox, sandbox_settings)
     codes = (RIGHT, SAME, NEARLY, WRONG)
     candidates = [Candidate(files={"solution.py": code}, origin="sample") for code in codes]
     judged = [(candidate, await check_candidate(candidate, suite)) for candidate in candidates]
@@ -55,8 +55,8 @@ async def test_checks_that_agreeing_candidates_pass_are_trusted(
     assert (assessment.candidates, assessment.behaviours) == (3, 2)
 
 
-async def test_the_matrix_keeps_its_bounds(sandbox: Sandbox, wall_settings: SandboxSettings) -> None:
-    suite = await prepare_suite(TASK, sandbox, wall_settings)
+async def test_the_matrix_keeps_its_bounds(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
+    suite = await prepare_suite(TASK, sandbox, sandbox_settings)
     candidates = [Candidate(files={"solution.py": code}, origin="sample") for code in (ENDLESS, RIGHT)]
     judged = [(candidate, await check_candidate(candidate, suite)) for candidate in candidates]
     many = tuple(
@@ -74,7 +74,7 @@ async def test_the_matrix_keeps_its_bounds(sandbox: Sandbox, wall_settings: Sand
 
 
 async def test_a_test_for_hypothesis_is_judged_behind_the_wall(
-    sandbox: Sandbox, wall_settings: SandboxSettings
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
 ) -> None:
     test = (
         "from hypothesis import given, strategies as st\n\n\n"
@@ -83,7 +83,7 @@ async def test_a_test_for_hypothesis_is_judged_behind_the_wall(
     )
     given = properties_from_reply(Reply(text=f"```python\n{test}```"), "clamp").checks
     task = replace(TASK, checks=tuple(replace(check, trust=1.0) for check in given))
-    suite = await prepare_suite(task, sandbox, wall_settings)
+    suite = await prepare_suite(task, sandbox, sandbox_settings)
     for code, passed in ((RIGHT, 1), (NEARLY, 0)):
         candidate = Candidate(files={"solution.py": code}, origin="sample")
         verdict = await check_candidate(candidate, suite)
