@@ -108,7 +108,7 @@ def programs(language: Language, seed: int) -> list[Program]:
             files={**source[1], source[2]: text},
             grade=partial(grade, source),
             command=GO_COMMAND if language == "go" else COMMAND,
-            test_wall_s=HIDDEN_S if language == "go" else 10,
+            test_timeout_s=HIDDEN_S if language == "go" else 10,
         )
         for number, (source, text, _) in enumerate(islice(slips(language, seed), MOST))
     ]

@@ -22,7 +22,7 @@ sys.path.remove(str(Path(__file__).parent))  # it has a `models`, as the tests h
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from conftest import new_database
-from interfaces.web.server import Server, ledger_of
+from interfaces.web.real_server import Server, ledger_of
 from interfaces.web.two_nodes import CountingModel, TwoNodes, task
 from postgres import find_binaries, running_server
 from suture.storage.database.store import open_store

@@ -31,19 +31,19 @@ from healing import COMMAND, TEST_WALL_S, Graded, Program
 from public_bugs import MODULE, grade, project_of
 from quixbugs import programs as quixbugs_programs
 
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.ledger import read_ledger
 from suture.core.records import Result
 from suture.core.settings import (
     BudgetSettings,
+    CertificationSettings,
     PathSettings,
-    ProofSettings,
     RepairSettings,
     SandboxSettings,
     Settings,
 )
 from suture.errors import PrerequisiteError, SandboxError, UsageError
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 from suture.sandbox import Sandbox, open_sandbox
 
 SEARCH_S, PROOF_S, RUN_S = 8.0, 25.0, 60.0
@@ -87,7 +87,7 @@ def _fails(record: Mapping[str, Any]) -> bool:
         and first not in record["visible_tests"]
     ):
         return False
-    return meta.get("buggy_visible_verdict", "") != "pass" and parsed(record["buggy"]) is not None
+    return meta.get("buggy_visible_verdict", "") != "pass" and parse_module(record["buggy"]) is not None
 
 
 async def _grade(
@@ -107,10 +107,10 @@ async def _row(one: Picked, sandbox: Sandbox) -> dict[str, Any]:
             (Path(folder) / path).write_text(text, "utf-8")
         settings = Settings(
             paths=PathSettings(home=Path(home) / "state", cache=Path(home) / "no-models"),
-            sandbox=SandboxSettings(test_wall_s=TEST_WALL_S),
+            sandbox=SandboxSettings(test_timeout_s=TEST_WALL_S),
             budget=BudgetSettings(seconds=RUN_S),
             repair=RepairSettings(seconds=SEARCH_S),
-            proof=ProofSettings(seconds=PROOF_S),
+            certification=CertificationSettings(seconds=PROOF_S),
         )
         result, outcome = await _healed(Path(folder), settings, sandbox)
         row: dict[str, Any] = {"set": one.set, "part": one.part, "program": one.program.name}
@@ -125,7 +125,7 @@ async def _row(one: Picked, sandbox: Sandbox) -> dict[str, Any]:
 
 async def _healed(folder: Path, settings: Settings, sandbox: Sandbox) -> tuple[Result | None, str]:
     try:
-        result = await heal(folder, test=COMMAND, settings=settings, sandbox=sandbox)
+        result = await heal(folder, HealOptions(test=COMMAND, settings=settings, sandbox=sandbox))
     except UsageError as fault:
         return None, f"refused: {fault.message}"
     except PrerequisiteError as fault:
@@ -145,16 +145,16 @@ def _evidence(result: Result, run: Path) -> dict[str, Any]:
     return {
         "fixed": certificate.get("fixed", 0),
         "passed": len(result.verdict.passed) if result.verdict else 0,
-        "plausible": search["plausible"],
+        "plausible": search["plausible_count"],
         "behaviours": len(search["repairs"]),
         "scores": [repair["score"] for repair in search["repairs"]],
-        "alike": [len(repair["alike"]) for repair in search["repairs"]],
+        "alike": [len(repair["equivalents"]) for repair in search["repairs"]],
         "operators": [repair["operators"] for repair in search["repairs"]],
-        "share": told.get("candidate.proposed", {}).get("share"),
+        "share": told.get("candidate.proposed", {}).get("score_share"),
         "rivals": told.get("candidate.proposed", {}).get("rivals"),
         "chosen": next((number for number, one in enumerate(labels) if one in label), -1),
-        "differs": search["difference"] is not None,
-        "ended": search["ended"],
+        "differs": search["distinguishing_input"] is not None,
+        "ended": search["ending"],
         "warnings": len(result.warnings),
         "mutants": certificate.get("mutants", 0),
         "killed": certificate.get("killed", 0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from suture.bench.datasets.sources import Places, records_of
+from suture.bench.datasets.sources import RecordPlaces, load_records
 
 __all__ = ["read_data"]
 
@@ -21,5 +21,5 @@ def read_data(name: str) -> tuple[dict[str, Any], ...]:
         PrerequisiteError: It is not there.
         UsageError: It is not what it should be.
     """
-    stored = records_of(name, Places(files=(f"{name}.jsonl.gz",)))
+    stored = load_records(name, RecordPlaces(files=(f"{name}.jsonl.gz",)))
     return tuple(entry.record for entry in stored)

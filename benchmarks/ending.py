@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from suture.errors import Cancelled, StorageError, SutureError
-from suture.interfaces.cli.terminal.error_reporting import end_with
+from suture.interfaces.cli.terminal.error_reporting import report_error
 
 __all__ = ["exit_code_of"]
 
@@ -24,4 +24,4 @@ def exit_code_of(main: Callable[[], int | None]) -> int:
         fault = raised
     except OSError as raised:
         fault = StorageError(str(raised))
-    return end_with(fault, debug=False)
+    return report_error(fault, debug=False)

@@ -23,20 +23,20 @@ from ending import exit_code_of
 
 from suture.core.records import Language, Task
 from suture.core.settings import SandboxSettings, Settings
-from suture.judge.split.call_runner import Calls
-from suture.judge.split.call_values import same, shown
-from suture.mutation.tree_sitter.grammars import parse_tree
+from suture.judge.split.call_runner import CallRunner
+from suture.judge.split.call_values import render_value, values_match
+from suture.mutation.tree_sitter.node_kinds import parse_source_tree
 from suture.mutation.tree_sitter.syntax_tree import walk
-from suture.project.languages import LANGUAGES, Plus
+from suture.project.languages import LANGUAGES, JsonPlus
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
 MOST_CALLS = 200
 SEED = 7
 CALL_S = 2.0
-SETTINGS = SandboxSettings(test_wall_s=90.0, check_wall_s=90.0)
+SETTINGS = SandboxSettings(test_timeout_s=90.0, check_timeout_s=90.0)
 """A compiler may be at work."""
 LONGEST = 40
-Arguments = list[Plus]
+Arguments = list[JsonPlus]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +78,12 @@ async def agreement(
     assert driver is not None
     agreed, apart = 0, ""
     for at, answer in zip(told, got, strict=True):
-        if "value" in answer and same(wanted[at]["value"], answer["value"]):
+        if "value" in answer and values_match(wanted[at]["value"], answer["value"]):
             agreed += 1
         elif not apart:
-            values = ", ".join(shown(value, driver) for value in calls[at])
-            said = shown(answer["value"], driver) if "value" in answer else str(answer)[:100]
-            apart = f"{function.name}({values}) is {shown(wanted[at]['value'], driver)}, and not {said}"
+            values = ", ".join(render_value(value, driver) for value in calls[at])
+            said = render_value(answer["value"], driver) if "value" in answer else str(answer)[:100]
+            apart = f"{function.name}({values}) is {render_value(wanted[at]['value'], driver)}, and not {said}"
     return Agreement(compared=len(told), agreed=agreed, apart=apart)
 
 
@@ -97,7 +97,7 @@ async def _answers(
 ) -> list[dict[str, Any]]:
     task = Task(statement="", language=function.language, module=function.module, entry_point=function.name)
     interpreter = discover_programs(None, os.environ, function.language)
-    known = Calls(task=task, sandbox=sandbox, settings=SETTINGS, interpreter=interpreter)
+    known = CallRunner(task=task, sandbox=sandbox, settings=SETTINGS, interpreter=interpreter)
     return await known.answers(calls, {path: text.encode() for path, text in files.items()}, CALL_S)
 
 
@@ -106,12 +106,12 @@ def calls_in(source: str, function: Function) -> list[Arguments]:
     driver = LANGUAGES[function.language].calls
     assert driver is not None
     found: dict[str, Arguments] = {}
-    for node in walk(parse_tree(source, f"a{LANGUAGES[function.language].endings[0]}", function.language)):
+    for node in walk(parse_source_tree(source, f"a{LANGUAGES[function.language].extensions[0]}", function.language)):
         called, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if node.type != "call_expression" or called is None or given is None:
             continue
         text = (given.text or b"").decode()
-        if (called.text or b"").decode() == function.name and (values := driver.read(text[1:-1])):
+        if (called.text or b"").decode() == function.name and (values := driver.read_literals(text[1:-1])):
             found.setdefault(text, list(values))
     return list(found.values())
 
@@ -132,7 +132,7 @@ def generated(seeds: Sequence[Arguments], most: int = MOST_CALLS) -> list[Argume
     return list(found.values())
 
 
-def _changed(value: Plus, drawn: random.Random) -> Plus:
+def _changed(value: JsonPlus, drawn: random.Random) -> JsonPlus:
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):

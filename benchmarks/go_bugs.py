@@ -22,7 +22,7 @@ from healing import Graded, Program, run_benchmark
 from suture.core.settings import Settings
 from suture.judge.sandbox_programs import make_test_limits
 from suture.project.languages import program_environment
-from suture.sandbox import BOX, RunRequest, Sandbox, discover_programs, interpreter_mounts
+from suture.sandbox import BOX, RunRequest, Sandbox, discover_programs, mounts_for_interpreter
 
 SET = Path(__file__).with_name("go_set")
 COMMAND = ("go", "test", "./...")
@@ -41,7 +41,7 @@ async def grade(
             argv=COMMAND,
             files={path: text.encode() for path, text in laid.items()},
             env=program_environment(go, BOX),
-            mounts=interpreter_mounts(go),
+            mounts=mounts_for_interpreter(go),
             limits=make_test_limits(settings.sandbox, HIDDEN_S, "go"),
         )
     )
@@ -76,7 +76,7 @@ def programs() -> list[Program]:
                     files=seeded,
                     grade=partial(grade, name),
                     command=COMMAND,
-                    test_wall_s=HIDDEN_S,
+                    test_timeout_s=HIDDEN_S,
                 )
             )
     return found

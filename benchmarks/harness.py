@@ -21,10 +21,10 @@ from typing import Any
 
 from ending import exit_code_of
 
-from suture.bench.running import evaluating
+from suture.bench.running import evaluation as evaluating
 from suture.bench.running.bench_folder import BenchFolder
-from suture.bench.running.benchmark import Advance, run_benchmark
-from suture.bench.running.plans import BenchmarkPlan, chosen_ids
+from suture.bench.running.benchmark import BenchmarkProgress, run_benchmark
+from suture.bench.running.benchmark_plan import BenchmarkPlan, choose_ids
 from suture.core.settings import load_settings
 from suture.models import ScriptedModel
 
@@ -61,7 +61,7 @@ class Meter:
 
         return call
 
-    def on_progress(self, advance: Advance) -> None:
+    def on_progress(self, advance: BenchmarkProgress) -> None:
         """A row is finished."""
         if advance.row is None:
             return
@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("--dataset", default="humaneval", help="a set")
     parser.add_argument("--first", type=int, default=40, help="so many tasks of it")
     wanted = parser.parse_args()
-    ids = chosen_ids([wanted.dataset], first=wanted.first)
+    ids = choose_ids([wanted.dataset], first=wanted.first)
     plan = BenchmarkPlan(ids=ids, arms=("greedy",), models=("scripted:x",))
     model = ScriptedModel(["```python\nx = 1\n```"], name="scripted:x", repeat_last=True)
     meter = Meter()

@@ -20,7 +20,7 @@ from typing import Any
 from healing_rows import Row, line_of, sums_of, tell_rows
 from row_files import append_row, read_rows
 
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.ledger import read_ledger
 from suture.core.records import Result
 from suture.core.settings import (
@@ -72,7 +72,7 @@ class Program:
     files: Mapping[str, str]
     grade: Grader
     command: tuple[str, ...] = COMMAND
-    test_wall_s: float = TEST_WALL_S
+    test_timeout_s: float = TEST_WALL_S
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +204,7 @@ async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sand
             # No weights lie there: a model that was not asked for is not found either.
             paths=PathSettings(home=Path(home) / "state", cache=Path(home) / "no-models"),
             model=_model_settings(arm).model if arm.model else ModelSettings(name="none"),
-            sandbox=SandboxSettings(test_wall_s=program.test_wall_s),
+            sandbox=SandboxSettings(test_timeout_s=program.test_timeout_s),
             budget=BudgetSettings(seconds=caps.seconds, tokens=caps.tokens),
             repair=RepairSettings(enabled=arm.searches),
         )
@@ -242,7 +242,7 @@ async def _healed(
 ) -> tuple[Result | None, str]:
     """How the run ended, in a word; there is no result where it would need a model and has none."""
     try:
-        result = await heal(folder, test=command, settings=settings, sandbox=sandbox, model=model)
+        result = await heal(folder, HealOptions(test=command, settings=settings, sandbox=sandbox, model=model))
     except UsageError as fault:
         return None, f"refused: {fault.message}"
     except PrerequisiteError as fault:
@@ -259,5 +259,5 @@ def _times(settings: Settings) -> tuple[dict[str, Any], float, float]:
     if not events:
         return {}, 0.0, 0.0
     search = next((dict(event.data) for event in events if event.kind == "search.finished"), {})
-    decided_s = max((e.time_s for e in events if e.kind == "decided"), default=events[-1].time_s)
+    decided_s = max((e.time_s for e in events if e.kind == "moves.decided"), default=events[-1].time_s)
     return search, decided_s - events[0].time_s, events[-1].time_s - decided_s

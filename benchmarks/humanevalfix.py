@@ -21,7 +21,7 @@ from healing import Graded, Program, run_benchmark
 
 from suture.bench import Problem, grade_code, load_problems
 from suture.core.settings import Settings
-from suture.judge import asserts_in, examples_in
+from suture.judge import extract_asserts, extract_examples
 from suture.sandbox import Sandbox
 
 
@@ -45,8 +45,8 @@ def _bodies(problem: Problem) -> list[str]:
         asserts = [ast.unparse(node) for node in function.body if isinstance(node, ast.Assert)]
         if asserts:
             return ["\n".join([*head, *before, one]) for one in asserts]
-    checks = asserts_in(problem.visible, provenance="visible")
-    return [check.source for check in checks or examples_in(problem.statement, problem.entry_point)]
+    checks = extract_asserts(problem.visible, provenance="visible")
+    return [check.source for check in checks or extract_examples(problem.statement, problem.entry_point)]
 
 
 async def grade(

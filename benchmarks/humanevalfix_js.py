@@ -24,10 +24,10 @@ from healing import Graded, Program, run_benchmark
 
 from suture.core.settings import Settings
 from suture.judge.sandbox_programs import make_test_limits
-from suture.mutation.tree_sitter.grammars import parse_tree
+from suture.mutation.tree_sitter.node_kinds import parse_source_tree
 from suture.mutation.tree_sitter.syntax_tree import walk
 from suture.project.languages import program_environment
-from suture.sandbox import BOX, RunRequest, Sandbox, discover_programs, interpreter_mounts
+from suture.sandbox import BOX, RunRequest, Sandbox, discover_programs, mounts_for_interpreter
 
 COMMAND = ("node", "--test")
 HIDDEN_S = 10.0
@@ -51,7 +51,7 @@ def _examples(source: str) -> Iterator[tuple[str, str]]:
     """Each assertion of a test, and the statements before it that are none."""
     before = ""
     blocks = [
-        node for node in walk(parse_tree(source, "a.js", "javascript")) if node.type == "statement_block"
+        node for node in walk(parse_source_tree(source, "a.js", "javascript")) if node.type == "statement_block"
     ]
     for statement in blocks[0].named_children if blocks else ():
         call = statement.named_children[0] if statement.named_children else None
@@ -98,7 +98,7 @@ async def _passes(code: str, tests: str, settings: Settings, sandbox: Sandbox) -
             argv=("node", "hidden.js"),
             files={"hidden.js": f"{code}\n{tests}\n".encode()},
             env=program_environment(node, BOX),
-            mounts=interpreter_mounts(node),
+            mounts=mounts_for_interpreter(node),
             limits=make_test_limits(settings.sandbox, HIDDEN_S, "javascript"),
         )
     )

@@ -41,9 +41,9 @@ from suture.storage.memory.embedders import Embedder, HashedNgrams
 from suture.storage.memory.extraction import render_failure
 from suture.storage.memory.fingerprints import (
     FailureFingerprint,
-    fingerprint_failures,
-    error_class,
     embedding_text,
+    error_class,
+    fingerprint_failures,
 )
 from suture.storage.memory.memory_items import MemoryItem
 from suture.storage.memory.memory_store import store_items

@@ -31,16 +31,16 @@ from memory import PATH, fill
 from memory_pairs import PAIRS, Side
 from row_files import append_row, read_rows
 
-from suture.api import heal
-from suture.bench.measures.statistics import bootstrap_difference
-from suture.core.ledger import last_of, list_runs, read_ledger
+from suture.api import HealOptions, heal
+from suture.bench.measures.paired_statistics import bootstrap_difference
+from suture.core.ledger import last_payload, list_runs, read_ledger
 from suture.core.ledger.kinds import MemoryRecalled, SearchFinished
 from suture.core.records import Result
 from suture.core.settings import (
     BudgetSettings,
+    CertificationSettings,
     ModelSettings,
     PathSettings,
-    ProofSettings,
     RepairSettings,
     Settings,
     StoreSettings,
@@ -107,7 +107,7 @@ def settings_of(what: str, limit: int, model: ModelSettings, arm: str, home: Pat
     file = home / "memory.db"
     file.write_bytes((stores / f"{'turned' if turned else 'right'}.db").read_bytes())
     use: Any = "off" if arm == "no memory" else what
-    memory = MemorySettings(use=use, withheld=0, placebo=0)
+    memory = MemorySettings(use=use, withheld_share=0, placebo_share=0)
     if what == "prompts" and arm == "placebo":
         memory = memory.model_copy(update={"placebo": 1.0})  # more than a person may set
     asks = what == "prompts"
@@ -118,7 +118,7 @@ def settings_of(what: str, limit: int, model: ModelSettings, arm: str, home: Pat
         memory=memory,
         budget=BudgetSettings(attempts=limit) if asks else BudgetSettings(),
         repair=RepairSettings(enabled=False) if asks else RepairSettings(candidates=limit),
-        proof=ProofSettings(seconds=0, minimising_runs=0),
+        certification=CertificationSettings(seconds=0, minimising_runs=0),
     )
 
 
@@ -177,14 +177,14 @@ async def _row(
         began = time.perf_counter()
         result: Result | None = None
         try:
-            result = await heal(folder, test=COMMAND, settings=settings, sandbox=sandbox, model=model)
+            result = await heal(folder, HealOptions(test=COMMAND, settings=settings, sandbox=sandbox, model=model))
         except PrerequisiteError as fault:  # nothing was found, and there is no model to ask
             if isinstance(fault, SandboxError) or model is not None:
                 raise
         seconds = time.perf_counter() - began
         runs = list_runs(settings.paths.home)
         events = read_ledger(runs[-1].ledger_path).events if runs else ()
-    recalled, searched = last_of(events, MemoryRecalled), last_of(events, SearchFinished)
+    recalled, searched = last_payload(events, MemoryRecalled), last_payload(events, SearchFinished)
     if recalled is not None and recalled.fault:
         raise SystemExit(f"memory failed: {recalled.fault}")
     healed = result is not None and result.outcome == "healed"
@@ -197,10 +197,10 @@ async def _row(
         arm=arm,
         healed=healed,
         right=_same(files.get("code_here.py", ""), side.right),
-        tried=searched.tried if searched is not None else 0,
+        tried=searched.candidates_tried if searched is not None else 0,
         tokens=result.spend.tokens if result is not None else 0,
         seconds=round(seconds, 1),
-        told_chars=sum(map(len, recalled.told)) if recalled is not None else 0,
+        told_chars=sum(map(len, recalled.prompt_texts)) if recalled is not None else 0,
         factors=len(recalled.factors) if recalled is not None else 0,
     )
 

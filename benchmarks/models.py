@@ -25,9 +25,9 @@ from ending import exit_code_of
 
 from suture.core.settings import ModelSettings, Settings
 from suture.models import Message, Sampling
-from suture.models.llama_server.local_model import EmbeddedModel
+from suture.models.llama_server.local_model import LocalModel
 from suture.models.llama_server.server_process import LlamaServer
-from suture.models.llama_server.shared_servers import shared_servers, stop_servers
+from suture.models.llama_server.shared_servers import list_shared_servers, stop_shared_servers
 
 PROMPT = (
     "You write small, careful Python functions. Handle empty input, and name things well.\n"
@@ -76,7 +76,7 @@ async def ask(server: LlamaServer, index: int, *, reuse: bool, nonce: str) -> di
     return {**timings, "first_token_s": first_s, "seconds": time.perf_counter() - start_s}
 
 
-async def sample(model: EmbeddedModel, index: int, nonce: str) -> None:
+async def sample(model: LocalModel, index: int, nonce: str) -> None:
     """One reply, as the coder of a run asks for it."""
     prompt = [Message(role="user", content=nonce + PROMPT)]
     await model.complete(prompt, Sampling(temperature=0.8, max_tokens=REPLY_TOKENS, index=index))
@@ -105,12 +105,12 @@ async def measure(name: str, threads: int, slots: int, runs: int) -> dict[str, A
     knobs = ModelSettings(
         name=f"local:{name}", context_tokens=1024, threads=threads, slots=slots, timeout_s=TIMEOUT_S
     )
-    model = EmbeddedModel(name, Settings(model=knobs))
+    model = LocalModel(name, Settings(model=knobs))
     singles: list[dict[str, float]] = []
     rounds: dict[str, list[dict[str, float]]] = {way: [] for way in ("run", "separate", "no_reuse")}
     try:
         await sample(model, 0, "warming up ")
-        (server,) = shared_servers()
+        (server,) = list_shared_servers()
         for run in range(runs):
             singles.append(await ask(server, 0, reuse=False, nonce=f"A{run} "))
             asked = (sample(model, n, f"B{run} ") for n in range(ROUND))
@@ -120,7 +120,7 @@ async def measure(name: str, threads: int, slots: int, runs: int) -> dict[str, A
                 rounds[way].append(await measure_round(server, *replies))
     finally:
         await model.close()
-        stop_servers()
+        stop_shared_servers()
     single, ways = medians(singles), {way: medians(measured) for way, measured in rounds.items()}
     return {
         "threads": threads,

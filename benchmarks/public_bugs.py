@@ -25,7 +25,7 @@ from healing import Graded, Program, run_benchmark
 
 from suture.core.settings import Settings
 from suture.errors import UsageError
-from suture.sandbox import RunRequest, Sandbox, discover_interpreter, interpreter_mounts
+from suture.sandbox import RunRequest, Sandbox, discover_interpreter, mounts_for_interpreter
 from suture.sandbox.contract import ProgramLimits
 
 SETS = {"syntax": "debugbench", "debugbench": "debugbench", "refactory": "refactory"}
@@ -86,7 +86,7 @@ async def grade(
         RunRequest(
             argv=(python.executable, GRADED),
             files={GRADED: program.encode()},
-            mounts=interpreter_mounts(python),
+            mounts=mounts_for_interpreter(python),
             limits=ProgramLimits(wall_s=GRADE_S),
         )
     )

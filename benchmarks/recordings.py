@@ -19,7 +19,7 @@ from ending import exit_code_of
 
 from suture.bench.datasets import load_problems
 from suture.bench.problem import Problem
-from suture.bench.replies.recordings import RecordedReply, draws_in, read_recording, write_recording
+from suture.bench.replies.recordings import RecordedReply, read_draws, read_recording, write_recording
 from suture.errors import UsageError
 
 
@@ -32,7 +32,7 @@ def replies_of(folder: Path, problems: Sequence[Problem], sets: Sequence[str]) -
     """
     if not folder.is_dir():
         raise UsageError(f"there is no folder {str(folder)!r}", remedy="name a pool, or the replies of a run")
-    found = [draw for draw in draws_in(folder, problems) if draw.dataset in sets]
+    found = [draw for draw in read_draws(folder, problems) if draw.dataset in sets]
     if not found:
         raise UsageError(
             f"{str(folder)!r} holds no reply to a task of {', '.join(sets)}",

@@ -33,8 +33,8 @@ from suture.sandbox import (
     ProgramLimits,
     RunRequest,
     discover_interpreter,
-    interpreter_mounts,
-    own_interpreter,
+    get_own_interpreter,
+    mounts_for_interpreter,
 )
 
 CHECK = """
@@ -95,7 +95,7 @@ def cpu_with_children_s() -> float:
 
 async def measure_check(runs: int) -> dict[str, Any]:
     """One check, warm and cold."""
-    executable = own_interpreter().executable
+    executable = get_own_interpreter().executable
     warm, cold, own_cpu, cold_cpu = [], [], 0.0, 0.0
     sandbox = BubblewrapSandbox()
     try:
@@ -140,7 +140,7 @@ async def measure_pytest(runs: int) -> dict[str, Any]:
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         },
-        mounts=interpreter_mounts(interpreter),
+        mounts=mounts_for_interpreter(interpreter),
         limits=ProgramLimits(wall_s=60, cpu_s=60),
     )
     sandbox = BubblewrapSandbox()

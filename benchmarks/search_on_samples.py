@@ -20,13 +20,13 @@ from pathlib import Path
 
 from ending import exit_code_of
 
-from suture.api import heal
-from suture.bench import Problem, grade_code, task_of
-from suture.bench.rows import Row
+from suture.api import HealOptions, heal
+from suture.bench import Problem, grade_code, build_task
+from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder
-from suture.core.ledger import find_run, read_ledger, those_of
+from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import CandidateProposed
-from suture.core.records import Candidate, Check, from_plain
+from suture.core.records import Candidate, Check, decode_record
 from suture.core.settings import BudgetSettings, PathSettings, RepairSettings, SandboxSettings, Settings
 from suture.errors import SutureError
 from suture.sandbox import Sandbox, open_sandbox
@@ -73,9 +73,9 @@ async def measure(folder: BenchFolder, arm: str, seconds: float) -> None:
 
 
 async def _mended(
-    problem: Problem, row: Row, folder: BenchFolder, seconds: float, sandbox: Sandbox
+    problem: Problem, row: BenchmarkRow, folder: BenchFolder, seconds: float, sandbox: Sandbox
 ) -> Mended:
-    task = task_of(problem, row.regime)
+    task = build_task(problem, row.regime)
     tried = 0
     for code in _codes(row, folder, task.module):
         tried += 1
@@ -86,12 +86,12 @@ async def _mended(
             settings = Settings(
                 # No weights lie there: no model is found, and none is asked.
                 paths=PathSettings(home=Path(home), cache=Path(home) / "no-models"),
-                sandbox=SandboxSettings(test_wall_s=TEST_WALL_S),
+                sandbox=SandboxSettings(test_timeout_s=TEST_WALL_S),
                 budget=BudgetSettings(seconds=2 * seconds),
                 repair=RepairSettings(seconds=seconds),
             )
             try:
-                result = await heal(project, test=COMMAND, settings=settings)
+                result = await heal(project, HealOptions(test=COMMAND, settings=settings))
             except SutureError:
                 continue  # the search did not suffice, and there is no model to go on with
         if result.outcome == "healed" and result.candidate is not None:
@@ -101,14 +101,14 @@ async def _mended(
     return Mended(tried=tried)
 
 
-def _codes(row: Row, folder: BenchFolder, module: str) -> Iterator[str]:
+def _codes(row: BenchmarkRow, folder: BenchFolder, module: str) -> Iterator[str]:
     """The code of a run's candidates, each once, those that passed most visible checks first."""
     run = find_run(folder.path, row.run)
-    proposed = those_of(read_ledger(run.ledger_path).events, CandidateProposed)
+    proposed = select_events(read_ledger(run.ledger_path).events, CandidateProposed)
     blobs = {one.candidate: one.blob for _, one in proposed}
     seen = set()
     for step in sorted(row.steps, key=lambda step: -step.passed):
-        code = from_plain(Candidate, run.get_json(blobs[step.candidate])).files.get(module, "")
+        code = decode_record(Candidate, run.load_json(blobs[step.candidate])).files.get(module, "")
         if code.strip() and code not in seen:
             seen.add(code)
             yield code

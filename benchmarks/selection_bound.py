@@ -19,11 +19,11 @@ from pathlib import Path
 from ending import exit_code_of
 
 from suture.bench import Problem, grade_code
-from suture.bench.rows import Row
+from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder
-from suture.core.ledger import find_run, read_ledger, those_of
+from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import CandidateProposed
-from suture.core.records import Candidate, from_plain
+from suture.core.records import Candidate, decode_record
 from suture.core.settings import Settings
 from suture.sandbox import Sandbox, open_sandbox
 
@@ -31,16 +31,16 @@ from suture.sandbox import Sandbox, open_sandbox
 async def measure(folder: BenchFolder, arms: tuple[str, ...]) -> None:
     """Grade all, and print a line for each arm."""
     problems = {(problem.dataset, problem.id): problem for problem in folder.plan().problems()}
-    rows_of: dict[str, list[Row]] = defaultdict(list)
+    items_by_id: dict[str, list[BenchmarkRow]] = defaultdict(list)
     for row in folder.rows():
         if (not arms or row.arm in arms) and not row.fault:
-            rows_of[row.arm].append(row)
+            items_by_id[row.arm].append(row)
     known: dict[tuple[str, str], bool] = {}
     settings = Settings()
     sandbox = open_sandbox(settings.sandbox)
     print("arm: tasks, solved, bound; of further candidates (by origin): drawn, passing, right")
     try:
-        for arm, rows in rows_of.items():
+        for arm, rows in items_by_id.items():
             bound, told = 0, Counter[tuple[str, str]]()
             for row in rows:
                 right = await _rights(problems[row.dataset, row.problem], row, folder, known, sandbox)
@@ -54,19 +54,19 @@ async def measure(folder: BenchFolder, arms: tuple[str, ...]) -> None:
 
 
 async def _rights(
-    problem: Problem, row: Row, folder: BenchFolder, known: dict[tuple[str, str], bool], sandbox: Sandbox
+    problem: Problem, row: BenchmarkRow, folder: BenchFolder, known: dict[tuple[str, str], bool], sandbox: Sandbox
 ) -> dict[str, bool]:
     """Candidate -> whether the hidden checks pass."""
     run = find_run(folder.path, row.run)
-    for _, proposed in those_of(read_ledger(run.ledger_path).events, CandidateProposed):
+    for _, proposed in select_events(read_ledger(run.ledger_path).events, CandidateProposed):
         key = (problem.id, proposed.candidate)
         if key not in known:
-            candidate = from_plain(Candidate, run.get_json(proposed.blob))
+            candidate = decode_record(Candidate, run.load_json(proposed.blob))
             known[key] = (await grade_code(problem, candidate.files, sandbox, Settings().sandbox)).right
     return {step.candidate: known.get((problem.id, step.candidate), False) for step in row.steps}
 
 
-def _solved(row: Row) -> bool:
+def _solved(row: BenchmarkRow) -> bool:
     leading = [step for step in row.steps if step.leads]
     return bool(leading) and leading[-1].grade is not None and leading[-1].grade.standing == "right"
 

@@ -203,7 +203,7 @@ def main() -> None:
         }
         stop(process)
     with tempfile.TemporaryDirectory() as name:
-        process, url, _ = start(Path(name), "--set", "serve.runs_at_once=4", "--set", "serve.queue=32")
+        process, url, _ = start(Path(name), "--set", "serve.max_concurrent_runs=4", "--set", "serve.queue=32")
         told["many_runs"] = asyncio.run(many_runs(url, given.posted))
         stop(process)
     print(json.dumps(told, indent=1))

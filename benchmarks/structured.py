@@ -25,11 +25,11 @@ from typing import Any
 from data_files import read_data
 from ending import exit_code_of
 
-from suture.agents import DiagnosisReply, RepairBrief, diagnosis_draft, packaged_prompt
+from suture.agents import DiagnosisReply, RepairBrief, draft_diagnosis_prompt, packaged_prompt
 from suture.core.settings import load_settings
 from suture.errors import MalformedReply
 from suture.models import Message, Model, Reply, Sampling, open_model
-from suture.models.structured_output import ask
+from suture.models.structured_output import ask_structured
 
 KINDS = ("plain", "salvaged", "asked again", "malformed")
 ROOM_TOKENS = 256
@@ -64,8 +64,8 @@ def question(record: dict[str, Any]) -> tuple[Message, ...]:
         files={"solution.py": record["buggy_nodoc"]},
         output=f"These tests were run, and not all of them pass:\n{record['visible_tests']}",
     )
-    draft = diagnosis_draft(brief, packaged_prompt("diagnose"))
-    return draft.messages(draft.full())
+    draft = draft_diagnosis_prompt(brief, packaged_prompt("diagnose"))
+    return draft.messages(draft.full_counts())
 
 
 async def kind_of(record: dict[str, Any], asker: Asker) -> str:
@@ -73,12 +73,12 @@ async def kind_of(record: dict[str, Any], asker: Asker) -> str:
     asker.replies.clear()
     sampling = Sampling(max_tokens=ROOM_TOKENS)
     try:
-        answer = await ask(
+        answer = await ask_structured(
             asker.complete, question(record), DiagnosisReply, sampling, limit_tokens=2 * ROOM_TOKENS
         )
     except MalformedReply:
         return "malformed"
-    if answer.asked > 1:
+    if answer.calls > 1:
         return "asked again"
     return "salvaged" if answer.salvaged else "plain"
 

@@ -24,13 +24,21 @@ from pathlib import Path
 
 from ending import exit_code_of
 
-from suture.api import heal
-from suture.bench.swe import SweTask, files_at, grade_patch, patched, prediction, read_predictions, read_tasks
+from suture.api import HealOptions, heal
+from suture.bench.swe import (
+    SweTask,
+    apply_patch,
+    format_prediction,
+    grade_patch,
+    read_commit_files,
+    read_predictions,
+    read_tasks,
+)
 from suture.core.records import Candidate, Task
 from suture.core.settings import Settings, load_settings
 from suture.judge import check_candidate, prepare_suite
 from suture.project.languages import Interpreter
-from suture.project.workspace import text_of, unified_diff
+from suture.project.workspace import decode_text, unified_diff
 from suture.sandbox import Sandbox, discover_interpreter, open_sandbox
 
 ROOT = Path(__file__).parents[1]
@@ -68,7 +76,7 @@ async def _own(given: argparse.Namespace) -> None:
             code = {path: text for path, text in tree.items() if path not in tests}
             commit = _committed(given.tasks / "repos" / f"own__{name}", code)
             before = await _passed(tree, {}, sandbox, settings, python)
-            after = await _passed(tree, {p: text_of(t) for p, t in fixed.items()}, sandbox, settings, python)
+            after = await _passed(tree, {p: decode_text(t) for p, t in fixed.items()}, sandbox, settings, python)
             record = {
                 "instance_id": f"own__{name}-1",
                 "repo": f"own/{name}",
@@ -135,20 +143,20 @@ async def _solve(given: argparse.Namespace) -> None:
     with given.out.open("a") as out:
         for task in read_tasks(given.tasks):
             patch = await _patch_for(task, given)
-            out.write(prediction(task, f"suture-{given.recipe}-{given.model}-tests", patch))
+            out.write(format_prediction(task, f"suture-{given.recipe}-{given.model}-tests", patch))
             out.flush()
 
 
 async def _patch_for(task: SweTask, given: argparse.Namespace) -> str:
-    files = files_at(task, given.repos)
+    files = read_commit_files(task, given.repos)
     with tempfile.TemporaryDirectory(prefix="swe-") as made:
         project = Path(made) / "project"
-        for path, content in patched(files, task.test_patch).items():
+        for path, content in apply_patch(files, task.test_patch).items():
             (project / path).parent.mkdir(parents=True, exist_ok=True)
             (project / path).write_bytes(content)
         settings = load_settings(project, {"loop.recipe": given.recipe, "model.name": given.model}).settings
         words = "" if given.model == "none" else task.problem_statement
-        result = await heal(project, test=" ".join(COMMAND), words=words, settings=settings)
+        result = await heal(project, HealOptions(test=" ".join(COMMAND), bug_report=words, settings=settings))
     print(f"{task.instance_id}: {result.outcome}, {result.spend.tokens} tokens, {result.spend.seconds:.0f} s")
     return result.diff if result.outcome == "healed" else ""
 
@@ -162,7 +170,7 @@ async def _grade(given: argparse.Namespace) -> None:
     sandbox, python, resolved = open_sandbox(settings.sandbox), discover_interpreter(ROOT, os.environ), 0
     try:
         for task in tasks:
-            files = files_at(task, given.repos)
+            files = read_commit_files(task, given.repos)
             patch = predictions.get(task.instance_id, "")
             graded = await grade_patch(task, files, patch, sandbox, settings.sandbox, python, command=COMMAND)
             resolved += graded.resolved

@@ -26,7 +26,7 @@ from typing import Any
 from data_files import read_data
 from ending import exit_code_of
 
-from suture.bench.measures.calibration import calibration_of
+from suture.bench.measures.calibration import compute_calibration
 from suture.core.records import Candidate, Check, Task
 from suture.core.settings import load_settings
 from suture.errors import UsageError
@@ -34,7 +34,7 @@ from suture.judge import check_candidate, extract_asserts, prepare_suite
 from suture.judge.trust.assessment import WEIGHTS, AssessedCheck, assess_matrix, get_given_checks
 from suture.judge.trust.check_filter import filter_checks
 from suture.judge.trust.check_matrix import CandidateRow, MatrixLimits, is_viable, run_matrix
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 from suture.sandbox import Sandbox, open_sandbox
 
 REFERENCE = "reference"
@@ -61,13 +61,13 @@ class Case:
         return int(self.task.module.removeprefix("task_").removesuffix(".py"))
 
 
-def task_of(record: dict[str, Any]) -> Task:
+def build_task(record: dict[str, Any]) -> Task:
     """A task as a run sees it."""
     return Task(
         statement=record["prompt"],
         module=f"task_{record['id'].rpartition('/')[2]}.py",
         entry_point=record["entry_point"],
-        checks=extract_asserts(record["visible_tests"], "visible") if parsed(record["visible_tests"]) else (),
+        checks=extract_asserts(record["visible_tests"], "visible") if parse_module(record["visible_tests"]) else (),
     )
 
 
@@ -77,8 +77,8 @@ def checks_in(texts: Sequence[str], task: Task) -> tuple[Check, ...]:
     for text in texts:
         for part in re.split(r"^assert\s", text, flags=re.MULTILINE)[1:]:
             whole = f"assert {part.strip()}"
-            source = whole if parsed(whole) is not None else whole.partition("\n")[0]
-            if parsed(source) is not None:
+            source = whole if parse_module(whole) is not None else whole.partition("\n")[0]
+            if parse_module(source) is not None:
                 found += extract_asserts(source, "spec", 0.0)
     filtered = filter_checks(found, get_given_checks(task), task.entry_point)
     used = {check.source for check in filtered.checks[:MOST_CHECKS]}
@@ -130,7 +130,7 @@ def testers_of(task_id: str) -> Iterator[tuple[str, list[str]]]:
 
 async def run_case(record: dict[str, Any], texts: list[str], sandbox: Sandbox, settings: Any) -> Any:
     """What the reference and each candidate do with one tester's checks."""
-    task = task_of(record)
+    task = build_task(record)
     suite = await prepare_suite(task, sandbox, settings)
     filtered = filter_checks(checks_in(texts, task), get_given_checks(task), task.entry_point)
     programs = {REFERENCE: record["reference"]}
@@ -157,7 +157,7 @@ def cases_of(outcomes: Path) -> list[Case]:
             told = known.get(f"{record['id']} {tester}")
             if told is None:
                 continue
-            task = task_of(record)
+            task = build_task(record)
             rows = {
                 name: CandidateRow(candidate=row["code"], viable=row["viable"], statuses=row["statuses"])
                 for name, row in told.items()
@@ -267,7 +267,7 @@ ARMS = (
 def told(title: str, answers: Sequence[tuple[float, bool]], right_removed: int, wrong_removed: int) -> None:
     """One table."""
     right = sum(is_right for _, is_right in answers)
-    measured = calibration_of(answers)
+    measured = compute_calibration(answers)
     print(f"\n{title}: {len(answers)} checks kept, {right} right ({right / len(answers):.1%});")
     print(f"removed as contradictions: {right_removed} right, {wrong_removed} wrong;")
     print(f"Brier {measured.brier:.3f}, expected calibration error {measured.ece:.3f}")

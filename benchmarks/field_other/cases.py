@@ -34,7 +34,7 @@ class Suite:
     """How a suite ended outside of any sandbox: failing tests, `None` where it did not end or compile."""
 
     failing: int | None
-    last_words: str = ""
+    stderr_tail: str = ""
 
 
 @contextmanager
@@ -86,11 +86,11 @@ def run_suite(package: OtherPackage, root: Path, seconds: float) -> Suite:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, 9)
         process.communicate()
-        return Suite(failing=None, last_words="no end")
+        return Suite(failing=None, stderr_tail="no end")
     said = COLOUR.sub("", out + err)
     if process.returncode == 0:
         return Suite(failing=0)
-    return Suite(failing=_failing(package, said), last_words=said[-300:])
+    return Suite(failing=_failing(package, said), stderr_tail=said[-300:])
 
 
 def _failing(package: OtherPackage, said: str) -> int | None:

@@ -15,7 +15,7 @@ from field_other.cases import case_folder, run_suite, suite_environ
 from field_other.fetching import Store
 from field_other.mutants import broken_files
 from field_other.packages import OtherPackage
-from suture.mutation.tree_sitter.grammars import parse_tree
+from suture.mutation.tree_sitter.node_kinds import parse_source_tree
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -58,7 +58,7 @@ def heal_bug(bug: Bug, package: OtherPackage, store: Store, seconds: float, *, k
 
 def _meaning(package: OtherPackage, text: str, path: str) -> Any:
     """The tree of a file without comments, needless brackets, and what may end a statement or not."""
-    return _shape(parse_tree(text, path, package.language))
+    return _shape(parse_source_tree(text, path, package.language))
 
 
 def _shape(node: Node) -> Any:

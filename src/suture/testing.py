@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suture.models.scripted import ScriptedModel
+from suture.models.scripted_model import ScriptedModel
 
 __all__ = ["FakeClock", "ScriptedModel"]
 

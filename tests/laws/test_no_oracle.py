@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from requirements import Require
-from suture.api import solve
+from suture.api import WriteOptions, solve
 from suture.core.ledger import RunFolder, find_run
 from suture.core.settings import BudgetSettings, PathSettings, Settings
-from suture.judge import grade
+from suture.judge import grade_program
 from suture.sandbox import open_sandbox
 from suture.testing import ScriptedModel
 
@@ -45,10 +45,10 @@ async def test_a_whole_run_and_its_grading_leave_no_canary(settings: Settings) -
     statement = "Write a function add(a, b).\n\n>>> add(1, 2)\n3\n"
     hidden = f"{CANARY} = 5\nassert add(2, 3) == {CANARY}\n"
     wrong = [f"```python\ndef add(a, b):\n    return a - b + {n}\n```" for n in range(10)]
-    result = await solve(statement, settings=settings, model=ScriptedModel(wrong))
+    result = await solve(statement, WriteOptions(settings=settings, model=ScriptedModel(wrong)))
     assert result.candidate is not None
     sandbox = open_sandbox(settings.sandbox)
-    graded = await grade(result.candidate.files["solution.py"], hidden, sandbox, settings.sandbox)
+    graded = await grade_program(result.candidate.files["solution.py"], hidden, sandbox, settings.sandbox)
     await sandbox.close()
     assert not graded.passed
     assert files_holding(CANARY, find_run(settings.paths.home, result.run_id)) == []
@@ -57,7 +57,7 @@ async def test_a_whole_run_and_its_grading_leave_no_canary(settings: Settings) -
 async def test_the_search_finds_a_canary_that_did_leak(settings: Settings) -> None:
     statement = f"Write a function add(a, b). {CANARY}\n\n>>> add(1, 2)\n3\n"
     reply = "```python\ndef add(a, b):\n    return a + b\n```"
-    result = await solve(statement, settings=settings, model=ScriptedModel([reply]))
+    result = await solve(statement, WriteOptions(settings=settings, model=ScriptedModel([reply])))
     found = files_holding(CANARY, find_run(settings.paths.home, result.run_id))
     assert any("/replies/" in path for path in found)
 
@@ -69,7 +69,8 @@ async def test_benchmark_prompts_hold_nothing_of_the_hidden_tests(
     record = humaneval(require, number + 1)[number]
     replies = [f"```python\n{record['prompt']}    return {n}\n```" for n in range(10)]
     result = await solve(
-        record["prompt"], entry_point=record["entry_point"], settings=settings, model=ScriptedModel(replies)
+        record["prompt"],
+        WriteOptions(entry_point=record["entry_point"], settings=settings, model=ScriptedModel(replies)),
     )
     assert result.outcome != "healed"
     shown = {line.strip() for line in record["prompt"].splitlines()}

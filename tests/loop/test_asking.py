@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from suture.agents.prompting.fitting import Beginning
-from suture.core.ledger import Budget, Ledger, Limits, new_run, spend_by
-from suture.core.records import Task
+from suture.agents.calling.call_context import CallContext
+from suture.agents.calling.model_call import ModelQuestion, ask
+from suture.agents.prompting.fitting import Prefill
+from suture.core.ledger import Budget, Ledger, Limits, new_run, spend_by_group
 from suture.core.settings import Settings
 from suture.errors import (
     BudgetExceeded,
@@ -21,26 +22,31 @@ from suture.errors import (
     ModelAuthError,
     ModelError,
     ModelRateLimited,
+    ModelRequestRejected,
     ModelTimeout,
     ModelUnreachable,
     PrerequisiteError,
-    RequestRefused,
     StorageError,
 )
-from suture.loop.calls.model_call import Question, ask
-from suture.loop.context import RunContext
-from suture.loop.recipes.recipe import load_recipe
-from suture.loop.run_spec import RunSpec
-from suture.models import Message, Models, Reply, ReplySource, Role, RoleModel, Sampling, Tool
-from suture.models.pricing import Price, Prices
-from suture.models.reply_recordings import ReplyMissing
+from suture.models import (
+    Message,
+    Reply,
+    ReplyRecording,
+    Role,
+    RoleModel,
+    RoleModels,
+    Sampling,
+    ToolDeclaration,
+)
+from suture.models.pricing import Price, PriceTable
+from suture.models.reply_recordings import ReplyNotRecorded
 from suture.testing import FakeClock, ScriptedModel
 
 PROMPT = (Message(role="user", content="x" * 52),)
 BOUND = 100  # bytes of the prompt, and the allowances for a message and a chat template
-PRICES = Prices({"paid:a": Price(input=1000, output=10_000), "paid:b": Price(input=1000, output=10_000)})
+PRICES = PriceTable({"paid:a": Price(input=1000, output=10_000), "paid:b": Price(input=1000, output=10_000)})
 ANSWER = Reply(text="yes", prompt_tokens=20, completion_tokens=10)
-Context = RunContext
+Context = CallContext
 
 
 class Setting:
@@ -54,15 +60,13 @@ class Setting:
         seat = RoleModel(chain=chain, temperature=0.8, max_tokens=max_tokens)
         roles: Mapping[Role, RoleModel] = {"coder": seat, "critic": seat}
         settings = Settings()
-        models = Models(roles, PRICES)
-        return RunContext(
-            spec=RunSpec(task=Task(statement="anything"), settings=settings, project=Path(), models=models),
+        models = RoleModels(roles, PRICES)
+        return CallContext(
+            settings=settings,
             folder=self.folder,
             ledger=self.ledger,
             budget=Budget(self.ledger, limits or Limits(), FakeClock()),
             models=models,
-            sandbox=cast(Any, None),
-            recipe=load_recipe(settings.loop, 0.8),
         )
 
     def events(self, kind: str) -> list[Mapping[str, Any]]:
@@ -76,9 +80,9 @@ def run(tmp_path: Path) -> Iterator[Setting]:
     setting.ledger.close()
 
 
-def question(role: Role = "coder", index: int = 0) -> Question:
+def question(role: Role = "coder", index: int = 0) -> ModelQuestion:
     sampling = Sampling(temperature=0.5, max_tokens=9999, index=index)
-    return Question(role=role, messages=PROMPT, prompt="p" * 64, sampling=sampling, move="sample")
+    return ModelQuestion(role=role, messages=PROMPT, prompt="p" * 64, sampling=sampling, move="sample")
 
 
 async def test_a_call_is_reserved_in_full_and_settled_at_what_it_cost(run: Setting) -> None:
@@ -151,7 +155,7 @@ async def test_a_model_of_unknown_price_is_used_and_its_calls_are_counted(run: S
     spend = context.budget.spend()
     assert (spend.money, spend.unpriced_calls) == (0, 1)
     assert run.events("model.called")[0]["money"] is None
-    with pytest.raises(PrerequisiteError, match=r"no price is known of 'new:model'.*model\.prices"):
+    with pytest.raises(PrerequisiteError, match=r"the price of 'new:model' is unknown.*model\.prices"):
         context.models.require_prices()
 
 
@@ -166,8 +170,8 @@ async def test_each_step_down_is_an_event_before_the_next_is_asked(run: Setting)
 
     context = run.context(first, Watching([ANSWER], name="paid:b"))
     assert (await ask(question(), context)).model == "paid:b"
-    assert seen == ["budget.reserved", "budget.settled", "model.stepped_down", "budget.reserved"]
-    (stepped,) = run.events("model.stepped_down")
+    assert seen == ["budget.reserved", "budget.settled", "model.fell_back", "budget.reserved"]
+    (stepped,) = run.events("model.fell_back")
     assert (stepped["from"], stepped["to"], stepped["kind"]) == ("paid:a", "paid:b", "ModelError")
     assert stepped["message"] == "gone"
     spend = context.budget.spend()
@@ -178,7 +182,7 @@ async def test_the_last_of_the_chain_has_the_last_word(run: Setting) -> None:
     chain = [ScriptedModel([ModelError(name)], name=name) for name in ("paid:a", "paid:b")]
     with pytest.raises(ModelError, match="paid:b"):
         await ask(question(), run.context(*chain))
-    assert len(run.events("model.stepped_down")) == 1
+    assert len(run.events("model.fell_back")) == 1
     assert run.events("model.called") == []
 
 
@@ -257,7 +261,7 @@ async def test_a_reply_that_came_and_could_not_be_kept_is_booked_in_full(
         ModelAuthError("no"),
         ModelRateLimited("slow down"),
         ContextTooLong("too long"),
-        ReplyMissing(ReplySource(name="r", models=frozenset(), entries={}), "paid:a", Sampling()),
+        ReplyNotRecorded(ReplyRecording(name="r", models=frozenset(), entries={}), "paid:a", Sampling()),
     ],
     ids=lambda fault: type(fault).__name__,
 )
@@ -275,16 +279,16 @@ async def test_spend_is_told_by_role_and_by_move_and_adds_up(run: Setting) -> No
     await ask(question("critic"), context)
     with pytest.raises(ModelTimeout):
         await ask(question("critic", index=1), context)
-    by_role = spend_by(run.ledger.events, "role")
+    by_role = spend_by_group(run.ledger.events, "role")
     assert list(by_role) == ["coder", "critic"]
     assert by_role["coder"].tokens == 30
     assert by_role["critic"].tokens == 30 + BOUND + 200
     assert sum(spend.money for spend in by_role.values()) == pytest.approx(context.budget.spend().money)
-    (sampled,) = spend_by(run.ledger.events, "move").values()
+    (sampled,) = spend_by_group(run.ledger.events, "move").values()
     assert sampled.tokens == context.budget.spend().tokens
 
 
-BEGUN = Beginning(text="```python\ndef f(x):", stop=("\n```",))
+BEGUN = Prefill(text="```python\ndef f(x):", stop=("\n```",))
 BODY = Reply(text="\n    return x", prompt_tokens=20, completion_tokens=10)
 
 
@@ -292,45 +296,45 @@ async def test_a_reply_is_begun_where_the_model_goes_on_and_its_text_is_whole(ru
     model = ScriptedModel([BODY], name="local:a")
     reply = await ask(replace(question(), beginning=BEGUN), run.context(model))
     assert reply.text == "```python\ndef f(x):\n    return x"
-    assert reply.begun == BEGUN.text
+    assert reply.prefill == BEGUN.text
     (call,) = model.calls
     assert call.messages == (*PROMPT, Message(role="assistant", content=BEGUN.text))
     assert call.sampling.stop == BEGUN.stop
-    assert [data["begun"] for data in run.events("model.called")] == [True]
+    assert [data["prefilled"] for data in run.events("model.called")] == [True]
 
 
 async def test_a_model_that_does_not_go_on_begins_by_itself(run: Setting) -> None:
     model = ScriptedModel([ANSWER], name="openai:a")
     reply = await ask(replace(question(), beginning=BEGUN), run.context(model))
-    assert (reply.text, reply.begun) == ("yes", "")
+    assert (reply.text, reply.prefill) == ("yes", "")
     (call,) = model.calls
     assert (call.messages, call.sampling.stop) == (PROMPT, ())
 
 
 async def test_a_model_that_refuses_a_beginning_is_asked_without(run: Setting) -> None:
-    model = ScriptedModel([RequestRefused("no prefill here"), ANSWER], name="ollama:a")
+    model = ScriptedModel([ModelRequestRejected("no prefill here"), ANSWER], name="ollama:a")
     context = run.context(model)
     reply = await ask(replace(question(), beginning=BEGUN), context)
-    assert (reply.text, reply.begun) == ("yes", "")
+    assert (reply.text, reply.prefill) == ("yes", "")
     assert [call.messages[-1].role for call in model.calls] == ["assistant", "user"]
     spent = context.budget.spend()
     assert (spent.model_calls, spent.attempts) == (1, 1)
 
 
 async def test_a_model_that_calls_tools_is_told_of_them_and_one_that_refuses_is_not(run: Setting) -> None:
-    tools = (Tool(name="look", description="looks", inputs={}),)
-    model = ScriptedModel([ANSWER, RequestRefused("no tools here"), ANSWER], name="openai:a")
+    tools = (ToolDeclaration(name="look", description="looks", inputs={}),)
+    model = ScriptedModel([ANSWER, ModelRequestRejected("no tools here"), ANSWER], name="openai:a")
     context = run.context(model)
     await ask(replace(question(), tools=tools), context)
     other = (*PROMPT, Message(role="user", content="go on"))
     reply = await ask(replace(question(), messages=other, tools=tools), context)
-    assert (reply.text, reply.begun) == ("yes", "")
+    assert (reply.text, reply.prefill) == ("yes", "")
     assert [call.sampling.tools for call in model.calls] == [tools, tools, ()]
 
 
 async def test_a_refusal_of_the_plain_question_is_one(run: Setting) -> None:
-    model = ScriptedModel([RequestRefused("no"), RequestRefused("no")], name="ollama:a")
-    with pytest.raises(RequestRefused):
+    model = ScriptedModel([ModelRequestRejected("no"), ModelRequestRejected("no")], name="ollama:a")
+    with pytest.raises(ModelRequestRejected):
         await ask(replace(question(), beginning=BEGUN), run.context(model))
     assert len(model.calls) == 2
 
@@ -339,5 +343,5 @@ async def test_who_stands_in_for_a_model_is_asked_in_its_own_way(run: Setting) -
     first = ScriptedModel([ModelTimeout("late")], name="local:a")
     second = ScriptedModel([ANSWER], name="openai:b")
     reply = await ask(replace(question(), beginning=BEGUN), run.context(first, second))
-    assert (reply.text, reply.begun) == ("yes", "")
+    assert (reply.text, reply.prefill) == ("yes", "")
     assert [call.messages[-1].role for call in (*first.calls, *second.calls)] == ["assistant", "user"]

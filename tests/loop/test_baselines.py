@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from suture.core.records import Move
 from suture.core.settings import LoopSettings
 from suture.errors import UsageError
+from suture.loop.policy.attempts import Attempt, Progress, find_best
 from suture.loop.policy.next_moves import decide
-from suture.loop.policy.progress import Attempt, Progress, best_of
-from suture.loop.recipes.recipe import load_recipe
+from suture.loop.recipes.recipe_files import load_recipe
 
 
 def recipe_called(name: str) -> LoopSettings:
@@ -40,7 +40,7 @@ histories = st.lists(
 
 def moves_of(recipe: str, history: list[Attempt], rounds: int, left: int | None = None) -> tuple[Move, ...]:
     known = tuple(sorted((t for t in history if t.round < rounds), key=lambda t: t.round))
-    progress = Progress(kind="write", round=rounds, tried=known, attempts_left=left)
+    progress = Progress(kind="write", round=rounds, attempts=known, attempts_left=left)
     return decide(progress, load_recipe(recipe_called(recipe), 0.8))
 
 
@@ -53,7 +53,7 @@ def test_best_of_k_samples_and_nothing_else(history: list[Attempt], rounds: int)
 def test_always_repair_mends_the_best_and_never_starts_afresh(history: list[Attempt], rounds: int) -> None:
     known = [t for t in sorted(history, key=lambda t: t.round) if t.round < rounds]
     (move,) = moves_of("always_repair", history, rounds)
-    best = best_of(known)
+    best = find_best(known)
     assert (move.kind, move.parent) == (("repair", best.candidate) if best else ("sample", None))
 
 

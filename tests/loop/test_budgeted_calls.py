@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from loop.test_asking import ANSWER, BOUND, PRICES, Setting, question
-from suture.core.ledger import Budget, Ledger, Limits, RawPayload, branch_of_round, open_reservations
+from suture.agents.calling.budgeted_call import BudgetedCall, find_prior_decision, reserve
+from suture.agents.calling.call_context import CallContext
+from suture.agents.calling.model_call import ask
+from suture.agents.calling.role_call import list_degraded_roles
+from suture.core.ledger import Budget, Ledger, Limits, RawPayload, in_round_branch, open_reservations
 from suture.errors import BudgetExceeded
-from suture.loop.calls.budgeted_calls import BudgetedCall, prior_decision, reserve
-from suture.loop.calls.helper_call import degraded_helpers
-from suture.loop.calls.model_call import ask
-from suture.loop.context import RunContext
-from suture.models import Models, RecordedModel, RoleModel
+from suture.models import RecordedModel, RoleModel, RoleModels
 from suture.testing import FakeClock, ScriptedModel
 
 LIMITS = Limits(attempts=3, tokens=BOUND + 80)
@@ -29,20 +29,20 @@ def run(tmp_path: Path) -> Iterator[Setting]:
     setting.ledger.close()
 
 
-def recording(run: Setting, model: ScriptedModel, limits: Limits = LIMITS) -> RunContext:
+def recording(run: Setting, model: ScriptedModel, limits: Limits = LIMITS) -> CallContext:
     context = run.context(model, limits=limits)
     seat = RoleModel(chain=(RecordedModel(model, run.folder.replies_path),), temperature=0.8, max_tokens=200)
-    return replace(context, models=Models({"coder": seat}, PRICES))
+    return replace(context, models=RoleModels({"coder": seat}, PRICES))
 
 
 async def test_a_call_that_was_booked_before_a_kill_is_found_and_booked_no_more(run: Setting) -> None:
     model = ScriptedModel([ANSWER])
     context = recording(run, model)
-    with branch_of_round(0, 0):
+    with in_round_branch(0, 0):
         first = await ask(question(), context)
     before = context.budget.spend()
     run.ledger.append(RawPayload(kind="run.resumed"))
-    with branch_of_round(0, 0):
+    with in_round_branch(0, 0):
         again = await ask(question(), context)
     assert (again.text, again.replayed, len(model.calls)) == (first.text, True, 1)
     after = context.budget.spend()
@@ -52,14 +52,14 @@ async def test_a_call_that_was_booked_before_a_kill_is_found_and_booked_no_more(
 async def test_another_round_that_draws_the_very_same_is_an_attempt_of_its_own(run: Setting) -> None:
     context = recording(run, ScriptedModel([ANSWER]), Limits(attempts=2))
     for number in range(2):
-        with branch_of_round(number, 0):
+        with in_round_branch(number, 0):
             await ask(question(), context)
     assert context.budget.spend().attempts == 2
 
 
 async def test_a_reply_that_was_received_but_not_booked_is_found_though_nothing_is_left(run: Setting) -> None:
     model = ScriptedModel([ANSWER])
-    with branch_of_round(0, 0):
+    with in_round_branch(0, 0):
         await ask(question(), recording(run, model))
     lines = run.folder.ledger_path.read_bytes().splitlines(keepends=True)
     reserved = next(n for n, line in enumerate(lines) if b"budget.reserved" in line)
@@ -72,7 +72,7 @@ async def test_a_reply_that_was_received_but_not_booked_is_found_though_nothing_
         ledger.append(RawPayload(kind="run.resumed"))
         assert budget.remaining_tokens() == 0
         context = replace(recording(run, model), ledger=ledger, budget=budget)
-        with branch_of_round(0, 0):
+        with in_round_branch(0, 0):
             assert (await ask(question(), context)).replayed
         assert budget.spend().attempts == 1
     assert len(model.calls) == 1
@@ -81,7 +81,7 @@ async def test_a_reply_that_was_received_but_not_booked_is_found_though_nothing_
 async def test_what_was_refused_before_a_kill_is_refused_again(run: Setting) -> None:
     context = recording(run, ScriptedModel([ANSWER]), Limits(tokens=BOUND))
     for _ in range(2):
-        with branch_of_round(0, 0), pytest.raises(BudgetExceeded, match="tokens"):
+        with in_round_branch(0, 0), pytest.raises(BudgetExceeded, match="tokens"):
             await ask(question(), context)
         run.ledger.append(RawPayload(kind="run.resumed"))
         context.budget.limits = Limits()
@@ -90,21 +90,21 @@ async def test_what_was_refused_before_a_kill_is_refused_again(run: Setting) -> 
 async def test_a_replay_grants_and_refuses_as_the_run_did_whatever_is_left(run: Setting) -> None:
     model = ScriptedModel([ANSWER, ANSWER])
     context = recording(run, model)
-    with branch_of_round(0, 0):
+    with in_round_branch(0, 0):
         await ask(question(), context)
-    with branch_of_round(0, 1), pytest.raises(BudgetExceeded) as refused:
+    with in_round_branch(0, 1), pytest.raises(BudgetExceeded) as refused:
         await ask(question(index=1), context)
     told = run.ledger.events
     with Ledger(run.folder.path / "replay.jsonl", FakeClock()) as ledger:
         budget = Budget(ledger, LIMITS, FakeClock())
-        again = replace(context, ledger=ledger, budget=budget, spec=replace(context.spec, follows=told))
-        with branch_of_round(0, 1), pytest.raises(BudgetExceeded) as refused_again:
+        again = replace(context, ledger=ledger, budget=budget, replayed_events=told)
+        with in_round_branch(0, 1), pytest.raises(BudgetExceeded) as refused_again:
             await ask(question(index=1), again)
         assert str(refused_again.value) == str(refused.value)
         budget.settle(
             budget.reserve("another branch that was slower then", tokens=BOUND), prompt_tokens=BOUND
         )
-        with branch_of_round(0, 0):
+        with in_round_branch(0, 0):
             assert (await ask(question(), again)).replayed
     assert len(model.calls) == 1
 
@@ -112,7 +112,7 @@ async def test_a_replay_grants_and_refuses_as_the_run_did_whatever_is_left(run: 
 async def test_the_same_act_twice_in_a_branch_is_two_attempts_before_a_kill_and_after(run: Setting) -> None:
     context = recording(run, ScriptedModel([ANSWER]), Limits(attempts=2))
     for _ in range(2):
-        with branch_of_round(0, 0):
+        with in_round_branch(0, 0):
             await ask(question(), context)
             await ask(question(), context)
         assert context.budget.spend().attempts == 2
@@ -121,22 +121,22 @@ async def test_the_same_act_twice_in_a_branch_is_two_attempts_before_a_kill_and_
 
 async def test_what_was_granted_is_known_though_the_last_process_did_not_come_to_it(run: Setting) -> None:
     context = recording(run, ScriptedModel([]))
-    act = BudgetedCall(name="again", what="again", attempt=True)
+    act = BudgetedCall(key="again", description="again", is_attempt=True)
     for granted in ((40, 90), (40,)):
-        with branch_of_round(0, 0):
+        with in_round_branch(0, 0):
             for most in granted:
-                reserve(act, context, prior_decision(act, context), most=most)
+                reserve(act, context, find_prior_decision(act, context), reply_tokens=most)
         run.ledger.append(RawPayload(kind="run.resumed"))
-    with branch_of_round(0, 0):
-        assert prior_decision(act, context).most == 40
+    with in_round_branch(0, 0):
+        assert find_prior_decision(act, context).max_reply_tokens == 40
         run.ledger.append(RawPayload(kind="budget.reserved", data={**run.ledger.events[0].data}))
-        assert prior_decision(act, context).most == 90
+        assert find_prior_decision(act, context).max_reply_tokens == 90
         run.ledger.append(RawPayload(kind="budget.reserved", data={**run.ledger.events[0].data}))
-        assert prior_decision(act, context).most is None
+        assert find_prior_decision(act, context).max_reply_tokens is None
 
 
 async def test_a_helper_that_fails_again_because_a_kill_made_it_has_failed_once(run: Setting) -> None:
     context = recording(run, ScriptedModel([]))
     for act in ("critic 1", "critic 1", "critic 2"):
         run.ledger.append(RawPayload(kind="role.degraded", data={"role": "critic", "act": act}))
-    assert degraded_helpers(context) == ("critic", "critic")
+    assert list_degraded_roles(context.ledger.events) == ("critic", "critic")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from suture.agents import Hint, Suspect
+from suture.agents.context.excerpts import MAX_WHOLE_CHARS, SURROUNDING_LINES, make_excerpt
+from suture.agents.context.search_clues import find_suspicious_functions, load_search_clues
 from suture.core.ledger import Event
 from suture.core.ledger.kinds import SuspectLine
-from suture.core.records import to_plain
-from suture.loop.prompting.excerpts import MAX_WHOLE_CHARS, NEIGHBOURHOOD, excerpt
-from suture.loop.prompting.search_clues import clues_of, suspects_in
+from suture.core.records import encode_record
 
 FILLER = "def unused():\n" + "    x = 1\n" * (MAX_WHOLE_CHARS // 10) + "\n\n"
 HEAD = "import os\n\n\nclass Cart(dict):\n    limit = 3\n\n    def add(self):\n        return 1\n\n"
@@ -23,31 +23,33 @@ def fault(line: int, score: float, path: str = "a.py", function: str = "f") -> S
 
 
 def finished(*faults: SuspectLine, partial: tuple[Hint, ...] = ()) -> Event:
-    data = {"faults": [to_plain(f) for f in faults], "partial": [to_plain(h) for h in partial]}
+    data = {"faults": [encode_record(f) for f in faults], "partial": [encode_record(h) for h in partial]}
     return Event(seq=0, time_s=0.0, kind="search.finished", data=data)
 
 
 def test_without_a_search_there_are_no_clues() -> None:
-    found = clues_of([])
+    found = load_search_clues([])
     assert (found.faults, found.hints) == ((), ())
 
 
 def test_only_lines_near_the_worst_are_told_and_hints_come_back() -> None:
     hint = Hint(path="a.py", label="line 1: < becomes <=", passing=1, failing=2)
-    found = clues_of([finished(fault(1, 0.9), fault(2, 0.5), fault(3, 0.1), partial=(hint,))])
+    found = load_search_clues([finished(fault(1, 0.9), fault(2, 0.5), fault(3, 0.1), partial=(hint,))])
     assert [f.line for f in found.faults] == [1, 2]
     assert found.hints == (hint,)
 
 
 def test_a_line_is_named_only_where_it_is_likelier_than_the_rest_of_its_function() -> None:
-    clues = clues_of([finished(fault(2, 0.9), fault(3, 0.9), fault(1, 0.8, function=""), fault(4, 0.6))])
-    told = suspects_in({"a.py": "x = 0\ndef f():\n    y\n    z\n"}, clues)
+    clues = load_search_clues(
+        [finished(fault(2, 0.9), fault(3, 0.9), fault(1, 0.8, function=""), fault(4, 0.6))]
+    )
+    told = find_suspicious_functions({"a.py": "x = 0\ndef f():\n    y\n    z\n"}, clues)
     assert told == (Suspect(path="a.py", function="f"), Suspect(path="a.py", function="", line="x = 0"))
-    assert suspects_in({"b.py": ""}, clues) == ()
+    assert find_suspicious_functions({"b.py": ""}, clues) == ()
 
 
 def test_of_a_long_file_the_function_under_suspicion_is_shown_with_its_class_and_the_imports() -> None:
-    part = excerpt(TEXT, [WRONG])
+    part = make_excerpt(TEXT, [WRONG])
     assert part is not None
     assert len(part) < 400
     assert "import os\n# ... 2 lines are not shown here\nclass Cart(dict):\n" in part
@@ -57,26 +59,26 @@ def test_of_a_long_file_the_function_under_suspicion_is_shown_with_its_class_and
 
 
 def test_a_file_is_shown_whole_where_it_is_short_or_nothing_is_suspicious() -> None:
-    assert excerpt(HEAD + METHOD, [WRONG]) is None
-    assert excerpt(TEXT, []) is None
-    assert excerpt("def f(:\n" * 2000, [1]) is None
+    assert make_excerpt(HEAD + METHOD, [WRONG]) is None
+    assert make_excerpt(TEXT, []) is None
+    assert make_excerpt("def f(:\n" * 2000, [1]) is None
 
 
 def test_of_a_long_function_the_lines_around_the_suspicious_one_are_shown_with_its_head() -> None:
-    part = excerpt(TEXT, [TEXT.count("\n") - 5])
+    part = make_excerpt(TEXT, [TEXT.count("\n") - 5])
     assert part is not None
     assert len(part) < 1000
     assert "def unused():\n" in part
-    assert NEIGHBOURHOOD < part.count("    x = 1\n") <= 2 * NEIGHBOURHOOD + 1
+    assert SURROUNDING_LINES < part.count("    x = 1\n") <= 2 * SURROUNDING_LINES + 1
 
 
 def test_outside_of_functions_the_lines_around_are_shown() -> None:
     line = (FILLER + HEAD).split("\n").index("    limit = 3") + 1
-    part = excerpt(FILLER + HEAD, [line])
+    part = make_excerpt(FILLER + HEAD, [line])
     assert part is not None
     assert "class Cart(dict):\n    limit = 3\n" in part
     assert len(part) < 1000
 
 
 def test_a_line_that_the_file_does_not_have_shows_the_whole() -> None:
-    assert excerpt(TEXT, [TEXT.count("\n") + 100]) is None
+    assert make_excerpt(TEXT, [TEXT.count("\n") + 100]) is None

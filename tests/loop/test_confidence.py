@@ -12,9 +12,9 @@ from suture.judge.confidence import (
     COEFFICIENTS,
     ConfidenceInputs,
     compute_certified_confidence,
+    confidence_features,
     estimate_confidence,
     reduce_confidence_for_warnings,
-    confidence_features,
 )
 
 THRESHOLD = 0.9
@@ -61,7 +61,8 @@ def test_more_checks_never_lower_it_and_weaker_evidence_never_raises_it() -> Non
     assert by_count == sorted(by_count)
     kinds: tuple[Evidence, ...] = ("exit_status", "nonce", "split")
     by_kind = [
-        estimate_confidence(verdict(50, evidence=kind), THRESHOLD, mutation_score=1, rivals=0) for kind in kinds
+        estimate_confidence(verdict(50, evidence=kind), THRESHOLD, mutation_score=1, rivals=0)
+        for kind in kinds
     ]
     assert by_kind == sorted(by_kind)
     assert by_kind[0] <= 0.75
@@ -90,7 +91,9 @@ def test_each_feature_can_only_speak_for_a_candidate(
         replace(grounds, rivals=0),
     ]
     for more in better:
-        assert all(a <= b for a, b in zip(confidence_features(grounds), confidence_features(more), strict=True))
+        assert all(
+            a <= b for a, b in zip(confidence_features(grounds), confidence_features(more), strict=True)
+        )
 
 
 def failing_before(count: int) -> Verdict:
@@ -108,7 +111,9 @@ def test_more_failing_tests_pin_a_repair_better() -> None:
 
 def test_tests_that_rivals_pass_too_do_not_speak_against_them() -> None:
     """Twenty tests were fixed, `or` for `and` was wrong, and its rival was right: 0.95 was said."""
-    few, many = (estimate_confidence(verdict(20), THRESHOLD, before=failing_before(n), rivals=1) for n in (2, 20))
+    few, many = (
+        estimate_confidence(verdict(20), THRESHOLD, before=failing_before(n), rivals=1) for n in (2, 20)
+    )
     assert few == many < 0.9
     five = estimate_confidence(verdict(20), THRESHOLD, before=failing_before(20), rivals=5)
     assert five < many
@@ -130,7 +135,9 @@ def test_what_a_certificate_only_claims_can_only_lower_it() -> None:
 
     def certified(rivals: int, *, share: float = 0.0, warned: bool = False) -> float:
         grounds: dict[str, Any] = {"before": before, "mutation_score": 0.9, "share": share}
-        return compute_certified_confidence(verdict(20), THRESHOLD, **grounds, rivals=rivals, has_warnings=warned)
+        return compute_certified_confidence(
+            verdict(20), THRESHOLD, **grounds, rivals=rivals, has_warnings=warned
+        )
 
     proved = estimate_confidence(verdict(20), THRESHOLD, before=before, mutation_score=0.9)
     assert certified(-3) == certified(0) == proved > certified(5) > certified(5, warned=True)
@@ -141,7 +148,9 @@ def test_what_a_certificate_only_claims_can_only_lower_it() -> None:
 
 def test_unguarded_lines_and_rivals_lower_it() -> None:
     known = failing_before(1)
-    by_score = [estimate_confidence(verdict(20), THRESHOLD, before=known, mutation_score=s / 4) for s in range(5)]
+    by_score = [
+        estimate_confidence(verdict(20), THRESHOLD, before=known, mutation_score=s / 4) for s in range(5)
+    ]
     assert by_score == sorted(set(by_score))
     by_rivals = [estimate_confidence(verdict(20), THRESHOLD, before=known, rivals=n) for n in (12, 3, 1, 0)]
     assert by_rivals == sorted(set(by_rivals))
@@ -149,7 +158,9 @@ def test_unguarded_lines_and_rivals_lower_it() -> None:
 
 def test_a_repair_that_one_test_pins_and_many_rival_is_worth_less_than_a_well_pinned_one() -> None:
     """The order that the constants by judgement did not have: the wrong one had the highest value."""
-    loose = estimate_confidence(verdict(3), THRESHOLD, before=failing_before(1), mutation_score=1.0, rivals=11)
+    loose = estimate_confidence(
+        verdict(3), THRESHOLD, before=failing_before(1), mutation_score=1.0, rivals=11
+    )
     tight = estimate_confidence(verdict(9), THRESHOLD, before=failing_before(6), mutation_score=0.9, rivals=0)
     assert loose < 0.7 < 0.85 < tight
 

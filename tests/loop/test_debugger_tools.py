@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from suture.agents.tools.react_loop import Action
+from suture.agents.tools.debugger_tools import ComparedAttempt, find_test_setup, make_debugger_tools
+from suture.agents.tools.react_loop import ToolAction
 from suture.core.settings import SandboxSettings
-from suture.judge.tracing.variable_trace import Probe
-from suture.loop.helpers.tools import Iteration, debugger_tools, setup_of
+from suture.judge.tracing.variable_trace import TraceTarget
 from suture.sandbox import BubblewrapSandbox
 
 CODE = """\
@@ -20,17 +20,17 @@ OTHER = CODE.replace("result = 0", "result = 1")
 
 
 def tools_of(sandbox: BubblewrapSandbox, **more: object) -> dict[str, object]:
-    probe = Probe(
+    probe = TraceTarget(
         sandbox=sandbox,
         settings=SandboxSettings(),
         files={"solution.py": CODE.encode()},
         module="solution.py",
     )
-    return {tool.name: tool for tool in debugger_tools(probe, **more)}  # type: ignore[arg-type]
+    return {tool.name: tool for tool in make_debugger_tools(probe, **more)}  # type: ignore[arg-type]
 
 
 async def use(tools: dict[str, object], tool: str, given: str = "", code: str = "") -> str:
-    return str(await tools[tool].run(Action(tool=tool, input=given, code=code)))  # type: ignore[attr-defined]
+    return str(await tools[tool].run(ToolAction(tool=tool, input=given, code=code)))  # type: ignore[attr-defined]
 
 
 async def test_a_call_is_traced_and_compared_with_code_that_passes(sandbox: BubblewrapSandbox) -> None:
@@ -64,8 +64,8 @@ async def test_odd_inputs_are_answered_in_words(sandbox: BubblewrapSandbox) -> N
 async def test_two_attempts_are_compared(sandbox: BubblewrapSandbox) -> None:
     assert "diff_iterations" not in tools_of(sandbox)
     tried = [
-        Iteration(label="sample 1", files={"solution.py": OTHER}, failed=frozenset({"a", "b"})),
-        Iteration(label="repair 1", files={"solution.py": CODE}, failed=frozenset({"b", "c"})),
+        ComparedAttempt(label="sample 1", files={"solution.py": OTHER}, failed=frozenset({"a", "b"})),
+        ComparedAttempt(label="repair 1", files={"solution.py": CODE}, failed=frozenset({"b", "c"})),
     ]
     tools = tools_of(sandbox, iterations=tried)
     text = await use(tools, "diff_iterations", "1 and 2")
@@ -80,5 +80,5 @@ async def test_two_attempts_are_compared(sandbox: BubblewrapSandbox) -> None:
 def test_the_setup_of_a_test_runs_nothing_of_the_code() -> None:
     kept = ["import math", "limit = 3", "def near(x):\n    return x"]
     test = "\n".join([*kept, "found = total([1])", "total([2])", "assert near(limit)"])
-    assert setup_of(test) == "\n".join(kept)
-    assert setup_of("assert total(") == ""
+    assert find_test_setup(test) == "\n".join(kept)
+    assert find_test_setup("assert total(") == ""

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from suture.api import heal
-from suture.core.settings import PathSettings, ProofSettings, RepairSettings, Settings
-from suture.loop.intake.building import heal_task
-from suture.project.test_commands import files_deciding
+from suture.api import HealOptions, heal
+from suture.core.settings import CertificationSettings, PathSettings, RepairSettings, Settings
+from suture.loop.intake.heal_task import build_heal_task
+from suture.project.test_commands import find_deciding_files
 from suture.project.workspace import is_protected
 from suture.sandbox import BubblewrapSandbox
 
@@ -24,7 +24,7 @@ PYTHON = ("app/__init__.py", "app/core.py", "app/testcore.py", "checks/check_it.
 def deciding(command: tuple[str, ...], paths: tuple[str, ...], **scripts: str) -> set[str]:
     files = dict.fromkeys(paths, b"")
     files["package.json"] = json.dumps({"scripts": scripts}).encode()
-    return {*files_deciding(command, files, Path("/nowhere"))}
+    return {*find_deciding_files(command, files, Path("/nowhere"))}
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_scripts_of_packages_within_are_read(command: str, script: str) -> None:
         "node_modules/x/package.json": b'{"scripts": {"test": "node index"}}',
         "node_modules/x/index.js": b"",
     }
-    found = files_deciding(tuple(shlex.split(command)), files, Path("/nowhere"))
+    found = find_deciding_files(tuple(shlex.split(command)), files, Path("/nowhere"))
     assert {*found} - {"package.json"} == {"packages/a/check.js"}
 
 
@@ -101,7 +101,7 @@ def test_a_folder_that_is_named_is_the_only_package_that_is_read(
     files = {"package.json": json.dumps({"scripts": {"test": script} if script else {}}).encode()}
     for name in "ab":
         files |= {f"packages/{name}/package.json": own, f"packages/{name}/check.js": b""}
-    found = files_deciding(tuple(command.split()), files, Path("/nowhere"))
+    found = find_deciding_files(tuple(command.split()), files, Path("/nowhere"))
     assert {*found} - {"package.json"} == {f"packages/{name}/check.js" for name in decides}
 
 
@@ -135,7 +135,7 @@ def test_what_python_looks_for_decides(line: str, decides: set[str]) -> None:
 
 def test_a_shell_script_that_the_command_names_is_read_and_so_is_go_run() -> None:
     files = {"check.sh": b"set -e\nmocha checks\n", "checks/a.js": b"", "src/a.js": b""}
-    assert {*files_deciding(("sh", "check.sh"), files, Path("/nowhere"))} == {"check.sh", "checks/a.js"}
+    assert {*find_deciding_files(("sh", "check.sh"), files, Path("/nowhere"))} == {"check.sh", "checks/a.js"}
     assert deciding(("go", "run", "./cmd/check"), ("cmd/check/main.go", "add.go")) == {"cmd/check/main.go"}
 
 
@@ -195,7 +195,7 @@ def test_what_a_target_runs_decides(command: str, task_file: str, text: bytes, d
     files = dict.fromkeys(("app.py", "checks/run.py", "checks/deep.py", "checks/last.py"), b"")
     deep = b"checks/deep.py" if task_file != "checks/Makefile" else b"deep.py"
     files |= {"checks/last.sh": b"", "rules.mk": b"deep: ; python " + deep, task_file: text}
-    found = {*files_deciding(tuple(shlex.split(command)), files, Path("/nowhere"))} - {task_file}
+    found = {*find_deciding_files(tuple(shlex.split(command)), files, Path("/nowhere"))} - {task_file}
     assert found == decides
     assert is_protected(task_file)
 
@@ -221,10 +221,10 @@ def test_what_a_target_runs_decides(command: str, task_file: str, text: bytes, d
 )
 def test_plugins_that_configuration_or_tests_name_decide(path: str, text: bytes, decides: set[str]) -> None:
     files = {**dict.fromkeys(("tools/plug.py", "src/tools/more.py", "tools/code.py"), b""), path: text}
-    assert {*files_deciding(("pytest",), files, Path("/nowhere"))} == decides
+    assert {*find_deciding_files(("pytest",), files, Path("/nowhere"))} == decides
     # A project that is a plugin is to be healed.
     files["setup.cfg"] = b"[options.entry_points]\npytest11 = p = tools.plug\n"
-    assert {*files_deciding(("pytest",), files, Path("/nowhere"))} == set()
+    assert {*find_deciding_files(("pytest",), files, Path("/nowhere"))} == set()
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_plugins_that_configuration_or_tests_name_decide(path: str, text: bytes,
 )
 def test_what_runners_are_configured_to_load_decides(path: str, text: str, decides: set[str]) -> None:
     files = {**dict.fromkeys(("src/a.js", "tools/setup.js", "checks/a.js"), b""), path: text.encode()}
-    assert {*files_deciding(("npx", "mocha"), files, Path("/nowhere"))} - {path} == decides
+    assert {*find_deciding_files(("npx", "mocha"), files, Path("/nowhere"))} - {path} == decides
     assert is_protected(path)
 
 
@@ -281,14 +281,14 @@ async def test_a_test_that_only_a_nested_script_names_is_not_mended(
     (project / "package.json").write_text(json.dumps({"scripts": scripts}))
     (project / "twice.js").write_text("exports.twice = (n) => process.env.NEVER + n;\n")
     (project / "check.js").write_text("if (require('./twice').twice(4) !== 9) process.exit(3);\n")
-    task, _ = heal_task(project)
+    task, _ = build_heal_task(project)
     assert is_protected("check.js", task.protected)
     settings = Settings.model_validate({"model": {"name": "none"}}).model_copy(
         update={
             "paths": PathSettings(home=tmp_path / "home", cache=tmp_path / "no-weights"),
-            "proof": ProofSettings(seconds=0),
+            "certification": CertificationSettings(seconds=0),
             "repair": RepairSettings(seconds=20),
         }
     )
-    result = await heal(project, settings=settings, sandbox=sandbox)
+    result = await heal(project, HealOptions(settings=settings, sandbox=sandbox))
     assert result.candidate is None or "check.js" not in result.candidate.files

@@ -6,15 +6,17 @@ from typing import Any, cast
 
 import pytest
 
-from suture.core.ledger.kinds import Choice
+from suture.core.ledger.kinds import Choice, DistinguishingInput
 from suture.core.records import Task
 from suture.errors import UsageError
 from suture.judge.trials.trial_records import Proposal
-from suture.loop.review.disambiguation import FoundRepairs, preferred, reviewer_with
-from suture.loop.review.reviewing import Review, ReviewAnswer
-from suture.search import Difference, Repair
+from suture.loop.review.repair_choice import PlausibleRepairs, apply_choice, reviewer_with_asker
+from suture.loop.review.review import Review, ReviewAnswer
+from suture.search import Repair
 
-DIFFERENCE = Difference(call="f(3, 2)", answers={"a": "5", "b": "6"}, by_repair=("5", "5", "6", "1"))
+DIFFERENCE = DistinguishingInput(
+    call="f(3, 2)", answers={"a": "5", "b": "6"}, answers_by_repair=("5", "5", "6", "1")
+)
 
 
 def repair(label: str) -> Repair:
@@ -22,11 +24,11 @@ def repair(label: str) -> Repair:
     return Repair(proposal=change, text="", score=1.0)
 
 
-FOUND = FoundRepairs(repairs=tuple(map(repair, "abcd")), difference=DIFFERENCE)
+FOUND = PlausibleRepairs(repairs=tuple(map(repair, "abcd")), difference=DIFFERENCE)
 
 
-def question(difference: Difference | None) -> Review:
-    stage = "distinguish" if difference else "hand_over"
+def question(difference: DistinguishingInput | None) -> Review:
+    stage = "distinguish" if difference else "delivery"
     nothing: dict[str, Any] = {"candidate": None, "verdict": None, "diagnosis": None}
     return Review(
         **{"run_id": "r", "key": "k", "stage": cast(Any, stage), "moves": (), "diff": "", **nothing},
@@ -39,15 +41,18 @@ def question(difference: Difference | None) -> Review:
     ("choice", "left"), [("first", "abd"), ("second", "cd"), ("neither", "d"), ("unsure", "abcd")]
 )
 def test_what_is_right_comes_first_and_what_is_wrong_goes(choice: str, left: str) -> None:
-    assert "".join(one.proposal.label for one in preferred(FOUND, choice).repairs) == left
+    assert "".join(one.proposal.label for one in apply_choice(FOUND, choice).repairs) == left
 
 
 async def test_whoever_tells_repairs_apart_is_asked_nothing_else() -> None:
-    async def ask(difference: Difference) -> Choice | None:
+    async def ask(difference: DistinguishingInput) -> Choice | None:
         return "second" if difference is DIFFERENCE else None
 
     approve = ReviewAnswer(choice="approve")
-    both, alone = reviewer_with(ask, lambda review: approve), reviewer_with(lambda difference: None, None)
+    both, alone = (
+        reviewer_with_asker(ask, lambda review: approve),
+        reviewer_with_asker(lambda difference: None, None),
+    )
     for reviewer, difference, said in (
         (both, DIFFERENCE, ReviewAnswer(choice="second")),
         (both, None, approve),
@@ -59,6 +64,8 @@ async def test_whoever_tells_repairs_apart_is_asked_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(("difference", "choice"), [(DIFFERENCE, "approve"), (None, "first")])
-def test_an_answer_to_another_kind_of_question_is_refused(difference: Difference | None, choice: str) -> None:
+def test_an_answer_to_another_kind_of_question_is_refused(
+    difference: DistinguishingInput | None, choice: str
+) -> None:
     with pytest.raises(UsageError, match="no answer to"):
         question(difference).require_answered_by(ReviewAnswer(choice=cast(Any, choice)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from suture.agents.context.file_selection import MAX_SHOWN_CHARS, select_suspicious_files
 from suture.core.records import Counterexample
 from suture.errors import UsageError
-from suture.loop.prompting.file_focus import MAX_SHOWN_CHARS, suspect_files
 from suture.project.workspace import is_protected
 
 PROJECT = {
@@ -21,7 +21,7 @@ PROJECT = {
 
 
 def shown(*facts: Counterexample, files: dict[str, bytes] = PROJECT) -> list[str]:
-    return list(suspect_files(files, facts, {path for path in files if is_protected(path)}))
+    return list(select_suspicious_files(files, facts, {path for path in files if is_protected(path)}))
 
 
 def test_the_file_that_raised_comes_first() -> None:
@@ -55,7 +55,7 @@ def test_relative_imports_and_a_src_layout_are_understood() -> None:
 def test_no_file_is_cut_in_the_middle() -> None:
     files = {"a.py": b"a = 1\n" * MAX_SHOWN_CHARS, "b.py": b"b = 1\n"}
     assert shown(files=files) == ["a.py"]
-    assert suspect_files(files, (), ())["a.py"] == "a = 1\n" * MAX_SHOWN_CHARS
+    assert select_suspicious_files(files, (), ())["a.py"] == "a = 1\n" * MAX_SHOWN_CHARS
 
 
 def test_a_file_that_does_not_parse_is_shown_and_stops_nothing() -> None:

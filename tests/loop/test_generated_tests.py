@@ -12,15 +12,14 @@ from suture.core.records import Candidate, Check, Task, Verdict, encode_record
 from suture.core.settings import Settings
 from suture.errors import BudgetExceeded
 from suture.judge import Suite
-from suture.judge.trust.assessment import AssessedCheck, TrustAssessment
-from suture.judge.trust.assessment import TrustSignals
-from suture.loop.context import RunContext
-from suture.loop.roles import generated_tests
+from suture.judge.trust.assessment import AssessedCheck, TrustAssessment, TrustSignals
+from suture.loop.context import RunContext, compose_context
 from suture.loop.policy.attempts import Attempt
 from suture.loop.recipes.recipe_files import load_recipe
+from suture.loop.roles import generated_tests
 from suture.loop.run_spec import RunSpec
-from suture.loop.state import RoleContributions, LoopState, initial_state
-from suture.models import RoleModels, RoleModel
+from suture.loop.state import LoopState, RoleContributions, initial_state
+from suture.models import RoleModel, RoleModels
 from suture.models.pricing import PriceTable
 from suture.testing import FakeClock, ScriptedModel
 
@@ -47,19 +46,19 @@ async def test_a_test_that_was_not_tried_on_every_candidate_does_not_decide(
     seat = RoleModel(chain=(ScriptedModel([]),), temperature=0.8, max_tokens=200)
     with Ledger(folder.ledger_path, FakeClock()) as ledger:
         models = RoleModels({"coder": seat}, PriceTable({}))
-        context = RunContext(
-            spec=RunSpec(
+        context = compose_context(
+            RunSpec(
                 task=Task(statement="anything", checks=(OWN,)),
                 settings=settings,
                 project=Path(),
                 models=models,
             ),
-            folder=folder,
-            ledger=ledger,
-            budget=Budget(ledger, Limits(), FakeClock()),
-            models=models,
-            sandbox=cast(Any, None),
-            recipe=load_recipe(settings.loop, 0.8),
+            folder,
+            ledger,
+            Budget(ledger, Limits(), FakeClock()),
+            models,
+            cast(Any, None),
+            load_recipe(settings.loop, 0.8),
         )
         candidate = Candidate(files={"solution.py": "def f(x):\n    return x\n"}, origin="sample")
         verdict = Verdict(candidate=candidate.hash, outcomes=(), evidence="split")
@@ -68,11 +67,11 @@ async def test_a_test_that_was_not_tried_on_every_candidate_does_not_decide(
             origin="sample",
             round=0,
             start=0,
-            blob=context.keep(candidate),
-            verdict=context.keep(verdict),
+            blob=context.candidates.save(candidate),
+            verdict=context.candidates.save(verdict),
         )
         aids = RoleContributions(generated=folder.save_json({"checks": [encode_record(TRUSTED)]}))
-        state: LoopState = {**initial_state(folder.id), "tried": [encode_record(entry)]}
+        state: LoopState = {**initial_state(folder.id), "judged": [encode_record(entry)]}
         with pytest.raises(BudgetExceeded):
-            await generated_tests.adopt_generated(state, aids, context)
-        assert context.task.checks == (await context.load_suite()).task.checks == (OWN,)
+            await generated_tests.adopt_generated_tests(state, aids, context)
+        assert context.task.checks == (await context.suites.load()).task.checks == (OWN,)

@@ -11,8 +11,8 @@ import pytest
 from suture.core.records import CheckOutcome, Task, Verdict
 from suture.core.settings import RepairSettings, SandboxSettings
 from suture.judge import Suite
-from suture.loop.evaluation.search_setup import look_ahead, taken_look
-from suture.search import EarlyBaseline
+from suture.loop.evaluation.search_setup import start_baseline
+from suture.loop.services.search_prefetch import SearchPrefetch
 
 NAME = "a.test.js::adds"
 FILES = {"a.js": b"exports.add = (a, b) => a - b;\n", "a.test.js": b"test('adds', () => {});\n"}
@@ -29,22 +29,17 @@ class Command:
 
 
 class Context:
-    """Of a run, what looking ahead asks for."""
+    """The parts of a run's context that starting a baseline run uses."""
 
-    ready = None
-    may_search = True
     recipe = SimpleNamespace(mutate=True)
     budget = SimpleNamespace(remaining_s=lambda: 100.0)
     settings = SimpleNamespace(repair=RepairSettings())
-    model = SimpleNamespace(name="none")
+    has_model = False
     ledger = SimpleNamespace(events=())
-    look: EarlyBaseline | None = None
 
-    def keep_look(self, look: EarlyBaseline) -> None:
-        self.look = look
-
-    def take_look(self) -> EarlyBaseline | None:
-        return self.look
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.prefetch = SearchPrefetch()
 
 
 @pytest.mark.parametrize(("argv", "is_rerun"), [(("npx", "jest"), True), (("node", "--test"), False)])
@@ -60,13 +55,13 @@ async def test_what_fails_under_the_users_own_runner_has_failed_again(
         test_files=("a.test.js",),
     )
     failed = (CheckOutcome(check_id=NAME, status="failed"),)
-    context: Any = Context()
-    failed_again = look_ahead(suite, Verdict(candidate="c", outcomes=failed, evidence="nonce"), context)
+    context: Any = Context(task)
+    failed_again = start_baseline(suite, Verdict(candidate="c", outcomes=failed, evidence="nonce"), context)
     assert (failed_again is not None) == is_rerun
     if failed_again is not None:
         assert await failed_again() == {NAME}
     texts = {"a.js": FILES["a.js"].decode()}
-    look = await taken_look(suite, texts, context)
+    look = await context.prefetch.take_baseline(suite, texts)
     assert look is not None
     assert (await look.spectrum()).target_tests == (NAME,)
-    assert await taken_look(suite, {"a.js": "another"}, context) is None
+    assert await context.prefetch.take_baseline(suite, {"a.js": "another"}) is None

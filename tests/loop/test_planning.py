@@ -15,13 +15,12 @@ from suture.core.records import Move, Plan, Subtask, Task
 from suture.core.settings import Settings
 from suture.errors import BudgetExceeded, MalformedReply, ModelError, ModelTimeout
 from suture.judge import Suite
-from suture.loop.context import RunContext
-from suture.loop.helpers.planning import planned_files
-from suture.loop.recipes.recipe import load_recipe
+from suture.loop.context import RunContext, compose_context
+from suture.loop.recipes.recipe_files import load_recipe
+from suture.loop.roles.planning import PlannedWriting, write_planned_files
 from suture.loop.run_spec import RunSpec
-from suture.loop.state import Aids
-from suture.models import Message, Models, Reply, Role, RoleModel, Sampling
-from suture.models.pricing import Prices
+from suture.models import Message, Reply, Role, RoleModel, RoleModels, Sampling
+from suture.models.pricing import PriceTable
 from suture.testing import FakeClock
 
 PLAN = Plan(subtasks=(Subtask(goal="the first part"), Subtask(goal="the second part")))
@@ -69,21 +68,25 @@ def ledger(folder: RunFolder) -> Iterator[Ledger]:
 def context_of(model: ByPart, folder: RunFolder, ledger: Ledger, limits: Limits) -> RunContext:
     settings, task = Settings(), Task(statement="anything")
     seat = RoleModel(chain=(cast(Any, model),), temperature=0.8, max_tokens=200)
-    models = Models({"coder": seat}, Prices({}))
-    return RunContext(
-        spec=RunSpec(task=task, settings=settings, project=Path(), models=models),
-        folder=folder,
-        ledger=ledger,
-        budget=Budget(ledger, limits, FakeClock()),
-        models=models,
-        sandbox=cast(Any, None),
-        recipe=load_recipe(settings.loop, 0.8),
+    models = RoleModels({"coder": seat}, PriceTable({}))
+    return compose_context(
+        RunSpec(task=task, settings=settings, project=Path(), models=models),
+        folder,
+        ledger,
+        Budget(ledger, limits, FakeClock()),
+        models,
+        cast(Any, None),
+        load_recipe(settings.loop, 0.8),
     )
 
 
 async def made(context: RunContext) -> dict[str, str]:
     suite = Suite(task=context.task, sandbox=context.sandbox, settings=context.settings.sandbox)
-    return await planned_files(PLAN, Aids(), MOVE, context, suite)
+    return await write_planned_files(planned_writing(context, suite))
+
+
+def planned_writing(context: RunContext, suite: Suite, coder: Role = "coder") -> PlannedWriting:
+    return PlannedWriting(plan=PLAN, lessons=(), move=MOVE, suite=suite, coder=coder, context=context)
 
 
 @pytest.mark.parametrize("fault", [ModelTimeout("too slow"), ModelError("gone")])
@@ -133,7 +136,7 @@ async def test_a_hard_case_has_its_parts_written_by_the_stronger_model(
     )
     seats: dict[Role, RoleModel] = {"coder": usual, "escalate": stronger}
     context = context_of(weak, folder, ledger, Limits(attempts=2))
-    context = replace(context, models=Models(seats, Prices({})))
+    context = replace(context, calls=replace(context.calls, models=RoleModels(seats, PriceTable({}))))
     suite = Suite(task=context.task, sandbox=context.sandbox, settings=context.settings.sandbox)
-    await planned_files(PLAN, Aids(), MOVE, context, suite, coder="escalate")
+    await write_planned_files(planned_writing(context, suite, "escalate"))
     assert (weak.answered, strong.answered > 0) == (0, True)

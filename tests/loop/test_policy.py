@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from suture.core.records import Origin, TaskKind
 from suture.core.settings import LoopSettings
 from suture.errors import UsageError
+from suture.loop.policy.attempts import Attempt, Progress, ProposalFault, find_best
 from suture.loop.policy.next_moves import decide, next_parent
-from suture.loop.policy.progress import Attempt, Progress, best_of
-from suture.loop.policy.stuck import barren_rounds, same_failure_rounds
-from suture.loop.recipes.recipe import list_recipes, load_recipe
-from suture.loop.recipes.schema import Recipe
+from suture.loop.policy.stagnation import count_rounds_with_same_failure, count_rounds_without_new_code
+from suture.loop.recipes.recipe_files import list_recipes, load_recipe
+from suture.loop.recipes.recipe_schema import Recipe
 
 ADAPTIVE = load_recipe(LoopSettings(), 0.8)
 GREEDY = load_recipe(LoopSettings(recipe="greedy"), 0.8)
@@ -52,43 +52,43 @@ def test_the_first_reply_of_a_write_task_is_greedy() -> None:
 
 
 def test_failing_code_is_repaired_before_anything_else() -> None:
-    (move,) = decide(Progress(kind="heal", round=0, tried=(BASE,)), ADAPTIVE)
+    (move,) = decide(Progress(kind="heal", round=0, attempts=(BASE,)), ADAPTIVE)
     assert (move.kind, move.parent, move.temperature) == ("repair", "base", 0.0)
 
 
 def test_a_second_draw_comes_before_the_first_repair() -> None:
-    moves = decide(Progress(kind="write", round=1, tried=(tried("a", 0),), samples_asked=1), ADAPTIVE)
+    moves = decide(Progress(kind="write", round=1, attempts=(tried("a", 0),), samples_asked=1), ADAPTIVE)
     assert [move.kind for move in moves] == ["sample"] * 4
     assert [move.index for move in moves] == [1, 2, 3, 4]
 
 
 def test_then_the_best_is_repaired_twice_and_then_comes_a_fresh_start() -> None:
     history = [tried("a", 0), tried("b", 1, passed=1), tried("c", 1)]
-    moves = decide(Progress(kind="write", round=2, tried=tuple(history)), ADAPTIVE)
+    moves = decide(Progress(kind="write", round=2, attempts=tuple(history)), ADAPTIVE)
     assert {(move.kind, move.parent) for move in moves} == {("repair", "b")}
     history.append(tried("d", 2, start=1, depth=1))
-    moves = decide(Progress(kind="write", round=3, tried=tuple(history)), ADAPTIVE)
+    moves = decide(Progress(kind="write", round=3, attempts=tuple(history)), ADAPTIVE)
     assert {(move.kind, move.parent) for move in moves} == {("repair", "b")}
     history.append(tried("e", 3, start=1, depth=2))
-    moves = decide(Progress(kind="write", round=4, tried=tuple(history)), ADAPTIVE)
+    moves = decide(Progress(kind="write", round=4, attempts=tuple(history)), ADAPTIVE)
     assert {move.kind for move in moves} == {"sample"}
 
 
 @pytest.mark.parametrize(("recipe", "outcome"), [(GREEDY, "not_healed"), (ADAPTIVE, None)])
 def test_greedy_gives_up_after_one_round(recipe: Recipe, outcome: str | None) -> None:
-    moves = decide(Progress(kind="write", round=1, tried=(tried("a", 0),)), recipe)
+    moves = decide(Progress(kind="write", round=1, attempts=(tried("a", 0),)), recipe)
     assert moves[0].outcome == outcome
 
 
 def test_passing_code_is_left_alone() -> None:
-    (move,) = decide(Progress(kind="heal", round=0, tried=(replace(BASE, passed=3, failed=0),)), ADAPTIVE)
+    (move,) = decide(Progress(kind="heal", round=0, attempts=(replace(BASE, passed=3, failed=0),)), ADAPTIVE)
     assert move.outcome == "nothing_to_heal"
 
 
 def test_code_that_passes_gets_second_opinions_once_where_the_recipe_wants_them() -> None:
     curious = ADAPTIVE.model_copy(update={"second_opinions": 3})
     passes = tried("a", 0, passed=2, failed=0)
-    now = Progress(kind="write", round=1, tried=(passes,), samples_asked=1)
+    now = Progress(kind="write", round=1, attempts=(passes,), samples_asked=1)
     moves = decide(now, curious)
     assert [(move.kind, move.index, move.temperature) for move in moves] == [
         ("sample", 1, 0.8),
@@ -98,18 +98,20 @@ def test_code_that_passes_gets_second_opinions_once_where_the_recipe_wants_them(
     assert next_parent(now, curious) is None
     assert decide(replace(now, round=2), curious)[0].outcome == "healed"
     assert decide(replace(now, attempts_left=0), curious)[0].outcome == "healed"
-    healed = Progress(kind="heal", round=1, tried=(BASE, tried("a", 0, passed=2, failed=0, origin="repair")))
+    healed = Progress(
+        kind="heal", round=1, attempts=(BASE, tried("a", 0, passed=2, failed=0, origin="repair"))
+    )
     assert decide(healed, curious)[0].outcome == "healed"
 
 
 def test_code_without_a_check_is_never_called_healed() -> None:
-    progress = Progress(kind="write", round=1, tried=(tried("a", 0, failed=0),), checks=0)
+    progress = Progress(kind="write", round=1, attempts=(tried("a", 0, failed=0),), checks=0)
     (move,) = decide(progress, ADAPTIVE)
     assert move.outcome == "not_healed"
 
 
 def test_rounds_that_bring_nothing_new_are_nudged_once_and_then_end_the_run() -> None:
-    one = Progress(kind="write", round=4, tried=(tried("a", 0), tried("b", 2, start=2)))
+    one = Progress(kind="write", round=4, attempts=(tried("a", 0), tried("b", 2, start=2)))
     assert {move.kind for move in decide(one, ADAPTIVE)} == {"sample"}
     (move,) = decide(replace(one, round=5), ADAPTIVE)
     assert move.outcome == "stuck"
@@ -119,15 +121,15 @@ def test_rounds_that_bring_nothing_new_are_nudged_once_and_then_end_the_run() ->
     ("faults", "outcome"),
     [(("budget",), "budget_exhausted"), (("model", "model"), "infra_error"), (("malformed",), None)],
 )
-def test_faults_of_a_whole_round(faults: tuple[str, ...], outcome: str | None) -> None:
-    progress = Progress(kind="write", round=1, tried=(tried("a", 0),), faults=faults)
+def test_faults_of_a_whole_round(faults: tuple[ProposalFault, ...], outcome: str | None) -> None:
+    progress = Progress(kind="write", round=1, attempts=(tried("a", 0),), faults=faults)
     assert decide(progress, ADAPTIVE)[0].outcome == outcome
 
 
 def test_a_regression_loses_to_the_code_it_started_from() -> None:
     base = replace(BASE, passed=2)
     worse = replace(tried("a", 0, passed=9), regressed=1)
-    assert best_of([base, worse]) is base
+    assert find_best([base, worse]) is base
 
 
 candidates = st.builds(
@@ -154,7 +156,7 @@ def test_the_policy_always_answers_and_never_asks_for_more_than_is_left(
     kind: TaskKind, round: int, history: list[Attempt], left: int | None
 ) -> None:
     known = ([BASE] if kind == "heal" else []) + [t for t in history if t.round < round]
-    moves = decide(Progress(kind=kind, round=round, tried=tuple(known), attempts_left=left), ADAPTIVE)
+    moves = decide(Progress(kind=kind, round=round, attempts=tuple(known), attempts_left=left), ADAPTIVE)
     stops = [move for move in moves if move.kind == "stop"]
     assert moves
     assert stops == ([] if len(stops) == 0 else list(moves[:1]))
@@ -168,8 +170,8 @@ def test_the_policy_always_answers_and_never_asks_for_more_than_is_left(
 @given(history=st.lists(candidates, max_size=8), rounds=st.integers(0, 9))
 def test_stuck_detection_counts_rounds(history: list[Attempt], rounds: int) -> None:
     known = [t for t in history if t.round < rounds]
-    assert 0 <= barren_rounds(known, rounds) <= rounds
-    assert 0 <= same_failure_rounds(known, rounds) <= max(0, rounds - 1)
+    assert 0 <= count_rounds_without_new_code(known, rounds) <= rounds
+    assert 0 <= count_rounds_with_same_failure(known, rounds) <= max(0, rounds - 1)
 
 
 def test_every_recipe_loads_and_an_unknown_one_is_a_usage_error() -> None:

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suture.core.settings import LoopSettings
+from suture.loop.policy.attempts import Attempt, Progress, find_best
 from suture.loop.policy.next_moves import decide, next_parent
-from suture.loop.policy.progress import Attempt, Progress, best_of
-from suture.loop.policy.stuck import circling, code_fingerprint, rounds_without_gain
-from suture.loop.recipes.recipe import list_recipes, load_recipe
-from suture.loop.recipes.schema import Recipe
+from suture.loop.policy.stagnation import code_fingerprint, count_rounds_without_gain, detect_stagnation
+from suture.loop.recipes.recipe_files import list_recipes, load_recipe
+from suture.loop.recipes.recipe_schema import Recipe
 
 RECIPES = {name: load_recipe(LoopSettings(recipe=name), 0.8) for name in list_recipes()}
 GATED = Recipe(name="gated", rejections=2)
@@ -45,7 +45,7 @@ candidates = st.builds(
     fingerprint=st.text("pq", max_size=2),
     sent_back=st.booleans(),
     confidence=st.floats(0, 1),
-    advised=st.sampled_from([None, "minimal", "guard"]),
+    advised_strategy=st.sampled_from([None, "minimal", "guard"]),
     rank=st.integers(0, 3),
 )
 histories = st.lists(candidates, max_size=8)
@@ -65,7 +65,7 @@ def test_every_recipe_answers_within_the_attempts_and_from_what_there_is(
     recipe: str, history: list[Attempt], rounds: int, left: int
 ) -> None:
     known = seen(history, rounds)
-    moves = decide(Progress(kind="write", round=rounds, tried=known, attempts_left=left), RECIPES[recipe])
+    moves = decide(Progress(kind="write", round=rounds, attempts=known, attempts_left=left), RECIPES[recipe])
     assert moves
     assert len([move for move in moves if move.kind == "stop"]) in (0, 1)
     if moves[0].kind != "stop":
@@ -77,7 +77,7 @@ def test_every_recipe_answers_within_the_attempts_and_from_what_there_is(
 
 @given(recipe=st.sampled_from(sorted(RECIPES)), history=histories, rounds=st.integers(0, 9))
 def test_the_same_progress_always_decides_the_same(recipe: str, history: list[Attempt], rounds: int) -> None:
-    progress = Progress(kind="write", round=rounds, tried=seen(history, rounds))
+    progress = Progress(kind="write", round=rounds, attempts=seen(history, rounds))
     assert decide(progress, RECIPES[recipe]) == decide(progress, RECIPES[recipe])
 
 
@@ -87,9 +87,9 @@ def test_healed_is_said_only_of_code_that_passes_every_deciding_check(
 ) -> None:
     known = seen(history, rounds)
     for recipe in (*RECIPES.values(), GATED):
-        move = decide(Progress(kind="write", round=rounds, tried=known), recipe)[0]
+        move = decide(Progress(kind="write", round=rounds, attempts=known), recipe)[0]
         if move.outcome == "healed":
-            best = best_of(known)
+            best = find_best(known)
             assert best is not None
             assert best.solved
 
@@ -100,7 +100,7 @@ def test_a_critic_cannot_send_code_back_for_ever(rejections: int) -> None:
     tried: list[Attempt] = []
     for number in range(20):
         tried.append(replace(candidate(f"c{number}", number, passed=2, failed=0), sent_back=True))
-        move = decide(Progress(kind="write", round=number + 1, tried=tuple(tried)), recipe)[0]
+        move = decide(Progress(kind="write", round=number + 1, attempts=tuple(tried)), recipe)[0]
         if move.kind == "stop":
             assert (move.outcome, number) == ("healed", rejections)
             return
@@ -113,7 +113,7 @@ def test_a_critic_never_makes_failing_code_pass_nor_passing_code_worse(
 ) -> None:
     known = seen(history, rounds)
     unread = [replace(t, sent_back=False) for t in known]
-    best, plain = best_of(known), best_of(unread)
+    best, plain = find_best(known), find_best(unread)
     if best is not None and plain is not None:
         assert best.solved == plain.solved
         assert (best.regressed, best.passed, best.failed) == (plain.regressed, plain.passed, plain.failed)
@@ -121,8 +121,8 @@ def test_a_critic_never_makes_failing_code_pass_nor_passing_code_worse(
 
 def test_low_confidence_leads_to_fresh_samples_in_place_of_a_repair() -> None:
     recipe = GATED.model_copy(update={"repair_opening": True, "least_confidence": 0.5})
-    sure = Progress(kind="write", round=1, tried=(candidate("a", 0),))
-    unsure = replace(sure, tried=(replace(sure.tried[0], confidence=0.1),))
+    sure = Progress(kind="write", round=1, attempts=(candidate("a", 0),))
+    unsure = replace(sure, attempts=(replace(sure.attempts[0], confidence=0.1),))
     assert {move.kind for move in decide(sure, recipe)} == {"repair"}
     assert {move.kind for move in decide(unsure, recipe)} == {"sample"}
     assert next_parent(unsure, recipe) is not None
@@ -130,7 +130,7 @@ def test_low_confidence_leads_to_fresh_samples_in_place_of_a_repair() -> None:
 
 def test_what_the_debugger_advises_comes_first_and_the_other_ways_after() -> None:
     recipe = GATED.model_copy(update={"repair_opening": True, "repair_width": 3})
-    told = Progress(kind="write", round=1, tried=(replace(candidate("a", 0), advised="guard"),))
+    told = Progress(kind="write", round=1, attempts=(replace(candidate("a", 0), advised_strategy="guard"),))
     assert [move.strategy for move in decide(told, recipe)] == ["guard", "minimal", "restructure"]
 
 
@@ -141,28 +141,28 @@ def test_a_fan_out_may_hold_a_fresh_sample() -> None:
         repair_width=4,
         strategies=("minimal", "restructure", "guard", "fresh"),
     )
-    moves = decide(Progress(kind="write", round=1, tried=(candidate("a", 0),)), recipe)
+    moves = decide(Progress(kind="write", round=1, attempts=(candidate("a", 0),)), recipe)
     assert [move.kind for move in moves] == ["repair", "repair", "repair", "sample"]
 
 
 def test_patience_ends_a_run_that_gets_no_better() -> None:
     recipe = GATED.model_copy(update={"patience": 2, "detect_stuck": False})
     tried = tuple(candidate(f"c{n}", n, passed=1) for n in range(3))
-    assert decide(Progress(kind="write", round=2, tried=tried[:2]), recipe)[0].kind != "stop"
-    assert decide(Progress(kind="write", round=3, tried=tried), recipe)[0].outcome == "stuck"
+    assert decide(Progress(kind="write", round=2, attempts=tried[:2]), recipe)[0].kind != "stop"
+    assert decide(Progress(kind="write", round=3, attempts=tried), recipe)[0].outcome == "stuck"
 
 
 def test_the_recipes_own_limit_of_attempts_holds_beside_the_budgets() -> None:
     recipe = GATED.model_copy(update={"attempt_limit": 5})
-    progress = Progress(kind="write", round=1, tried=(candidate("a", 0),), attempts_left=9)
+    progress = Progress(kind="write", round=1, attempts=(candidate("a", 0),), attempts_left=9)
     assert len(decide(replace(progress, attempts_used=3), recipe)) == 2
     assert decide(replace(progress, attempts_used=5), recipe)[0].outcome == "budget_exhausted"
 
 
 def test_without_given_checks_a_few_more_samples_are_drawn_so_that_generated_ones_may_earn_trust() -> None:
-    alone = Progress(kind="write", round=1, tried=(candidate("a", 0, failed=0),), checks=0)
+    alone = Progress(kind="write", round=1, attempts=(candidate("a", 0, failed=0),), checks=0)
     assert decide(alone, GATED)[0].outcome == "not_healed"
-    assert decide(replace(alone, untrusted=True), GATED)[0].kind == "sample"
+    assert decide(replace(alone, has_untrusted_tests=True), GATED)[0].kind == "sample"
 
 
 @given(history=histories, rounds=st.integers(1, 9))
@@ -172,8 +172,8 @@ def test_stuck_detection_never_grows_tired_of_new_code_that_gains(
     known = list(seen(history, rounds - 1))
     most = max((t.passed for t in known), default=0)
     better = replace(candidate("new", rounds - 1, passed=most + 1), fingerprint="never seen")
-    assert circling([*known, better], rounds) == "no"
-    assert rounds_without_gain([*known, better], rounds) == 0
+    assert detect_stagnation([*known, better], rounds) == "no"
+    assert count_rounds_without_gain([*known, better], rounds) == 0
 
 
 def test_words_are_no_new_code() -> None:
@@ -188,12 +188,12 @@ def test_words_are_no_new_code() -> None:
 
 def test_the_same_code_in_other_words_is_nudged_and_then_stuck() -> None:
     first, again = candidate("a", 0), replace(candidate("b", 1), fingerprint="a")
-    assert circling([first, again], 2) == "nudge"
-    assert circling([first, again, replace(again, candidate="c", round=2)], 3) == "stuck"
+    assert detect_stagnation([first, again], 2) == "nudge"
+    assert detect_stagnation([first, again, replace(again, candidate="c", round=2)], 3) == "stuck"
 
 
 def test_a_critics_doubt_gives_code_that_fails_no_further_repairs() -> None:
     spent = replace(candidate("c", 3), start=0, depth=GATED.repair_rounds, sent_back=True)
-    assert next_parent(Progress(kind="write", round=4, tried=(spent,)), GATED) is None
+    assert next_parent(Progress(kind="write", round=4, attempts=(spent,)), GATED) is None
     passing = replace(spent, passed=2, failed=0)
-    assert next_parent(Progress(kind="write", round=4, tried=(passing,)), GATED) == passing
+    assert next_parent(Progress(kind="write", round=4, attempts=(passing,)), GATED) == passing

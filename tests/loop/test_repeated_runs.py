@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.ledger import Event, find_run, read_ledger
 from suture.core.records import CheckOutcome, CheckStatus, Verdict, VerdictNote
 from suture.core.settings import (
@@ -22,7 +22,8 @@ from suture.core.settings import (
     Settings,
 )
 from suture.errors import BudgetExceeded, SandboxBroken
-from suture.loop.evaluation.judging import confirmed, gather_verdicts
+from suture.loop.evaluation.judging import gather_verdicts
+from suture.loop.evaluation.repeated_runs import merge_runs
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
 from suture.testing import ScriptedModel
 
@@ -106,7 +107,7 @@ async def test_what_passes_only_once_is_not_healed(
 
     wall = Meddling(sandbox, unlucky)
     model = ScriptedModel([f"```python\n{WRITTEN}```"])
-    result = await heal(project, test=COMMAND, settings=settings, sandbox=wall, model=model)
+    result = await heal(project, HealOptions(test=COMMAND, settings=settings, sandbox=wall, model=model))
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert dict(result.candidate.files) == {"deep.py": WRITTEN}
@@ -133,12 +134,14 @@ async def test_a_fault_of_the_wall_does_not_lose_the_verdict_beside_it(
             await broke.wait()
         return request
 
-    result = await heal(project, test=COMMAND, settings=settings, sandbox=Meddling(sandbox, breaks))
+    result = await heal(
+        project, HealOptions(test=COMMAND, settings=settings, sandbox=Meddling(sandbox, breaks))
+    )
     proposed = events_of(settings, result.run_id, "candidate.proposed")
     checked = events_of(settings, result.run_id, "candidate.checked")
     assert len(proposed) == len(checked) == 2  # the code as it is was checked too, and one never was
     assert result.outcome == "healed"
-    assert "the wall fell" in result.reason
+    assert (result.reason.code, result.reason.detail) == ("fault", "the wall fell")
     assert result.candidate is not None
     assert result.candidate.files["deep.py"] not in (BUGGY, FOUND)
 
@@ -173,10 +176,10 @@ def said(**statuses: CheckStatus) -> Verdict:
 
 def test_a_check_passed_where_it_passed_twice() -> None:
     first = said(a="passed", b="passed", c="passed", d="passed", e="skipped")
-    both = confirmed(first, said(a="passed", b="timeout", c="skipped", e="skipped"))
+    both = merge_runs(first, said(a="passed", b="timeout", c="skipped", e="skipped"))
     assert {o.check_id: o.status for o in both.outcomes} == {
         **{"a": "passed", "b": "timeout", "c": "failed", "d": "failed", "e": "skipped"}
     }
     assert (sorted(both.failed), both.evidence, both.wall_s) == (["b", "c", "d"], "nonce", 5.0)
     assert both.notes == (VerdictNote(code="not_repeated", subjects=("b", "c", "d")),)
-    assert confirmed(first, first) == first
+    assert merge_runs(first, first) == first

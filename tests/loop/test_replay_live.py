@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from suture.api import replay, solve
+from suture.api import WriteOptions, replay, solve
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, RepairSettings, Settings
 from suture.errors import SutureError
@@ -36,7 +36,7 @@ async def test_replies_of_the_embedded_model_replay(tmp_path: Path, require: Req
         paths=PathSettings(home=home, cache=cache),
         repair=RepairSettings(enabled=False),  # the models are what is tested here
     )
-    recorded = await solve(TASK, settings=settings)
+    recorded = await solve(TASK, WriteOptions(settings=settings))
     events = read_ledger(find_run(home, recorded.run_id).ledger_path).events
     assert [event for event in events if event.kind == "model.called"], recorded.reason
     elsewhere = settings.model_copy(update={"paths": PathSettings(home=home, cache=tmp_path / "no-weights")})

@@ -12,13 +12,13 @@ from pydantic import SecretStr
 
 from bare_pytest import BARE_PYTEST
 from scenario.projects import EXAMPLES, FIXES
-from suture.api import heal, replay, resume, solve
+from suture.api import HealOptions, WriteOptions, heal, replay, resume, solve
 from suture.core.ledger import find_run, read_ledger
-from suture.core.settings import BudgetSettings, PathSettings, ProofSettings, RepairSettings, Settings
+from suture.core.settings import BudgetSettings, CertificationSettings, PathSettings, RepairSettings, Settings
 from suture.core.settings.schema import KeySettings
 from suture.errors import ModelTimeout, UsageError
 from suture.models import Message, Reply, Sampling
-from suture.models.reply_recordings import ReplyMissing
+from suture.models.reply_recordings import ReplyNotRecorded
 from suture.testing import ScriptedModel
 
 TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"
@@ -50,7 +50,7 @@ class Unasked(ScriptedModel):
 
 async def test_a_replayed_write_run_asks_no_model_and_goes_the_same_way(settings: Settings) -> None:
     script = ScriptedModel([WRONG, PROSE, WRONG_TOO, RIGHT], repeat_last=True)
-    first = await solve(TASK, settings=settings, model=script)
+    first = await solve(TASK, WriteOptions(settings=settings, model=script))
     assert first.outcome == "healed", first.reason
     again = await replay(first.run_id, settings=settings, model=Unasked())
     assert again.same, str(again.difference)
@@ -63,7 +63,7 @@ async def test_a_replayed_write_run_asks_no_model_and_goes_the_same_way(settings
 
 async def test_a_model_that_failed_then_fails_again(settings: Settings) -> None:
     script = ScriptedModel([WRONG, PROSE, ModelTimeout("too late"), RIGHT], repeat_last=True)
-    first = await solve(TASK, settings=settings, model=script)
+    first = await solve(TASK, WriteOptions(settings=settings, model=script))
     events = read_ledger(find_run(settings.paths.home, first.run_id).ledger_path).events
     assert "ModelTimeout" in [event.data.get("kind") for event in events]
     again = await replay(first.run_id, settings=settings, model=Unasked())
@@ -79,7 +79,9 @@ async def test_a_replayed_heal_run_needs_no_project(settings: Settings, tmp_path
     replies = [
         f"### {fix['file']}\n```python\n{code}\n```" for code in (f"{text}\nx = 1\n", right, right, right)
     ]
-    first = await heal(project, test=BARE_PYTEST, settings=settings, model=ScriptedModel(replies))
+    first = await heal(
+        project, HealOptions(test=BARE_PYTEST, settings=settings, model=ScriptedModel(replies))
+    )
     assert first.outcome == "healed", first.reason
     shutil.rmtree(project)
     again = await replay(first.run_id, settings=settings)
@@ -91,7 +93,7 @@ async def test_a_run_that_asked_no_model_replays(settings: Settings, tmp_path: P
     (tmp_path / "p").mkdir()
     (tmp_path / "p/code.py").write_text("X = 1\n")
     (tmp_path / "p/test_code.py").write_text("from code import X\n\n\ndef test_x():\n    assert X\n")
-    first = await heal(tmp_path / "p", test="python -c pass", settings=settings, model=Unasked())
+    first = await heal(tmp_path / "p", HealOptions(test="python -c pass", settings=settings, model=Unasked()))
     assert first.outcome == "nothing_to_heal"
     assert (await replay(first.run_id, settings=settings)).same
 
@@ -105,20 +107,22 @@ async def test_a_run_healed_by_search_alone_replays(settings: Settings, tmp_path
         "from code import larger\n\n\ndef test_larger():\n    assert (larger(3, 2), larger(2, 4)) == (3, 4)\n"
     )
     searching = settings.model_copy(
-        update={"repair": RepairSettings(candidates=60), "proof": ProofSettings(seconds=0)}
+        update={"repair": RepairSettings(candidates=60), "certification": CertificationSettings(seconds=0)}
     )
-    first = await heal(project, test=BARE_PYTEST, settings=searching, model=Unasked())
+    first = await heal(project, HealOptions(test=BARE_PYTEST, settings=searching, model=Unasked()))
     assert (first.outcome, first.spend.model_calls) == ("healed", 0), first.reason
     assert not find_run(settings.paths.home, first.run_id).replies_path.exists()
     again = await replay(first.run_id, settings=searching)
     assert again.same, str(again.difference)
     assert again.result.diff == first.diff
     with pytest.raises(UsageError, match="holds no replies"):
-        await solve(TASK, settings=settings, model=Unasked(), replies=first.run_id)
+        await solve(TASK, WriteOptions(settings=settings, model=Unasked(), replies=first.run_id))
 
 
 async def test_another_verdict_is_a_difference(settings: Settings, tmp_path: Path) -> None:
-    first = await solve(TASK, settings=settings, model=ScriptedModel([WRONG, RIGHT], repeat_last=True))
+    first = await solve(
+        TASK, WriteOptions(settings=settings, model=ScriptedModel([WRONG, RIGHT], repeat_last=True))
+    )
     run = find_run(settings.paths.home, first.run_id)
     path = next(p for p in run.replies_path.iterdir() if "n * n" in p.read_text())
     entry = json.loads(path.read_bytes())
@@ -131,12 +135,14 @@ async def test_another_verdict_is_a_difference(settings: Settings, tmp_path: Pat
 
 
 async def test_a_reply_that_is_gone_is_an_error_unless_live(settings: Settings) -> None:
-    first = await solve(TASK, settings=settings, model=ScriptedModel([WRONG, RIGHT], repeat_last=True))
+    first = await solve(
+        TASK, WriteOptions(settings=settings, model=ScriptedModel([WRONG, RIGHT], repeat_last=True))
+    )
     run = find_run(settings.paths.home, first.run_id)
     for path in run.replies_path.iterdir():
         if json.loads(path.read_bytes())["sampling"]["index"] == 0:
             path.unlink()
-    with pytest.raises(ReplyMissing):
+    with pytest.raises(ReplyNotRecorded):
         await replay(first.run_id, settings=settings)
     live = ScriptedModel([WRONG])
     again = await replay(first.run_id, settings=settings, model=live, or_live=True)
@@ -145,16 +151,18 @@ async def test_a_reply_that_is_gone_is_an_error_unless_live(settings: Settings) 
 
 
 async def test_another_run_can_answer_from_a_record(settings: Settings, tmp_path: Path) -> None:
-    first = await solve(TASK, settings=settings, model=ScriptedModel([WRONG, RIGHT], repeat_last=True))
-    result = await solve(TASK, settings=settings, model=Unasked(), replies="last")
+    first = await solve(
+        TASK, WriteOptions(settings=settings, model=ScriptedModel([WRONG, RIGHT], repeat_last=True))
+    )
+    result = await solve(TASK, WriteOptions(settings=settings, model=Unasked(), replies="last"))
     assert (result.outcome, result.spend.model_calls) == ("healed", 0)
     replies = find_run(settings.paths.home, first.run_id).replies_path
     file = tmp_path / "replies.jsonl"
     file.write_text("\n".join(json.dumps(json.loads(p.read_bytes())) for p in replies.iterdir()))
-    result = await solve(TASK, settings=settings, model=Unasked(), replies=file)
+    result = await solve(TASK, WriteOptions(settings=settings, model=Unasked(), replies=file))
     assert (result.outcome, result.spend.model_calls) == ("healed", 0)
-    with pytest.raises(ReplyMissing):
-        await solve(TASK + "Be quick.", settings=settings, model=Unasked(), replies=file)
+    with pytest.raises(ReplyNotRecorded):
+        await solve(TASK + "Be quick.", WriteOptions(settings=settings, model=Unasked(), replies=file))
 
 
 async def test_tokens_near_the_limit_are_decided_alike(settings: Settings) -> None:
@@ -163,14 +171,14 @@ async def test_tokens_near_the_limit_are_decided_alike(settings: Settings) -> No
         [first_reply, Reply(text=WRONG_TOO, prompt_tokens=300, completion_tokens=200)], repeat_last=True
     )
     tight = settings.model_copy(update={"budget": BudgetSettings(attempts=8, tokens=6000, seconds=100)})
-    first = await solve(TASK, settings=tight, model=script)
+    first = await solve(TASK, WriteOptions(settings=tight, model=script))
     again = await replay(first.run_id, settings=settings)
     assert again.same, str(again.difference)
     assert again.result.spend.tokens == first.spend.tokens
 
 
 async def test_no_key_is_in_the_run_folder(settings: Settings) -> None:
-    result = await solve(TASK, settings=settings, model=ScriptedModel([RIGHT]))
+    result = await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel([RIGHT])))
     run = find_run(settings.paths.home, result.run_id)
     files = [path for path in run.path.rglob("*") if path.is_file()]
     assert len(files) > 3
@@ -178,6 +186,6 @@ async def test_no_key_is_in_the_run_folder(settings: Settings) -> None:
 
 
 async def test_a_run_that_has_ended_is_not_resumed(settings: Settings) -> None:
-    result = await solve(TASK, settings=settings, model=ScriptedModel([RIGHT]))
+    result = await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel([RIGHT])))
     with pytest.raises(UsageError, match="has ended"):
         await resume(result.run_id, settings=settings)

@@ -6,9 +6,10 @@ import ast
 from pathlib import Path
 
 import pytest
+from suture.judge.triage.broken_tests import endless_loops
 
 from bare_pytest import BARE_PYTEST
-from suture.api import heal, solve
+from suture.api import HealOptions, WriteOptions, heal, solve
 from suture.core.ledger import read_ledger
 from suture.core.records import Result
 from suture.core.settings import (
@@ -21,7 +22,6 @@ from suture.core.settings import (
     Settings,
 )
 from suture.errors import PrerequisiteError
-from suture.judge.triage.broken_tests import endless_loops
 from suture.models import NO_MODEL
 from suture.sandbox import BubblewrapSandbox
 
@@ -40,7 +40,7 @@ async def healed(folder: Path, tests: str, sandbox: BubblewrapSandbox) -> Result
     project.mkdir()
     (project / "sums.py").write_text(CODE)
     (project / "test_sums.py").write_text(tests)
-    return await heal(project, test=COMMAND, settings=settings_in(folder), sandbox=sandbox)
+    return await heal(project, HealOptions(test=COMMAND, settings=settings_in(folder), sandbox=sandbox))
 
 
 def settings_in(folder: Path, **changed: object) -> Settings:
@@ -62,7 +62,7 @@ async def test_what_the_search_finds_is_healed(tmp_path: Path, sandbox: Bubblewr
 async def test_what_it_does_not_find_is_an_outcome(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
     result = await healed(tmp_path, NEVER, sandbox)
     assert result.outcome == "not_healed"
-    assert "none is to be asked" in result.reason
+    assert result.reason.code == "no_model"
     assert (result.spend.attempts, result.spend.model_calls) == (0, 0)
     (ledger,) = (tmp_path / "home" / "runs").glob("*/ledger.jsonl")
     assert read_ledger(ledger).events[-1].kind == "run.finished"
@@ -70,21 +70,27 @@ async def test_what_it_does_not_find_is_an_outcome(tmp_path: Path, sandbox: Bubb
 
 async def test_where_only_a_model_could_help_its_absence_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match="code is written by a model"):
-        await solve("Write double(n).", asserts="assert double(2) == 4", settings=settings_in(tmp_path))
+        await solve(
+            "Write double(n).", WriteOptions(asserts="assert double(2) == 4", settings=settings_in(tmp_path))
+        )
     (tmp_path / "sums.py").write_text(CODE)
     (tmp_path / "test_sums.py").write_text(FINE)
     with pytest.raises(PrerequisiteError, match="the search is off"):
         await heal(
-            tmp_path, test=COMMAND, settings=settings_in(tmp_path, repair=RepairSettings(enabled=False))
+            tmp_path,
+            HealOptions(test=COMMAND, settings=settings_in(tmp_path, repair=RepairSettings(enabled=False))),
         )
     with pytest.raises(PrerequisiteError, match="the search is off"):
-        await heal(tmp_path, test=COMMAND, settings=settings_in(tmp_path, loop=LoopSettings(recipe="greedy")))
+        await heal(
+            tmp_path,
+            HealOptions(test=COMMAND, settings=settings_in(tmp_path, loop=LoopSettings(recipe="greedy"))),
+        )
 
 
 async def test_a_test_file_that_is_no_python_is_named(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
     result = await healed(tmp_path, TORN, sandbox)
     assert (result.outcome, result.cause) == ("not_a_code_fault", "suspect_test")
-    assert "test_sums.py is no Python, line 8: SyntaxError" in result.reason
+    assert "test_sums.py is no Python, line 8: SyntaxError" in result.reason.detail
 
 
 async def test_a_test_that_loops_by_itself_is_named_before_the_suite_waits_for_it(
@@ -92,7 +98,7 @@ async def test_a_test_that_loops_by_itself_is_named_before_the_suite_waits_for_i
 ) -> None:
     result = await healed(tmp_path, ENDLESS, sandbox)
     assert (result.outcome, result.cause) == ("not_a_code_fault", "suspect_test")
-    assert "test_sums.py::test_endless: its own loop at line 10 has no end" in result.reason
+    assert "test_sums.py::test_endless: its own loop at line 10 has no end" in result.reason.detail
     (ledger,) = (tmp_path / "home" / "runs").glob("*/ledger.jsonl")
     assert "candidate.checked" not in {event.kind for event in read_ledger(ledger).events}
 

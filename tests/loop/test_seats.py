@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 
-from suture.agents import packaged_names
+from suture.agents import packaged_prompt_names
+from suture.agents.calling.role_call import MODEL_ROLES
 from suture.core.settings.schema import RoleSettings
-from suture.loop.calls.helper_call import SEATS
-from suture.loop.recipes.schema import Helpers
+from suture.loop.recipes.recipe_schema import RecipeHelpers
 from suture.models import Role
 
 OWN_SETTINGS = {
@@ -31,23 +31,23 @@ OWN_SETTINGS = {
     "optimiser": "optimiser",
 }
 """Prompt file -> the role whose settings hold for it."""
-WANTED_BY: dict[str, Helpers] = {
-    "planner": Helpers(plan=True),
-    "spec_tester": Helpers(spec_tests=True),
-    "property_tester": Helpers(property_tests=True),
-    "adversarial_tester": Helpers(adversarial_tests=True),
-    "critic": Helpers(critic="gate"),
-    "reviewer": Helpers(review=True),
-    "debugger": Helpers(diagnose="tools"),
-    "diagnose": Helpers(diagnose="reply"),
-    "summariser": Helpers(lessons=True),
-    "optimiser": Helpers(optimise=True),
+WANTED_BY: dict[str, RecipeHelpers] = {
+    "planner": RecipeHelpers(plan=True),
+    "spec_tester": RecipeHelpers(spec_tests=True),
+    "property_tester": RecipeHelpers(property_tests=True),
+    "adversarial_tester": RecipeHelpers(adversarial_tests=True),
+    "critic": RecipeHelpers(critic="gate"),
+    "reviewer": RecipeHelpers(review=True),
+    "debugger": RecipeHelpers(diagnose="tools"),
+    "diagnose": RecipeHelpers(diagnose="reply"),
+    "summariser": RecipeHelpers(lessons=True),
+    "optimiser": RecipeHelpers(optimise=True),
 }
 
 
 def test_every_prompt_is_of_somebody_with_a_seat() -> None:
-    assert set(packaged_names()) == set(OWN_SETTINGS)
-    assert {"coder": "coder", "agent": "coder", "project_coder": "coder", **SEATS} == OWN_SETTINGS
+    assert set(packaged_prompt_names()) == set(OWN_SETTINGS)
+    assert {"coder": "coder", "agent": "coder", "project_coder": "coder", **MODEL_ROLES} == OWN_SETTINGS
 
 
 @pytest.mark.parametrize("role", get_args(Role))
@@ -57,5 +57,5 @@ def test_every_role_has_settings(role: Role) -> None:
 
 @pytest.mark.parametrize("helper", WANTED_BY)
 def test_the_model_of_a_helper_is_opened_where_a_recipe_has_it(helper: str) -> None:
-    assert WANTED_BY[helper].seats == (SEATS[helper],)
-    assert Helpers().seats == ()
+    assert WANTED_BY[helper].model_roles == (MODEL_ROLES[helper],)
+    assert RecipeHelpers().model_roles == ()

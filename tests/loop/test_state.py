@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 
-from suture.loop.policy.progress import Attempt
-from suture.loop.state import first_state, plain_attempts, proposals_in, tried_in, with_tried
+from suture.loop.policy.attempts import Attempt
+from suture.loop.state import (
+    encode_attempts,
+    initial_state,
+    judged_attempts,
+    proposed_attempts,
+    with_judged_attempts,
+)
 
 # As Suture 0.2 kept them: fields that nothing was known of are not there.
 WITHOUT_A_CANDIDATE = {
@@ -24,18 +30,23 @@ RANKED = {
 
 
 def test_attempts_of_older_checkpoints_are_read() -> None:
-    state = first_state("run")
+    state = initial_state("run")
     state["proposals"] = [WITHOUT_A_CANDIDATE]
-    state["tried"] = [THE_CODE_AS_IT_IS, RANKED]
-    (nothing,) = proposals_in(state)
-    assert (nothing.fault, nothing.message, nothing.blob) == ("malformed", "'no code'", "")
-    base, repair = tried_in(state)
+    state["judged"] = [THE_CODE_AS_IT_IS, RANKED]
+    (nothing,) = proposed_attempts(state)
+    assert (nothing.fault, nothing.fault_message, nothing.blob) == ("malformed", "'no code'", "")
+    base, repair = judged_attempts(state)
     assert (base.origin, base.rank, base.confidence, base.solved) == ("user", None, 1.0, False)
-    assert (repair.rank, repair.sent_back, repair.advised, repair.rejected) == (2, True, "guard", True)
+    assert (repair.rank, repair.sent_back, repair.advised_strategy, repair.rejected) == (
+        2,
+        True,
+        "guard",
+        True,
+    )
 
 
 def test_attempts_come_back_from_the_state_as_they_went_in() -> None:
-    attempt = Attempt(candidate="c", origin="sample", round=0, start=0, rank=1, advised="minimal")
-    state = with_tried(first_state("run"), [attempt])
-    assert tried_in(json.loads(json.dumps(state))) == (attempt,)
-    assert plain_attempts(tried_in(state)) == state["tried"]
+    attempt = Attempt(candidate="c", origin="sample", round=0, start=0, rank=1, advised_strategy="minimal")
+    state = with_judged_attempts(initial_state("run"), [attempt])
+    assert judged_attempts(json.loads(json.dumps(state))) == (attempt,)
+    assert encode_attempts(judged_attempts(state)) == state["judged"]

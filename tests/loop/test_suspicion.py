@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from suture.loop.evaluation.suspicion import signs_in_file
+from suture.judge.tampering import render_tampering_warning
+from suture.loop.evaluation.change_warnings import find_gaming_signs
 
 
 @pytest.mark.parametrize(
@@ -38,4 +39,5 @@ def test_a_change_that_names_what_the_tests_use_is_suspicious(
     path: str, before: str, after: str, test: str, says: tuple[str, ...]
 ) -> None:
     tests = {f"test_{path}": test}
-    assert signs_in_file(path, before, after, tests) == says
+    signs = find_gaming_signs(path, before, after, tests)
+    assert tuple(map(render_tampering_warning, signs)) == says

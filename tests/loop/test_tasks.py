@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from suture.errors import UsageError
-from suture.loop.intake.building import example_task, heal_task, write_task
-from suture.loop.intake.projects import SAMPLE, ProjectWish, project_task
+from suture.loop.intake.heal_task import build_heal_task
+from suture.loop.intake.project_task import SAMPLE, ProjectRequest, build_project_task
+from suture.loop.intake.write_task import build_write_task, example_task
 from suture.project.workspace import is_protected
 
 
@@ -44,17 +45,17 @@ from suture.project.workspace import is_protected
     ],
 )
 def test_the_entry_point_is_read_from_the_statement(statement: str, name: str | None) -> None:
-    assert write_task(statement).entry_point == name
+    assert build_write_task(statement).entry_point == name
 
 
 def test_examples_in_the_statement_become_visible_checks() -> None:
-    task = write_task("Write add(a, b).\n\n>>> add(1, 2)\n3\n")
+    task = build_write_task("Write add(a, b).\n\n>>> add(1, 2)\n3\n")
     assert [check.provenance for check in task.checks] == ["visible"]
 
 
 def test_an_empty_task_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="empty"):
-        write_task("  \n")
+        build_write_task("  \n")
 
 
 def test_a_pytest_file_names_the_module_and_the_entry_point(tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ def test_a_pytest_file_names_the_module_and_the_entry_point(tmp_path: Path) -> N
         "import pytest\nfrom tools.merge import merge_all\n\ndef test_it():\n    assert merge_all([]) == []\n"
     )
     (tmp_path / "conftest.py").write_text("")
-    task = write_task("Merge them.", test=test)
+    task = build_write_task("Merge them.", test=test)
     assert (task.module, task.entry_point) == ("tools/merge.py", "merge_all")
     assert task.test_command == ("python", "-m", "pytest", "-q", "test_merge.py")
     assert set(task.files) == {"test_merge.py", "conftest.py"}
@@ -72,7 +73,7 @@ def test_a_pytest_file_names_the_module_and_the_entry_point(tmp_path: Path) -> N
 def test_a_file_of_plain_asserts_becomes_user_checks(tmp_path: Path) -> None:
     test = tmp_path / "checks.py"
     test.write_text("assert add(1, 2) == 3\nassert add(0, 0) == 0\n")
-    task = write_task("Write add(a, b).", test=test)
+    task = build_write_task("Write add(a, b).", test=test)
     assert [check.provenance for check in task.checks] == ["user", "user"]
     assert task.test_command == ()
 
@@ -82,31 +83,31 @@ def test_a_test_file_without_a_test_is_a_usage_error(tmp_path: Path, text: str) 
     test = tmp_path / "checks.py"
     test.write_text(text)
     with pytest.raises(UsageError, match="holds no test"):
-        write_task("Write add(a, b).", test=test)
+        build_write_task("Write add(a, b).", test=test)
 
 
 def test_a_pytest_file_that_imports_nothing_is_a_usage_error(tmp_path: Path) -> None:
     test = tmp_path / "test_x.py"
     test.write_text("def test_x():\n    assert True\n")
     with pytest.raises(UsageError, match="imports no module"):
-        write_task("Write it.", test=test)
+        build_write_task("Write it.", test=test)
 
 
 def test_a_missing_test_file_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
-        write_task("Write it.", test=tmp_path / "none.py")
+        build_write_task("Write it.", test=tmp_path / "none.py")
 
 
 def test_healing_needs_code_and_tests(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no Python code"):
-        heal_task(tmp_path)
+        build_heal_task(tmp_path)
     (tmp_path / "a.py").write_text("a = 1\n")
     with pytest.raises(UsageError, match="no tests"):
-        heal_task(tmp_path)
-    task, _ = heal_task(tmp_path, test="python check.py --all")
+        build_heal_task(tmp_path)
+    task, _ = build_heal_task(tmp_path, test="python check.py --all")
     assert task.test_command == ("python", "check.py", "--all")
     (tmp_path / "test_a.py").write_text("def test_a(): pass\n")
-    assert heal_task(tmp_path)[0].test_command == ("python", "-m", "pytest", "-q")
+    assert build_heal_task(tmp_path)[0].test_command == ("python", "-m", "pytest", "-q")
 
 
 def test_the_example_has_checks() -> None:
@@ -119,7 +120,7 @@ def test_the_example_has_checks() -> None:
 def test_an_open_quote_is_a_usage_error(tmp_path: Path, command: str) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")
     with pytest.raises(UsageError, match="close the quote"):
-        heal_task(tmp_path, test=command)
+        build_heal_task(tmp_path, test=command)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_an_open_quote_is_a_usage_error(tmp_path: Path, command: str) -> None:
 def test_shell_syntax_is_a_usage_error_that_names_the_shell(tmp_path: Path, command: str) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")
     with pytest.raises(UsageError, match="sh -c '"):
-        heal_task(tmp_path, test=command)
+        build_heal_task(tmp_path, test=command)
 
 
 @pytest.mark.parametrize("command", ["PYTHONPATH=. pytest", ["A=1", "pytest", "-k", "a or b"]])
@@ -146,7 +147,7 @@ def test_a_variable_in_front_is_a_usage_error_that_names_env(
 ) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")
     with pytest.raises(UsageError, match="as: env "):
-        heal_task(tmp_path, test=command)
+        build_heal_task(tmp_path, test=command)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_a_variable_in_front_is_a_usage_error_that_names_env(
 )
 def test_what_needs_no_shell_of_ours_stays(tmp_path: Path, command: str, words: tuple[str, ...]) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")
-    assert heal_task(tmp_path, test=command)[0].test_command == words
+    assert build_heal_task(tmp_path, test=command)[0].test_command == words
 
 
 @pytest.mark.parametrize(
@@ -192,14 +193,14 @@ def test_what_the_test_command_names_is_protected(tmp_path: Path, command: str, 
     )
     for name in names:
         (tmp_path / name).write_text("")
-    task, _ = heal_task(tmp_path, test=command)
+    task, _ = build_heal_task(tmp_path, test=command)
     assert {name for name in names if is_protected(name, task.protected)} == {named}
 
 
 def test_an_absolute_path_in_the_command_is_protected_too(tmp_path: Path) -> None:
     for name in ("trials.py", "add.py"):
         (tmp_path / name).write_text("")
-    task, snapshot = heal_task(tmp_path, test=["python", str(tmp_path.resolve() / "trials.py")])
+    task, snapshot = build_heal_task(tmp_path, test=["python", str(tmp_path.resolve() / "trials.py")])
     assert [name for name in snapshot.files if is_protected(name, task.protected)] == ["trials.py"]
 
 
@@ -208,20 +209,20 @@ def test_an_absolute_path_in_the_command_is_protected_too(tmp_path: Path) -> Non
 )
 def test_words_that_only_look_like_a_module_protect_nothing(tmp_path: Path, command: str) -> None:
     (tmp_path / "add.py").write_text("")
-    task, _ = heal_task(tmp_path, test=command)
+    task, _ = build_heal_task(tmp_path, test=command)
     assert not is_protected("add.py", task.protected)
 
 
 def test_a_command_that_names_all_of_the_code_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("assert False\n")
     with pytest.raises(UsageError, match=r"main\.py.*file of their own"):
-        heal_task(tmp_path, test="python main.py")
+        build_heal_task(tmp_path, test="python main.py")
 
 
 def subject_of(folder: Path, imports: str, name: str = "test_y.py") -> tuple[str, str | None]:
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text(f"{imports}\n\ndef test_a():\n    assert True\n")
-    task = write_task("Add them", test=folder / name)
+    task = build_write_task("Add them", test=folder / name)
     return task.module, task.entry_point
 
 
@@ -261,19 +262,19 @@ def test_a_subject_beside_the_test_is_found(tmp_path: Path, monkeypatch: pytest.
 def test_a_test_file_that_is_no_python_is_a_usage_error(tmp_path: Path, source: str) -> None:
     (tmp_path / "test_x.py").write_text(source)
     with pytest.raises(UsageError, match="is not Python"):
-        write_task("Write it.", test=tmp_path / "test_x.py")
+        build_write_task("Write it.", test=tmp_path / "test_x.py")
 
 
 def test_a_pipeline_that_is_there_is_no_new_project_for_our_sample_data(tmp_path: Path) -> None:
     package = tmp_path / "rows"
     (package / "rows").mkdir(parents=True)
     (package / "rows" / "__main__.py").write_text("print()\n")
-    task = project_task("Let it skip rows.", ProjectWish(kind="data_pipeline", existing=package))
+    task = build_project_task("Let it skip rows.", ProjectRequest(kind="data_pipeline", existing=package))
     assert task.project is not None
     assert not task.project.is_new
     assert SAMPLE in task.files
     assert SAMPLE in task.given_files  # nobody writes it into the user's project
-    made = project_task("Turn rows into sums.", ProjectWish(kind="data_pipeline"))
+    made = build_project_task("Turn rows into sums.", ProjectRequest(kind="data_pipeline"))
     assert made.project is not None
     assert made.project.is_new
     assert SAMPLE not in made.given_files

@@ -11,9 +11,9 @@ import pytest
 
 from suture.core.records import Candidate, CheckOutcome, Verdict, VerdictNote
 from suture.loop.context import RunContext
-from suture.loop.evaluation.change_warnings import find_warnings
-from suture.loop.evaluation.judging import confirmed
-from suture.loop.evaluation.two_runs import PASSED_ONCE, TELL_S, passed_only_once, run_twice
+from suture.loop.evaluation.change_warnings import PASSED_ONCE_TEXT, find_warnings
+from suture.loop.evaluation.repeated_runs import merge_runs, passed_only_once, run_twice
+from suture.loop.tuning import REPORTING_RESERVE_S
 
 FAR_S = 600.0
 
@@ -56,7 +56,7 @@ async def test_two_runs_are_side_by_side_where_there_is_time_for_both(
     left_s: float | None, takes_s: float, most: int
 ) -> None:
     suite = Suite("passed", "passed")
-    runs = await run_twice(suite.run, passed, left_s=left_s, takes_s=takes_s)
+    runs = await run_twice(suite.run, passed, left_s=left_s, run_s=takes_s)
     assert runs.again is not None
     assert not passed_only_once(runs.first)
     assert (suite.most, suite.running) == (most, 0)
@@ -65,7 +65,7 @@ async def test_two_runs_are_side_by_side_where_there_is_time_for_both(
 @pytest.mark.parametrize("statuses", [("passed", None), (None, "passed")])
 async def test_one_run_is_told_as_one_where_the_time_is_up(statuses: tuple[str | None, ...]) -> None:
     suite = Suite(*statuses)
-    runs = await run_twice(suite.run, passed, left_s=TELL_S + 0.5, takes_s=0.1)
+    runs = await run_twice(suite.run, passed, left_s=REPORTING_RESERVE_S + 0.5, run_s=0.1)
     assert runs.again is None
     assert runs.first.notes == (VerdictNote(code="passed_once"),)
     assert suite.running == 0
@@ -74,7 +74,7 @@ async def test_one_run_is_told_as_one_where_the_time_is_up(statuses: tuple[str |
 async def test_two_runs_that_could_meet_are_one_after_the_other() -> None:
     """A port, or a folder of the machine: with no wall between them both would have it."""
     suite = Suite("passed", "passed")
-    runs = await run_twice(suite.run, passed, left_s=None, takes_s=0.1, is_walled=False)
+    runs = await run_twice(suite.run, passed, left_s=None, run_s=0.1, is_walled=False)
     assert runs.again is not None
     assert (suite.most, suite.running) == (1, 0)
 
@@ -86,16 +86,16 @@ async def test_a_run_that_does_not_end_is_not_one_that_had_no_time(
     """A candidate that waits for itself now and then had its time: it has passed by chance."""
     monkeypatch.setattr("suture.loop.evaluation.two_runs.STUCK_S", 0.2)
     suite = Suite(*statuses)
-    runs = await run_twice(suite.run, passed, left_s=TELL_S + 1.0, takes_s=0.1)
+    runs = await run_twice(suite.run, passed, left_s=REPORTING_RESERVE_S + 1.0, run_s=0.1)
     assert runs.again is not None
     assert runs.first.notes == ()
-    assert [outcome.status for outcome in confirmed(runs.first, runs.again).outcomes] == ["timeout"]
+    assert [outcome.status for outcome in merge_runs(runs.first, runs.again).outcomes] == ["timeout"]
     assert suite.running == 0
 
 
 async def test_what_fails_is_not_run_again() -> None:
     suite = Suite("failed", None)
-    runs = await run_twice(suite.run, passed, left_s=FAR_S, takes_s=0.1)
+    runs = await run_twice(suite.run, passed, left_s=FAR_S, run_s=0.1)
     assert (runs.again, runs.first.notes, suite.running) == (None, (), 0)
 
 
@@ -103,7 +103,7 @@ async def test_where_no_run_ends_there_is_no_verdict() -> None:
     suite = Suite(None, None)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.2):
-            await run_twice(suite.run, passed, left_s=0.1, takes_s=0.01)
+            await run_twice(suite.run, passed, left_s=0.1, run_s=0.01)
     assert suite.running == 0
 
 
@@ -112,5 +112,7 @@ def test_one_run_is_a_sign_of_doubt() -> None:
     candidate = Candidate(files={}, origin="mutation")
     verdict = said("passed")
     assert find_warnings(candidate, verdict, context) == ()
-    from_one = Verdict(candidate="c", outcomes=verdict.outcomes, evidence="nonce", notes=(VerdictNote(code="passed_once"),))
-    assert find_warnings(candidate, from_one, context) == (PASSED_ONCE,)
+    from_one = Verdict(
+        candidate="c", outcomes=verdict.outcomes, evidence="nonce", notes=(VerdictNote(code="passed_once"),)
+    )
+    assert find_warnings(candidate, from_one, context) == (PASSED_ONCE_TEXT,)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from suture.agents import packaged_names, packaged_prompt
-from suture.models import Message, Reply, Sampling, count_upper_bound
+from suture.agents import packaged_prompt, packaged_prompt_names
+from suture.models import Message, Reply, Sampling, prompt_token_upper_bound
 
 
 def as_json(**fields: object) -> str:
     return json.dumps(fields)
 
 
-SYSTEMS = {packaged_prompt(name).render("system"): name for name in packaged_names() if name != "optimiser"}
+SYSTEMS = {
+    packaged_prompt(name).render("system"): name for name in packaged_prompt_names() if name != "optimiser"
+}
 OPTIMISES = "This code is correct:"
 """The optimiser is introduced as the coder is; this tells them apart."""
 
@@ -41,7 +43,7 @@ class Cast:
         self.calls.append(role)
         return Reply(
             text=text,
-            prompt_tokens=count_upper_bound(messages) // 4,
+            prompt_tokens=prompt_token_upper_bound(messages) // 4,
             completion_tokens=len(text) // 4,
             model=self.name,
         )

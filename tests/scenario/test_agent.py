@@ -8,13 +8,19 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import heal, replay, resume
+from suture.agents.conversation.agent_commands import AgentCommand, cut_after_first_command, parse_command
+from suture.api import HealOptions, heal, replay, resume
 from suture.core.ledger import Event, RunFolder, find_run, read_ledger
 from suture.core.ledger.kinds import AgentStepped, ModelCalled
 from suture.core.records import Result
-from suture.core.settings import BudgetSettings, LoopSettings, ProofSettings, SandboxSettings, Settings
+from suture.core.settings import (
+    BudgetSettings,
+    CertificationSettings,
+    LoopSettings,
+    SandboxSettings,
+    Settings,
+)
 from suture.errors import MalformedReply
-from suture.loop.agents.commands import Command, read_command, up_to_its_end
 from suture.testing import ScriptedModel
 
 FILES = {
@@ -90,20 +96,20 @@ async def healed_by(
     chosen = settings.model_copy(
         update={
             "loop": LoopSettings(recipe=str(recipe)),
-            "proof": ProofSettings(seconds=0, mutants=0),
-            "sandbox": SandboxSettings(test_wall_s=5),
+            "certification": CertificationSettings(seconds=0, mutants=0),
+            "sandbox": SandboxSettings(test_timeout_s=5),
             "budget": BudgetSettings(attempts=4, seconds=200, tokens=2_000_000),
         }
     )
     model = ScriptedModel(replies)
-    result = await heal(project, test=test, settings=chosen, model=model)
+    result = await heal(project, HealOptions(test=test, settings=chosen, model=model))
     return result, find_run(settings.paths.home, result.run_id), model
 
 
 def steps_of(folder: RunFolder) -> list[tuple[AgentStepped, str]]:
     events: tuple[Event, ...] = read_ledger(folder.ledger_path).events
     stepped = [event.payload for event in events if isinstance(event.payload, AgentStepped)]
-    return [(step, str(folder.get_json(step.observation))) for step in stepped]
+    return [(step, str(folder.load_json(step.observation))) for step in stepped]
 
 
 async def test_a_bug_in_three_files_is_mended_step_by_step(project: Path, settings: Settings) -> None:
@@ -121,7 +127,7 @@ async def test_a_bug_in_three_files_is_mended_step_by_step(project: Path, settin
     assert told[4].startswith("EditError: edit block 1 (shop/basket.py)")
     assert told[6].startswith("(exit code 0)")
     assert told[7] == "Every test passes."
-    assert steps_of(folder)[-1][0].ended == "passed"
+    assert steps_of(folder)[-1][0].ending == "passed"
     assert result.spend.attempts == 1
     assert result.spend.model_calls == 7
     assert (folder.path / "certificate.json").is_file()
@@ -186,7 +192,7 @@ async def test_a_model_that_never_stops_is_stopped(
 ) -> None:
     result, _, model = await healed_by(replies, project, settings, steps=4)
     assert result.outcome == "not_healed"
-    assert ended in result.reason
+    assert ended in result.reason.detail
     assert len(model.calls) == len(replies)
 
 
@@ -235,22 +241,22 @@ def test_the_first_command_of_a_reply_counts_written_out_or_called() -> None:
     reply = (
         "I look.\nTOOL: read\nINPUT: a.py\n\nTOOL: edit\na.py\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE"
     )
-    assert read_command(reply) == Command(tool="read_file", given="a.py")
-    assert up_to_its_end(reply) == "I look.\nTOOL: read\nINPUT: a.py"
-    assert read_command("```bash\nls -a\n```") == Command(tool="shell", given="ls -a")
-    whole = Command(tool="create_file", given="a.py\nx = 1")
-    assert read_command("TOOL: create_file\nINPUT: a.py\n\n```python\nx = 1\n```") == whole
-    assert read_command('TOOL: create_file\nINPUT: {"path": "a.py", "content": "x = 1\\n"}') == whole
-    assert read_command('TOOL: create_file\nINPUT: {"content": "x = 1\\n", "path": "a.py"}') == whole
-    assert read_command("TOOL: create_file\nINPUT: a/__init__.py").given == "a/__init__.py"
+    assert parse_command(reply) == AgentCommand(tool="read_file", input="a.py")
+    assert cut_after_first_command(reply) == "I look.\nTOOL: read\nINPUT: a.py"
+    assert parse_command("```bash\nls -a\n```") == AgentCommand(tool="shell", input="ls -a")
+    whole = AgentCommand(tool="create_file", input="a.py\nx = 1")
+    assert parse_command("TOOL: create_file\nINPUT: a.py\n\n```python\nx = 1\n```") == whole
+    assert parse_command('TOOL: create_file\nINPUT: {"path": "a.py", "content": "x = 1\\n"}') == whole
+    assert parse_command('TOOL: create_file\nINPUT: {"content": "x = 1\\n", "path": "a.py"}') == whole
+    assert parse_command("TOOL: create_file\nINPUT: a/__init__.py").given == "a/__init__.py"
     with pytest.raises(MalformedReply, match="needs a path"):
-        read_command("TOOL: create_file\n```python\nimport os\n```")
+        parse_command("TOOL: create_file\n```python\nimport os\n```")
     deep = f"TOOL: search\nINPUT: {'[' * 7000}"
-    assert read_command(deep).tool == "search"
+    assert parse_command(deep).tool == "search"
     called = '{"path": "a.py", "search": "x = 1\\n", "replace": "x = 2"}'
-    assert read_command(f"TOOL: edit\nINPUT: {called}") == Command(
-        tool="edit", given="a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE"
+    assert parse_command(f"TOOL: edit\nINPUT: {called}") == AgentCommand(
+        tool="edit", input="a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE"
     )
     called = '{"command": "ls\\npwd"}'
-    assert read_command(f"TOOL: shell\nINPUT: {called}") == Command(tool="shell", given="ls\npwd")
-    assert read_command("TOOL: run_tests\nINPUT: {}") == Command(tool="run_tests")
+    assert parse_command(f"TOOL: shell\nINPUT: {called}") == AgentCommand(tool="shell", input="ls\npwd")
+    assert parse_command("TOOL: run_tests\nINPUT: {}") == AgentCommand(tool="run_tests")

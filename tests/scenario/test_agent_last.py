@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from scenario.deadly_ledger import WITH_HELPERS, DeadlyLedger
-from suture.api import heal, resume
-from suture.core.ledger import find_run, read_ledger, those_of
+from suture.api import HealOptions, heal, resume
+from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import AgentStepped, CandidateProposed
 from suture.core.records import Result
 from suture.core.settings import (
     BudgetSettings,
+    CertificationSettings,
     LoopSettings,
     PathSettings,
-    ProofSettings,
     RepairSettings,
     SandboxSettings,
     Settings,
@@ -119,8 +119,8 @@ def settings_at(home: Path, *, tools: bool = True, recipe: str = "adaptive") -> 
     return Settings(
         paths=PathSettings(home=home),
         repair=RepairSettings(enabled=False),
-        proof=ProofSettings(seconds=0, mutants=0),
-        sandbox=SandboxSettings(test_wall_s=5),
+        certification=CertificationSettings(seconds=0, mutants=0),
+        sandbox=SandboxSettings(test_timeout_s=5),
         model=ModelSettings(tools=tools),
         budget=BudgetSettings(attempts=12, seconds=200, tokens=2_000_000),
         loop=LoopSettings(recipe=recipe),
@@ -138,9 +138,7 @@ async def healed(folder: Path, *, tools: bool = True, recipe: str = "adaptive") 
     settings = settings_at(folder / "home", tools=tools, recipe=recipe)
     return await heal(
         project_in(folder / "project"),
-        test="python -m unittest",
-        settings=settings,
-        model=Reader(folder / "calls.jsonl"),
+        HealOptions(test="python -m unittest", settings=settings, model=Reader(folder / "calls.jsonl")),
     )
 
 
@@ -155,9 +153,9 @@ async def test_what_repairs_cannot_mend_an_agent_does_after_them(tmp_path: Path)
     assert result.candidate is not None
     assert set(result.candidate.files) == set(MENDED)
     events = read_ledger(find_run(tmp_path / "home", "last").ledger_path).events
-    origins = [proposed.origin for _, proposed in those_of(events, CandidateProposed)]
+    origins = [proposed.origin for _, proposed in select_events(events, CandidateProposed)]
     assert set(origins[:-1]) == {"repair"}, origins
-    assert [step.tool for _, step in those_of(events, AgentStepped)] == ["read_file", "edit"] * 3 + [
+    assert [step.tool for _, step in select_events(events, AgentStepped)] == ["read_file", "edit"] * 3 + [
         "run_tests"
     ]
 
@@ -166,7 +164,7 @@ async def test_the_same_knowledge_fails_in_repairs_alone_and_heals_as_an_agent(t
     repaired = await healed(tmp_path / "repairs", recipe="always_repair")
     assert (repaired.outcome, repaired.spend.attempts) == ("budget_exhausted", 12)
     events = read_ledger(find_run(tmp_path / "repairs" / "home", "last").ledger_path).events
-    written = {proposed.files for _, proposed in those_of(events, CandidateProposed)}
+    written = {proposed.files for _, proposed in select_events(events, CandidateProposed)}
     # What it was shown it mended; the third file no prompt shows.
     assert ("shop/prices.py", "shop/receipt.py") in written
     assert not any("shop/rates.py" in files for files in written)
@@ -183,7 +181,7 @@ async def test_a_model_that_works_with_no_tools_is_never_made_an_agent(tmp_path:
     result = await healed(tmp_path, tools=False)
     assert result.outcome == "stuck", result.reason
     events = read_ledger(find_run(tmp_path / "home", "last").ledger_path).events
-    assert not list(those_of(events, AgentStepped))
+    assert not list(select_events(events, AgentStepped))
 
 
 @pytest.mark.parametrize(("kind", "count"), [("agent.stepped", 1), ("model.called", 6), ("agent.stepped", 5)])
@@ -222,7 +220,7 @@ async def test_killed_at_each_step_one_after_the_other_it_pays_for_seven_replies
     paid = paid_calls(tmp_path)
     assert len(set(paid)) == len(paid) == STEPS
     events = read_ledger(find_run(tmp_path / "home", "last").ledger_path).events
-    assert [step.tool for _, step in those_of(events, AgentStepped)] == ["read_file", "edit"] * 3 + [
+    assert [step.tool for _, step in select_events(events, AgentStepped)] == ["read_file", "edit"] * 3 + [
         "run_tests"
     ]
 

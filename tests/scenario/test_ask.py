@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import Choice, Difference, ReviewAnswer, heal, pending_review, replay, resume, verify
+from suture.api import (
+    Choice,
+    DistinguishingInput,
+    HealOptions,
+    ReviewAnswer,
+    heal,
+    pending_review,
+    replay,
+    resume,
+    verify,
+)
 from suture.core.ledger import Event, find_run, read_ledger
 from suture.core.settings import RepairSettings, Settings
 from suture.errors import UsageError
@@ -44,22 +54,22 @@ def events_of(settings: Settings, run: str) -> tuple[Event, ...]:
 async def test_what_the_user_says_decides_and_a_replay_says_the_same(
     project: Path, searching: Settings, place: int
 ) -> None:
-    asked: list[Difference] = []
+    asked: list[DistinguishingInput] = []
 
-    def ask(difference: Difference) -> Choice:
+    def ask(difference: DistinguishingInput) -> Choice:
         asked.append(difference)
         return "first" if place == 0 else "second"
 
-    result = await heal(project, test=TEST, settings=searching, model=ScriptedModel([]), ask=ask)
+    result = await heal(project, HealOptions(test=TEST, settings=searching, model=ScriptedModel([]), ask=ask))
     assert result.outcome == "healed", result.reason
     (difference,) = asked
-    assert len(set(difference.apart)) == 2
+    assert len(set(difference.answer_pair)) == 2
     assert result.candidate is not None
     namespace: dict[str, object] = {}
     exec(result.candidate.files["calc.py"], namespace)  # our own fixture, changed by our own operators
-    assert repr(eval(difference.call, namespace)) == difference.apart[place]
+    assert repr(eval(difference.call, namespace)) == difference.answer_pair[place]
     (said,) = [event.data for event in events_of(searching, result.run_id) if event.kind == "user.answered"]
-    assert said["answers"] == list(difference.apart)
+    assert said["answers"] == list(difference.answer_pair)
     again = await replay(result.run_id, settings=searching)
     assert again.result.candidate == result.candidate
     assert [e.data["choice"] for e in events_of(searching, again.result.run_id) if e.kind == "user.answered"]
@@ -68,13 +78,15 @@ async def test_what_the_user_says_decides_and_a_replay_says_the_same(
 async def test_a_question_that_nobody_answers_parks_the_run_and_is_answered_later(
     project: Path, searching: Settings
 ) -> None:
-    parked = await heal(project, test=TEST, settings=searching, model=ScriptedModel([]), ask=True)
+    parked = await heal(
+        project, HealOptions(test=TEST, settings=searching, model=ScriptedModel([]), ask=True)
+    )
     assert parked.outcome == "waiting"
     asked = pending_review(parked.run_id, settings=searching)
     assert asked is not None
     assert asked.stage == "distinguish"
     assert asked.difference is not None
-    assert asked.difference.call in parked.reason
+    assert (parked.reason.code, parked.reason.detail) == ("waiting_for_answer", "distinguish")
     approve = ReviewAnswer(choice="approve")
     with pytest.raises(UsageError, match="no answer to"):
         await resume(parked.run_id, settings=searching, model=ScriptedModel([]), answer=approve)
@@ -86,7 +98,7 @@ async def test_a_question_that_nobody_answers_parks_the_run_and_is_answered_late
     assert result.candidate is not None
     namespace: dict[str, object] = {}
     exec(result.candidate.files["calc.py"], namespace)  # our own fixture, changed by our own operators
-    assert repr(eval(asked.difference.call, namespace)) == asked.difference.apart[1]
+    assert repr(eval(asked.difference.call, namespace)) == asked.difference.answer_pair[1]
     assert [e for e in events_of(searching, parked.run_id) if e.kind == "search.started"] == searches
     again = await replay(parked.run_id, settings=searching)
     assert (again.result.candidate, again.difference) == (result.candidate, None)
@@ -95,14 +107,14 @@ async def test_a_question_that_nobody_answers_parks_the_run_and_is_answered_late
 async def test_an_answer_may_take_its_time_and_may_be_that_nobody_knows(
     project: Path, searching: Settings
 ) -> None:
-    asked: list[Difference] = []
+    asked: list[DistinguishingInput] = []
 
-    async def ask(difference: Difference) -> Choice | None:
+    async def ask(difference: DistinguishingInput) -> Choice | None:
         await asyncio.sleep(0)
         asked.append(difference)
         return None
 
-    result = await heal(project, test=TEST, settings=searching, model=ScriptedModel([]), ask=ask)
+    result = await heal(project, HealOptions(test=TEST, settings=searching, model=ScriptedModel([]), ask=ask))
     assert result.outcome == "healed", result.reason
     assert len(asked) == 1
     assert not [event for event in events_of(searching, result.run_id) if event.kind == "user.answered"]
@@ -111,11 +123,13 @@ async def test_an_answer_may_take_its_time_and_may_be_that_nobody_knows(
 async def test_where_neither_is_right_the_model_is_asked(project: Path, searching: Settings) -> None:
     power = "```python\ndef joined(a, b):\n    return a**b\n```"
     model = ScriptedModel([power], repeat_last=True)
-    result = await heal(project, test=TEST, settings=searching, model=model, ask=lambda difference: "neither")
+    result = await heal(
+        project, HealOptions(test=TEST, settings=searching, model=model, ask=lambda difference: "neither")
+    )
     assert result.outcome == "healed", result.reason
     wrong = next(e.data["answers"] for e in events_of(searching, result.run_id) if e.kind == "user.answered")
     (told,) = [e.data for e in events_of(searching, result.run_id) if e.kind == "search.finished"]
-    kept = [a for a in told["difference"]["by_repair"] if a not in wrong]
+    kept = [a for a in told["distinguishing_input"]["answers_by_repair"] if a not in wrong]
     proposed = [e.data for e in events_of(searching, result.run_id) if e.kind == "candidate.proposed"]
     assert {data["origin"] for data in proposed} == ({"mutation"} if kept else {"repair"})
 
@@ -123,7 +137,7 @@ async def test_where_neither_is_right_the_model_is_asked(project: Path, searchin
 async def test_disagreement_among_plausible_repairs_is_in_the_certificate(
     project: Path, searching: Settings
 ) -> None:
-    result = await heal(project, test=TEST, settings=searching, model=ScriptedModel([]))
+    result = await heal(project, HealOptions(test=TEST, settings=searching, model=ScriptedModel([])))
     assert result.outcome == "healed", result.reason
     folder = find_run(searching.paths.home, result.run_id)
     events = events_of(searching, result.run_id)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from suture.api import replay, solve
+from suture.api import WriteOptions, replay, solve
 from suture.core.settings import LoopSettings, Settings
 from suture.models import Reply
-from suture.models.scripted import ScriptedCall
+from suture.models.scripted_model import ScriptedCall
 from suture.testing import ScriptedModel
 
 STUB = '''def add(a: int, b: int) -> int:
@@ -37,7 +37,7 @@ def beginning(call: ScriptedCall) -> str:
 
 async def test_a_reply_that_says_nothing_is_drawn_again_with_a_comment_opened(settings: Settings) -> None:
     model = goes_on("\n", " the sum\n    return a + b")
-    result = await solve(STUB, settings=settings, model=model)
+    result = await solve(STUB, WriteOptions(settings=settings, model=model))
     assert result.outcome == "healed"
     assert (result.spend.attempts, result.spend.model_calls) == (1, 2)
     first, second = map(beginning, model.calls)
@@ -48,14 +48,14 @@ async def test_a_reply_that_says_nothing_is_drawn_again_with_a_comment_opened(se
 
 async def test_a_second_one_that_says_nothing_is_left_and_the_attempt_spent(settings: Settings) -> None:
     model = goes_on("", "", " return a + b")
-    result = await solve(STUB, settings=settings, model=model)
+    result = await solve(STUB, WriteOptions(settings=settings, model=model))
     assert result.outcome == "healed"
     assert (result.spend.attempts, result.spend.model_calls) == (2, 3)
 
 
 async def test_a_text_whose_lines_stand_at_the_margin_does_not_end_the_reply(settings: Settings) -> None:
     model = goes_on(' note = """', '\nsum\n"""\n    return a + b')
-    result = await solve(STUB, settings=settings, model=model)
+    result = await solve(STUB, WriteOptions(settings=settings, model=model))
     assert result.outcome == "healed"
     assert result.spend.attempts == 1
     first, second = model.calls
@@ -65,7 +65,7 @@ async def test_a_text_whose_lines_stand_at_the_margin_does_not_end_the_reply(set
 
 async def test_a_replay_draws_the_same_replies_without_the_model(settings: Settings) -> None:
     model = goes_on("", " the sum\n    return a + b")
-    result = await solve(STUB, settings=settings, model=model)
+    result = await solve(STUB, WriteOptions(settings=settings, model=model))
     again = await replay(result.run_id, settings=settings)
     assert again.same, again.difference
     assert again.result.candidate == result.candidate

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import heal, solve
+from suture.api import HealOptions, WriteOptions, heal, solve
 from suture.core.ledger import find_run, read_ledger
 from suture.core.ledger.kinds import CandidateChecked, SearchStarted
 from suture.core.settings import load_settings
-from suture.interfaces.narrative.run_progress_text import BriefTeller
+from suture.interfaces.narrative.run_progress_text import ProgressNarrator
 from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(120)
@@ -30,15 +30,15 @@ async def test_what_was_not_reached_has_not_failed_and_no_change_is_tried(tmp_pa
     project.mkdir()
     (project / "sums.py").write_text("def total(values):\n    return sum(values)\n")
     (project / "test_sums.py").write_text(SLOW)
-    given = {"paths.home": str(tmp_path / "state"), "model.name": "none", "sandbox.test_wall_s": "8"}
+    given = {"paths.home": str(tmp_path / "state"), "model.name": "none", "sandbox.test_timeout_s": "8"}
     settings = load_settings(project, given).settings
-    result = await heal(project, test=BARE_PYTEST, settings=settings)
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings))
     assert result.outcome == "budget_exhausted"
     told = re.fullmatch(
         r"your tests were cut off after \d+ s: (\d+) passed, 1 failed, (\d+) were not reached; "
-        r"all of them may take \d+ s \(--seconds \d+ --set sandbox.test_wall_s=\d+, "
+        r"all of them may take \d+ s \(--seconds \d+ --set sandbox.test_timeout_s=\d+, "
         r"or name fewer tests with --test\)",
-        result.reason,
+        result.reason.detail,
     )
     assert told is not None
     passed, unreached = map(int, told.groups())
@@ -47,7 +47,7 @@ async def test_what_was_not_reached_has_not_failed_and_no_change_is_tried(tmp_pa
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
     assert not any(isinstance(event.payload, SearchStarted) for event in events)
     (checked,) = (event for event in events if isinstance(event.payload, CandidateChecked))
-    teller = BriefTeller()
+    teller = ProgressNarrator()
     assert teller.tell(checked) == (f"Your code: {passed} pass, 1 fail, {unreached} not reached.",)
 
 
@@ -60,9 +60,9 @@ async def test_the_seconds_count_from_when_the_user_asked(tmp_path: Path) -> Non
     )
     given = {"paths.home": str(tmp_path / "state"), "model.name": "none", "budget.seconds": "100"}
     settings = load_settings(project, given).settings
-    result = await heal(project, settings=settings, asked_s=time.time() - 99.9)
+    result = await heal(project, HealOptions(settings=settings, requested_at_s=time.time() - 99.9))
     assert result.outcome == "budget_exhausted"
-    assert result.reason.startswith(
+    assert result.reason.detail.startswith(
         "the first run of your tests had not ended when the 100 seconds were over"
     )
     assert result.spend.seconds == pytest.approx(100, abs=20)
@@ -73,6 +73,8 @@ async def test_the_seconds_of_new_code_count_from_then_too(tmp_path: Path) -> No
     settings = load_settings(tmp_path, given).settings
     right = ScriptedModel(["```python\ndef double(n):\n    return 2 * n\n```"])
     task = "Write a function double(n). double(4) == 8."
-    result = await solve(task, settings=settings, model=right, asked_s=time.time() - 99.9)
+    result = await solve(
+        task, WriteOptions(settings=settings, model=right, requested_at_s=time.time() - 99.9)
+    )
     assert result.outcome == "budget_exhausted"
     assert result.spend.seconds == pytest.approx(100, abs=20)

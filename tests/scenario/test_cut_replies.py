@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from suture.api import replay, solve
+from suture.api import WriteOptions, replay, solve
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import BudgetSettings, LoopSettings, ModelSettings, Settings
 from suture.errors import ModelTimeout
 from suture.models import Message, Reply, Sampling
-from suture.models.scripted import ScriptedCall
+from suture.models.scripted_model import ScriptedCall
 from suture.testing import ScriptedModel
 
 TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"
@@ -57,7 +57,7 @@ def told(settings: Settings, kind: str) -> list[Any]:
 
 async def test_it_is_asked_for_again_with_twice_the_room_and_is_one_attempt(settings: Settings) -> None:
     model = Wordy([TORN, WHOLE])
-    result = await solve(TASK, settings=settings, model=model)
+    result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert result.outcome == "healed"
     assert rooms(model.calls) == [MOST, 2 * MOST]
     first, second = model.calls
@@ -65,14 +65,14 @@ async def test_it_is_asked_for_again_with_twice_the_room_and_is_one_attempt(sett
     assert first.sampling.index == second.sampling.index
     spend = result.spend
     assert (spend.attempts, spend.model_calls, spend.completion_tokens) == (1, 2, MOST + 20)
-    (noted,) = told(settings, "reply.cut")
-    assert noted["again_with_tokens"] == 2 * MOST
+    (noted,) = told(settings, "reply.truncated")
+    assert noted["retry_max_tokens"] == 2 * MOST
     assert noted["call"] == told(settings, "model.called")[0]["call"]
 
 
 async def test_once_only_and_what_is_torn_is_never_code(settings: Settings) -> None:
     model = Wordy([TORN], repeat_last=True)
-    result = await solve(TASK, settings=settings, model=model)
+    result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert rooms(model.calls) == [MOST, 2 * MOST]
     assert (result.candidate, result.spend.attempts) == (None, 1)
     assert "was cut short before the code was complete" in told(settings, "move.failed")[0]["message"]
@@ -83,7 +83,7 @@ async def test_once_only_and_what_is_torn_is_never_code(settings: Settings) -> N
 )
 async def test_whole_code_is_used_where_only_words_are_missing(settings: Settings, text: str) -> None:
     model = Wordy([cut(text)])
-    result = await solve(TASK, settings=settings, model=model)
+    result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert (result.outcome, len(model.calls)) == ("healed", 1)
 
 
@@ -99,24 +99,28 @@ async def test_whole_code_is_used_where_only_words_are_missing(settings: Setting
 async def test_a_cap_of_the_replies_is_kept(settings: Settings, replies: int, asked: list[int]) -> None:
     budget = BudgetSettings(attempts=1, seconds=100, completion_tokens=replies)
     model = Wordy([TORN], repeat_last=True)
-    result = await solve(TASK, settings=settings.model_copy(update={"budget": budget}), model=model)
+    result = await solve(
+        TASK, WriteOptions(settings=settings.model_copy(update={"budget": budget}), model=model)
+    )
     assert rooms(model.calls) == asked
     assert result.spend.completion_tokens == sum(asked) <= replies
 
 
 async def test_tokens_that_are_not_there_are_not_spent(settings: Settings) -> None:
     model = Wordy([TORN], repeat_last=True)
-    whole = await solve(TASK, settings=settings, model=model)
+    whole = await solve(TASK, WriteOptions(settings=settings, model=model))
     reserved = told(settings, "budget.reserved")[0]["tokens"]
     budget = BudgetSettings(attempts=1, seconds=100, tokens=reserved + 50)
     short = Wordy([TORN], repeat_last=True)
-    result = await solve(TASK, settings=settings.model_copy(update={"budget": budget}), model=short)
+    result = await solve(
+        TASK, WriteOptions(settings=settings.model_copy(update={"budget": budget}), model=short)
+    )
     assert (len(model.calls), len(short.calls)) == (2, 1)
     assert result.spend.tokens < whole.spend.tokens
 
 
 async def test_the_second_draw_is_on_disk_too(settings: Settings) -> None:
-    result = await solve(TASK, settings=settings, model=Wordy([TORN, WHOLE]))
+    result = await solve(TASK, WriteOptions(settings=settings, model=Wordy([TORN, WHOLE])))
     again = await replay(result.run_id, settings=settings)
     assert again.same, again.difference
     assert again.result.outcome == "healed"
@@ -146,12 +150,12 @@ async def test_a_replay_draws_again_what_the_run_did_and_nothing_else(
     two = LoopSettings(recipe="best_of_k", samples=2)
     budget = BudgetSettings(attempts=3, seconds=100)
     wide = settings.model_copy(update={"loop": two, "budget": budget})
-    await solve(TASK, settings=wide, model=SlowFirst())
+    await solve(TASK, WriteOptions(settings=wide, model=SlowFirst()))
     both = sum(reserved["tokens"] for reserved in told(wide, "budget.reserved")[1:3])
     limited = budget.model_copy(update={"tokens": 70 + both + spare})
     tight = wide.model_copy(update={"budget": limited})
-    run = await solve(TASK, settings=tight, model=SlowFirst())
-    assert [cut["again_with_tokens"] for cut in told(tight, "reply.cut")] == again_with
+    run = await solve(TASK, WriteOptions(settings=tight, model=SlowFirst()))
+    assert [cut["retry_max_tokens"] for cut in told(tight, "reply.truncated")] == again_with
     again = await replay(run.run_id, settings=tight)
     assert again.same, again.difference
 
@@ -159,7 +163,7 @@ async def test_a_replay_draws_again_what_the_run_did_and_nothing_else(
 async def test_what_is_whole_in_a_cut_reply_counts_where_the_second_draw_fails(settings: Settings) -> None:
     partly = cut(WHOLE.removesuffix("```") + "\n\ndef double(n):\n    twice = n")
     model = Wordy([partly, ModelTimeout("too slow")])
-    result = await solve(TASK, settings=settings, model=model)
+    result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert rooms(model.calls) == [MOST, 2 * MOST]
     assert (result.outcome, result.spend.attempts) == ("healed", 1)
     again = await replay(result.run_id, settings=settings)
@@ -173,7 +177,7 @@ def begun_settings(settings: Settings) -> Settings:
 
 async def test_a_reply_that_was_begun_is_gone_on_with_where_it_was_cut(settings: Settings) -> None:
     model = Wordy([cut("a, b):\n    total = a"), " + b\n    return total"])
-    result = await solve(TASK, settings=begun_settings(settings), model=model)
+    result = await solve(TASK, WriteOptions(settings=begun_settings(settings), model=model))
     assert result.outcome == "healed"
     assert result.candidate is not None
     assert list(result.candidate.files.values()) == ["def add(a, b):\n    total = a + b\n    return total\n"]
@@ -186,7 +190,7 @@ async def test_a_reply_that_was_begun_is_gone_on_with_where_it_was_cut(settings:
 
 async def test_a_reply_that_goes_in_circles_is_left(settings: Settings) -> None:
     model = Wordy([cut("a, b):\n" + "    total = a\n" * 9), "a, b):\n    return a + b"], repeat_last=True)
-    result = await solve(TASK, settings=begun_settings(settings), model=model)
+    result = await solve(TASK, WriteOptions(settings=begun_settings(settings), model=model))
     assert result.outcome == "healed"
     assert {call.messages[-1].content for call in model.calls} == {"```python\ndef add("}
-    assert told(settings, "reply.cut") == []
+    assert told(settings, "reply.truncated") == []

@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import example_task, heal, resume, solve
+from suture.api import HealOptions, WriteOptions, example_task, heal, resume, solve
 from suture.core.ledger import Event, find_run, read_ledger
-from suture.core.records import Check, Result, from_plain
+from suture.core.records import Check, Result, decode_record
 from suture.core.settings import BudgetSettings, SandboxSettings, Settings
 from suture.errors import Cancelled, ModelAuthError, SandboxBroken, UsageError
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
@@ -30,21 +30,21 @@ def last_result(settings: Settings) -> Result:
     folder = find_run(settings.paths.home, "last")
     event = read_ledger(folder.ledger_path).events[-1]
     assert event.kind == "run.finished"
-    return from_plain(Result, folder.get_json(event.data["result"]))
+    return decode_record(Result, folder.load_json(event.data["result"]))
 
 
 async def test_a_right_candidate_of_a_round_that_ran_out_of_time_is_not_lost(settings: Settings) -> None:
     began_s = time.monotonic()
-    await solve(TASK, settings=settings, model=ScriptedModel([HALF, *[RIGHT] * 4]))
+    await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel([HALF, *[RIGHT] * 4])))
     seconds = 2 + 4 * (time.monotonic() - began_s)  # the honest part takes less than a quarter of it
     short = settings.model_copy(
         update={
             "budget": BudgetSettings(attempts=8, seconds=seconds),
-            "sandbox": SandboxSettings(check_wall_s=100),
+            "sandbox": SandboxSettings(check_timeout_s=100),
         }
     )
     model = ScriptedModel([HALF, RIGHT, SLEEPS, SLEEPS, SLEEPS])
-    result = await solve(TASK, settings=short, model=model)
+    result = await solve(TASK, WriteOptions(settings=short, model=model))
     assert result.outcome == "healed"
     assert result.candidate is not None
     assert "a + b" in result.candidate.files["solution.py"]
@@ -60,7 +60,7 @@ async def test_a_cancelled_run_keeps_its_best_candidate(settings: Settings) -> N
             hanging.set()
 
     slow = ScriptedModel([HALF, *[HANGS] * 9])
-    run = asyncio.create_task(solve(TASK, settings=settings, model=slow, on_event=listen))
+    run = asyncio.create_task(solve(TASK, WriteOptions(settings=settings, model=slow, on_event=listen)))
     await hanging.wait()
     run.cancel()
     with pytest.raises(Cancelled):
@@ -74,7 +74,7 @@ async def test_a_cancelled_run_keeps_its_best_candidate(settings: Settings) -> N
 async def test_a_key_that_is_refused_later_loses_nothing(settings: Settings) -> None:
     model = ScriptedModel([HALF, *[ModelAuthError("refused")] * 4])
     with pytest.raises(ModelAuthError):
-        await solve(TASK, settings=settings, model=model)
+        await solve(TASK, WriteOptions(settings=settings, model=model))
     assert last_result(settings).candidate is not None
 
 
@@ -107,10 +107,12 @@ class BreakingSandbox:
 
 async def test_a_wall_that_falls_is_an_infrastructure_error_with_the_best_so_far(settings: Settings) -> None:
     wall = BreakingSandbox()
-    result = await solve(TASK, settings=settings, model=ScriptedModel([HALF, *[RIGHT] * 4]), sandbox=wall)
+    result = await solve(
+        TASK, WriteOptions(settings=settings, model=ScriptedModel([HALF, *[RIGHT] * 4]), sandbox=wall)
+    )
     await wall.close()
     assert result.outcome == "infra_error"
-    assert "the wall fell" in result.reason
+    assert (result.reason.code, result.reason.detail) == ("fault", "the wall fell")
     assert result.candidate is not None
     model = ScriptedModel([RIGHT] * 4)
     again = await resume("last", settings=settings, model=model)  # behind a wall that stands
@@ -125,7 +127,7 @@ async def test_untrusted_facts_stay_out_of_every_prompt(settings: Settings) -> N
     task = replace(example_task(), checks=(*example_task().checks, guess))
     wrong = [f"```python\ndef merge_intervals(intervals):\n    return {n}\n```" for n in range(20)]
     model = ScriptedModel(wrong)
-    await solve(task, settings=settings, model=model)
+    await solve(task, WriteOptions(settings=settings, model=model))
     assert len(model.calls) > 5
     assert not [call for call in model.calls if "987654" in call.messages[-1].content]
 
@@ -138,7 +140,7 @@ async def test_an_existing_file_is_refused_before_anything_is_paid(
     (settings.paths.home / "solution.py").write_text("mine = 1\n")
     model = ScriptedModel([RIGHT])
     with pytest.raises(UsageError, match="exists already"):
-        await solve(TASK, settings=settings, model=model, apply=True)
+        await solve(TASK, WriteOptions(settings=settings, model=model, apply=True))
     assert not model.calls
     assert (settings.paths.home / "solution.py").read_text() == "mine = 1\n"
 
@@ -150,7 +152,7 @@ async def test_a_project_whose_tests_are_all_skipped_ends_at_once(settings: Sett
     skipped = "import pytest\n\n\n@pytest.mark.skip\ndef test_add():\n    assert False\n"
     (project / "test_calc.py").write_text(skipped)
     model = ScriptedModel([RIGHT])
-    result = await heal(project, test=BARE_PYTEST, settings=settings, model=model)
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings, model=model))
     assert result.outcome == "not_healed"
     assert "skipped" in result.reason
     assert not model.calls
@@ -166,7 +168,7 @@ async def test_what_is_judged_is_what_is_applied(settings: Settings) -> None:
     right = "### calc.py\n```python\ndef add(a, b):\n    return a + b\n```"
     model = ScriptedModel([gutted, gutted + right, gutted, gutted, gutted])
     command = f"{BARE_PYTEST} checks.py"
-    result = await heal(project, test=command, settings=settings, model=model, apply=True)
+    result = await heal(project, HealOptions(test=command, settings=settings, model=model, apply=True))
     assert result.outcome == "healed"
     assert result.candidate is not None
     assert list(result.candidate.files) == ["calc.py"]

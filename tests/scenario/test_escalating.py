@@ -11,12 +11,17 @@ import pytest
 from pydantic import SecretStr
 
 from bare_pytest import BARE_PYTEST
-from suture.api import heal, replay, solve
-from suture.core.ledger import Event, find_run, read_ledger, spend_by
+from suture.api import HealOptions, WriteOptions, heal, replay, solve
+from suture.core.ledger import Event, find_run, read_ledger, spend_by_group
 from suture.core.settings import Settings
-from suture.core.settings.schema import RoleSettings
-from suture.core.settings.schema import BudgetSettings, KeySettings, ProofSettings, RepairSettings
-from suture.judge.certificates.certificate_format import read_certificate
+from suture.core.settings.schema import (
+    BudgetSettings,
+    CertificationSettings,
+    KeySettings,
+    RepairSettings,
+    RoleSettings,
+)
+from suture.judge.certificates.certificate_format import parse_certificate
 from suture.testing import ScriptedModel
 
 TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"
@@ -28,8 +33,8 @@ TESTS = "from add import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     """Attempts for the usual model to fail in, and some more; nothing is proved."""
-    budget, proof = BudgetSettings(attempts=14, seconds=100), ProofSettings(seconds=0)
-    return settings.model_copy(update={"budget": budget, "proof": proof})
+    budget, proof = BudgetSettings(attempts=14, seconds=100), CertificationSettings(seconds=0)
+    return settings.model_copy(update={"budget": budget, "certification": proof})
 
 
 def wrong(number: int) -> str:
@@ -57,22 +62,24 @@ def told(settings: Settings, kind: str) -> list[Mapping[str, Any]]:
 async def test_it_takes_over_when_the_usual_model_goes_in_circles(settings: Settings, tmp_path: Path) -> None:
     strong = with_stronger(settings, tmp_path, RIGHT)
     weak = ScriptedModel([wrong(0)], name="scripted:weak", repeat_last=True)
-    result = await solve(TASK, settings=strong, model=weak)
+    result = await solve(TASK, WriteOptions(settings=strong, model=weak))
     assert result.outcome == "healed"
     (escalated,) = told(strong, "model.escalated")
     assert (escalated["from"], escalated["to"]) == ("scripted:weak", strong.models.escalate)
-    assert told(strong, "run.started")[0]["stronger"] == strong.models.escalate
-    assert escalated["reason"] == "the last rounds brought nothing new"
+    assert told(strong, "run.started")[0]["escalation_model"] == strong.models.escalate
+    assert escalated["reason"]["code"] == "no_new_code"
     calls = [(call["role"], call["model"]) for call in told(strong, "model.called")]
     assert calls == [("coder", "scripted:weak")] * len(weak.calls) + [("escalate", strong.models.escalate)]
-    spend = spend_by(events_of(strong), "role")
+    spend = spend_by_group(events_of(strong), "role")
     assert (spend["escalate"].attempts, spend["escalate"].model_calls) == (1, 1)
     assert spend["coder"].attempts + 1 == result.spend.attempts <= settings.budget.attempts
 
 
 async def test_it_goes_on_with_it_within_the_same_budget(settings: Settings, tmp_path: Path) -> None:
     strong = with_stronger(settings, tmp_path, *map(wrong, range(100, 120)))
-    result = await solve(TASK, settings=strong, model=ScriptedModel([wrong(0)], repeat_last=True))
+    result = await solve(
+        TASK, WriteOptions(settings=strong, model=ScriptedModel([wrong(0)], repeat_last=True))
+    )
     assert result.outcome == "budget_exhausted"
     assert result.spend.attempts == settings.budget.attempts
     roles = [call["role"] for call in told(strong, "model.called")]
@@ -85,24 +92,26 @@ async def test_it_draws_with_a_temperature_of_its_own(settings: Settings, tmp_pa
     strong = with_stronger(settings, tmp_path, *map(wrong, range(100, 120)))
     own = strong.models.model_copy(update={"escalate_temperature": 0.3})
     strong = strong.model_copy(update={"models": own})
-    await solve(TASK, settings=strong, model=ScriptedModel([wrong(0)], repeat_last=True))
+    await solve(TASK, WriteOptions(settings=strong, model=ScriptedModel([wrong(0)], repeat_last=True)))
     (escalated,) = told(strong, "model.escalated")
     drawn: dict[bool, set[float]] = {False: set(), True: set()}
-    for decided in told(strong, "decided"):
+    for decided in told(strong, "moves.decided"):
         moves = [move for move in decided["moves"] if move["kind"] != "stop"]
         drawn[decided["round"] >= escalated["round"]] |= {move["temperature"] for move in moves}
     assert drawn == {False: {0.0, 0.8}, True: {0.0, 0.3}}
 
 
 async def test_without_the_setting_the_run_is_stuck(settings: Settings) -> None:
-    result = await solve(TASK, settings=settings, model=ScriptedModel([wrong(0)], repeat_last=True))
+    result = await solve(
+        TASK, WriteOptions(settings=settings, model=ScriptedModel([wrong(0)], repeat_last=True))
+    )
     assert result.outcome == "stuck"
     assert told(settings, "model.escalated") == []
 
 
 async def test_it_is_not_asked_where_the_usual_model_is_enough(settings: Settings, tmp_path: Path) -> None:
     strong = with_stronger(settings, tmp_path, {"raise": "ModelError", "message": "asked"})
-    result = await solve(TASK, settings=strong, model=ScriptedModel([wrong(0), *[RIGHT] * 4]))
+    result = await solve(TASK, WriteOptions(settings=strong, model=ScriptedModel([wrong(0), *[RIGHT] * 4])))
     assert result.outcome == "healed"
     assert {call["role"] for call in told(strong, "model.called")} == {"coder"}
 
@@ -110,7 +119,7 @@ async def test_it_is_not_asked_where_the_usual_model_is_enough(settings: Setting
 async def test_an_escalated_run_replays_alike(settings: Settings, tmp_path: Path) -> None:
     strong = with_stronger(settings, tmp_path, wrong(7), RIGHT)
     weak = ScriptedModel([wrong(0)], name="scripted:weak", repeat_last=True)
-    result = await solve(TASK, settings=strong, model=weak)
+    result = await solve(TASK, WriteOptions(settings=strong, model=weak))
     again = await replay(result.run_id, settings=strong)
     assert again.same, again.difference
     assert again.result.outcome == "healed"
@@ -126,18 +135,18 @@ def project(tmp_path: Path) -> Path:
 
 
 async def test_a_certificate_names_who_wrote_the_code(settings: Settings, tmp_path: Path) -> None:
-    proof = ProofSettings(seconds=20, mutants=0)
-    strong = with_stronger(settings.model_copy(update={"proof": proof}), tmp_path, RIGHT)
+    proof = CertificationSettings(seconds=20, mutants=0)
+    strong = with_stronger(settings.model_copy(update={"certification": proof}), tmp_path, RIGHT)
     weak = ScriptedModel([wrong(0)], name="scripted:weak", repeat_last=True)
-    result = await solve(TASK, settings=strong, model=weak)
+    result = await solve(TASK, WriteOptions(settings=strong, model=weak))
     text = (find_run(strong.paths.home, result.run_id).path / "certificate.json").read_bytes()
-    assert read_certificate(text).claims.model == f"scripted:weak, {strong.models.escalate}"
+    assert parse_certificate(text).claims.model == f"scripted:weak, {strong.models.escalate}"
 
 
 async def test_code_is_mended_by_it_too(settings: Settings, tmp_path: Path, project: Path) -> None:
     strong = with_stronger(settings, tmp_path, RIGHT)
     weak = ScriptedModel([wrong(0)], repeat_last=True)
-    result = await heal(project, test=BARE_PYTEST, settings=strong, model=weak)
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=strong, model=weak))
     assert result.outcome == "healed"
     assert len(told(strong, "model.escalated")) == 1
 
@@ -149,9 +158,9 @@ async def test_a_stronger_model_that_is_missing_ends_the_run_and_says_why(
         update={"keys": KeySettings(), "repair": RepairSettings(candidates=0)}
     )
     weak = ScriptedModel([wrong(0)], repeat_last=True)
-    result = await heal(project, test=BARE_PYTEST, settings=keyless, model=weak)
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=keyless, model=weak))
     assert result.outcome == "infra_error"
-    assert "OPENAI_API_KEY" in result.reason
+    assert "OPENAI_API_KEY" in result.reason.detail
     assert result.spend.attempts == len(weak.calls)
 
 
@@ -162,5 +171,5 @@ async def test_a_budget_of_money_needs_its_price(settings: Settings) -> None:
             "budget": settings.budget.model_copy(update={"money": 1.0}),
         }
     )
-    with pytest.raises(Exception, match=r"no price is known of 'openai:nobody-knows'"):
-        await solve(TASK, settings=priced, model=ScriptedModel([RIGHT], name="local:x"))
+    with pytest.raises(Exception, match=r"the price of 'openai:nobody-knows' is unknown"):
+        await solve(TASK, WriteOptions(settings=priced, model=ScriptedModel([RIGHT], name="local:x")))

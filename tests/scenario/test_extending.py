@@ -9,10 +9,10 @@ import pytest
 
 from scenario.cast import as_json
 from scenario.test_recipes import RIGHT, TASK, wrong
-from suture.api import replay, solve
+from suture.api import WriteOptions, replay, solve
 from suture.bench import load_problems
 from suture.core.ledger import find_run, read_ledger
-from suture.core.settings import LoopSettings, ProofSettings, Settings
+from suture.core.settings import CertificationSettings, LoopSettings, Settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.loop import load_recipe
 from suture.testing import ScriptedModel
@@ -107,20 +107,22 @@ def chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings) 
             f"repair_opening = true\nrepair_width = 1\n\n[helpers]\n{helpers}\n"
         )
         loop = LoopSettings(recipe=str(tmp_path / "own.toml"))
-        return settings.model_copy(update={"loop": loop, "proof": ProofSettings(seconds=0)})
+        return settings.model_copy(update={"loop": loop, "certification": CertificationSettings(seconds=0)})
 
     return choose
 
 
 async def test_a_role_of_a_package_is_asked_and_the_coder_reads_what_it_says(chosen: Chosen) -> None:
     model = ScriptedModel([wrong(1), "Add.", RIGHT])
-    result = await solve(TASK, settings=chosen('advisers = ["rules"]'), model=model)
+    result = await solve(TASK, WriteOptions(settings=chosen('advisers = ["rules"]'), model=model))
     assert (result.outcome, result.spend.attempts, result.spend.model_calls) == ("healed", 2, 3)
     assert "House rule: Add." in model.calls[-1].messages[-1].content
 
 
 async def test_a_move_of_a_package_makes_candidates_that_are_judged(chosen: Chosen) -> None:
-    result = await solve(TASK, settings=chosen('menders = ["sign"]'), model=ScriptedModel([wrong(1)]))
+    result = await solve(
+        TASK, WriteOptions(settings=chosen('menders = ["sign"]'), model=ScriptedModel([wrong(1)]))
+    )
     assert (result.outcome, result.spend.attempts) == ("healed", 1)
     assert result.candidate is not None
     assert (result.candidate.origin, result.candidate.label) == ("mutation", "by sign")
@@ -128,7 +130,7 @@ async def test_a_move_of_a_package_makes_candidates_that_are_judged(chosen: Chos
 
 async def test_checks_of_a_package_are_trusted_no_more_than_they_earn(chosen: Chosen) -> None:
     chosen_settings = chosen('check_sources = ["zero"]')
-    result = await solve(TASK, settings=chosen_settings, model=ScriptedModel([RIGHT]))
+    result = await solve(TASK, WriteOptions(settings=chosen_settings, model=ScriptedModel([RIGHT])))
     assert result.outcome == "healed"
     events = read_ledger(find_run(chosen_settings.paths.home, result.run_id).ledger_path).events
     (weighed,) = [e.data["tests"] for e in events if e.kind == "tests.assessed"]
@@ -141,20 +143,20 @@ async def test_a_package_that_raises_is_named_in_the_result_and_the_run_goes_on(
     )
     chosen_settings = chosen(helpers)
     model = ScriptedModel([wrong(2), "Yes.", RIGHT], repeat_last=True)  # `sign` cannot mend the first
-    result = await solve(TASK, settings=chosen_settings, model=model)
+    result = await solve(TASK, WriteOptions(settings=chosen_settings, model=model))
     assert result.outcome == "healed", result.reason
-    assert set(result.degraded) == {"broken_rules", "broken_sign", "broken_zero"}
+    assert set(result.failed_roles) == {"broken_rules", "broken_sign", "broken_zero"}
     events = read_ledger(find_run(chosen_settings.paths.home, result.run_id).ledger_path).events
-    told = [(e.data["role"], e.data["kind"]) for e in events if e.kind == "role.degraded"]
+    told = [(e.data["role"], e.data["error_type"]) for e in events if e.kind == "role.degraded"]
     assert {("broken_rules", "RuntimeError"), ("broken_sign", "TypeError")} < set(told)
 
 
 async def test_a_package_that_is_not_there_or_broken_is_an_error_at_once(chosen: Chosen) -> None:
     model = ScriptedModel([as_json()])
     with pytest.raises(UsageError, match="there is no adviser 'nobody'"):
-        await solve(TASK, settings=chosen('advisers = ["nobody"]'), model=model)
+        await solve(TASK, WriteOptions(settings=chosen('advisers = ["nobody"]'), model=model))
     with pytest.raises(PrerequisiteError, match="does not load"):
-        await solve(TASK, settings=chosen('advisers = ["lost"]'), model=model)
+        await solve(TASK, WriteOptions(settings=chosen('advisers = ["lost"]'), model=model))
     assert not model.calls
 
 
@@ -162,7 +164,7 @@ async def test_a_package_that_is_not_there_or_broken_is_an_error_at_once(chosen:
 async def test_a_provider_of_a_package_writes_the_code(chosen: Chosen, name: str) -> None:
     plain = chosen("")
     model = plain.model.model_copy(update={"name": name})
-    result = await solve(TASK, settings=plain.model_copy(update={"model": model}))
+    result = await solve(TASK, WriteOptions(settings=plain.model_copy(update={"model": model})))
     assert result.outcome == "healed", result.reason
     kept = find_run(plain.paths.home, result.run_id).replies_path.rglob("*.json")
     assert ["return a + b" in path.read_text("utf-8") for path in kept] == [True]
@@ -171,7 +173,7 @@ async def test_a_provider_of_a_package_writes_the_code(chosen: Chosen, name: str
 async def test_a_recipe_of_a_package_is_kept_with_the_run(chosen: Chosen, tmp_path: Path) -> None:
     named = chosen("").model_copy(update={"loop": LoopSettings(recipe="three")})
     assert load_recipe(named.loop, 0.0).samples == 3
-    result = await solve(TASK, settings=named, model=ScriptedModel([RIGHT]))
+    result = await solve(TASK, WriteOptions(settings=named, model=ScriptedModel([RIGHT])))
     (tmp_path / "plugin_of_a_test-1.0.dist-info" / "entry_points.txt").write_text("")
     again = await replay(result.run_id, settings=named)
     assert again.same, again

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from suture.api import fork_from_iteration, replay, solve
+from suture.api import WriteOptions, fork_from_iteration, replay, solve
 from suture.core.ledger import Event, find_run, last_step, read_ledger
 from suture.core.records import Result
 from suture.core.settings import LoopSettings, Settings
@@ -27,7 +27,7 @@ def settings(settings: Settings) -> Settings:
 @pytest.fixture
 async def first(settings: Settings) -> Result:
     """One wrong sample, two more, then two repairs."""
-    result = await solve(TASK, settings=settings, model=script())
+    result = await solve(TASK, WriteOptions(settings=settings, model=script()))
     assert result.outcome == "healed", result.reason
     return result
 
@@ -126,7 +126,7 @@ async def test_an_edited_candidate_is_judged_first(settings: Settings, first: Re
             settings=settings,
             model=ScriptedModel([]),
         )
-    assert [event.kind for event in events_of(settings, "last")] == ["run.started", "run.refused"]
+    assert [event.kind for event in events_of(settings, "last")] == ["run.started", "run.failed"]
 
 
 async def test_a_step_that_is_not_there_is_said_so(settings: Settings, first: Result) -> None:

@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import fork_from_iteration, heal
+from suture.api import HealOptions, fork_from_iteration, heal
 from suture.core.ledger import find_run, read_ledger
-from suture.core.settings import ProofSettings, Settings
+from suture.core.settings import CertificationSettings, Settings
 from suture.errors import Cancelled, PrerequisiteError, SandboxBroken, StorageError
-from suture.loop.resuming.recorded import recorded_start
+from suture.loop.resume.recorded_run import load_fork_origin
 from suture.sandbox import Sandbox
 from suture.testing import ScriptedModel
 
@@ -44,9 +44,9 @@ async def test_a_heal_fork_that_cannot_collect_its_tests_ends_with_a_last_event(
     project.mkdir()
     (project / "code_of_mine.py").write_text(CODE)
     (project / "test_it.py").write_text(TEST)
-    quick = settings.model_copy(update={"proof": ProofSettings(seconds=0)})
+    quick = settings.model_copy(update={"certification": CertificationSettings(seconds=0)})
     model = ScriptedModel([f"### code_of_mine.py\n```python\n{CODE}x = 1\n```"], repeat_last=True)
-    first = await heal(project, test=BARE_PYTEST, settings=quick, model=model)
+    first = await heal(project, HealOptions(test=BARE_PYTEST, settings=quick, model=model))
 
     async def fork(fault: BaseException) -> Any:
         wall = cast(Sandbox, Fallen(fault))
@@ -62,7 +62,7 @@ async def test_a_heal_fork_that_cannot_collect_its_tests_ends_with_a_last_event(
 
     with pytest.raises(PrerequisiteError, match="no pytest"):
         await fork(PrerequisiteError("no pytest"))
-    assert last() == ("run.refused", "no pytest")
+    assert last() == ("run.failed", "no pytest")
     assert (await fork(SandboxBroken("it fell"))).outcome == "infra_error"
     assert last() == ("run.finished", "infra_error")
     with pytest.raises(Cancelled):
@@ -70,4 +70,4 @@ async def test_a_heal_fork_that_cannot_collect_its_tests_ends_with_a_last_event(
     assert last() == ("run.finished", "cancelled")
     broken = find_run(settings.paths.home, "last")
     with pytest.raises(StorageError, match="ended while it began"):
-        recorded_start(broken, read_ledger(broken.ledger_path).events)
+        load_fork_origin(broken, read_ledger(broken.ledger_path).events)

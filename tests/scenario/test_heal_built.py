@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.settings import load_settings
 
 pytestmark = pytest.mark.timeout(300)  # a search: slow where the machine is busy with other work
@@ -38,7 +38,7 @@ async def test_it_is_healed_with_what_its_build_has_written(tmp_path: Path) -> N
     project = lay(tmp_path / "project")
     (project / "pkg" / "_version.py").write_text("version = '1.2'\n")
     settings = load_settings(project, {"paths.home": str(tmp_path / "state"), "model.name": "none"}).settings
-    result = await heal(project, test=BARE_PYTEST, settings=settings)
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings))
     assert result.outcome == "healed"
     assert result.candidate is not None
     assert list(result.candidate.files) == ["pkg/sums.py"]
@@ -47,6 +47,6 @@ async def test_it_is_healed_with_what_its_build_has_written(tmp_path: Path) -> N
 async def test_what_no_build_has_written_is_told_and_nothing_is_tried(tmp_path: Path) -> None:
     project = lay(tmp_path / "project")
     settings = load_settings(project, {"paths.home": str(tmp_path / "state"), "model.name": "none"}).settings
-    result = await heal(project, test=BARE_PYTEST, settings=settings)
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings))
     assert result.outcome == "not_a_code_fault"
-    assert "'pkg._version' is written when the project is built, as .gitignore says" in result.reason
+    assert "'pkg._version' is written when the project is built, as .gitignore says" in result.reason.detail

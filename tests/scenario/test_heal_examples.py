@@ -12,7 +12,7 @@ import pytest
 
 from bare_pytest import BARE_PYTEST
 from scenario.projects import tree
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import Settings
 from suture.testing import ScriptedModel
@@ -36,7 +36,7 @@ async def test_wrong_first_and_right_second_heals(
         fix["right"], "raise RuntimeError('wrong')  # " + fix["right"].splitlines()[0].strip()
     )
     model = ScriptedModel([block(fix["file"], wrong), *[block(fix["file"], right)] * 4])
-    result = await heal(project, test=TEST, settings=settings, model=model)
+    result = await heal(project, HealOptions(test=TEST, settings=settings, model=model))
     assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
     assert tree(project) == before
     assert fix["file"] in result.diff
@@ -50,7 +50,7 @@ async def test_the_printed_diff_applies_and_the_tests_pass(
     right = (project / fix["file"]).read_text().replace(fix["wrong"], fix["right"])
     copy = shutil.copytree(project, tmp_path / "copy")
     model = ScriptedModel([block(fix["file"], right)])
-    result = await heal(project, test=TEST, settings=settings, model=model, apply=True)
+    result = await heal(project, HealOptions(test=TEST, settings=settings, model=model, apply=True))
     assert result.outcome == "healed", result.reason
     assert (project / fix["file"]).read_text() == right
     subprocess.run(["git", "apply", "--unsafe-paths", "-"], input=result.diff.encode(), cwd=copy, check=True)
@@ -73,7 +73,7 @@ async def test_code_that_is_always_wrong_is_not_healed_and_nothing_is_lost(
     before = tree(project)
     text = (project / fix["file"]).read_text()
     replies = [block(fix["file"], text + f"\n# attempt {number}\n") for number in range(20)]
-    result = await heal(project, test=TEST, settings=settings, model=ScriptedModel(replies))
+    result = await heal(project, HealOptions(test=TEST, settings=settings, model=ScriptedModel(replies)))
     assert result.outcome in ("budget_exhausted", "stuck")
     assert result.spend.attempts <= settings.budget.attempts
     assert tree(project) == before
@@ -85,5 +85,5 @@ async def test_code_that_passes_is_left_alone(
     project, fix = broken_project
     file = project / fix["file"]
     file.write_text(file.read_text().replace(fix["wrong"], fix["right"]))
-    result = await heal(project, test=TEST, settings=settings, model=ScriptedModel([]))
+    result = await heal(project, HealOptions(test=TEST, settings=settings, model=ScriptedModel([])))
     assert (result.outcome, result.diff, result.spend.model_calls) == ("nothing_to_heal", "", 0)

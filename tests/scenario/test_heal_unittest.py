@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import Settings, load_settings
 from suture.testing import ScriptedModel
@@ -48,7 +48,10 @@ async def test_a_unittest_project_heals_without_a_model(tmp_path: Path, settings
     (project / "tests" / "test_shop.py").write_text(TESTS)
     searching = load_settings(tmp_path, {"paths.home": str(settings.paths.home)}).settings
     result = await heal(
-        project, test="python -m unittest discover -t . -s tests", settings=searching, model=ScriptedModel([])
+        project,
+        HealOptions(
+            test="python -m unittest discover -t . -s tests", settings=searching, model=ScriptedModel([])
+        ),
     )
     assert (result.outcome, result.evidence) == ("healed", "exit_status"), result.reason
     assert "+        if price < best:" in result.diff

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import RepairSettings, Settings
 from suture.testing import ScriptedModel
@@ -66,7 +66,7 @@ async def test_the_model_is_told_what_the_search_found_and_only_the_functions_in
     project: Path, settings: Settings
 ) -> None:
     model = ScriptedModel([EDITS])
-    result = await heal(project, test=TEST, settings=searching(settings), model=model)
+    result = await heal(project, HealOptions(test=TEST, settings=searching(settings), model=model))
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert result.candidate.files["shop.py"].endswith(FILLER)
@@ -81,14 +81,14 @@ async def test_the_model_is_told_what_the_search_found_and_only_the_functions_in
 async def test_a_block_that_does_not_apply_is_told_to_the_model(project: Path, settings: Settings) -> None:
     wrong = EDITS.replace("return str(number)", "return number")
     model = ScriptedModel([wrong, EDITS], repeat_last=True)
-    result = await heal(project, test=TEST, settings=settings, model=model)
+    result = await heal(project, HealOptions(test=TEST, settings=settings, model=model))
     assert result.outcome == "healed", result.reason
     assert result.spend.attempts >= 2
     first, second = (call.messages[-1].content for call in model.calls[:2])
     assert "Earlier replies" not in first
     assert "Earlier replies could not be used:\n- edit block 2 (shop.py): its SEARCH text" in second
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
-    assert [e.data["kind"] for e in events if e.kind == "move.failed"] == ["EditDoesNotApply"]
+    assert [e.data["error_type"] for e in events if e.kind == "move.failed"] == ["EditDoesNotApply"]
 
 
 async def test_a_reply_may_make_a_file_but_not_a_protected_one(tmp_path: Path, settings: Settings) -> None:
@@ -100,7 +100,7 @@ async def test_a_reply_may_make_a_file_but_not_a_protected_one(tmp_path: Path, s
         "from shop.cart import total\n\n\ndef test_total():\n    assert total([1, 2]) == 6\n"
     )
     reply = "### shop/rates.py\n```python\nRATE = 2\n```\n### test_more.py\n```python\nMORE = 1\n```\n"
-    result = await heal(tmp_path, test=TEST, settings=settings, model=ScriptedModel([reply]))
+    result = await heal(tmp_path, HealOptions(test=TEST, settings=settings, model=ScriptedModel([reply])))
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert dict(result.candidate.files) == {"shop/rates.py": "RATE = 2\n"}
@@ -126,7 +126,7 @@ async def test_without_a_search_the_line_that_raised_says_which_function_to_show
     (tmp_path / "test_cart.py").write_text(test)
     model = ScriptedModel([METHOD])
     without = settings.model_copy(update={"repair": RepairSettings(enabled=False)})
-    result = await heal(tmp_path, test=TEST, settings=without, model=model)
+    result = await heal(tmp_path, HealOptions(test=TEST, settings=without, model=model))
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert result.candidate.files["cart.py"] == CART.replace("self.price)", "self.prices)")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.ledger import find_run, read_ledger
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
@@ -91,7 +91,9 @@ async def healed(
 ) -> tuple[Result, dict[str, Any]]:
     """The result without a model, and what was found out about the past."""
     searching = load_settings(project, {"paths.home": str(settings.paths.home)}).settings
-    result = await heal(project, test=BARE_PYTEST, since=since, settings=searching, model=ScriptedModel([]))
+    result = await heal(
+        project, HealOptions(test=BARE_PYTEST, since=since, settings=searching, model=ScriptedModel([]))
+    )
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
     (found,) = (event.data for event in events if event.kind == "history.searched")
     return result, dict(found)
@@ -122,4 +124,6 @@ async def test_changes_that_are_not_committed_are_suspected_first(project: Path,
 @pytest.mark.parametrize("since", ["no-such-ref", "--output=/tmp/x", ""])
 async def test_a_commit_that_is_none_is_refused(project: Path, settings: Settings, since: str) -> None:
     with pytest.raises(UsageError, match="is no commit"):
-        await heal(project, test=BARE_PYTEST, since=since, settings=settings, model=ScriptedModel([]))
+        await heal(
+            project, HealOptions(test=BARE_PYTEST, since=since, settings=settings, model=ScriptedModel([]))
+        )

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from scenario.deadly_ledger import WITH_HELPERS, DeadlyLedger
-from suture.api import ReviewAnswer, fork_from_iteration, resume, solve
+from suture.api import ReviewAnswer, WriteOptions, fork_from_iteration, resume, solve
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import BudgetSettings, LoopSettings, PathSettings, RepairSettings, Settings
 from suture.models import Message, Reply, Sampling
@@ -61,7 +61,9 @@ def victim(home: str, kind: str, count: str, run: str) -> None:
     if run:
         asyncio.run(fork_from_iteration(run, 1, settings=settings, model=model))
     else:
-        asyncio.run(solve(TASK, settings=settings, model=model, on_review=lambda review: APPROVED))
+        asyncio.run(
+            solve(TASK, WriteOptions(settings=settings, model=model, on_review=lambda review: APPROVED))
+        )
 
 
 def kill_after(home: Path, kind: str, count: int, run: str = "") -> list[str]:
@@ -82,7 +84,7 @@ def kill_after(home: Path, kind: str, count: int, run: str = "") -> list[str]:
     ("kind", "count"),
     [
         ("run.started", 1),
-        ("decided", 2),
+        ("moves.decided", 2),
         ("budget.reserved", 1),
         ("model.called", 2),
         ("candidate.proposed", 2),
@@ -110,9 +112,11 @@ async def test_a_killed_run_goes_on_and_pays_nothing_twice(tmp_path: Path, kind:
 async def test_a_killed_fork_goes_on_from_where_it_began(tmp_path: Path) -> None:
     home, log = tmp_path / "home", tmp_path / "calls.jsonl"
     settings = settings_at(home)
-    first = await solve(TASK, settings=settings, model=Paid(log), on_review=lambda review: APPROVED)
+    first = await solve(
+        TASK, WriteOptions(settings=settings, model=Paid(log), on_review=lambda review: APPROVED)
+    )
     paid = log.read_text()
-    kill_after(home, "decided", 2, first.run_id)  # the first it took over
+    kill_after(home, "moves.decided", 2, first.run_id)  # the first it took over
     done = await resume("last", settings=settings, model=Paid(log), on_review=lambda review: APPROVED)
     assert (done.outcome, done.diff) == ("healed", first.diff)
     assert log.read_text() == paid

@@ -20,12 +20,12 @@ from suture.api import resume
 from suture.api.run_lifecycle import open_run_models
 from suture.core.ledger import find_run
 from suture.core.records import Result
-from suture.core.settings import BudgetSettings, LoopSettings, PathSettings, ProofSettings, Settings
+from suture.core.settings import BudgetSettings, CertificationSettings, LoopSettings, PathSettings, Settings
 from suture.errors import UsageError
 from suture.loop import RunSpec, list_recipes, open_run
-from suture.loop.intake.building import write_task
+from suture.loop.intake.write_task import build_write_task
 from suture.loop.run import run_task
-from suture.models import Message, Reply, Sampling, open_replies
+from suture.models import Message, Reply, Sampling, load_recording
 from suture.sandbox import Sandbox
 
 __all__ = ["wall"]
@@ -70,7 +70,7 @@ def settings_in(home: Path, recipe: str, **limits: Any) -> Settings:
         paths=PathSettings(home=home),
         loop=LoopSettings(recipe=recipe),
         budget=BudgetSettings(**{"attempts": 6, "seconds": 100, **limits}),
-        proof=ProofSettings(seconds=0),
+        certification=CertificationSettings(seconds=0),
     )
 
 
@@ -94,14 +94,16 @@ def keep_copies(saver: Any, home: Path, copies: Path) -> None:
 
 def paid_in(home: Path) -> set[Question]:
     """What was asked of which the reply is on disk."""
-    entries = open_replies(find_run(home, "last").path, may_be_empty=True).entries.values()
+    entries = load_recording(find_run(home, "last").path, may_be_empty=True).entries.values()
     asked = [([Message(**one) for one in e["messages"]], Sampling(**e["sampling"])) for e in entries]
     return {question_of(messages, sampling) for messages, sampling in asked}
 
 
 async def let_through(settings: Settings, copies: Path, model: Remembering, wall: Sandbox) -> Result:
     async with open_run_models(settings, model, live=True) as models:
-        spec = RunSpec(task=write_task(TASK), settings=settings, project=copies, models=models, sandbox=wall)
+        spec = RunSpec(
+            task=build_write_task(TASK), settings=settings, project=copies, models=models, sandbox=wall
+        )
         async with open_run(spec) as (context, saver):
             keep_copies(saver, settings.paths.home, copies)
             return await run_task(context, saver)
@@ -141,4 +143,4 @@ async def test_a_run_killed_after_any_node_ends_as_if_it_had_not_been(
 def told(result: Result) -> tuple[Any, ...]:
     """What two runs have in common that went the same way."""
     candidate = result.candidate.hash if result.candidate else None
-    return result.outcome, result.reason, candidate, result.diff, result.confidence, result.degraded
+    return result.outcome, result.reason, candidate, result.diff, result.confidence, result.failed_roles

@@ -11,10 +11,10 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from requirements import Require
 from scenario.projects import EXAMPLES
-from suture.agents import fit, packaged_prompt
+from suture.agents import fit_prompt, packaged_prompt
 from suture.agents.replies.generated_checks import checks_from_reply, mean_logprob
-from suture.agents.roles.testers import SpecTestBrief, spec_test_draft
-from suture.api import heal, solve
+from suture.agents.roles.testers import SpecTestBrief, draft_spec_test_prompt
+from suture.api import HealOptions, WriteOptions, heal, solve
 from suture.core.settings import BudgetSettings, PathSettings, RepairSettings, Settings
 from suture.errors import PrerequisiteError, SutureError
 from suture.models import Sampling, count_tokens, open_model, pull_model
@@ -42,14 +42,14 @@ async def test_the_embedded_model_writes_a_function(live: Settings) -> None:
     task = (
         "Write a function double(numbers) that doubles each number of a list.\n\n>>> double([1, 2])\n[2, 4]\n"
     )
-    result = await solve(task, settings=live)
+    result = await solve(task, WriteOptions(settings=live))
     assert (result.outcome, result.evidence) == ("healed", "split"), result.reason
     assert result.spend.completion_tokens > 0
 
 
 async def test_the_embedded_model_heals_a_broken_project(live: Settings, tmp_path: Path) -> None:
     project = shutil.copytree(EXAMPLES / "syntax_error", tmp_path / "project")
-    result = await heal(project, test=BARE_PYTEST, settings=live)
+    result = await heal(project, HealOptions(test=BARE_PYTEST, settings=live))
     assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
     assert result.diff
 
@@ -58,10 +58,12 @@ async def test_the_embedded_model_tells_how_sure_it_was_of_each_test(live: Setti
     brief = SpecTestBrief(
         statement="Write a function double(n) that gives twice n.", entry_point="double", examples=""
     )
-    draft = spec_test_draft(brief, packaged_prompt("spec_tester"))
+    draft = draft_spec_test_prompt(brief, packaged_prompt("spec_tester"))
     model = open_model(live)
     sampling = Sampling(max_tokens=48, logprobs=True)
-    reply = await model.complete((await fit(draft, None, partial(count_tokens, model))).messages, sampling)
+    reply = await model.complete(
+        (await fit_prompt(draft, None, partial(count_tokens, model))).messages, sampling
+    )
     await model.close()
     checks = checks_from_reply(reply, "spec", "double").checks
     told = [mean_logprob(check.source, reply) for check in checks]

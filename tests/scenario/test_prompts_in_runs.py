@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from suture.agents import packaged_prompt
-from suture.api import solve
+from suture.api import WriteOptions, solve
 from suture.core.ledger import find_run, read_ledger
-from suture.core.settings import ModelSettings, Settings, digest_of_project, trust_project
+from suture.core.settings import ModelSettings, Settings, compute_project_digest, trust_project
 from suture.errors import ContextTooLong, UsageError
-from suture.models import count_upper_bound
+from suture.models import prompt_token_upper_bound
 from suture.testing import ScriptedModel
 
 TASK = "Write a function add(a, b).\n\n>>> add(1, 2)\n3\n"
@@ -37,18 +37,18 @@ async def test_a_projects_prompt_is_used_and_its_hash_is_in_every_call(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    await solve(TASK, settings=settings, model=ScriptedModel([RIGHT]))
+    await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel([RIGHT])))
     ours = {call["prompt"] for call in events_of(settings, "model.called")}
     assert ours == {packaged_prompt("coder").hash}
     folder = tmp_path / ".suture" / "prompts"
     folder.mkdir(parents=True)
     (folder / "coder.yaml").write_text(OWN)
     model = ScriptedModel([RIGHT])
-    await solve(TASK, settings=settings, model=model)
+    await solve(TASK, WriteOptions(settings=settings, model=model))
     assert model.calls[0].messages[0].content != "You are terse."  # nobody trusts the project yet
-    trust_project(settings.paths.home, tmp_path, digest_of_project(tmp_path))
+    trust_project(settings.paths.home, tmp_path, compute_project_digest(tmp_path))
     model = ScriptedModel([RIGHT])
-    await solve(TASK, settings=settings, model=model)
+    await solve(TASK, WriteOptions(settings=settings, model=model))
     assert model.calls[0].messages[0].content == "You are terse."
     theirs = {call["prompt"] for call in events_of(settings, "model.called")}
     assert len(theirs | ours) == 2
@@ -61,10 +61,10 @@ async def test_a_prompt_that_does_not_fit_its_role_ends_the_run_before_a_call(
     folder = tmp_path / ".suture" / "prompts"
     folder.mkdir(parents=True)
     (folder / "coder.yaml").write_text(OWN.replace("terse", "terse about $task"))
-    trust_project(settings.paths.home, tmp_path, digest_of_project(tmp_path))
+    trust_project(settings.paths.home, tmp_path, compute_project_digest(tmp_path))
     model = ScriptedModel([RIGHT])
     with pytest.raises(UsageError, match=r"coder\.yaml: template 'system'"):
-        await solve(TASK, settings=settings, model=model)
+        await solve(TASK, WriteOptions(settings=settings, model=model))
     assert model.calls == []
 
 
@@ -73,7 +73,7 @@ async def test_a_prompt_is_cut_to_the_context_of_an_embedded_model(settings: Set
         update={"model": ModelSettings(context_tokens=1024, max_tokens=256, prefill=False)}
     )
     model = ScriptedModel([RIGHT], name="local:tiny")
-    result = await solve(TASK, asserts=MANY_TESTS, settings=small, model=model)
+    result = await solve(TASK, WriteOptions(asserts=MANY_TESTS, settings=small, model=model))
     assert result.outcome == "healed"
     prompt = model.calls[0].messages[-1].content
     (cut,) = [event["left_out"]["tests"] for event in events_of(settings, "prompt.shrunk")]
@@ -84,9 +84,9 @@ async def test_a_prompt_is_cut_to_the_context_of_an_embedded_model(settings: Set
 
 async def test_a_prompt_that_a_provider_calls_too_long_is_shortened(settings: Settings) -> None:
     model = ScriptedModel([ContextTooLong("too long"), ContextTooLong("too long"), RIGHT])
-    result = await solve(TASK, asserts=MANY_TESTS, settings=settings, model=model)
+    result = await solve(TASK, WriteOptions(asserts=MANY_TESTS, settings=settings, model=model))
     assert result.outcome == "healed"
-    lengths = [count_upper_bound(call.messages) for call in model.calls]
+    lengths = [prompt_token_upper_bound(call.messages) for call in model.calls]
     assert lengths == sorted(lengths, reverse=True)
     assert len(set(lengths)) == 3
     assert result.spend.attempts == 1
@@ -96,6 +96,6 @@ async def test_a_prompt_that_cannot_be_shortened_is_no_success_and_says_what_to_
     settings: Settings,
 ) -> None:
     model = ScriptedModel([ContextTooLong("too long")], repeat_last=True)
-    result = await solve(TASK, settings=settings, model=model)
+    result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert result.outcome == "infra_error"
     assert "model.context_tokens" in events_of(settings, "move.failed")[0]["message"]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from suture.api import heal, replay, resume
+from suture.api import HealOptions, heal, replay, resume
 from suture.core.ledger import Event, find_run, read_ledger
 from suture.core.ledger.kinds import BudgetSettled, ProposerRan
 from suture.core.records import Result
-from suture.core.settings import ProofSettings, Settings
+from suture.core.settings import CertificationSettings, Settings
 from suture.core.settings.schema import ProposerSettings
 from suture.errors import UsageError
 
@@ -58,9 +58,9 @@ async def healed_by(
     program.write_text(f"#!/bin/sh\n{script}")
     program.chmod(0o755)
     asked = ProposerSettings(command=f"{program} word", seconds=seconds, turns=turns, outside=outside)
-    proof = ProofSettings(seconds=0, mutants=0)
-    chosen = settings.model_copy(update={"proposer": asked, "proof": proof})
-    result = await heal(project, test="python -m unittest", settings=chosen)
+    proof = CertificationSettings(seconds=0, mutants=0)
+    chosen = settings.model_copy(update={"proposer": asked, "certification": proof})
+    result = await heal(project, HealOptions(test="python -m unittest", settings=chosen))
     return result, read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
 
 
@@ -85,13 +85,13 @@ async def test_what_it_changes_is_judged_and_handed_over(project: Path, settings
     assert "+    return area(w, h) * d" in result.diff
     assert untouched(project)
     (told,) = ran(events)
-    assert (told.changed, told.deleted, told.left_out) == (
+    assert (told.changed, told.deleted, told.excluded_files) == (
         ("shapes.py", "solids.py"),
         ("tests/__init__.py",),
         (".notes",),
     )
-    assert (told.ended, told.code, told.outside) == ("exit", 0, False)
-    said = find_run(settings.paths.home, result.run_id).get_json(told.output)
+    assert (told.ending, told.exit_code, told.outside) == ("exit", 0, False)
+    said = find_run(settings.paths.home, result.run_id).load_json(told.output)
     assert "# Repair this project" in said
     assert '"test_command": [' in said
     assert "said: word python -m unittest, python -m unittest" in said
@@ -126,7 +126,7 @@ async def test_what_brings_no_candidate_is_told_and_not_asked_again(
     seconds = 1 if case == "never stops" else 60
     result, events = await healed_by(script, project, settings, seconds=seconds, turns=3)
     assert result.outcome == "not_healed"
-    assert why in result.reason
+    assert why in result.reason.detail
     assert len(ran(events)) == 1
     assert untouched(project)
 
@@ -136,7 +136,7 @@ async def test_fifty_megabytes_of_output_are_no_burden(project: Path, settings: 
     assert result.outcome == "healed"
     (told,) = ran(events)
     assert told.printed_bytes == 50_000_004
-    said = find_run(settings.paths.home, result.run_id).get_json(told.output)
+    said = find_run(settings.paths.home, result.run_id).load_json(told.output)
     assert len(said) < 70_000
     assert said.endswith("end\n")
     assert "bytes are cut" in said
@@ -189,4 +189,4 @@ async def test_a_turn_on_record_is_not_had_again(project: Path, settings: Settin
 async def test_a_program_that_is_no_line_is_refused(project: Path, settings: Settings) -> None:
     wrong = settings.model_copy(update={"proposer": ProposerSettings(command="'")})
     with pytest.raises(UsageError, match="cannot be read: No closing quotation"):
-        await heal(project, test="python -m unittest", settings=wrong)
+        await heal(project, HealOptions(test="python -m unittest", settings=wrong))

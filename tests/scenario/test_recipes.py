@@ -13,11 +13,11 @@ import pytest
 import pytest_asyncio
 
 from scenario.cast import Cast, as_json
-from suture.api import solve
+from suture.api import WriteOptions, solve
 from suture.core.ledger import find_run, read_ledger
-from suture.core.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
+from suture.core.settings import BudgetSettings, CertificationSettings, LoopSettings, Settings
 from suture.loop import list_recipes
-from suture.loop.recipes.schema import recipe_fields
+from suture.loop.recipes.recipe_schema import describe_recipe_fields
 from suture.sandbox import Sandbox, open_sandbox
 
 TABLE = Path(__file__).parents[2] / "docs" / "recipes" / "README.md"
@@ -132,17 +132,17 @@ async def test_how_it_ends(recipe: str, scenario: str, settings: Settings, wall:
         update={
             "loop": LoopSettings(recipe=recipe),
             "budget": BudgetSettings(attempts=ATTEMPTS, seconds=60),
-            "proof": ProofSettings(seconds=0),
+            "certification": CertificationSettings(seconds=0),
         }
     )
     model = Cast({**HELPFUL, **SCENARIOS[scenario]})
-    result = await solve(TASK, settings=chosen, model=model, sandbox=wall)
+    result = await solve(TASK, WriteOptions(settings=chosen, model=model, sandbox=wall))
     assert f"{result.outcome}, {result.spend.attempts}, {len(model.calls)}" == CELLS[recipe, scenario]
     assert result.spend.attempts <= ATTEMPTS
     assert result.spend.tokens <= chosen.budget.tokens
     assert result.spend.model_calls == len(model.calls)
     events = read_ledger(find_run(chosen.paths.home, result.run_id).ledger_path).events
-    assert set(result.degraded) == {e.data["role"] for e in events if e.kind == "role.degraded"}
+    assert set(result.failed_roles) == {e.data["role"] for e in events if e.kind == "role.degraded"}
     if scenario in NEVER_HEALED:
         assert result.outcome != "healed"
     if scenario in ENDS_HEALED and recipe != "greedy":
@@ -160,6 +160,6 @@ def test_the_table_has_a_row_for_every_recipe_and_a_page_each() -> None:
 
 
 def test_the_page_tells_what_each_key_means() -> None:
-    rows = [f"| `{key}` | {means} |" for key, means in recipe_fields().items()]
-    assert all(means for means in recipe_fields().values())
+    rows = [f"| `{key}` | {means} |" for key, means in describe_recipe_fields().items()]
+    assert all(means for means in describe_recipe_fields().values())
     assert "\n".join(rows) in TABLE.read_text("utf-8")

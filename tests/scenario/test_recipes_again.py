@@ -11,9 +11,9 @@ import pytest
 
 from scenario.cast import Cast, as_json
 from scenario.test_recipes import HELPFUL, RIGHT, TASK, wrong
-from suture.api import replay, resume, solve
+from suture.api import WriteOptions, replay, resume, solve
 from suture.core.ledger import find_run, read_ledger
-from suture.core.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
+from suture.core.settings import BudgetSettings, CertificationSettings, LoopSettings, Settings
 from suture.interfaces.narrative.run_story import run_as_text
 
 KILLED = """
@@ -51,11 +51,13 @@ def settings_in(home: Path, recipe: str = "dual_oracle") -> Settings:
         paths={"home": home},  # type: ignore[arg-type]
         loop=LoopSettings(recipe=recipe),
         budget=BudgetSettings(attempts=6, seconds=60),
-        proof=ProofSettings(seconds=0),
+        certification=CertificationSettings(seconds=0),
     )
 
 
-@pytest.mark.parametrize("after", ["tests.written", "candidate.checked", "diagnosed", "criticised"])
+@pytest.mark.parametrize(
+    "after", ["tests.written", "candidate.checked", "diagnosis.made", "candidate.criticised"]
+)
 async def test_a_run_that_was_killed_goes_on_and_pays_no_reply_twice(after: str, tmp_path: Path) -> None:
     tests = str(Path(__file__).parents[1])
     done = subprocess.run(
@@ -81,7 +83,7 @@ async def test_a_run_that_was_killed_goes_on_and_pays_no_reply_twice(after: str,
 
 async def test_a_run_with_helpers_replays_alike(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
-    result = await solve(TASK, settings=settings, model=cast())
+    result = await solve(TASK, WriteOptions(settings=settings, model=cast()))
     assert result.outcome == "healed"
     story = run_as_text(find_run(tmp_path, "last"))
     assert "adversarial tester wrote 3 tests" in story
@@ -97,7 +99,7 @@ async def test_a_recipe_of_ones_own_replays_without_its_file(tmp_path: Path) -> 
     long_winded = "```python\ndef add(a, b):\n    total = a\n    total = total + b\n    return total\n```"
     reviews = as_json(concerns=[{"problem": "none", "kind": "security", "severity": "low", "line": 0}])
     model = Cast({"coder": [long_winded], "optimiser": [RIGHT], "reviewer": [reviews]})
-    result = await solve(TASK, settings=settings_in(tmp_path / "home", str(own)), model=model)
+    result = await solve(TASK, WriteOptions(settings=settings_in(tmp_path / "home", str(own)), model=model))
     assert result.outcome == "healed"
     assert result.candidate is not None
     assert result.candidate.label == "made simpler"
@@ -105,7 +107,7 @@ async def test_a_recipe_of_ones_own_replays_without_its_file(tmp_path: Path) -> 
     again = await replay("last", settings=settings_in(tmp_path / "home"))
     assert again.difference is None
     kinds = [e.kind for e in read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events]
-    assert {"optimised", "reviewed"} <= set(kinds)
+    assert {"candidate.optimised", "candidate.reviewed"} <= set(kinds)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ async def test_a_rewriting_that_fails_or_is_no_simpler_is_left(worse: str, tmp_p
     own = tmp_path / "mine.toml"
     own.write_text("[helpers]\noptimise = true\n")
     model = Cast({"coder": [RIGHT], "optimiser": [worse]})
-    result = await solve(TASK, settings=settings_in(tmp_path / "home", str(own)), model=model)
+    result = await solve(TASK, WriteOptions(settings=settings_in(tmp_path / "home", str(own)), model=model))
     assert result.outcome == "healed"
     assert result.candidate is not None
     assert "return a + b" in result.candidate.files["solution.py"]
@@ -125,7 +127,7 @@ async def test_the_limit_of_attempts_is_warned_of_once(tmp_path: Path) -> None:
     own = tmp_path / "mine.toml"
     own.write_text("attempt_limit = 4\nwarn_at = 1\n")
     model = Cast({"coder": [*map(wrong, range(9))]})
-    result = await solve(TASK, settings=settings_in(tmp_path / "home", str(own)), model=model)
+    result = await solve(TASK, WriteOptions(settings=settings_in(tmp_path / "home", str(own)), model=model))
     assert (result.outcome, result.spend.attempts) == ("budget_exhausted", 4)
     kinds = [e.kind for e in read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events]
     assert kinds.count("attempts.near_limit") == 1
@@ -138,9 +140,9 @@ async def test_the_debugger_sees_what_the_failing_test_imports(tmp_path: Path) -
     statement = "Write a function add(a, b) that adds two numbers."
     settings = settings_in(tmp_path / "home", str(own))
     model = Cast({**HELPFUL, "coder": [wrong(1), RIGHT]})
-    result = await solve(statement, asserts=asserts, settings=settings, model=model)
+    result = await solve(statement, WriteOptions(asserts=asserts, settings=settings, model=model))
     assert result.outcome == "healed", result.reason
     events = read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events
-    first = next(e.data["did"] for e in events if e.kind == "debugger.stepped")
+    first = next(e.data["step"] for e in events if e.kind == "debugger.stepped")
     assert first["input"] == "add(Decimal('1.5'), 2)"
     assert "The result is Decimal('-1.5')" in first["observation"]

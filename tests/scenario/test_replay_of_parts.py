@@ -9,9 +9,9 @@ import pytest
 
 from scenario.cast import Cast, as_json
 from scenario.test_recipes import HELPFUL, RIGHT, SORRY, TASK
-from suture.api import replay, solve
+from suture.api import WriteOptions, replay, solve
 from suture.core.ledger import list_runs, read_ledger
-from suture.core.settings import BudgetSettings, LoopSettings, ProofSettings, Settings
+from suture.core.settings import BudgetSettings, CertificationSettings, LoopSettings, Settings
 from suture.models import Message, Reply, Sampling
 
 FIRST, SECOND = "add two integers", "add two floats"
@@ -45,12 +45,12 @@ async def test_parts_are_granted_alike_in_whatever_order_they_end(settings: Sett
         update={
             "loop": LoopSettings(recipe="planner"),
             "budget": BudgetSettings(attempts=1, tokens=tokens, seconds=60),
-            "proof": ProofSettings(seconds=0),
+            "certification": CertificationSettings(seconds=0),
         }
     )
-    first = await solve(TASK, settings=tight, model=LateFirst())
+    first = await solve(TASK, WriteOptions(settings=tight, model=LateFirst()))
     (folder,) = list_runs(settings.paths.home)
-    granted = [e.data["most"] for e in read_ledger(folder.ledger_path).events if e.kind == "budget.reserved"]
+    granted = [e.data["max_reply_tokens"] for e in read_ledger(folder.ledger_path).events if e.kind == "budget.reserved"]
     assert min(filter(None, granted)) < 1024, "no reply was cut to what was left"
     again = await replay(first.run_id, settings=settings)
     assert again.same, str(again.difference)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from suture.api import Review, ReviewAnswer, pending_review, replay, resume, solve
-from suture.core.ledger import Event, find_run, read_ledger, spend_of
+from suture.api import Review, ReviewAnswer, WriteOptions, pending_review, replay, resume, solve
+from suture.core.ledger import Event, find_run, read_ledger, total_spend
 from suture.core.records import Result
 from suture.core.settings import LoopSettings, Settings
 from suture.core.settings.schema import Autonomy
@@ -46,9 +46,9 @@ def prompts(model: ScriptedModel) -> list[str]:
 
 async def test_nobody_is_asked_of_a_run_that_goes_by_itself(settings: Settings) -> None:
     def never(review: Review) -> None:
-        raise AssertionError(review.asked)
+        raise AssertionError(review.stage)
 
-    result = await solve(TASK, settings=settings, model=ScriptedModel([RIGHT]), on_review=never)
+    result = await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel([RIGHT]), on_review=never))
     assert result.outcome == "healed"
 
 
@@ -56,7 +56,7 @@ async def test_repairs_wait_for_approval_and_the_rest_does_not(settings: Setting
     seen: list[Review] = []
     script = ScriptedModel([WRONG, WRONG_TOO, WRONG_TOO, RIGHT], repeat_last=True)
     chosen = reviewed(settings, "review_repairs")
-    result = await solve(TASK, settings=chosen, model=script, on_review=approving(seen))
+    result = await solve(TASK, WriteOptions(settings=chosen, model=script, on_review=approving(seen)))
     assert result.outcome == "healed", result.reason
     (review,) = seen
     assert (review.stage, {move.kind for move in review.moves}) == ("repairs", {"repair"})
@@ -73,29 +73,30 @@ async def test_review_all_asks_before_each_round_and_the_end(settings: Settings)
     seen: list[Review] = []
     script = ScriptedModel([WRONG, RIGHT], repeat_last=True)
     result = await solve(
-        TASK, settings=reviewed(settings, "review_all"), model=script, on_review=approving(seen)
+        TASK, WriteOptions(settings=reviewed(settings, "review_all"), model=script, on_review=approving(seen))
     )
     assert result.outcome == "healed", result.reason
-    assert [review.stage for review in seen] == ["samples", "samples", "hand_over"]
+    assert [review.stage for review in seen] == ["samples", "samples", "delivery"]
     assert seen[0].candidate is None
     assert "+    return n + n" in seen[-1].diff
 
 
 async def test_an_edit_is_judged_like_any_candidate_and_handed_over(settings: Settings) -> None:
     def edit(review: Review) -> ReviewAnswer | None:
-        if review.stage != "hand_over" or (review.candidate and review.candidate.origin == "edit"):
+        if review.stage != "delivery" or (review.candidate and review.candidate.origin == "edit"):
             return None
         return ReviewAnswer(choice="edit", files={"solution.py": OWN})
 
     seen: list[Review] = []
     chosen = reviewed(settings, "review_all")
     result = await solve(
-        TASK, settings=chosen, model=ScriptedModel([RIGHT]), on_review=approving(seen, unless=edit)
+        TASK,
+        WriteOptions(settings=chosen, model=ScriptedModel([RIGHT]), on_review=approving(seen, unless=edit)),
     )
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert (result.candidate.files["solution.py"], result.candidate.origin) == (OWN, "edit")
-    assert [review.stage for review in seen] == ["samples", "hand_over", "hand_over"]
+    assert [review.stage for review in seen] == ["samples", "delivery", "delivery"]
     again = await replay(result.run_id, settings=settings)
     assert again.same, str(again.difference)
 
@@ -109,9 +110,11 @@ async def test_an_edit_that_is_wrong_is_found_out(settings: Settings) -> None:
     chosen = reviewed(settings, "review_all")
     result = await solve(
         TASK,
-        settings=chosen,
-        model=ScriptedModel([RIGHT], repeat_last=True),
-        on_review=approving(seen, unless=edit),
+        WriteOptions(
+            settings=chosen,
+            model=ScriptedModel([RIGHT], repeat_last=True),
+            on_review=approving(seen, unless=edit),
+        ),
     )
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
@@ -124,7 +127,7 @@ async def test_a_hint_is_told_to_the_model(settings: Settings) -> None:
 
     script = ScriptedModel([WRONG, WRONG_TOO, WRONG_TOO, RIGHT], repeat_last=True)
     chosen = reviewed(settings, "review_repairs")
-    result = await solve(TASK, settings=chosen, model=script, on_review=hint)
+    result = await solve(TASK, WriteOptions(settings=chosen, model=script, on_review=hint))
     assert result.outcome == "healed", result.reason
     told = ["add it to itself" in prompt for prompt in prompts(script)]
     assert told == [False, False, False, True, True]
@@ -142,7 +145,9 @@ async def test_a_rejected_repair_makes_way_for_something_else(settings: Settings
 
     script = ScriptedModel([WRONG, WRONG_TOO, WRONG_TOO, RIGHT], repeat_last=True)
     chosen = reviewed(settings, "review_repairs")
-    result = await solve(TASK, settings=chosen, model=script, on_review=approving([], unless=reject_once))
+    result = await solve(
+        TASK, WriteOptions(settings=chosen, model=script, on_review=approving([], unless=reject_once))
+    )
     assert result.outcome == "healed", result.reason
     assert {e.data.get("origin") for e in events_of(settings, result)} - {None} == {"sample"}
 
@@ -152,21 +157,25 @@ async def test_who_rejects_everything_ends_the_run(settings: Settings, autonomy:
     script = ScriptedModel([WRONG, WRONG_TOO], repeat_last=True)
     result = await solve(
         TASK,
-        settings=reviewed(settings, autonomy),
-        model=script,
-        on_review=lambda review: ReviewAnswer(choice="reject"),
+        WriteOptions(
+            settings=reviewed(settings, autonomy),
+            model=script,
+            on_review=lambda review: ReviewAnswer(choice="reject"),
+        ),
     )
     assert result.outcome in ("not_healed", "stuck", "budget_exhausted")
 
 
 async def test_what_a_person_rejected_is_not_handed_over(settings: Settings) -> None:
     def picky(review: Review) -> ReviewAnswer | None:
-        wanted = review.stage != "hand_over" or "2 * n" in review.diff
+        wanted = review.stage != "delivery" or "2 * n" in review.diff
         return None if wanted else ReviewAnswer(choice="reject")
 
     script = ScriptedModel([RIGHT, f"```python\n{OWN}```"], repeat_last=True)
     chosen = reviewed(settings, "review_all")
-    result = await solve(TASK, settings=chosen, model=script, on_review=approving([], unless=picky))
+    result = await solve(
+        TASK, WriteOptions(settings=chosen, model=script, on_review=approving([], unless=picky))
+    )
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert result.candidate.files["solution.py"] == OWN
@@ -178,7 +187,9 @@ async def test_abort_ends_the_run_and_keeps_the_best(settings: Settings) -> None
 
     script = ScriptedModel([WRONG, WRONG_TOO, WRONG_TOO, RIGHT], repeat_last=True)
     chosen = reviewed(settings, "review_all")
-    result = await solve(TASK, settings=chosen, model=script, on_review=approving([], unless=abort))
+    result = await solve(
+        TASK, WriteOptions(settings=chosen, model=script, on_review=approving([], unless=abort))
+    )
     assert result.outcome == "cancelled"
     assert result.candidate is not None
     assert len(script.calls) == 3
@@ -186,7 +197,7 @@ async def test_abort_ends_the_run_and_keeps_the_best(settings: Settings) -> None
 
 async def test_a_replay_of_a_parked_run_does_not_go_on_with_a_live_model(settings: Settings) -> None:
     script = ScriptedModel([WRONG, WRONG_TOO, WRONG_TOO])
-    parked = await solve(TASK, settings=reviewed(settings, "review_repairs"), model=script)
+    parked = await solve(TASK, WriteOptions(settings=reviewed(settings, "review_repairs"), model=script))
     again = await replay(parked.run_id, settings=settings)
     assert again.same
     with pytest.raises(UsageError, match="is a replay") as refused:
@@ -198,7 +209,7 @@ async def test_a_replay_of_a_parked_run_does_not_go_on_with_a_live_model(setting
 async def test_a_parked_run_waits_and_goes_on_without_paying_twice(settings: Settings) -> None:
     script = ScriptedModel([WRONG, WRONG_TOO, WRONG_TOO])
     chosen = reviewed(settings, "review_repairs")
-    parked = await solve(TASK, settings=chosen, model=script)
+    parked = await solve(TASK, WriteOptions(settings=chosen, model=script))
     assert (parked.outcome, len(script.calls)) == ("waiting", 3)
     assert parked.candidate is not None
     still = await resume(parked.run_id, settings=settings, model=ScriptedModel([]))
@@ -234,7 +245,9 @@ async def test_an_edit_of_a_protected_file_parks_the_run_and_says_so(settings: S
     chosen = reviewed(settings, "review_all")
     bad = ReviewAnswer(choice="edit", files={"conftest.py": "x = 1\n"})
     with pytest.raises(UsageError, match=r"conftest\.py"):
-        await solve(TASK, settings=chosen, model=ScriptedModel([RIGHT]), on_review=lambda review: bad)
+        await solve(
+            TASK, WriteOptions(settings=chosen, model=ScriptedModel([RIGHT]), on_review=lambda review: bad)
+        )
     result = await resume("last", settings=settings, model=ScriptedModel([RIGHT]), on_review=approving([]))
     assert result.outcome == "healed", result.reason
 
@@ -245,7 +258,7 @@ async def test_a_reviewer_that_fails_loses_nothing(settings: Settings) -> None:
 
     chosen = reviewed(settings, "review_all")
     with pytest.raises(ZeroDivisionError):
-        await solve(TASK, settings=chosen, model=ScriptedModel([]), on_review=broken)
+        await solve(TASK, WriteOptions(settings=chosen, model=ScriptedModel([]), on_review=broken))
     result = await resume("last", settings=settings, model=ScriptedModel([RIGHT]), on_review=approving([]))
     assert result.outcome == "healed", result.reason
 
@@ -254,14 +267,14 @@ def test_a_day_of_thinking_costs_no_seconds() -> None:
     story = [
         ("run.started", 0),
         ("review.asked", 5),
-        ("run.parked", 5),
+        ("run.paused", 5),
         ("run.resumed", 90_000),
         ("review.asked", 90_001),
         ("review.answered", 99_999),
         ("run.finished", 100_002),
     ]
     events = [Event(seq=n, time_s=float(at), kind=kind) for n, (kind, at) in enumerate(story)]
-    assert spend_of(events).seconds == 5 + 1 + 3
+    assert total_spend(events).seconds == 5 + 1 + 3
 
 
 def test_answers_that_say_too_little_are_refused() -> None:

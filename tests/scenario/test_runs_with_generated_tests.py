@@ -8,10 +8,10 @@ from pathlib import Path
 
 from scenario.cast import Cast
 from scenario.test_recipes import HELPFUL
-from suture.api import solve, verify
+from suture.api import WriteOptions, solve, verify
 from suture.core.ledger import find_run, read_ledger
 from suture.core.records import Result
-from suture.core.settings import BudgetSettings, LoopSettings, PathSettings, ProofSettings, Settings
+from suture.core.settings import BudgetSettings, CertificationSettings, LoopSettings, PathSettings, Settings
 from suture.models import Message, Reply, Sampling
 
 TASK = "Write a function largest(items) that gives the largest item of a list.\n\n>>> largest([1, 3, 2])\n3\n"
@@ -37,7 +37,7 @@ def settings_in(home: Path) -> Settings:
         paths=PathSettings(home=home),
         loop=LoopSettings(recipe="dual_oracle"),
         budget=BudgetSettings(attempts=8, seconds=60),
-        proof=ProofSettings(mutants=0),
+        certification=CertificationSettings(mutants=0),
     )
 
 
@@ -45,7 +45,7 @@ async def run(coder: list[str], tests: str, home: Path) -> tuple[Result, Setting
     """The result, the settings, and the last trust of each generated test."""
     settings = settings_in(home)
     model = Cast({**HELPFUL, "coder": coder, "spec_tester": [tests], "adversarial_tester": [tests]})
-    result = await solve(TASK, settings=settings, model=model)
+    result = await solve(TASK, WriteOptions(settings=settings, model=model))
     events = read_ledger(find_run(home, result.run_id).ledger_path).events
     weighed = [e.data["tests"] for e in events if e.kind == "tests.assessed"]
     return result, settings, [float(test["trust"]) for test in weighed[-1]]
@@ -86,7 +86,7 @@ async def test_tests_that_an_embedded_model_was_unsure_of_are_trusted_less(tmp_p
     for logprob in (-0.01, -2.0):
         home = tmp_path / str(logprob)
         model = Unsure({**HELPFUL, "coder": RIGHT, "spec_tester": [GOOD]}, logprob)
-        await solve(TASK, settings=settings_in(home), model=model)
+        await solve(TASK, WriteOptions(settings=settings_in(home), model=model))
         assert model.told == {"spec_tester", "adversarial_tester"}
         events = read_ledger(find_run(home, "last").ledger_path).events
         weighed = next(e.data["tests"] for e in events if e.kind == "tests.assessed")

@@ -9,13 +9,13 @@ import pytest
 
 from scenario.test_proposer import FILES, MENDS
 from scenario.test_proposer import healed_by as proposed
-from suture.api import Review, ReviewAnswer, heal, pending_review, resume, solve
+from suture.api import HealOptions, Review, ReviewAnswer, WriteOptions, heal, pending_review, resume, solve
 from suture.core.ledger import Event, find_run, read_ledger
 from suture.core.ledger.kinds import AgentStepped, CandidateRefused
 from suture.core.records import Result
-from suture.core.settings import LoopSettings, ProofSettings, SafetySettings, Settings
+from suture.core.settings import CertificationSettings, LoopSettings, SafetySettings, Settings
 from suture.errors import UsageError
-from suture.storage.database.projections import rows_of
+from suture.storage.database.projections import project_run
 from suture.testing import ScriptedModel
 
 TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"
@@ -31,7 +31,7 @@ def with_safety(settings: Settings, **rules: Any) -> Settings:
         update={
             "safety": SafetySettings(**rules),
             "loop": LoopSettings(samples=1),
-            "proof": ProofSettings(seconds=0, mutants=0),
+            "certification": CertificationSettings(seconds=0, mutants=0),
         }
     )
 
@@ -49,7 +49,7 @@ async def test_what_is_blocked_never_runs_and_goes_back_as_a_fact(settings: Sett
     script = ScriptedModel([HIDDEN, RIGHT])
     repairing = {"loop": LoopSettings(recipe="always_repair")}
     chosen = with_safety(settings).model_copy(update=repairing)
-    result = await solve(TASK, settings=chosen, model=script)
+    result = await solve(TASK, WriteOptions(settings=chosen, model=script))
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert "eval" not in result.candidate.files["solution.py"]
@@ -61,14 +61,14 @@ async def test_what_is_blocked_never_runs_and_goes_back_as_a_fact(settings: Sett
 
 async def test_code_that_stays_blocked_is_not_handed_over_as_the_best_either(settings: Settings) -> None:
     script = ScriptedModel([HIDDEN], repeat_last=True)
-    result = await solve(TASK, settings=with_safety(settings), model=script)
+    result = await solve(TASK, WriteOptions(settings=with_safety(settings), model=script))
     assert result.outcome != "healed"
     assert result.candidate is None
     assert result.diff == ""
 
 
 async def test_what_is_only_warned_of_runs_and_is_told_with_the_result(settings: Settings) -> None:
-    result = await solve(TASK, settings=with_safety(settings), model=ScriptedModel([EVAL]))
+    result = await solve(TASK, WriteOptions(settings=with_safety(settings), model=ScriptedModel([EVAL])))
     assert result.outcome == "healed"
     (warning,) = result.warnings
     assert warning.startswith("safety: solution.py:2: python.eval")
@@ -82,12 +82,12 @@ async def test_what_is_asked_about_runs_once_a_person_allows_it(settings: Settin
         return ReviewAnswer(choice="approve")
 
     chosen = with_safety(settings, ask=("python.eval",))
-    result = await solve(TASK, settings=chosen, model=ScriptedModel([EVAL]), on_review=allow)
+    result = await solve(TASK, WriteOptions(settings=chosen, model=ScriptedModel([EVAL]), on_review=allow))
     assert result.outcome == "healed", result.reason
     (review,) = seen
     assert (review.stage, review.facts[0].call) == ("safety", "return eval('n + n')")
     assert result.warnings[0].startswith("safety: ")
-    (row,) = rows_of(find_run(chosen.paths.home, result.run_id)).approvals
+    (row,) = project_run(find_run(chosen.paths.home, result.run_id)).approvals
     assert (row["stage"], row["choice"]) == ("safety", "approve")
 
 
@@ -100,7 +100,7 @@ async def test_what_a_person_rejects_does_not_run_and_is_not_asked_again(setting
 
     chosen = with_safety(settings, ask=("python.eval",))
     script = ScriptedModel([EVAL, EVAL + "\n", RIGHT], repeat_last=True)
-    result = await solve(TASK, settings=chosen, model=script, on_review=reject)
+    result = await solve(TASK, WriteOptions(settings=chosen, model=script, on_review=reject))
     assert result.outcome == "healed", result.reason
     assert len(seen) == 1
     assert refused_in(events_of(settings, result))
@@ -109,7 +109,7 @@ async def test_what_a_person_rejects_does_not_run_and_is_not_asked_again(setting
 
 async def test_a_run_waits_where_nobody_answers_and_can_be_stopped(settings: Settings) -> None:
     chosen = with_safety(settings, ask=("python.*",))
-    result = await solve(TASK, settings=chosen, model=ScriptedModel([EVAL]))
+    result = await solve(TASK, WriteOptions(settings=chosen, model=ScriptedModel([EVAL])))
     assert result.outcome == "waiting"
     asked = pending_review(result.run_id, settings=chosen)
     assert asked is not None
@@ -153,12 +153,12 @@ async def test_what_an_agent_writes_of_it_is_put_back(project: Path, settings: S
     mend = f"TOOL: shell\n```sh\n{MENDS}```"
     create = "TOOL: create_file\nINPUT: more.py\n```python\nx = eval('1')\n```"
     script = ScriptedModel([edit, line, create, mend, "TOOL: run_tests", "TOOL: submit"])
-    result = await heal(project, test="python -m unittest", settings=chosen, model=script)
+    result = await heal(project, HealOptions(test="python -m unittest", settings=chosen, model=script))
     assert result.outcome == "healed", result.reason
     folder = find_run(chosen.paths.home, result.run_id)
     events = read_ledger(folder.ledger_path).events
     told = [
-        str(folder.get_json(event.payload.observation))
+        str(folder.load_json(event.payload.observation))
         for event in events
         if isinstance(event.payload, AgentStepped)
     ]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import suture
+from suture.api import WriteOptions
 from suture.core.ledger import Event, find_run, read_ledger
 from suture.core.records import Result
 from suture.core.settings import Settings
@@ -21,7 +22,10 @@ RIGHT = "```python\ndef double(n):\n    return n + n\n```"
 
 
 async def test_it_tells_each_event_and_ends_with_the_result(settings: Settings) -> None:
-    told = [one async for one in suture.stream(TASK, settings=settings, model=ScriptedModel([RIGHT]))]
+    told = [
+        one
+        async for one in suture.stream(TASK, WriteOptions(settings=settings, model=ScriptedModel([RIGHT])))
+    ]
     *events, result = told
     assert isinstance(result, Result)
     assert result.outcome == "healed"
@@ -34,14 +38,16 @@ async def test_a_project_is_streamed_too(settings: Settings, tmp_path: Path) -> 
     (tmp_path / "p").mkdir()
     (tmp_path / "p/code.py").write_text("X = 1\n")
     (tmp_path / "p/test_code.py").write_text("from code import X\n\n\ndef test_x():\n    assert X\n")
-    stream = suture.stream(tmp_path / "p", test="python -c pass", settings=settings, model=ScriptedModel([]))
+    stream = suture.stream(
+        tmp_path / "p", WriteOptions(test="python -c pass", settings=settings, model=ScriptedModel([]))
+    )
     told = [one async for one in stream]
     assert isinstance(told[-1], Result)
     assert told[-1].outcome == "nothing_to_heal"
 
 
 async def test_a_slow_viewer_does_not_slow_the_run(settings: Settings) -> None:
-    stream = suture.stream(TASK, settings=settings, model=ScriptedModel([RIGHT]))
+    stream = suture.stream(TASK, WriteOptions(settings=settings, model=ScriptedModel([RIGHT])))
     ledger: Path | None = None
     async for _ in stream:
         while ledger is None or '"run.finished"' not in ledger.read_text():
@@ -60,7 +66,7 @@ async def test_who_stops_listening_stops_the_run(settings: Settings) -> None:
         async def close(self) -> None:
             pass
 
-    stream = suture.stream(TASK, settings=settings, model=Slow())
+    stream = suture.stream(TASK, WriteOptions(settings=settings, model=Slow()))
     async for one in stream:
         if isinstance(one, Event) and one.kind == "budget.reserved":
             break
@@ -71,8 +77,8 @@ async def test_who_stops_listening_stops_the_run(settings: Settings) -> None:
 
 async def test_a_fault_is_raised_at_the_end(settings: Settings) -> None:
     with pytest.raises(UsageError, match="empty"):
-        async for _ in suture.stream("  ", settings=settings):
+        async for _ in suture.stream("  ", WriteOptions(settings=settings)):
             pass
     with pytest.raises(UsageError, match="listener"):
-        async for _ in suture.stream(TASK, settings=settings, on_event=print):
+        async for _ in suture.stream(TASK, WriteOptions(settings=settings, on_event=print)):
             pass

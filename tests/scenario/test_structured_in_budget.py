@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from suture.agents import DiagnosisReply
-from suture.api import solve
+from suture.api import WriteOptions, solve
 from suture.core.ledger import Budget, Ledger, Limits
 from suture.core.settings import Settings
 from suture.errors import BudgetExceeded, MalformedReply
-from suture.models import Message, Reply, Sampling, count_upper_bound
-from suture.models.structured_output import ask
+from suture.models import Message, Reply, Sampling, prompt_token_upper_bound
+from suture.models.structured_output import ask_structured
 from suture.models.structured_output.ask import Complete
 from suture.testing import FakeClock, ScriptedModel
 
@@ -27,7 +27,7 @@ def paid(model: ScriptedModel, budget: Budget) -> Complete:
 
     async def complete(messages: Sequence[Message], sampling: Sampling) -> Reply:
         reservation = budget.reserve(
-            "diagnose", attempts=1, tokens=count_upper_bound(messages) + sampling.max_tokens
+            "diagnose", attempts=1, tokens=prompt_token_upper_bound(messages) + sampling.max_tokens
         )
         reply = await model.complete(messages, sampling)
         budget.settle(
@@ -49,13 +49,13 @@ def ledger(tmp_path: Path) -> Ledger:
 async def test_every_repetition_is_reserved_and_spent(ledger: Ledger) -> None:
     with ledger:
         budget = Budget(ledger, Limits(attempts=9), FakeClock())
-        answer = await ask(
+        answer = await ask_structured(
             paid(ScriptedModel([RUBBISH, GOOD]), budget), PROMPT, DiagnosisReply, Sampling(max_tokens=64)
         )
         assert answer.value.record().category == "boundary"
         assert budget.spend().attempts == 2
         with pytest.raises(MalformedReply):
-            await ask(
+            await ask_structured(
                 paid(ScriptedModel([RUBBISH] * 9), budget), PROMPT, DiagnosisReply, Sampling(max_tokens=64)
             )
         assert budget.spend().attempts == 5
@@ -68,13 +68,15 @@ async def test_the_budget_ends_the_repetitions(ledger: Ledger, limits: Limits) -
     with ledger:
         budget = Budget(ledger, limits, FakeClock())
         with pytest.raises(BudgetExceeded):
-            await ask(paid(model, budget), PROMPT, DiagnosisReply, Sampling(max_tokens=150), tries=99)
+            await ask_structured(
+                paid(model, budget), PROMPT, DiagnosisReply, Sampling(max_tokens=150), tries=99
+            )
     assert 0 < len(model.calls) < 5
 
 
 async def test_replies_that_no_client_can_read_spend_the_attempts_of_a_run(settings: Settings) -> None:
     model = ScriptedModel([MalformedReply("no choices in the answer")], repeat_last=True)
-    result = await solve("Write f(x).\n\n>>> f(1)\n2\n", settings=settings, model=model)
+    result = await solve("Write f(x).\n\n>>> f(1)\n2\n", WriteOptions(settings=settings, model=model))
     assert result.outcome in ("stuck", "budget_exhausted")
     assert result.candidate is None
     assert result.spend.attempts == len(model.calls) <= settings.budget.attempts

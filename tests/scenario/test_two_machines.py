@@ -14,7 +14,7 @@ import pytest
 
 from scenario.deadly_ledger import DeadlyLedger
 from scenario.test_kill import APPROVED, TASK, Paid, settings_at
-from suture.api import fork_from_iteration, resume, solve
+from suture.api import WriteOptions, fork_from_iteration, resume, solve
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import Settings, StoreSettings
 from suture.errors import StorageError, UsageError
@@ -36,7 +36,7 @@ def victim(home: str, url: str, kind: str, count: str) -> None:
     """What the killed machine does."""
     DeadlyLedger(kind, int(count)).arm()
     settings, model = settings_of(Path(home), url), Paid(Path(home).parent / "calls.jsonl")
-    asyncio.run(solve(TASK, settings=settings, model=model, on_review=lambda review: APPROVED))
+    asyncio.run(solve(TASK, WriteOptions(settings=settings, model=model, on_review=lambda review: APPROVED)))
 
 
 def killed_elsewhere(home: Path, url: str, kind: str, count: int) -> str:
@@ -68,7 +68,7 @@ async def test_another_machine_goes_on_and_pays_nothing_twice(
     assert done.spend.attempts == 5
     assert find_run(tmp_path / "second", run).ledger_path.read_bytes().startswith(written)
     assert not (tmp_path / "second" / "checkpoints.db").exists()
-    with open_store(shared_url, tmp_path) as store, store.reading() as connection:
+    with open_store(shared_url, tmp_path) as store, store.read_transaction() as connection:
         from sqlalchemy import select
 
         from suture.storage.database.tables import tasks
@@ -126,30 +126,31 @@ async def test_a_connection_that_is_lost_in_mid_run_is_made_again(shared_url: st
                 lost = len(found.fetchall())
 
     done = await solve(
-        TASK, settings=settings, model=Paid(log), on_review=lambda review: APPROVED, on_event=cut
+        TASK,
+        WriteOptions(settings=settings, model=Paid(log), on_review=lambda review: APPROVED, on_event=cut),
     )
     assert lost
     assert done.outcome == "healed"
     events = read_ledger(find_run(tmp_path / "first", done.run_id).ledger_path).events
-    with open_store(shared_url, tmp_path) as store, store.reading() as connection:
-        from suture.storage.postgresql.shared_runs import ledger_in
+    with open_store(shared_url, tmp_path) as store, store.read_transaction() as connection:
+        from suture.storage.postgresql.shared_runs import read_shared_ledger
 
-        shared = ledger_in(connection, done.run_id)
+        shared = read_shared_ledger(connection, done.run_id)
     assert shared.count(b"\n") == len(events)
 
 
 async def test_a_server_that_is_away_stops_a_shared_run_before_anything_is_paid(tmp_path: Path) -> None:
     settings = settings_of(tmp_path / "first", "postgresql://me:secret@127.0.0.1:1/x")
     with pytest.raises(StorageError, match="failed") as caught:
-        await solve(TASK, settings=settings, model=Paid(tmp_path / "calls.jsonl"))
+        await solve(TASK, WriteOptions(settings=settings, model=Paid(tmp_path / "calls.jsonl")))
     assert "secret" not in str(caught.value)
     assert not (tmp_path / "calls.jsonl").exists()
 
 
 async def test_a_shared_run_needs_postgresql(tmp_path: Path) -> None:
     settings = settings_of(tmp_path / "first", f"sqlite:///{tmp_path / 'x.db'}")
-    with pytest.raises(UsageError, match="names no PostgreSQL"):
-        await solve(TASK, settings=settings, model=Paid(tmp_path / "calls.jsonl"))
+    with pytest.raises(UsageError, match="is not a PostgreSQL database"):
+        await solve(TASK, WriteOptions(settings=settings, model=Paid(tmp_path / "calls.jsonl")))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,7 @@ import pytest
 
 from requirements import Require
 from scenario import written_projects as written
-from suture.api import solve, verify
-from suture.api import undo
+from suture.api import WriteOptions, solve, undo, verify
 from suture.core.ledger import find_run
 from suture.core.records import Result
 from suture.core.settings import Settings
@@ -33,10 +32,12 @@ async def make(
     settings = settings.model_copy(
         update={
             "budget": settings.budget.model_copy(update={"attempts": len(replies), "seconds": 300}),
-            "proof": settings.proof.model_copy(update={"mutants": 1}),  # each is a start of the project
+            "certification": settings.certification.model_copy(
+                update={"mutants": 1}
+            ),  # each is a start of the project
         }
     )
-    return await solve(task, settings=settings, model=model, sandbox=sandbox, **given), model
+    return await solve(task, WriteOptions(settings=settings, model=model, sandbox=sandbox, **given)), model
 
 
 def facts(result: Result) -> list[str]:
@@ -151,12 +152,14 @@ async def test_the_pages_example_for_node_needs_no_model(
     _, _, task, _, kind, _, language, _, into, _, model = shlex.split(line)
     result = await solve(
         task,
-        project=kind,
-        language=language,
-        into=tmp_path / into,
-        model=model,
-        settings=settings,
-        sandbox=sandbox,
+        WriteOptions(
+            project=kind,
+            language=language,
+            into=tmp_path / into,
+            model=model,
+            settings=settings,
+            sandbox=sandbox,
+        ),
     )
     assert result.outcome == "healed", result.reason
     assert result.spend.attempts == 2
@@ -231,4 +234,7 @@ async def test_one_function_in_javascript_is_judged_by_its_own_tests(
     assert set(result.candidate.files) == {"solution.js"}
     assert "assert.strictEqual(add(1, 2), 3)" in model.calls[0].messages[-1].content
     with pytest.raises(UsageError, match="nothing shows what the JavaScript code must do"):
-        await solve("function add(a, b)", settings=settings, model=model, sandbox=sandbox, language="node")
+        await solve(
+            "function add(a, b)",
+            WriteOptions(settings=settings, model=model, sandbox=sandbox, language="node"),
+        )

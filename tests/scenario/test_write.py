@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from suture.api import example_task, solve
+from suture.api import WriteOptions, example_task, solve
 from suture.core.ledger import find_run, read_ledger
 from suture.core.records import Check
 from suture.core.settings import BudgetSettings, LoopSettings, Settings
@@ -25,7 +25,7 @@ def attempt(number: int) -> str:
 
 async def test_right_first_time(settings: Settings) -> None:
     model = ScriptedModel([RIGHT])
-    result = await solve(TASK, settings=settings, model=model)
+    result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert (result.outcome, result.evidence, result.spend.attempts) == ("healed", "split", 1)
     assert result.candidate is not None
     assert "a + b" in result.candidate.files["solution.py"]
@@ -35,14 +35,14 @@ async def test_right_first_time(settings: Settings) -> None:
 
 
 async def test_wrong_then_right(settings: Settings) -> None:
-    result = await solve(TASK, settings=settings, model=ScriptedModel([WRONG, *[RIGHT] * 4]))
+    result = await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel([WRONG, *[RIGHT] * 4])))
     assert result.outcome == "healed"
     assert result.spend.attempts == 5
 
 
 async def test_the_repair_prompt_holds_facts_and_not_the_transcript(settings: Settings) -> None:
     model = ScriptedModel([*map(attempt, range(5)), RIGHT, RIGHT])
-    result = await solve(TASK, settings=settings, model=model)
+    result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert result.outcome == "healed"
     prompt = model.calls[-1].messages[-1].content
     assert "`add(1, 2)` gave " in prompt
@@ -51,21 +51,21 @@ async def test_the_repair_prompt_holds_facts_and_not_the_transcript(settings: Se
 
 
 async def test_the_example_task_heals(settings: Settings) -> None:
-    result = await solve(example_task(), settings=settings, model="scripted:example")
+    result = await solve(example_task(), WriteOptions(settings=settings, model="scripted:example"))
     assert result.outcome == "healed"
     assert result.spend.attempts > 1
 
 
 async def test_greedy_gives_up_after_one_reply(settings: Settings) -> None:
     greedy = settings.model_copy(update={"loop": LoopSettings(recipe="greedy")})
-    result = await solve(TASK, settings=greedy, model=ScriptedModel([WRONG]))
+    result = await solve(TASK, WriteOptions(settings=greedy, model=ScriptedModel([WRONG])))
     assert (result.outcome, result.spend.attempts) == ("not_healed", 1)
 
 
 async def test_the_best_candidate_is_kept_and_not_the_last(settings: Settings) -> None:
     half = "```python\ndef add(a, b):\n    return 3\n```"
     model = ScriptedModel([half, *map(attempt, range(20))])
-    result = await solve(TASK, settings=settings, model=model)
+    result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert result.outcome != "healed"
     assert result.candidate is not None
     assert "return 3" in result.candidate.files["solution.py"]
@@ -73,20 +73,20 @@ async def test_the_best_candidate_is_kept_and_not_the_last(settings: Settings) -
 
 async def test_a_model_that_repeats_itself_is_stuck_and_does_not_spend_the_budget(settings: Settings) -> None:
     generous = settings.model_copy(update={"budget": BudgetSettings(attempts=100, seconds=100)})
-    result = await solve(TASK, settings=generous, model=ScriptedModel([WRONG] * 100))
+    result = await solve(TASK, WriteOptions(settings=generous, model=ScriptedModel([WRONG] * 100)))
     assert result.outcome == "stuck"
     assert result.spend.attempts < 15
 
 
 async def test_malformed_replies_for_ever_end_and_never_succeed(settings: Settings) -> None:
-    result = await solve(TASK, settings=settings, model=ScriptedModel(["I am sorry."] * 100))
+    result = await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel(["I am sorry."] * 100)))
     assert result.outcome in ("stuck", "budget_exhausted")
     assert result.candidate is None
 
 
 async def test_the_attempts_are_a_hard_limit(settings: Settings) -> None:
     model = ScriptedModel([attempt(number) for number in range(100)])
-    result = await solve(TASK, settings=settings, model=model)
+    result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert result.outcome == "budget_exhausted"
     assert len(model.calls) == settings.budget.attempts
 
@@ -94,32 +94,36 @@ async def test_the_attempts_are_a_hard_limit(settings: Settings) -> None:
 async def test_the_tokens_are_a_hard_limit(settings: Settings) -> None:
     tight = settings.model_copy(update={"budget": BudgetSettings(attempts=100, tokens=1500, seconds=100)})
     model = ScriptedModel([attempt(number) for number in range(100)])
-    result = await solve(TASK, settings=tight, model=model)
+    result = await solve(TASK, WriteOptions(settings=tight, model=model))
     assert result.outcome == "budget_exhausted"
     assert result.spend.tokens <= 1500
 
 
 async def test_a_model_that_cannot_be_asked_is_an_infrastructure_error(settings: Settings) -> None:
-    result = await solve(TASK, settings=settings, model=ScriptedModel([ModelTimeout("no reply")] * 9))
+    result = await solve(
+        TASK, WriteOptions(settings=settings, model=ScriptedModel([ModelTimeout("no reply")] * 9))
+    )
     assert result.outcome == "infra_error"
     assert result.spend.attempts == 0
 
 
 async def test_one_failing_branch_does_not_stop_its_round(settings: Settings) -> None:
     model = ScriptedModel([WRONG, ModelError("gone"), RIGHT, "nothing", attempt(3)])
-    result = await solve(TASK, settings=settings, model=model)
+    result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert result.outcome == "healed"
 
 
 async def test_a_refused_key_is_raised(settings: Settings) -> None:
     with pytest.raises(ModelAuthError):
-        await solve(TASK, settings=settings, model=ScriptedModel([ModelAuthError("refused")]))
+        await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel([ModelAuthError("refused")])))
 
 
 async def test_without_a_check_the_code_is_returned_unverified(settings: Settings) -> None:
-    result = await solve("Write a function add(a, b).", settings=settings, model=ScriptedModel([RIGHT]))
+    result = await solve(
+        "Write a function add(a, b).", WriteOptions(settings=settings, model=ScriptedModel([RIGHT]))
+    )
     assert result.outcome == "not_healed"
-    assert "unverified" in result.reason
+    assert result.reason.code == "no_trusted_check"
     assert result.candidate is not None
 
 
@@ -131,7 +135,7 @@ async def test_an_untrusted_check_informs_and_never_decides(settings: Settings) 
             Check(id="guess", provenance="spec", source="assert merge_intervals([]) == [[0, 0]]", trust=0.5),
         ),
     )
-    result = await solve(task, settings=settings, model="scripted:example")
+    result = await solve(task, WriteOptions(settings=settings, model="scripted:example"))
     assert result.outcome == "healed"
     assert result.verdict is not None
     assert "guess" in result.verdict.failed
@@ -141,7 +145,7 @@ async def test_an_oracle_check_is_refused_inside_a_run(settings: Settings) -> No
     secret = Check(id="hidden", provenance="oracle", source="assert add(1, 1) == 2")
     task = replace(example_task(), checks=(*example_task().checks, secret))
     with pytest.raises(ValueError, match="oracle"):
-        await solve(task, settings=settings, model=ScriptedModel([RIGHT]))
+        await solve(task, WriteOptions(settings=settings, model=ScriptedModel([RIGHT])))
 
 
 async def test_a_user_pytest_file_decides(
@@ -153,7 +157,7 @@ async def test_a_user_pytest_file_decides(
     monkeypatch.chdir(tmp_path)
     model = ScriptedModel([WRONG, *[RIGHT] * 4])
     result = await solve(
-        "Add two numbers.", test="test_adding.py", settings=settings, model=model, apply=True
+        "Add two numbers.", WriteOptions(test="test_adding.py", settings=settings, model=model, apply=True)
     )
     assert (result.outcome, result.evidence) == ("healed", "nonce")
     assert "a + b" in (tmp_path / "adding.py").read_text()
@@ -163,9 +167,11 @@ async def test_every_step_is_in_the_ledger_before_the_next(settings: Settings) -
     seen: list[str] = []
     result = await solve(
         TASK,
-        settings=settings,
-        model=ScriptedModel([WRONG, *[RIGHT] * 4]),
-        on_event=lambda e: seen.append(e.kind),
+        WriteOptions(
+            settings=settings,
+            model=ScriptedModel([WRONG, *[RIGHT] * 4]),
+            on_event=lambda e: seen.append(e.kind),
+        ),
     )
     events = read_ledger(find_run(settings.paths.home, "last").ledger_path).events
     kinds = [event.kind for event in events]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from suture.api import replay, solve, verify
+from suture.api import WriteOptions, replay, solve, verify
 from suture.core.ledger import find_run
 from suture.core.settings import Settings
 from suture.sandbox import BubblewrapSandbox
@@ -50,7 +50,9 @@ def few(settings: Settings) -> Settings:
 async def test_a_function_in_javascript(few: Settings, sandbox: BubblewrapSandbox, require: Require) -> None:
     require("node", shutil.which("node") is not None, "it is not on PATH")
     model = ScriptedModel([WRONG_JS, RIGHT_JS])
-    result = await solve(INITIALS, language="javascript", settings=few, model=model, sandbox=sandbox)
+    result = await solve(
+        INITIALS, WriteOptions(language="javascript", settings=few, model=model, sandbox=sandbox)
+    )
     assert (result.outcome, result.evidence) == ("healed", "split"), result.reason
     told = model.calls[1].messages[-1].content
     assert 'initials("")' in told
@@ -73,7 +75,7 @@ async def test_a_function_in_javascript(few: Settings, sandbox: BubblewrapSandbo
 async def test_a_function_in_go(few: Settings, sandbox: BubblewrapSandbox, require: Require) -> None:
     require("go", shutil.which("go") is not None, "it is not on PATH")
     model = ScriptedModel([WRONG_GO, RIGHT_GO])
-    result = await solve(DIVIDE, language="go", settings=few, model=model, sandbox=sandbox)
+    result = await solve(DIVIDE, WriteOptions(language="go", settings=few, model=model, sandbox=sandbox))
     assert (result.outcome, result.evidence) == ("healed", "split"), result.reason
     assert "integer divide by zero" in model.calls[1].messages[-1].content
     assert Path("solution.go").exists() is False

@@ -15,7 +15,7 @@ from suture.core.records import Counterexample, Language
 from suture.errors import UsageError
 from suture.project.languages import LANGUAGES, is_source
 from suture.project.python_source.parsing import parse_module
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 
 MAX_SHOWN_CHARS = 12_000
 """About 3,500 tokens of code. More does not help a small model."""
@@ -63,7 +63,7 @@ def _is_empty_package(path: str, text: str) -> bool:
 def _python_text(path: str, content: bytes) -> str | None:
     if not path.endswith(".py"):
         return None
-    text = text_of(content)
+    text = decode_text(content)
     return text if is_encodable(text) else None
 
 
@@ -140,7 +140,7 @@ def select_named_files(
     Raises:
         UsageError: There is no file that could be shown and changed.
     """
-    source = {path: text_of(content) for path, content in files.items() if is_source(path, language)}
+    source = {path: decode_text(content) for path, content in files.items() if is_source(path, language)}
     editable = [path for path, text in source.items() if path not in closed and is_encodable(text)]
     if not editable:
         raise UsageError(

@@ -10,7 +10,7 @@ from suture.agents.roles.project_coder import ProjectBrief, render_project_rules
 from suture.core.records import Candidate, Move, Task
 from suture.judge import Suite, find_protected_files
 from suture.project.languages import LANGUAGES
-from suture.project.workspace import is_test_file, overlay_candidate, text_of
+from suture.project.workspace import is_test_file, overlay_candidate, decode_text
 
 MAX_PROJECT_CHARS = 24_000
 """Characters of an existing project's files that a prompt shows."""
@@ -76,7 +76,7 @@ def render_given_tests(task: Task) -> str:
     """Return the tests that the user gave with the statement; not the tests of an existing project."""
     asserts = [check.source for check in task.checks if check.provenance == "user"]
     is_new = not task.project or task.project.is_new
-    files = [text_of(content) for path, content in task.files.items() if is_new and is_test_file(path)]
+    files = [decode_text(content) for path, content in task.files.items() if is_new and is_test_file(path)]
     return "\n".join(text.strip("\n") for text in [*asserts, *files])
 
 
@@ -92,7 +92,7 @@ def _select_writable_files(task: Task, candidate: Candidate, suite: Suite) -> di
     shown: dict[str, str] = {}
     room_chars = MAX_PROJECT_CHARS
     for path in sorted((p for p in files if p not in protected and not is_test_file(p)), key=order):
-        text = text_of(files[path])
+        text = decode_text(files[path])
         if b"\0" not in files[path] and len(text) <= room_chars:
             shown[path] = text
             room_chars -= len(text)

@@ -21,7 +21,7 @@ from suture.agents.replies.edit_blocks import apply_edits, is_creatable, split_e
 from suture.core.records import Candidate, Verdict
 from suture.errors import EditDoesNotApply
 from suture.judge import check_candidate, find_protected_files
-from suture.project.workspace import overlay_candidate, text_of
+from suture.project.workspace import overlay_candidate, decode_text
 
 MAX_SHELL_S = 60.0
 """Wall-clock seconds of one shell command, and less where a run of the tests may take less."""
@@ -123,7 +123,7 @@ class AgentTools:
     def _edit(self, text: str, current: Mapping[str, bytes], changed: Mapping[str, str]) -> ToolResult:
         suite = self.turn.suite
         protected = set(find_protected_files(dict.fromkeys(current, ""), suite))
-        editable = {path: text_of(content) for path, content in current.items() if path not in protected}
+        editable = {path: decode_text(content) for path, content in current.items() if path not in protected}
         try:
             blocks, _ = split_edits(text)
             if not blocks:
@@ -188,7 +188,7 @@ class AgentTools:
         return {
             path: text
             for path, text in sorted(texts.items())
-            if path not in files or text_of(files[path]) != text
+            if path not in files or decode_text(files[path]) != text
         }
 
 
@@ -199,7 +199,7 @@ def _read_file(text: str, current: Mapping[str, bytes]) -> str:
         similar = [name for name in sorted(current) if path and name.endswith(path.rpartition("/")[2])]
         hint = f" Did you mean {', '.join(similar[:5])}?" if similar else ""
         return f"ReadError: there is no file {text[:200]!r}.{hint}"
-    lines = text_of(current[path]).split("\n")
+    lines = decode_text(current[path]).split("\n")
     first = max(1, int(match[2] or 1))
     last = min(len(lines), int(match[3] or match[2] or MAX_FILE_LINES))
     shown = [f"{number:5}  {lines[number - 1]}" for number in range(first, last + 1)]
@@ -223,7 +223,7 @@ def _search(text: str, current: Mapping[str, bytes]) -> str:
         f"{path}:{number}: {line.strip()[:200]}"
         for path, content in sorted(current.items())
         if b"\0" not in content
-        for number, line in enumerate(text_of(content).split("\n"), 1)
+        for number, line in enumerate(decode_text(content).split("\n"), 1)
         if text in line
     ]
     if not matches:

@@ -10,7 +10,7 @@ from suture.core.settings import SandboxSettings
 from suture.judge import Suite
 from suture.judge.sandbox_programs import make_test_limits
 from suture.project.languages import Interpreter, program_environment
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 from suture.project.workspace.ignored_files import NON_CODE_NAMES
 from suture.sandbox import BOX, LIBRARY, ProgramLimits, Sandbox, get_own_interpreter, mounts_for_interpreter
 from suture.sandbox.working_copy.copy_run import CopyCommand, CopyRun, FileChanges, run_in_copy
@@ -123,6 +123,6 @@ def select_text_changes(
         hidden = path not in files and any(part.startswith(".") for part in path.split("/"))
         if hidden or b"\0" in content:
             left_out.add(path)
-        elif path not in files or text_of(content) != text_of(files[path]):
-            texts[path] = text_of(content)
+        elif path not in files or decode_text(content) != decode_text(files[path]):
+            texts[path] = decode_text(content)
     return texts, tuple(sorted(left_out))

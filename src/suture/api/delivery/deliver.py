@@ -280,7 +280,7 @@ async def _require_tests_pass(plan: CommitPlan, after: Mapping[str, bytes], run:
     Raises:
         UsageError: A test fails without these changes.
     """
-    committed = plan.repository.files_of(plan.tree)
+    committed = plan.repository.read_tree(plan.tree)
     if committed == dict(after):
         return
     try:

@@ -142,7 +142,7 @@ async def _resume_run(job: Job, settings: Settings, folder: RunFolder) -> JobEnd
     recorded = load_recorded_run(job.run, settings)
     require_sandbox(recorded.settings)
     finished = last_payload(recorded.events, RunFinished)
-    if recorded.ended and not recorded.may_go_on and finished is not None and job.kind != "resume":
+    if recorded.ended and not recorded.can_resume_after_end and finished is not None and job.kind != "resume":
         # Only the job's end had not been recorded.
         return _job_end(folder.load_record(Result, finished.result))
     answer_values: Mapping[str, Any] = job.request.get("answer") or {}

@@ -51,7 +51,7 @@ from suture.loop.evaluation.change_warnings import find_warnings
 from suture.loop.evaluation.judging import judge
 from suture.loop.tuning import MAX_LISTED_FINDINGS
 from suture.project.recorded_task import get_accepted_files
-from suture.project.workspace import overlay_candidate, text_of, unified_diff
+from suture.project.workspace import overlay_candidate, decode_text, unified_diff
 
 FULL_DIFF_FILE = "full.diff"
 """The complete change, in the run folder, if minimisation left out a part of it."""
@@ -257,7 +257,7 @@ async def _minimise(
     """Return the smallest part of a candidate that passes, judged like any other candidate."""
     base = context.task.files
     files = overlay_candidate(base, candidate.files)
-    changed = {path: text_of(files[path]) for path in candidate.files if base.get(path) != files[path]}
+    changed = {path: decode_text(files[path]) for path in candidate.files if base.get(path) != files[path]}
     ran_out_of_time = False
 
     def passes(found: Verdict) -> bool:

@@ -15,7 +15,7 @@ from suture.loop.context import RunContext
 from suture.loop.evaluation.repeated_runs import passed_only_once
 from suture.mutation import has_grammar
 from suture.project.languages import LANGUAGES, detect_file_languages
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 from suture.search.tree_sitter.tampering_signs import collect_tree_literals, find_tree_warnings
 
 PASSED_ONCE_TEXT = "passed one complete run, and there was no time for a second one on the same files"
@@ -35,7 +35,7 @@ def _find_gaming_signs(candidate: Candidate, context: RunContext) -> tuple[str, 
     return tuple(
         f"{path}: {render_tampering_warning(sign)}"
         for path, text in sorted(candidate.files.items())
-        for sign in find_gaming_signs(path, text_of(given.get(path, b"")), text, tests)
+        for sign in find_gaming_signs(path, decode_text(given.get(path, b"")), text, tests)
     )
 
 

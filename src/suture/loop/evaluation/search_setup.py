@@ -18,7 +18,7 @@ from suture.loop.memories import recalled_operator_factors
 from suture.loop.progress_summary import is_searchable
 from suture.mutation import has_grammar
 from suture.project.languages import is_pytest_command, is_source, pytest_equivalent
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 from suture.search import FailingProject, SearchLimits, TrialPool, start_early_baseline
 
 
@@ -161,7 +161,7 @@ def editable_texts(suite: Suite) -> dict[str, str]:
     """Return the files in the task's language that a candidate may change: path -> text."""
     sources = {path: text for path, text in suite.task.files.items() if is_source(path, suite.task.language)}
     protected = find_protected_files(dict.fromkeys(sources, ""), suite)
-    return {path: text_of(content) for path, content in sources.items() if path not in protected}
+    return {path: decode_text(content) for path, content in sources.items() if path not in protected}
 
 
 def limit_search(context: RunContext, baseline: Verdict | None) -> SearchLimits:

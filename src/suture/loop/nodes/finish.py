@@ -88,7 +88,7 @@ def write_result(
     rivals = context.candidates.describe_rivals(candidate) if candidate and is_healed else ()
     if abstains(rivals, context):
         outcome = "not_healed"
-        reason = replace(reason, notes=(*reason.notes, "undetermined"))
+        reason = replace(reason, notes=(*reason.notes, "has_rivals"))
     project = context.task.project
     if project is not None and project.is_feature_untested:
         warnings = (*warnings, UNTESTED_FEATURE_TEXT)

@@ -41,7 +41,7 @@ from suture.loop.review.repair_choice import PlausibleRepairs, apply_choice
 from suture.loop.services.candidate_store import SEARCH_ROUND, Lineage, ProposalFacts
 from suture.loop.state import LoopState, encode_attempts, judged_attempts
 from suture.mutation import has_grammar
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 from suture.search import (
     FailingProject,
     Repair,
@@ -74,7 +74,7 @@ async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, 
     limits = limit_search(context, baseline)
     _record_start(texts, len(targets.failing), limits, context)
     async with context.budget.time_limit():
-        tests = [text_of(suite.task.files[path]) for path in targets.command.test_files]
+        tests = [decode_text(suite.task.files[path]) for path in targets.command.test_files]
         has_history = any(version.files for version in context.task.earlier_versions)
         hunks = await find_suspect_hunks(targets, texts, context) if has_history else ()
         found = await search_python(

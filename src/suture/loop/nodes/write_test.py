@@ -34,7 +34,7 @@ from suture.loop.context import RunContext
 from suture.loop.state import LoopState, ended_state, judged_attempts
 from suture.loop.tuning import MAX_TEST_ATTEMPTS, TEST_RETRY_TEMPERATURE
 from suture.project.languages import is_pytest_command
-from suture.project.workspace import is_protected, text_of
+from suture.project.workspace import is_protected, decode_text
 
 TEST_FAULTS = (
     "ImportError",
@@ -225,4 +225,4 @@ def _select_files(suite: Suite, context: RunContext) -> dict[str, str]:
 
 def _example_test(suite: Suite) -> str:
     paths = [path for path in suite.test_files if path in suite.task.files]
-    return text_of(suite.task.files[paths[0]]) if paths else ""
+    return decode_text(suite.task.files[paths[0]]) if paths else ""

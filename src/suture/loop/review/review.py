@@ -27,7 +27,7 @@ from suture.project.workspace import (
     DEFAULT_PROTECTED,
     is_protected,
     overlay_candidate,
-    text_of,
+    decode_text,
     unified_diff,
 )
 
@@ -102,7 +102,7 @@ class Review:
         task, written = self.task, dict(self.candidate.files) if self.candidate else {}
         if task.kind == "write":
             return written or dict.fromkeys(task.modules, "")
-        files = {path: text_of(content) for path, content in overlay_candidate(task.files, written).items()}
+        files = {path: decode_text(content) for path, content in overlay_candidate(task.files, written).items()}
         named = [fact.file for fact in self.facts]
         paths = dict.fromkeys([*written, *named, *sorted(files)])
         return {path: files[path] for path in paths if path in files and self._may_change(path)}

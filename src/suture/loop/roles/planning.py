@@ -25,7 +25,7 @@ from suture.loop.memories import recalled_lessons
 from suture.loop.state import LoopState, RoleContributions
 from suture.models import Role
 from suture.project.languages import LANGUAGES
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 
 
 async def make_plan(
@@ -109,7 +109,7 @@ async def write_planned_files(writing: PlannedWriting) -> dict[str, str]:
 
 async def _write_parts(writing: PlannedWriting) -> dict[str, str]:
     task, plan = writing.context.task, writing.plan
-    given = {path: text_of(content) for path, content in task.files.items() if path.endswith(".py")}
+    given = {path: decode_text(content) for path, content in task.files.items() if path.endswith(".py")}
     done: list[str] = []
     written: dict[str, str] = {}
     for wave in plan.waves:

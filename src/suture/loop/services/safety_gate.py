@@ -11,7 +11,7 @@ from suture.core.settings import SafetySettings
 from suture.loop.services.suite_provider import SuiteProvider
 from suture.loop.tuning import MAX_LISTED_FINDINGS
 from suture.project.safety import Finding, resolve_levels, scan_change
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 
 CHECK_ID_PREFIX = "safety: "
 """Prefix of the check ids of findings; no test of a project has such an id."""
@@ -54,7 +54,7 @@ class SafetyGate:
         if candidate.origin in WRITTEN_BY_PEOPLE:
             return ()
         files, given = candidate.files, self._suites.task.files
-        before = {path: text_of(given[path]) for path in files if path in given}
+        before = {path: decode_text(given[path]) for path in files if path in given}
         findings = scan_change(before, files, self._levels)
         packages = self._suites.packages
         if packages is None:

@@ -13,7 +13,7 @@ from suture.judge import Suite, prepare_suite
 from suture.loop.tuning import MAX_RUN_SHARE
 from suture.project.languages import Interpreter
 from suture.project.recorded_task import add_accepted_test
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 from suture.sandbox import Sandbox
 from suture.sandbox.packages import AddedPackages, InstalledPackages, NewProjectPackages, packages_for_task
 
@@ -111,7 +111,7 @@ class SuiteProvider:
     def test_sources(self) -> dict[str, str]:
         """Return the texts of the project's tests, as far as the prepared suite knows them: path -> text."""
         paths = self._suite.test_files if self._suite is not None else ()
-        return {path: text_of(self.task.files[path]) for path in paths if path in self.task.files}
+        return {path: decode_text(self.task.files[path]) for path in paths if path in self.task.files}
 
     def follow_up_notes(self, candidate: Candidate) -> tuple[str, ...]:
         """Return what remains to do for whoever takes over a candidate, besides its files."""
