@@ -48,8 +48,8 @@ def bubblewrap(mode: StartMode, *identities: str) -> Backend:
     )
 
 
-# For an ordinary user, a program inside the sandbox has that user's id for the host: the harder case. Root gives
-# up its id before it builds a sandbox, in each mode on a code path of its own. A container engine is a service,
+# For an ordinary user, a program in the sandbox has that user's id for the host: the harder case. Root gives
+# up its id before it builds a sandbox, in each mode on its own code path. A container engine is a service,
 # so its containers do not depend on who asks for them.
 BACKENDS = {
     "warm": bubblewrap("warm", "root", "ordinary"),

@@ -1,6 +1,6 @@
 """The attack list against a sandbox that is too slow for every run of the suite.
 
-    cd tests && PYTHONPATH=. python -m attacks.by_hand gvisor [ROW ...]
+    cd tests && PYTHONPATH=. python -m attacks.manual_run gvisor [ROW ...]
 
 It ends with 1 where a row falls that is not known to, or one holds that is said to fall.
 """

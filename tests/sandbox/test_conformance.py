@@ -38,7 +38,7 @@ FALLS_SHORT = {
         "only_regular_files_come_back": "this gVisor follows links to folders, inside the box",
         "wall_time_is_limited": "a box that is killed with its program brings no files back",
         "inodes_are_limited": "it takes the option that limits them, and does not keep it",
-        "killing_everything_is_survived": "the program ends the box itself, which looks like a broken sandbox",
+        "killing_everything_is_survived": "the program ends the box itself, like a broken sandbox",
     }
 }
 """Known; what begins to hold must leave this list."""

@@ -78,7 +78,7 @@ while head := sys.stdin.buffer.read(4):
 
 
 async def test_nothing_of_this_machine_can_be_shown(box: E2bSandbox) -> None:
-    with pytest.raises(UsageError, match="it is another machine"):
+    with pytest.raises(UsageError, match="it runs on another machine"):
         await box.run(RunRequest(python="", mounts=(Mount(source="/usr/lib", target="/opt/x"),)))
 
 

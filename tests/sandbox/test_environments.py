@@ -147,7 +147,7 @@ def test_what_the_user_names_is_taken_and_nothing_else(tmp_path: Path) -> None:
         assert (taken.prefix, taken.project) == (str(named), "")
     plain = discover_interpreter(project, {}, Path(get_own_interpreter().executable))
     assert not plain.is_virtual
-    with pytest.raises(PrerequisiteError, match="no Python that works"):
+    with pytest.raises(PrerequisiteError, match="is not a working Python"):
         discover_interpreter(project, {}, tmp_path / "nothing")
 
 

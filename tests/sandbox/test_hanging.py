@@ -116,7 +116,7 @@ async def test_a_zygote_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyP
     async with asyncio.timeout(30):
         zygote = await Zygote.start(cast("Any", Undying(b"h\0\0\0\0")), b"", fd_sender=fd_sender)
         for _ in range(2):
-            with pytest.raises(SandboxBroken, match="still stands"):
+            with pytest.raises(SandboxBroken, match="still lives"):
                 await zygote.shut_down()
     assert asyncio.all_tasks() == before
     assert fd_sender.remote_fd == -1

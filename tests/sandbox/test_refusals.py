@@ -87,7 +87,7 @@ async def test_a_group_that_cannot_be_limited_is_taken_away(
         raise PermissionError("no such right")
 
     await sandbox.release()
-    monkeypatch.setattr("suture.sandbox.execution.memory_cgroups.MemoryGroup._write_limit", refuse)
+    monkeypatch.setattr("suture.sandbox.execution.memory_cgroups.MemoryCgroup._write_limit", refuse)
     with pytest.raises(SandboxBroken, match="no such right"):
         await sandbox.run(RunRequest(python=""))
     await sandbox.release()
@@ -107,7 +107,7 @@ async def test_a_conversation_that_outlives_the_close_leaves_no_group(
 
 async def test_no_folder_for_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
-    with pytest.raises(SandboxBroken, match="no folder for a program"):
+    with pytest.raises(SandboxBroken, match="cannot make a folder for a program"):
         await UnsafeSubprocess(notice=lambda: None).run(python("pass"))
 
 
@@ -119,7 +119,7 @@ async def test_a_sandbox_that_cannot_be_tried(tmp_path: Path, monkeypatch: pytes
     before = set(KNOWN_REPORTS)
     monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
     vetted = SelfTestedSandbox(Claiming)
-    with pytest.raises(SandboxBroken, match="bubblewrap could not be tried"):
+    with pytest.raises(SandboxBroken, match="bubblewrap could not be tested"):
         await vetted.run(python("pass"))
     assert set(KNOWN_REPORTS) == before, "a fault was kept as a finding"
     await vetted.close()

@@ -61,7 +61,7 @@ async def test_one_that_is_there_and_misses_something_else(tmp_path: Path) -> No
         BubblewrapSandbox(find=lambda: (fake_bubblewrap(tmp_path, words),), proc=tmp_path / "proc")
     )
     assert "/opt/python3" in fault.message
-    assert "put that back" in fault.remedy
+    assert "restore that path" in fault.remedy
     assert "install" not in fault.remedy
 
 

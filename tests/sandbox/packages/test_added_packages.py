@@ -77,7 +77,7 @@ async def test_what_does_not_fit_beside_it_is_refused(
     offer(index, "alpha", wheel("alpha", "old>=2"))
     offer(index, "old", wheel("old", "", "2.0"), "2.0")
     base = {"pyproject.toml": PYPROJECT}
-    with pytest.raises(PackagesRefused, match="keeps its version"):
+    with pytest.raises(PackagesRefused, match="keep their versions"):
         await python(base, tmp_path).install_for(
             {"pyproject.toml": WRITTEN}, having(interpreter, tmp_path / "env", "old-1.0")
         )

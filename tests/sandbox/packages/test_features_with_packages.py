@@ -128,7 +128,7 @@ async def test_a_feature_in_python_with_a_package(
     assert after["requirements.lock"].startswith("shouting==1.0 --hash=sha256:")
     assert after["tests/test_cart.py"] == OLD
     assert "requirements.txt" not in after
-    assert any("install it there" in warning for warning in result.warnings), result.warnings
+    assert any("install them" in warning for warning in result.warnings), result.warnings
     await require_verified(settings, sandbox, result)
     undo(result.run_id, settings=settings)
     assert read(shop) == before

@@ -97,7 +97,7 @@ def test_what_lies_elsewhere_is_not_asked_for(line: str) -> None:
 
 def test_a_manifest_whose_every_line_is_hashed_is_left_alone() -> None:
     base = files(requirements__txt="requests==2.0 --hash=sha256:00\n")
-    with pytest.raises(PackagesRefused, match="nothing says what it was made of"):
+    with pytest.raises(PackagesRefused, match="was generated from is unknown"):
         PythonAdder().write_manifest(base, ["alpha"])
 
 
