@@ -1,4 +1,4 @@
-"""Critic and summariser: what they are asked, and what their answers become."""
+"""Critic and summariser: their prompts and their answers."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def critique(**more: int) -> PromptDraft:
     return draft_critique_prompt(brief, packaged_prompt("critic"))
 
 
-def test_the_critic_sees_the_task_the_code_and_what_the_tests_saw() -> None:
+def test_the_critic_sees_task_code_and_facts() -> None:
     text = shown(critique(passed=1, total=3))
     for part in ("Add one.", "### m.py", "return x", "1 of 3 tests passed", "`f(1)` gave 1", '"approved"'):
         assert part in text
     assert "line by line" in text
 
 
-def test_of_passing_code_the_critic_is_asked_for_what_tests_miss() -> None:
+def test_for_passing_code_the_critic_looks_for_gaps_in_the_tests() -> None:
     assert "The tests may miss something" in shown(critique(passed=3, total=3))
     assert "It was not tested" in shown(critique())
 
@@ -59,7 +59,7 @@ async def test_a_critique_is_a_record() -> None:
 
 
 @pytest.mark.parametrize("reply", ["Looks good to me!", '{"score": 1, "approved": true}', "{}"])
-async def test_a_critic_that_says_nothing_usable_approves_nothing(reply: str) -> None:
+async def test_an_unusable_critique_is_malformed(reply: str) -> None:
     model = ScriptedModel([reply], repeat_last=True)
     with pytest.raises(MalformedReply):
         await ask_structured(model.complete, prompt_of(critique()), CritiqueReply, Sampling())
@@ -71,14 +71,14 @@ def lessons(known: Sequence[Lesson] = ()) -> PromptDraft:
     return draft_lessons_prompt(brief, packaged_prompt("summariser"))
 
 
-def test_the_summariser_sees_what_was_tried_and_the_lessons_so_far() -> None:
+def test_the_summariser_sees_attempts_and_lessons() -> None:
     text = shown(lessons([Lesson(text="Add before you return.")]))
     for part in ("Add one.", "sample 1: 1 of 3", "x is returned", "Add before you return.", "at most 5"):
         assert part in text
     assert "Lessons so far" not in shown(lessons())
 
 
-async def test_lessons_are_few_and_said_once() -> None:
+async def test_lessons_are_few_and_unique() -> None:
     replies = ['{"lessons": ["Add one!", "add ONE", "Return it."]}', '{"lessons": []}']
     model = ScriptedModel(replies, repeat_last=True)
     answer = await ask_structured(model.complete, prompt_of(lessons()), LessonsReply, Sampling())

@@ -118,7 +118,7 @@ async def test_a_review_is_a_record() -> None:
 
 
 @pytest.mark.parametrize(("goal", "asked"), [("simpler", "shorter"), ("faster", "large inputs")])
-def test_the_optimiser_rewrites_what_works(goal: OptimiseGoal, asked: str) -> None:
+def test_the_optimiser_rewrites_passing_code(goal: OptimiseGoal, asked: str) -> None:
     brief = OptimiseBrief(statement="Add one.", files={"m.py": CODE}, entry_point="f", goal=goal)
     draft = draft_optimiser_prompt(brief, packaged_prompt("optimiser"))
     text = draft.messages(draft.full_counts())[-1].content

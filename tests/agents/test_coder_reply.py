@@ -77,7 +77,7 @@ def test_code_is_found_in_an_untidy_reply(text: str) -> None:
     assert total([1, 2, 3]) == 6
 
 
-def test_a_body_alone_goes_under_the_signature() -> None:
+def test_a_bare_body_is_put_under_the_signature() -> None:
     code = written("```python\n    return sum(numbers)\n```", statement=STUB)
     assert code.startswith("from typing import List")
     total = run(code)["total"]
@@ -85,7 +85,7 @@ def test_a_body_alone_goes_under_the_signature() -> None:
     assert total([4]) == 4
 
 
-def test_what_the_stub_gives_and_the_reply_leaves_out_is_put_in_front() -> None:
+def test_missing_definitions_of_the_stub_are_added() -> None:
     code = written(
         "```python\ndef total(numbers: List[int]) -> int:\n    return helper(sum(numbers))\n```",
         statement=STUB,

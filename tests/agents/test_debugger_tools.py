@@ -1,4 +1,4 @@
-"""Functions found by reading: signature, docstring, complexity, calls."""
+"""The debugger's tools: signature, docstring, complexity and calls of a function."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_functions_are_found_wherever_they_stand() -> None:
     assert list(iter_functions("broken.py", "def f(:")) == []
 
 
-def test_what_is_told_of_one() -> None:
+def test_the_details_of_one_entry() -> None:
     facts = find_function("Cart.total", FILES)
     assert facts is not None
     assert facts.signature == "async def Cart.total(self, tax: float=0.2, *more, key=None) -> float"
@@ -67,7 +67,7 @@ def test_a_plain_name_prefers_the_function_of_that_very_name() -> None:
     assert facts.complexity == 6
 
 
-def test_where_there_is_none_the_others_are_named() -> None:
+def test_a_missing_template_lists_the_known_ones() -> None:
     assert describe_function("sums", FILES) == (
         "There is no function 'sums'. There are: Cart.total, Cart.total.add, total, f."
     )

@@ -1,4 +1,4 @@
-"""A reply that was written to keep its reader busy is refused; one as models write it is read as ever."""
+"""Replies made to keep the parser busy are refused; ordinary ones are read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from suture.agents.replies.generated_checks import checks_from_reply
 from suture.agents.roles.coder import WriteBrief
 from suture.errors import MalformedReply
 from suture.models import Reply
-from suture.project.python_source.parsing import MOST_BLOCKS
+from suture.project.python_source.parsing import MAX_BLOCKS
 
 ADD = "def add(a, b):\n    return a - b\n"
 WRITE = WriteBrief(statement="Write add(a, b).", module="solution.py", entry_point="add")
@@ -34,8 +34,8 @@ ENDLESS = {
 
 @pytest.mark.parametrize("name", ENDLESS)
 @pytest.mark.parametrize("finish", ["stop", "length"])
-def test_a_reply_without_end_is_given_up(name: str, finish: str) -> None:
-    """None ended within seconds; the test's own time limit is the measure."""
+def test_an_endless_reply_is_abandoned(name: str, finish: str) -> None:
+    """None of these ended within seconds before; the test's time limit detects a regression."""
     reply = Reply(text=ENDLESS[name], finish="length" if finish == "length" else "stop")
     for brief in (WRITE, REPAIR):
         with contextlib.suppress(MalformedReply):
@@ -44,7 +44,7 @@ def test_a_reply_without_end_is_given_up(name: str, finish: str) -> None:
         assert len(checks_from_reply(reply, provenance="spec", entry_point="add", trust=0.0).checks) <= 24
 
 
-def test_what_a_model_writes_in_earnest_is_read() -> None:
+def test_real_replies_of_models_are_parsed() -> None:
     prose = "And this is why it is right.\n" * 200
     assert files_from_reply(Reply(text=ADD.replace("-", "+") + prose), WRITE)["solution.py"].startswith(
         "def add"
@@ -55,5 +55,5 @@ def test_what_a_model_writes_in_earnest_is_read() -> None:
 
 
 def test_more_blocks_than_anybody_writes_are_named() -> None:
-    with pytest.raises(MalformedReply, match=str(MOST_BLOCKS)):
-        files_from_reply(Reply(text=("```python\n" + ADD + "```\n") * (MOST_BLOCKS + 2)), WRITE)
+    with pytest.raises(MalformedReply, match=str(MAX_BLOCKS)):
+        files_from_reply(Reply(text=("```python\n" + ADD + "```\n") * (MAX_BLOCKS + 2)), WRITE)

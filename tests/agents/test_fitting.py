@@ -1,4 +1,4 @@
-"""Prompts that fit: what may shrink does, in order and as little as needed; the rest never."""
+"""Fitting prompts: parts shrink in order and as little as necessary; the rest never shrinks."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ async def by_bytes(messages: Sequence[Message]) -> int:
         ("first", 0, ""),
     ],
 )
-def test_a_part_shows_whole_pieces_and_says_what_is_cut(keep: str, count: int, shown: str) -> None:
+def test_a_part_shows_whole_pieces_and_counts_the_rest(keep: str, count: int, shown: str) -> None:
     assert PromptPart(pieces=["a", "b", "c", "d"], separator=" ").render(rule(keep), count) == shown
 
 
-def test_what_stands_around_a_part_goes_with_its_last_piece() -> None:
+def test_a_part_without_pieces_shows_no_frame() -> None:
     part = PromptPart(pieces=["a"], before="(", after=")")
     assert (part.render(rule("last"), 1), part.render(rule("last"), 0)) == ("(a)", "")
     assert PromptPart(pieces=[], before="(", after=")").render(rule("last"), 0) == ""
@@ -105,7 +105,7 @@ async def test_parts_shrink_in_the_order_of_the_file_and_no_more_than_needed() -
 
 
 @given(st.integers(300, 2500))
-async def test_what_fits_fits_and_what_is_shown_is_whole(room: int) -> None:
+async def test_a_fitted_prompt_shows_whole_pieces(room: int) -> None:
     wanted = brief()
     try:
         fitted = await fit_prompt(draft_coder_prompt(wanted, CODER), room, by_bytes)

@@ -1,4 +1,4 @@
-"""Tests for hypothesis, as loops that need no hypothesis."""
+"""Hypothesis tests as loops that do not need hypothesis."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def checks_of(test: str) -> list[str]:
     return [check.source for check in properties_from_reply(reply, "f").checks]
 
 
-def drawn(strategy: str) -> list[Any]:
-    """What a test gets that takes one argument."""
+def inputs_of(strategy: str) -> list[Any]:
+    """The inputs that a test with one argument gets."""
     (source,) = checks_of(f"@given({strategy})\ndef test_f(x):\n    assert f(x) is None")
     seen: list[Any] = []
     for _ in range(2):
@@ -32,20 +32,22 @@ def drawn(strategy: str) -> list[Any]:
 
 
 def test_numbers_keep_their_bounds_and_reach_them() -> None:
-    values = drawn("st.integers(min_value=2, max_value=9)")
+    values = inputs_of("st.integers(min_value=2, max_value=9)")
     assert (min(values), max(values)) == (2, 9)
     assert all(type(value) is int for value in values)
-    assert min(drawn("st.integers(0)")) == 0
-    assert max(drawn("st.integers(max_value=-500)")) == -500
-    assert all(0.5 <= value <= 1 for value in drawn("st.floats(0.5, 1.0, allow_nan=False)"))
+    assert min(inputs_of("st.integers(0)")) == 0
+    assert max(inputs_of("st.integers(max_value=-500)")) == -500
+    assert all(0.5 <= value <= 1 for value in inputs_of("st.floats(0.5, 1.0, allow_nan=False)"))
 
 
-def test_what_holds_other_things_is_drawn_too() -> None:
-    lists = drawn("st.lists(st.integers(), min_size=1, max_size=3)")
+def test_nested_strategies_are_drawn() -> None:
+    lists = inputs_of("st.lists(st.integers(), min_size=1, max_size=3)")
     assert {len(value) for value in lists} == {1, 2, 3}
-    assert {type(value) for value in drawn("st.one_of(st.none(), st.text('ab'))")} == {type(None), str}
-    assert all(len(value) == 2 and value[1] == 7 for value in drawn("st.tuples(st.booleans(), st.just(7))"))
-    assert set(drawn("st.sampled_from(['x', 'y'])")) == {"x", "y"}
+    assert {type(value) for value in inputs_of("st.one_of(st.none(), st.text('ab'))")} == {type(None), str}
+    assert all(
+        len(value) == 2 and value[1] == 7 for value in inputs_of("st.tuples(st.booleans(), st.just(7))")
+    )
+    assert set(inputs_of("st.sampled_from(['x', 'y'])")) == {"x", "y"}
 
 
 def test_arguments_are_bound_by_name_and_by_place_and_assume_skips() -> None:
@@ -82,6 +84,6 @@ def test_arguments_are_bound_by_name_and_by_place_and_assume_skips() -> None:
         f"@given({'st.one_of(' * 150}st.none(){')' * 150})\ndef test_f(x):\n    assert f(x)",
     ],
 )
-def test_what_cannot_be_drawn_is_left_out_with_a_reason(test: str) -> None:
+def test_unsupported_strategies_are_dropped_with_a_reason(test: str) -> None:
     with pytest.raises(MalformedReply, match="cannot be drawn without hypothesis"):
         checks_of(test)

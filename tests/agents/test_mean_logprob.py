@@ -1,4 +1,4 @@
-"""How sure a model was of the lines of a check."""
+"""The mean log probability of a check's lines."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def test_only_the_lines_of_the_check_count() -> None:
         Reply(text="x", tokens=("x",), logprobs=(-1.0,)),
     ],
 )
-def test_what_was_not_told_is_not_known(reply: Reply) -> None:
+def test_missing_log_probabilities_give_none(reply: Reply) -> None:
     assert mean_logprob("assert f(1) == 2\n", reply) is None

@@ -18,7 +18,7 @@ from suture.project.python_source.imports import imported_paths, loaded_files
         ("def (", set()),
     ],
 )
-def test_what_a_file_imports(code: str, paths: set[str]) -> None:
+def test_imports_of_a_file(code: str, paths: set[str]) -> None:
     assert imported_paths(code, "shop/cli.py") == paths
 
 

@@ -1,4 +1,4 @@
-"""Planner and its coder: plans that can be followed, files in memory, and work put together."""
+"""The planner and its coder: plans, files in memory, and merging."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_where_there_are_no_files_there_is_nothing_to_read() -> None:
     assert [tool.name for tool in desk().tools()] == ["create_file", "read_file", "list_files"]
 
 
-async def test_what_a_file_held_before_stays_in_it() -> None:
+async def test_earlier_content_of_a_file_stays() -> None:
     files = desk()
     assert (
         await use(files, "create_file", "m.py", "def g():\n    return 1\n")
@@ -97,7 +97,7 @@ async def test_what_a_file_held_before_stays_in_it() -> None:
         ("n.py", "x = 1\n" * 9000, "too much"),
     ],
 )
-async def test_what_may_not_be_written_is_told(path: str, text: str, why: str) -> None:
+async def test_a_forbidden_path_is_reported_to_the_model(path: str, text: str, why: str) -> None:
     files = desk()
     assert why in await use(files, "create_file", path, text)
     assert files.written == {}
@@ -138,14 +138,14 @@ async def test_a_part_is_done_with_tools_until_its_module_is_written() -> None:
     assert "n.py is written; it defines count." in prompts[2]
 
 
-async def test_a_block_of_code_alone_is_the_module() -> None:
+async def test_a_single_code_block_is_the_module() -> None:
     files = desk({})
     trail, _ = await work(files, f"Here it is:\n{code(COUNT)}")
     assert trail.ending == "done"
     assert files.written == {"m.py": "def count():\n    return 0\n"}
 
 
-async def test_another_file_than_the_module_is_kept_when_the_model_is_done() -> None:
+async def test_other_files_are_kept_when_the_model_is_done() -> None:
     files = desk({})
     trail, _ = await work(files, f"TOOL: create_file\nINPUT: n.py\n{code(COUNT)}", "TOOL: done")
     assert trail.ending == "done"
@@ -158,7 +158,7 @@ async def test_a_part_without_a_file_is_malformed(reply: str) -> None:
         await work(desk(), reply)
 
 
-def test_what_parallel_workers_wrote_is_put_together() -> None:
+def test_files_of_parallel_workers_are_merged() -> None:
     base = {"m.py": "def a():\n    return 0\n\n\ndef b():\n    return 0\n"}
     one = {"m.py": base["m.py"].replace("return 0", "return 1", 1), "x.py": "X = 1\n"}
     two = {"m.py": "import os\n\n\n" + base["m.py"].replace("b():\n    return 0", "b():\n    return os")}
@@ -170,6 +170,6 @@ def test_what_parallel_workers_wrote_is_put_together() -> None:
     assert "return os" in merged["m.py"]
 
 
-def test_of_two_versions_of_one_thing_the_later_stays() -> None:
+def test_the_later_of_two_versions_wins() -> None:
     works = [{"m.py": f"def a():\n    return {number}\n"} for number in (1, 2)]
     assert merge_subtask_files({}, [dict(work) for work in works]) == works[1]

@@ -1,4 +1,4 @@
-"""How a reply begins, so that the model writes only what is missing."""
+"""Prefills, so that the model writes only what is missing."""
 
 from __future__ import annotations
 
@@ -38,30 +38,35 @@ def total_of(
 '''
 
 
-def begun(statement: str, entry: str | None = "total", tests: str = "", *, certain: bool = True) -> str:
+def prefill_text(
+    statement: str, entry: str | None = "total", tests: str = "", *, certain: bool = True
+) -> str:
     return prefill_module(statement, entry, certain=certain, tests=tests).text.removeprefix("```python")
 
 
-def found_in(text: str, *names: str) -> tuple[str, Prefill]:
+def function_prefill(text: str, *names: str) -> tuple[str, Prefill]:
     found = prefill_function("a.py", text, names)
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize("body", ["", "    pass\n", "    ...\n", "    raise NotImplementedError\n"])
-def test_a_stub_is_given_up_to_where_its_body_is_to_stand(body: str) -> None:
-    assert begun(STUB + body) == "\n" + STUB.rstrip() + "\n   "
+def test_a_stub_is_prefilled_up_to_its_body(body: str) -> None:
+    assert prefill_text(STUB + body) == "\n" + STUB.rstrip() + "\n   "
 
 
 def test_a_stub_without_a_docstring_ends_with_its_signature() -> None:
-    assert begun("def f(x): ...\n") == "\ndef f(x):\n   "
-    assert begun("@wraps\nasync def f(\n    x,\n):\n    pass\n") == "\n@wraps\nasync def f(\n    x,\n):\n   "
-    assert begun('class Stack:\n    """LIFO."""\n') == '\nclass Stack:\n    """LIFO."""\n   '
+    assert prefill_text("def f(x): ...\n") == "\ndef f(x):\n   "
+    assert (
+        prefill_text("@wraps\nasync def f(\n    x,\n):\n    pass\n")
+        == "\n@wraps\nasync def f(\n    x,\n):\n   "
+    )
+    assert prefill_text('class Stack:\n    """LIFO."""\n') == '\nclass Stack:\n    """LIFO."""\n   '
 
 
 @pytest.mark.parametrize("statement", ["def f(x):\n    return x + 1\n", "x = 1\n", "", "Add up the numbers."])
-def test_what_is_no_stub_is_not_repeated(statement: str) -> None:
-    assert begun(statement) == ""
+def test_only_stubs_are_prefilled(statement: str) -> None:
+    assert prefill_text(statement) == ""
 
 
 SOLUTION = """class Solution:
@@ -72,26 +77,26 @@ SOLUTION = """class Solution:
 """
 
 
-def test_a_class_with_one_method_to_write_is_given_up_to_its_body() -> None:
+def test_a_class_with_one_open_method_is_prefilled_to_its_body() -> None:
     head = SOLUTION.partition("        raise")[0]
-    assert begun(SOLUTION, "Solution") == f"\n{head}       "
+    assert prefill_text(SOLUTION, "Solution") == f"\n{head}       "
     both = SOLUTION.replace("    limit = 3", "    def other(self): ...")
-    assert begun(both, "Solution") == ""
+    assert prefill_text(both, "Solution") == ""
 
 
 def test_a_stub_in_the_one_block_of_a_text_is_given_too() -> None:
     prose = "Add up.\n\n```python\ndef total(xs):\n    ...\n```\n"
-    assert begun(prose) == "\ndef total(xs):\n   "
-    assert begun(prose, "other", certain=False) == ""
-    assert begun(f"{prose}\nLike\n\n```python\ndef twice(x): ...\n```\n") == ""
+    assert prefill_text(prose) == "\ndef total(xs):\n   "
+    assert prefill_text(prose, "other", certain=False) == ""
+    assert prefill_text(f"{prose}\nLike\n\n```python\ndef twice(x): ...\n```\n") == ""
 
 
 def test_the_name_that_the_tests_call_begins_a_definition() -> None:
     prose = "Add up the numbers."
-    assert begun(prose, tests="assert total([1]) == 1") == "\ndef total("
-    assert begun(prose, "Stack", tests="assert Stack([1]).pop() == 1") == "\nclass Stack"
-    assert begun(prose, tests="assert total([1]) == 1", certain=False) == ""
-    assert begun(prose, tests="assert subtotal([1]) == 1") == ""
+    assert prefill_text(prose, tests="assert total([1]) == 1") == "\ndef total("
+    assert prefill_text(prose, "Stack", tests="assert Stack([1]).pop() == 1") == "\nclass Stack"
+    assert prefill_text(prose, tests="assert total([1]) == 1", certain=False) == ""
+    assert prefill_text(prose, tests="assert subtotal([1]) == 1") == ""
     assert prefill_module(prose, None, certain=False, tests="").stop == FENCE_END
 
 
@@ -106,8 +111,8 @@ def test_the_name_that_the_tests_call_begins_a_definition() -> None:
         ("Do not use roman() from any library.", ""),
     ],
 )
-def test_a_name_in_prose_counts_where_the_prose_says_what_a_call_gives(prose: str, begins: str) -> None:
-    assert begun(prose, "roman", certain=False) == begins
+def test_a_name_in_prose_is_prefilled_if_a_call_is_shown(prose: str, begins: str) -> None:
+    assert prefill_text(prose, "roman", certain=False) == begins
 
 
 @pytest.mark.parametrize(
@@ -126,14 +131,14 @@ def test_a_text_that_goes_in_circles(lines: list[str], circles: bool) -> None:
 
 
 def test_a_function_of_a_file_begins_with_all_that_stands_above_its_body() -> None:
-    name, beginning = found_in(CART, "nope", "total_of")
+    name, beginning = function_prefill(CART, "nope", "total_of")
     assert name == "total_of"
     assert beginning.text == "### a.py\n```python\ndef total_of(\n    carts,\n):\n   "
     assert beginning.stop == (*FENCE_END, *MARGIN_STOPS)
 
 
 def test_a_method_stands_in_its_class_and_ends_before_the_next() -> None:
-    _, beginning = found_in(CART, "total")
+    _, beginning = function_prefill(CART, "total")
     head = '    @property\n    def total(self):\n        """All."""'
     assert beginning.text == f"### a.py\n```python\nclass Cart(dict, metaclass=M):\n{head}\n       "
     assert {"\n    def ", "\n    @"} <= set(beginning.stop)
@@ -143,7 +148,7 @@ def test_a_method_stands_in_its_class_and_ends_before_the_next() -> None:
 
 
 def test_a_body_on_the_line_of_its_signature_is_left_out() -> None:
-    _, beginning = found_in(CART, "add")
+    _, beginning = function_prefill(CART, "add")
     assert beginning.text.endswith("    def add(self, x):\n       ")
 
 

@@ -1,4 +1,4 @@
-"""Prompt files: strict about variables, replaceable by a project, read anew for each run."""
+"""Prompt files: strict about variables, replaceable by a project, read once per run."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_missing_and_an_unknown_variable_fail_loudly() -> None:
         (tiny(extra=1), "extra"),
     ],
 )
-def test_what_is_no_prompt_is_refused_with_the_place(raw: Any, says: str) -> None:
+def test_an_invalid_prompt_is_refused_with_its_place(raw: Any, says: str) -> None:
     with pytest.raises(UsageError, match=f"^here.yaml: .*{says}"):
         parse_prompt(raw, "here.yaml")
 
@@ -90,7 +90,7 @@ def test_the_hash_names_the_whole_content() -> None:
     assert parse_prompt(TINY, "a").hash == parse_prompt(TINY, "b").hash
 
 
-def test_a_project_replaces_one_template_and_keeps_the_rest() -> None:
+def test_a_project_can_replace_a_single_template() -> None:
     packaged = parse_prompt(TINY, "packaged")
     text = {"text": "Please do $task. $log", "variables": ["task", "log"]}
     own = parse_prompt({"name": "tiny", "version": 7, "templates": {"ask": text}}, "mine.yaml", packaged)
@@ -101,7 +101,7 @@ def test_a_project_replaces_one_template_and_keeps_the_rest() -> None:
     assert own.hash != packaged.hash
 
 
-def test_a_project_may_leave_out_only_what_may_shrink_to_nothing() -> None:
+def test_a_project_template_may_omit_only_shrinkable_parts() -> None:
     packaged = parse_prompt(TINY, "packaged")
     own = parse_prompt(tiny(text="Just $task.", variables=["task"]), "mine.yaml", packaged)
     assert own.render("ask", task="it", log="a log") == "Just it."
@@ -119,7 +119,7 @@ def test_a_project_may_leave_out_only_what_may_shrink_to_nothing() -> None:
         (tiny(shrink={"task": {"keep": "first", "cut": "..."}}), r"\['task'\] cannot shrink"),
     ],
 )
-def test_what_does_not_fit_the_role_is_refused(raw: Any, says: str) -> None:
+def test_a_prompt_that_does_not_fit_the_role_is_refused(raw: Any, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         parse_prompt(raw, "mine.yaml", parse_prompt(TINY, "packaged"))
 
@@ -146,7 +146,7 @@ def test_a_file_that_is_no_yaml_is_a_usage_error_that_names_it(tmp_path: Path, c
         PromptBook(tmp_path).load("coder")
 
 
-def test_a_role_that_is_none_is_told_with_the_nearest() -> None:
+def test_an_unknown_role_suggests_the_nearest() -> None:
     with pytest.raises(UsageError) as caught:
         PromptBook().load("codr")
     assert caught.value.remedy == "did you mean 'coder'?"

@@ -1,4 +1,4 @@
-"""Thinking with tools: what is read as an action, when it ends, and that a diagnosis is never made up."""
+"""The ReAct loop: parsing of actions, endings, and the debugger on top of it."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def test_an_action_is_two_lines_however_untidy(text: str, action: ToolAction) ->
 @pytest.mark.parametrize(
     "text", ["", "I would look at line 3.", "INPUT: f(1)", "TOOL: rm_rf\nINPUT: /", "TOOL:"]
 )
-def test_what_names_no_tool_is_no_action(text: str) -> None:
+def test_a_reply_without_a_tool_is_not_an_action(text: str) -> None:
     with pytest.raises(MalformedReply, match="run_snippet, trace_call, done"):
         read_action(text, TOOLS)
 
 
 class Bench:
-    """A debugger with a scripted model and a tool that notes what it was given."""
+    """A debugger with a scripted model and a tool that records its inputs."""
 
     def __init__(
         self, *replies: str | Exception, answer: str = "line 2: x -> returns 1", **more: Any
@@ -107,7 +107,7 @@ class Bench:
         )
 
 
-async def test_it_looks_and_then_says_what_is_wrong() -> None:
+async def test_the_debugger_uses_tools_and_then_concludes() -> None:
     bench = Bench(TRACE, "TOOL: run_snippet\nINPUT: f(2)", "TOOL: done", DIAGNOSIS)
     found = await bench.investigate()
     assert found.diagnosis == Diagnosis(
@@ -120,7 +120,7 @@ async def test_it_looks_and_then_says_what_is_wrong() -> None:
     assert told == [(1, "trace_call", False), (2, "trace_call", True), (3, "run_snippet", True)]
 
 
-async def test_each_step_sees_what_the_ones_before_showed() -> None:
+async def test_each_step_sees_earlier_results() -> None:
     bench = Bench(TRACE, "TOOL: done", DIAGNOSIS)
     await bench.investigate()
     first, second, conclusion = bench.prompts
@@ -138,7 +138,7 @@ async def test_the_same_action_again_ends_it() -> None:
     assert (found.trail.ending, bench.used) == ("repeated", [LOOK, "f(5)"])
 
 
-async def test_what_was_looked_at_before_is_not_looked_at_again() -> None:
+async def test_repeated_actions_end_the_loop() -> None:
     bench = Bench(f"TOOL: trace_call\nINPUT: {LOOK}", DIAGNOSIS)
     assert (await bench.investigate()).trail.ending == "repeated"
     assert bench.used == [LOOK]
@@ -151,7 +151,7 @@ async def test_it_has_so_many_steps_and_no_more() -> None:
     assert (found.trail.ending, len(bench.model.calls)) == ("steps", 4)
 
 
-async def test_a_reply_that_is_no_action_is_told_and_may_be_followed_by_one() -> None:
+async def test_a_malformed_action_is_reported_to_the_model() -> None:
     bench = Bench("Let me think.", TRACE, "hm", "hm", DIAGNOSIS)
     found = await bench.investigate()
     assert "Your reply could not be used: there is no line `TOOL:`" in bench.prompts[1]
@@ -179,7 +179,7 @@ async def test_faults_end_it_at_once() -> None:
 
 
 @pytest.mark.parametrize(("answer", "shown"), [("", "(nothing)"), ("y" * 50_000, "characters are cut")])
-async def test_what_a_tool_says_is_bounded(answer: str, shown: str) -> None:
+async def test_a_tool_result_is_bounded(answer: str, shown: str) -> None:
     bench = Bench(TRACE, "TOOL: done", DIAGNOSIS, answer=answer)
     await bench.investigate()
     assert shown in bench.steps[0].observation
@@ -187,7 +187,7 @@ async def test_what_a_tool_says_is_bounded(answer: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize("call", ["", "the third row"])
-async def test_what_is_no_call_is_not_traced(call: str) -> None:
+async def test_only_calls_are_traced(call: str) -> None:
     bench = Bench("TOOL: done", DIAGNOSIS)
     found = await bench.investigate(call=call)
     assert (found.trail.steps, bench.used) == ((), [])

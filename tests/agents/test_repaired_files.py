@@ -1,4 +1,4 @@
-"""From untidy replies to mended files."""
+"""From untidy replies to repaired files."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ class Cart:
 '''
 
 
-def mended(text: str, files: dict[str, str]) -> dict[str, str]:
+def repair(text: str, files: dict[str, str]) -> dict[str, str]:
     return files_from_reply(Reply(text=text), RepairBrief(statement="", files=files))
 
 
 def test_a_whole_file_replaces_the_file() -> None:
     new = FILE.replace("n - 1", "n + 1")
-    assert mended(f"```python\n{new}```", {"shop.py": FILE}) == {"shop.py": new}
+    assert repair(f"```python\n{new}```", {"shop.py": FILE}) == {"shop.py": new}
 
 
-def test_one_function_replaces_its_namesake_and_leaves_the_rest_alone() -> None:
-    files = mended("```python\ndef price(n):\n    return n + 1\n```", {"shop.py": FILE})
+def test_one_function_replaces_only_its_namesake() -> None:
+    files = repair("```python\ndef price(n):\n    return n + 1\n```", {"shop.py": FILE})
     assert files == {"shop.py": FILE.replace("n - 1", "n + 1")}
 
 
 def test_one_method_replaces_the_only_method_of_that_name() -> None:
-    files = mended("```python\ndef total(self):\n    return math.ceil(self.n)\n```", {"shop.py": FILE})
+    files = repair("```python\ndef total(self):\n    return math.ceil(self.n)\n```", {"shop.py": FILE})
     assert files == {"shop.py": FILE.replace("floor", "ceil")}
 
 
 def test_a_new_import_comes_along_with_a_function() -> None:
-    files = mended("```python\nimport os\n\ndef price(n):\n    return os.cpu_count()\n```", {"shop.py": FILE})
+    files = repair("```python\nimport os\n\ndef price(n):\n    return os.cpu_count()\n```", {"shop.py": FILE})
     assert '"""A shop."""\nimport os\n' in files["shop.py"]
     ast.parse(files["shop.py"])
 
@@ -57,24 +57,24 @@ def test_blocks_go_to_the_files_they_name() -> None:
     other = "def tax(n):\n    return 0\n"
     shop, tax = FILE.replace("n - 1", "n"), other.replace("0", "n")
     reply = f"### shop.py\n```python\n{shop}```\n**lib/tax.py**\n```python\n{tax}```"
-    files = mended(reply, {"shop.py": FILE, "lib/tax.py": other})
+    files = repair(reply, {"shop.py": FILE, "lib/tax.py": other})
     assert set(files) == {"shop.py", "lib/tax.py"}
 
 
 def test_a_block_without_a_name_goes_to_the_file_that_defines_the_same() -> None:
     other = "def tax(n):\n    return 0\n"
-    files = mended("```python\ndef tax(n):\n    return n\n```", {"shop.py": FILE, "tax.py": other})
+    files = repair("```python\ndef tax(n):\n    return n\n```", {"shop.py": FILE, "tax.py": other})
     assert files == {"tax.py": "def tax(n):\n    return n\n"}
 
 
 def test_a_broken_file_is_replaced_as_a_whole() -> None:
-    files = mended(f"```python\n{FILE}```", {"shop.py": "def price(:\n"})
+    files = repair(f"```python\n{FILE}```", {"shop.py": "def price(:\n"})
     assert files == {"shop.py": FILE}
 
 
 def test_an_unchanged_file_is_no_repair() -> None:
     with pytest.raises(MalformedReply, match="changes none"):
-        mended(f"```python\n{FILE}```", {"shop.py": FILE})
+        repair(f"```python\n{FILE}```", {"shop.py": FILE})
 
 
 FIXED = FILE.replace("n - 1", "n + 1")
@@ -94,15 +94,15 @@ FIXED = FILE.replace("n - 1", "n + 1")
         "```diff\n-    return n - 1\n+    return n + 1\n```\n",
     ],
 )
-def test_what_else_a_reply_shows_does_not_get_into_the_file(more: str) -> None:
+def test_other_blocks_do_not_get_into_the_file(more: str) -> None:
     fix = f"### shop.py\n```python\n{FIXED}```\n"
-    assert mended(f"{fix}\n{more}", {"shop.py": FILE}) == {"shop.py": FIXED}
-    assert mended(f"{more}\n{fix}", {"shop.py": FILE}) == {"shop.py": FIXED}
+    assert repair(f"{fix}\n{more}", {"shop.py": FILE}) == {"shop.py": FIXED}
+    assert repair(f"{more}\n{fix}", {"shop.py": FILE}) == {"shop.py": FIXED}
 
 
 def test_the_last_of_two_changes_wins() -> None:
     first = "```python\ndef price(n):\n    return n * 2\n```\nBetter:\n"
-    assert mended(f"{first}```python\ndef price(n):\n    return n + 1\n```", {"shop.py": FILE}) == {
+    assert repair(f"{first}```python\ndef price(n):\n    return n + 1\n```", {"shop.py": FILE}) == {
         "shop.py": FIXED
     }
 
@@ -116,26 +116,26 @@ def test_the_last_of_two_changes_wins() -> None:
 )
 def test_a_diff_and_another_file_are_no_repair(text: str) -> None:
     with pytest.raises(MalformedReply):
-        mended(text, {"shop.py": FILE})
+        repair(text, {"shop.py": FILE})
 
 
 def test_a_whole_file_under_a_wrong_name_is_still_the_file() -> None:
-    files = mended(f"```python\n# solution.py\n{FIXED}```", {"shop.py": FILE})
+    files = repair(f"```python\n# solution.py\n{FIXED}```", {"shop.py": FILE})
     assert files == {"shop.py": f"# solution.py\n{FIXED}"}
 
 
 def test_an_empty_file_can_be_filled() -> None:
     code = "def tax(n):\n    return n\n"
-    assert mended(f"```python\n{code}```", {"tax.py": ""}) == {"tax.py": code}
-    assert mended(f"```python\n{code}```", {"shop.py": FILE, "tax.py": ""}) == {"tax.py": code}
+    assert repair(f"```python\n{code}```", {"tax.py": ""}) == {"tax.py": code}
+    assert repair(f"```python\n{code}```", {"shop.py": FILE, "tax.py": ""}) == {"tax.py": code}
 
 
 def test_no_file_at_all_is_malformed_and_not_a_fault() -> None:
     with pytest.raises(MalformedReply):
-        mended("```python\ndef price(n):\n    return 1\n```", {})
+        repair("```python\ndef price(n):\n    return 1\n```", {})
 
 
 def test_a_function_for_a_broken_file_leaves_its_constants_in_place() -> None:
     broken = '"""Page."""\n\nLIMIT = 3\n\n\ndef price(n)\n    return n - LIMIT\n'
-    files = mended("```python\ndef price(n):\n    return n - LIMIT\n```", {"shop.py": broken})
+    files = repair("```python\ndef price(n):\n    return n - LIMIT\n```", {"shop.py": broken})
     assert files == {"shop.py": broken.replace("(n)\n", "(n):\n")}

@@ -10,7 +10,7 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from suture.agents import Hint, RepairBrief, Suspect, draft_coder_prompt, fit_prompt, packaged_prompt
 from suture.agents.context.related_functions import find_related_functions
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.records import Counterexample
 from suture.core.settings import BudgetSettings, CertificationSettings, PathSettings, RepairSettings, Settings
 from suture.models import Message, prompt_token_upper_bound
@@ -35,7 +35,7 @@ MENDED = SHOP.replace("-=", "+=").replace("str(number)", "{4: 'IV'}[number]")
 GUILTY = (Suspect(path="shop.py", function="total"),)
 
 
-def test_callers_come_first_then_what_is_alike_and_nothing_that_is_shown() -> None:
+def test_callers_come_before_similar_functions() -> None:
     texts = {"shop.py": SHOP, "bills.py": BILLS}
     found = find_related_functions(GUILTY, texts, [SHOP])
     assert [(one.name, one.why) for one in found] == [
@@ -50,7 +50,7 @@ def test_callers_come_first_then_what_is_alike_and_nothing_that_is_shown() -> No
     )
 
 
-def test_what_is_no_text_is_left_out() -> None:
+def test_non_text_files_are_omitted() -> None:
     odd = "def bill(prices):\n    return total(prices), '\udcff'\n"
     assert find_related_functions(GUILTY, {"shop.py": SHOP, "bills.py": odd}, [SHOP]) == ()
 
@@ -89,7 +89,7 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-async def test_the_model_is_told_where_a_call_first_goes_wrong_and_who_else_calls(
+async def test_the_prompt_shows_divergences_and_related_functions(
     project: Path, tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
     settings = Settings(
@@ -99,7 +99,9 @@ async def test_the_model_is_told_where_a_call_first_goes_wrong_and_who_else_call
         repair=RepairSettings(candidates=60, seconds=100),
     )
     model = ScriptedModel([f"### shop.py\n```python\n{MENDED}```"], repeat_last=True)
-    result = await heal(project, test=BARE_PYTEST, settings=settings, model=model, sandbox=sandbox)
+    result = await heal(
+        project, HealOptions(test=BARE_PYTEST, settings=settings, model=model, sandbox=sandbox)
+    )
     assert result.outcome == "healed", result.reason
     prompt = model.calls[0].messages[-1].content
     card = next(line for line in prompt.splitlines() if line.startswith("- `total([1, 2])`"))

@@ -1,4 +1,4 @@
-"""A snippet goes into a file, and nothing else of the file is lost."""
+"""A snippet replaces its part of a file, and the rest stays."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ if __name__ == "__main__":
 '''
 
 
-def mended(code: str, original: str = FILE) -> str:
+def splice_into(code: str, original: str = FILE) -> str:
     brief = RepairBrief(statement="", files={"calc.py": original})
     files = files_from_reply(Reply(text=f"```python\n{code}```"), brief)
     ast.parse(files["calc.py"])
@@ -68,7 +68,7 @@ def run(code: str) -> dict[str, object]:
 
 
 def test_a_new_helper_comes_along_and_the_rest_stays() -> None:
-    text = mended("def _inc(x):\n    return x + 1\n\ndef price(x):\n    return _inc(x)\n")
+    text = splice_into("def _inc(x):\n    return x + 1\n\ndef price(x):\n    return _inc(x)\n")
     expected = FILE.replace(
         "# Takes one off.\ndef price(x):\n    return x - 1\n",
         "def _inc(x):\n    return x + 1\n\n\n# Takes one off.\ndef price(x):\n    return _inc(x)\n",
@@ -77,26 +77,28 @@ def test_a_new_helper_comes_along_and_the_rest_stays() -> None:
 
 
 def test_a_changed_constant_comes_along_and_the_rest_stays() -> None:
-    text = mended("RATE = 3\ndef price(x):\n    return x + 1\n")
+    text = splice_into("RATE = 3\ndef price(x):\n    return x + 1\n")
     assert text == FILE.replace("RATE = 2", "RATE = 3").replace("x - 1", "x + 1")
 
 
 def test_a_new_constant_that_a_function_reads_is_added_and_an_example_of_use_is_not() -> None:
-    text = mended("STEP = 1\ndef price(x):\n    return x + STEP\n\nresult = price(2)\nprint(result)\n")
+    text = splice_into("STEP = 1\ndef price(x):\n    return x + STEP\n\nresult = price(2)\nprint(result)\n")
     assert "STEP = 1\n" in text
     assert "result" not in text
     assert run(text)["STEP"] == 1
 
 
 def test_a_class_with_one_method_keeps_its_other_members() -> None:
-    text = mended("class Cart:\n    def total(self):\n        return sum(self.items)\n")
+    text = splice_into("class Cart:\n    def total(self):\n        return sum(self.items)\n")
     assert text == FILE.replace(
         "def total(self):\n        return 0", "def total(self):\n        return sum(self.items)"
     )
 
 
 def test_a_class_gains_a_method_and_a_field() -> None:
-    text = mended("class Cart:\n    rate: int = 5\n\n    def double(self):\n        return 2 * self.rate\n")
+    text = splice_into(
+        "class Cart:\n    rate: int = 5\n\n    def double(self):\n        return 2 * self.rate\n"
+    )
     assert "    limit: int = 3\n    rate: int = 5\n" in text
     cart = run(text)["Cart"]
     assert isinstance(cart, type)
@@ -105,14 +107,14 @@ def test_a_class_gains_a_method_and_a_field() -> None:
 
 
 def test_a_property_keeps_its_setter() -> None:
-    text = mended("class Cart:\n    @property\n    def size(self):\n        return len(self.items)\n")
+    text = splice_into("class Cart:\n    @property\n    def size(self):\n        return len(self.items)\n")
     assert text == FILE.replace(
         "def size(self):\n        return 0", "def size(self):\n        return len(self.items)"
     )
 
 
 def test_a_property_without_its_class_keeps_its_setter() -> None:
-    text = mended("@property\ndef size(self):\n    return len(self.items)\n")
+    text = splice_into("@property\ndef size(self):\n    return len(self.items)\n")
     assert text == FILE.replace(
         "def size(self):\n        return 0", "def size(self):\n        return len(self.items)"
     )
@@ -122,7 +124,7 @@ def test_a_property_gains_a_setter() -> None:
     original = (
         "class C:\n    @property\n    def v(self):\n        return 0\n\n    def k(self):\n        return 1\n"
     )
-    text = mended("class C:\n    @v.setter\n    def v(self, x):\n        self.x = x\n", original)
+    text = splice_into("class C:\n    @v.setter\n    def v(self, x):\n        self.x = x\n", original)
     kind = run(text)["C"]
     assert isinstance(kind, type)
     kind().v = 1
@@ -135,42 +137,42 @@ def test_overloads_are_replaced_together() -> None:
         "@overload\ndef f(x: int) -> int: ...\n@overload\ndef f(x: str) -> str: ...\n"
         "def f(x):\n    return None\n\ndef g(): pass\n"
     )
-    text = mended("@overload\ndef f(x: float) -> float: ...\ndef f(x):\n    return x\n", original)
+    text = splice_into("@overload\ndef f(x: float) -> float: ...\ndef f(x):\n    return x\n", original)
     assert text.count("@overload") == 1
     assert "def g()" in text
 
 
 def test_a_function_whose_body_is_left_out_stays_as_it_was() -> None:
     whole = FILE.replace("x - 1", "x + 1").replace("return x * RATE", "...  # unchanged")
-    assert mended(whole) == FILE.replace("x - 1", "x + 1")
+    assert splice_into(whole) == FILE.replace("x - 1", "x + 1")
 
 
 def test_an_indented_method_finds_its_class() -> None:
-    text = mended("    def total(self):\n        return 9\n")
+    text = splice_into("    def total(self):\n        return 9\n")
     assert text == FILE.replace("def total(self):\n        return 0", "def total(self):\n        return 9")
 
 
 def test_the_inside_of_a_string_is_not_moved() -> None:
-    text = mended('def total(self):\n    return f"""\nA\n  {1}\n"""\n')
+    text = splice_into('def total(self):\n    return f"""\nA\n  {1}\n"""\n')
     assert '        return f"""\nA\n  {1}\n"""\n' in text
 
 
 def test_a_function_inside_a_condition_is_replaced_there() -> None:
     original = "import os\n\nif os.name:\n    def f():\n        return 0\n\nX = 1\n"
-    assert mended("def f():\n    return 1\n", original) == original.replace("return 0", "return 1")
+    assert splice_into("def f():\n    return 1\n", original) == original.replace("return 0", "return 1")
 
 
 def test_a_whole_file_may_drop_an_import_that_was_the_mistake() -> None:
     original = "from math import squareroot\n\n\ndef f(x):\n    return squareroot(x)\n"
     new = "from math import sqrt\n\n\ndef f(x):\n    return sqrt(x)\n"
-    assert mended(new, original) == new
+    assert splice_into(new, original) == new
 
 
 def test_a_wrong_import_of_the_same_name_is_replaced() -> None:
     original = (
         "from collections import Mapping\n\n\ndef f(x):\n    return x\n\n\ndef g():\n    return Mapping\n"
     )
-    text = mended("from collections.abc import Mapping\n\ndef f(x):\n    return x\n", original)
+    text = splice_into("from collections.abc import Mapping\n\ndef f(x):\n    return x\n", original)
     assert text == original.replace("collections import", "collections.abc import")
 
 
@@ -184,9 +186,9 @@ def test_a_wrong_import_of_the_same_name_is_replaced() -> None:
     ],
     ids=["shared line", "does not parse", "a body", "a class for a function"],
 )
-def test_what_has_no_place_is_malformed_and_never_the_file(code: str) -> None:
+def test_code_without_a_place_is_malformed(code: str) -> None:
     with pytest.raises(MalformedReply):
-        mended(code)
+        splice_into(code)
 
 
 def test_a_method_of_two_classes_has_no_one_place() -> None:
@@ -194,17 +196,17 @@ def test_a_method_of_two_classes_has_no_one_place() -> None:
         "class A:\n    def f(self):\n        return 0\n\n\nclass B:\n    def f(self):\n        return 0\n"
     )
     with pytest.raises(MalformedReply, match="leaves out A, B"):
-        mended("def f(self):\n    return 1\n", original)
+        splice_into("def f(self):\n    return 1\n", original)
 
 
 def test_a_part_of_a_file_with_a_syntax_error_keeps_the_rest() -> None:
     rest = "class C:\n    def k(self):\n        return 1\n"
     original = f"RATE = 1\n\n\n@staticmethod\ndef f(:\n    return 0\n\n\n{rest}"
-    assert mended("def f():\n    return 2\n", original) == (
+    assert splice_into("def f():\n    return 2\n", original) == (
         f"RATE = 1\n\n\ndef f():\n    return 2\n\n\n{rest}"
     )
     with pytest.raises(MalformedReply):
-        mended("class C:\n    def other(self):\n        return 1\n", original)
+        splice_into("class C:\n    def other(self):\n        return 1\n", original)
 
 
 def test_source_that_is_too_deep_is_not_spliced() -> None:
@@ -215,23 +217,23 @@ def test_source_that_is_too_deep_is_not_spliced() -> None:
 
 def test_a_class_with_all_its_methods_keeps_its_bases_decorators_and_docstring() -> None:
     original = '@final\nclass A(Base):\n    """Doc."""\n\n    def f(self):\n        return 0\n\n\nX = 1\n'
-    text = mended("class A:\n    def f(self):\n        return 1\n", original)
+    text = splice_into("class A:\n    def f(self):\n        return 1\n", original)
     assert text == original.replace("return 0", "return 1")
-    assert mended(original.replace("return 0", "return 1"), original) == text
+    assert splice_into(original.replace("return 0", "return 1"), original) == text
 
 
 def test_a_function_that_a_faster_one_may_replace_is_found() -> None:
     original = (
         "def f():\n    return 0\n\n\ntry:\n    from _fast import f\nexcept ImportError:\n    pass\n\nX = 1\n"
     )
-    assert mended("def f():\n    return 1\n", original) == original.replace("return 0", "return 1")
+    assert splice_into("def f():\n    return 1\n", original) == original.replace("return 0", "return 1")
 
 
 def test_a_static_method_finds_its_class() -> None:
     original = (
         "class A:\n    @staticmethod\n    def f(x):\n        return 0\n\n    def g(self):\n        return 1\n"
     )
-    assert mended("@staticmethod\ndef f(x):\n    return 2\n", original) == original.replace(
+    assert splice_into("@staticmethod\ndef f(x):\n    return 2\n", original) == original.replace(
         "return 0", "return 2"
     )
 

@@ -1,4 +1,4 @@
-"""Testers: what they are told, and which asserts of their replies become checks."""
+"""Testers: their prompts, and which asserts of their replies become checks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sources(written: GeneratedChecks) -> list[str]:
     return [check.source.strip() for check in written.checks]
 
 
-def test_each_assert_is_a_check_of_its_own_that_nobody_trusts_yet() -> None:
+def test_each_assert_is_an_untried_check() -> None:
     written = read(block("assert f(1) == 2\nassert f(2) == 3, 'two'\nassert f(1) == 2"))
     assert sources(written) == ["assert f(1) == 2", "assert f(2) == 3, 'two'"]
     assert {check.provenance for check in written.checks} == {"spec"}
@@ -51,7 +51,7 @@ def test_each_assert_is_a_check_of_its_own_that_nobody_trusts_yet() -> None:
     assert written.dropped == {}
 
 
-def test_a_check_brings_what_it_needs_and_nothing_else() -> None:
+def test_a_check_contains_exactly_its_setup() -> None:
     code = (
         "import math\nimport os\nfrom solution import f\nprint('go')\nlimit = math.inf\n"
         "cart = [1]\ncart.append(2)\nos.getcwd()\nassert f(cart) == limit"
@@ -87,7 +87,7 @@ def test_blocks_that_hold_an_assert_are_checks() -> None:
         (f"assert f({'1 + ' * 900}1) == 900", "too_long"),
     ],
 )
-def test_what_cannot_be_used_is_dropped_and_counted(code: str, reason: DropReason) -> None:
+def test_unusable_tests_are_dropped_and_counted(code: str, reason: DropReason) -> None:
     written = read(block(f"{code}\nassert f(3) == 4"))
     assert sources(written) == ["assert f(3) == 4"]
     assert written.dropped == {reason: 1}
@@ -124,7 +124,7 @@ def test_without_a_known_name_any_call_is_tested() -> None:
 
 
 def test_the_spec_tester_has_no_place_for_code() -> None:
-    """Independence of the two suites rests on this: a tester that sees the code tests what it does."""
+    """The two suites are independent only if this tester does not see the code."""
     shared_fields = {"statement", "entry_point", "examples", "count"}
     assert {field.name for field in fields(SpecTestBrief)} == shared_fields
     prompt = packaged_prompt("spec_tester")

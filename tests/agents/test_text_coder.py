@@ -106,7 +106,7 @@ def test_a_reply_without_a_change_is_malformed(text: str) -> None:
         read(text, "javascript", a_js=JS)
 
 
-def test_the_prompt_speaks_of_the_language_and_not_of_python() -> None:
+def test_the_prompt_names_the_language_instead_of_python() -> None:
     brief = TextBrief(
         statement="", language="go", files={"a.go": GO, "b.go": GO}, output="a_test.go:1: Python"
     )

@@ -1,4 +1,4 @@
-"""Replies that hold several files, in the habits that models have of naming them."""
+"""Replies with several files, named in the ways that models use."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_each_habit_of_naming_files_is_read(habit: str) -> None:
     assert {**files, **commented} == BOTH
 
 
-def test_a_list_of_the_files_before_the_files_is_none() -> None:
+def test_a_file_list_before_the_files_is_not_a_file() -> None:
     tree = "Files:\n- `shop/cart.py`: the cart\n- `shop/cli.py`: the rest\n\n```\nshop/\n  cart.py\n```\n"
     text = "\n".join(f"### {path}\n```python\n{code}```" for path, code in BOTH.items())
     assert files_of(f"{tree}\n{text}") == BOTH
@@ -80,7 +80,7 @@ def test_of_two_blocks_for_a_file_the_whole_one_counts() -> None:
         (f"### shop/cart.py\n```python\nx = 1\n```\n### shop/cli.py\n```python\n{CLI}```", "'total'"),
     ],
 )
-def test_half_of_what_was_asked_for_is_no_candidate(text: str, why: str) -> None:
+def test_a_missing_requested_file_is_malformed(text: str, why: str) -> None:
     with pytest.raises(MalformedReply, match=why):
         files_of(text)
 
@@ -93,7 +93,7 @@ def test_a_file_outside_of_the_folder_is_never_one(path: str) -> None:
     assert files_of(text).keys() <= {*BOTH, "etc/x.py", "x.py"}
 
 
-def test_where_one_file_was_asked_for_the_others_are_named() -> None:
+def test_surplus_files_are_reported() -> None:
     brief = WriteBrief(statement="Write total.", module="solution.py", entry_point="total")
     reply = Reply(
         text=f"```python\n{CART}```\n### extra.py\n```python\ndef more(): return 1\n```\n"
@@ -104,7 +104,7 @@ def test_where_one_file_was_asked_for_the_others_are_named() -> None:
     assert surplus_files_in_reply(reply, brief, files) == ("extra.py", "notes.md")
 
 
-def test_what_the_one_file_imports_comes_with_it() -> None:
+def test_imported_files_are_kept_with_the_module() -> None:
     brief = WriteBrief(statement="Write main.", module="solution.py", entry_point="main")
     reply = Reply(
         text=f"```python\n{CLI}```\n### shop/cart.py\n```python\n{CART}```\n"

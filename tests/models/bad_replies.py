@@ -1,4 +1,4 @@
-"""Malformed structured replies of the kinds that small models write, and what each of them says.
+"""Malformed structured replies of the kinds that small models write, with the value that each one means.
 
 `expected` is what a careful person would read; `None` is where such a person would have to guess, so that the
 only right thing is to ask again.
@@ -26,7 +26,7 @@ class Triage(BaseModel):
 
 
 class Review(BaseModel):
-    """A type whose wrong reading would be a success: a critic's."""
+    """A critic's type, whose wrong reading would be a success."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -37,7 +37,7 @@ class Review(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class BadReply:
-    """One reply, what asked for it, and what it says."""
+    """One reply, the type that was requested, and its meaning."""
 
     id: str
     text: str
@@ -51,7 +51,7 @@ JSON = json.dumps(PLAIN)
 
 
 def triage(id: str, text: str, **said: Any) -> BadReply:
-    """A reply that says `MEANT`, but for what is given."""
+    """A reply that means `MEANT`, except for the given parts."""
     return BadReply(id=id, text=text, expected=MEANT.model_copy(update=said), type_=Triage)
 
 

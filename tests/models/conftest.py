@@ -18,7 +18,7 @@ SMALL_MODEL = "qwen2.5-coder-0.5b"
 
 @pytest.fixture(scope="session")
 def local_settings(require: Callable[[str, bool, str], None]) -> Settings:
-    """Settings of the real 0.5B model, fetched where it is not here; its server is shared by all tests."""
+    """Settings of the real 0.5B model, which is downloaded if missing; all tests share its server."""
     threads = int(os.environ.get("SUTURE_MODEL_THREADS", "0")) or None
     model = ModelSettings(name=f"local:{SMALL_MODEL}", context_tokens=1024, threads=threads)
     settings = Settings(model=model)
@@ -39,5 +39,5 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIStub]:
 
 @pytest.fixture(scope="module", autouse=True)
 def no_other_servers() -> None:
-    """Servers that tests of other rooms have left to this process are ended."""
+    """End the servers that other tests have left in this process."""
     stop_shared_servers()

@@ -1,4 +1,4 @@
-"""A local HTTP server that answers chat completions as told."""
+"""A local HTTP server that returns prepared chat completions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def chat_completion(text: str, *, finish: str = "stop", usage: bool = True) -> d
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """One answer, or with `silent` none. `retry-after-ms: 1` makes the client's own retries immediate."""
+    """One answer, or none with `silent`. `retry-after-ms: 1` makes the client's retries immediate."""
 
     body: dict[str, Any] | bytes
     status: int = 200
@@ -40,7 +40,7 @@ class Answer:
 
 
 class OpenAIStub:
-    """Answers each request with the next of `answers`, the last one for ever, and keeps the requests.
+    """Answers each request with the next of `answers` (the last one repeatedly), and records it.
 
     `pages` holds what it answers to a GET, by path; `port` is a free one where not given.
     """
@@ -111,6 +111,6 @@ class OpenAIStub:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Keep quiet."""
+                """Do not log requests."""
 
         return Handler

@@ -1,4 +1,4 @@
-"""A server that writes bytes to a socket as told: what no well-behaved HTTP library would send."""
+"""A server that writes raw bytes to a socket, as no well-behaved HTTP library would send them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Talk = Callable[[socket.socket], None]
 
 
 def head(status: int = 200, /, **headers: str) -> bytes:
-    """The head of an answer whose end is that of the connection."""
+    """The head of a response that ends with the connection."""
     lines = [f"HTTP/1.1 {status} Said", "connection: close"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return "\r\n".join((*lines, "", "")).encode("latin-1")
 
 
 class RawServer:
-    """Reads each request, then lets `talk` write; keeps the requests. `closing` ends a talk without end."""
+    """Reads each request, then lets `talk` write; records the requests. `closing` ends an endless talk."""
 
     def __init__(self, talk: Talk) -> None:
         self.requests: list[bytes] = []

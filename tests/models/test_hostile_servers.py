@@ -1,4 +1,4 @@
-"""What a model's server may not do to us, over real sockets and through each vendor's real SDK."""
+"""Attacks of a model's server over real sockets and through each vendor's real SDK."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def body_of(wire: WireFormat, text: str = "hello") -> bytes:
 
 
 class Endless:
-    """Sends a beginning, then the same piece until the client hangs up; counts what was taken."""
+    """Sends a start, then the same piece until the client disconnects; counts the bytes sent."""
 
     def __init__(self, beginning: bytes, piece: bytes) -> None:
         self.beginning, self.piece, self.taken_bytes = beginning, piece, 0
@@ -130,7 +130,7 @@ async def test_a_server_that_packs_all_the_same_is_understood(
     assert b"accept-encoding: identity" in server.requests[0].lower()
 
 
-async def test_a_text_longer_than_was_asked_for_is_no_reply(wire: WireFormat) -> None:
+async def test_a_text_beyond_the_token_limit_is_refused(wire: WireFormat) -> None:
     answer = head(**JSON) + body_of(wire, "a" * 100_000)
     assert len(answer) < max_response_bytes(SAMPLING.max_tokens)
     with (
@@ -155,7 +155,7 @@ async def test_headers_without_end_are_not_read_on(wire: WireFormat) -> None:
     assert talk.taken_bytes < TAKEN_AT_MOST
 
 
-async def test_a_body_that_drips_is_left_when_the_calls_time_is_up(wire: WireFormat) -> None:
+async def test_a_slow_body_is_abandoned_at_the_time_limit(wire: WireFormat) -> None:
     def drip(peer: socket.socket) -> None:
         peer.sendall(head(**JSON))
         while not server.closing.wait(0.05):
@@ -166,7 +166,7 @@ async def test_a_body_that_drips_is_left_when_the_calls_time_is_up(wire: WireFor
 
 
 @pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
-async def test_a_redirect_is_told_and_never_followed(wire: WireFormat, status: int) -> None:
+async def test_a_redirect_is_reported_and_not_followed(wire: WireFormat, status: int) -> None:
     with RawServer(lambda peer: peer.sendall(head(200, **JSON) + body_of(wire))) as other:
         target = other.address.replace("//", "//me:word@") + "/v1\x1b[31m"
         answer = head(status, location=target, content_length="0")
@@ -181,7 +181,7 @@ async def test_a_redirect_is_told_and_never_followed(wire: WireFormat, status: i
     assert "\x1b" not in str(caught.value)
 
 
-async def test_a_redirect_to_the_same_address_is_not_asked_again(wire: WireFormat) -> None:
+async def test_a_redirect_is_not_retried(wire: WireFormat) -> None:
     with (
         RawServer(lambda peer: peer.sendall(head(307, location="/", content_length="0"))) as server,
         pytest.raises(ModelNotFound),
@@ -190,7 +190,7 @@ async def test_a_redirect_to_the_same_address_is_not_asked_again(wire: WireForma
     assert len(server.requests) == 1
 
 
-async def test_cookies_are_not_kept(wire: WireFormat) -> None:
+async def test_cookies_are_not_stored(wire: WireFormat) -> None:
     answer = head(set_cookie="who=you; Path=/", **JSON) + body_of(wire)
     with RawServer(lambda peer: peer.sendall(answer)) as server:
         model = opened(wire, server.address)
@@ -222,7 +222,7 @@ async def test_a_wrong_address_is_for_the_user_to_set_right(wire: WireFormat, an
     assert len(server.requests) == 1
 
 
-async def test_why_nobody_is_reached_can_be_told_apart(wire: WireFormat) -> None:
+async def test_connection_failures_are_distinguished(wire: WireFormat) -> None:
     words = []
     with OpenAIStub() as plain:
         for address in (
@@ -306,7 +306,7 @@ async def test_an_error_whose_body_is_json_of_another_kind_is_still_the_models(
     assert "attribute" not in str(told.value)
 
 
-async def test_an_honest_count_is_kept(stub: OpenAIStub) -> None:
+async def test_a_plausible_count_is_used(stub: OpenAIStub) -> None:
     body = chat_completion("hello")
     details = {"prompt_tokens_details": {"cached_tokens": 100}}
     stub.answer(Answer(body={**body, "usage": {"prompt_tokens": 121, "completion_tokens": 64, **details}}))
@@ -318,8 +318,8 @@ async def test_an_honest_count_is_kept(stub: OpenAIStub) -> None:
 @pytest.mark.parametrize(
     "text", ["", " \n", "a", "def f(x):\n    return x + 1\n" * 50, "数" * 100, "-" * 900]
 )
-def test_the_least_count_is_below_what_real_tokenizers_say(text: str) -> None:
-    """One token for each word and each sixteen letters is less than any of them makes of prose or code."""
+def test_the_lower_bound_is_below_real_token_counts(text: str) -> None:
+    """One token per word and per sixteen letters is less than any tokenizer makes of prose or code."""
     assert (token_lower_bound(text) > 0) == bool(text.strip())
     assert token_lower_bound(text) <= max(len(text.split()), len(text.encode()) // 16, 1)
 
@@ -363,9 +363,7 @@ ANOTHER_KIND = {
 
 
 @pytest.mark.parametrize("kind", ANOTHER_KIND)
-async def test_a_good_answer_of_another_kind_is_named_and_not_asked_for_again(
-    wire: WireFormat, kind: str
-) -> None:
+async def test_a_foreign_answer_is_reported_and_not_retried(wire: WireFormat, kind: str) -> None:
     answer = head(**JSON) + ANOTHER_KIND[kind]
     with RawServer(lambda peer: peer.sendall(answer)) as server, pytest.raises(ModelProtocolError) as caught:
         await ask(wire, server.address, retries=3)
@@ -377,10 +375,8 @@ async def test_a_good_answer_of_another_kind_is_named_and_not_asked_for_again(
 
 
 @pytest.mark.parametrize("listening", [False, True])
-async def test_a_stream_without_end_that_nobody_asked_for_is_not_read(
-    wire: WireFormat, listening: bool
-) -> None:
-    """Of these only the embedded model's server is asked for events, also where somebody listens."""
+async def test_an_unrequested_stream_is_refused(wire: WireFormat, listening: bool) -> None:
+    """Only the embedded model's server is asked for a stream, even with a listener."""
     talk = Endless(head(content_type="text/event-stream"), b"data: {}\n\n")
     listened = listen_to_replies(lambda *_: None) if listening else nullcontext()
     with listened, RawServer(talk) as server, pytest.raises(ModelProtocolError, match="stream of events"):
@@ -388,7 +384,7 @@ async def test_a_stream_without_end_that_nobody_asked_for_is_not_read(
     assert len(server.requests) == 1
 
 
-async def test_what_speaks_no_http_is_told_so(wire: WireFormat) -> None:
+async def test_a_server_without_http_is_reported(wire: WireFormat) -> None:
     def talk(peer: socket.socket) -> None:
         peer.sendall(b"220 mail.test ESMTP\r\n\r\n")
 
@@ -421,9 +417,7 @@ async def test_a_header_that_cannot_be_sent_is_not_quoted(
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "http://me:hunter2@[::1"])
-async def test_an_odd_proxy_is_named_and_no_fault_of_ours(
-    monkeypatch: pytest.MonkeyPatch, proxy: str
-) -> None:
+async def test_an_invalid_proxy_is_reported(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
     for name in ("ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, proxy)
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "NO_PROXY", "no_proxy"):

@@ -75,7 +75,7 @@ async def test_greedy_replies_are_code_and_the_server_is_shared(local_settings: 
 
 
 @live
-async def test_a_reply_goes_on_from_its_beginning_and_ends_at_the_next_thing(
+async def test_a_prefilled_reply_stops_at_the_next_definition(
     local_settings: Settings,
 ) -> None:
     model = open_model(local_settings)
@@ -91,7 +91,7 @@ async def test_a_reply_goes_on_from_its_beginning_and_ends_at_the_next_thing(
 
 
 @live
-async def test_replies_that_come_at_once_are_heard_apart_and_while_they_come(
+async def test_concurrent_replies_are_streamed_separately(
     local_settings: Settings,
 ) -> None:
     model = open_model(local_settings)
@@ -110,7 +110,7 @@ async def test_replies_that_come_at_once_are_heard_apart_and_while_they_come(
 
 
 @live
-async def test_the_token_limit_is_told(local_settings: Settings) -> None:
+async def test_the_token_limit_is_sent(local_settings: Settings) -> None:
     model = open_model(local_settings)
     reply = await model.complete(PROMPT, Sampling(max_tokens=3))
     assert (reply.finish, reply.completion_tokens) == ("length", 3)
@@ -162,7 +162,7 @@ async def test_a_server_that_dies_while_it_answers_is_started_again(local_settin
 
 
 @live
-async def test_a_server_that_dies_twice_is_given_up(local_settings: Settings) -> None:
+async def test_a_server_that_dies_twice_is_an_error(local_settings: Settings) -> None:
     model = open_model(local_settings)
     await model.complete(PROMPT, Sampling(max_tokens=1))
     asking = asyncio.create_task(model.complete(PROMPT, Sampling(temperature=1, max_tokens=900, index=1)))
@@ -194,7 +194,7 @@ async def test_the_prompt_that_samples_share_is_evaluated_once(local_settings: S
 
 
 @live
-async def test_log_probabilities_are_told_when_asked_for(local_settings: Settings) -> None:
+async def test_log_probabilities_are_returned_on_request(local_settings: Settings) -> None:
     model = open_model(local_settings)
     silent = await model.complete(PROMPT, Sampling(max_tokens=3))
     told = await model.complete(PROMPT, Sampling(max_tokens=3, logprobs=True))
@@ -205,7 +205,7 @@ async def test_log_probabilities_are_told_when_asked_for(local_settings: Setting
 
 
 @live
-async def test_only_who_has_the_key_is_answered(local_settings: Settings) -> None:
+async def test_only_callers_with_the_key_are_answered(local_settings: Settings) -> None:
     stop_shared_servers()  # those of tests with other settings
     model = open_model(local_settings)
     await model.complete(PROMPT, Sampling(max_tokens=1))
@@ -287,7 +287,7 @@ def test_memory_is_checked_before_loading() -> None:
         affordable_slots(entry, 8192, 1 << 30, max_slots=4)
 
 
-def test_what_is_asked_for_and_does_not_fit_is_not_loaded() -> None:
+def test_a_server_that_does_not_fit_is_not_started() -> None:
     entry = find_catalogue_entry("qwen2.5-coder-1.5b")
     knobs = Settings().model.model_copy(update={"threads": 2, "context_tokens": 8192})
     free = required_memory_bytes(entry, 8192, 2)
@@ -308,7 +308,7 @@ def test_what_is_asked_for_and_does_not_fit_is_not_loaded() -> None:
 
 
 async def read_tokens(server: LlamaServer) -> int:
-    """Tokens of prompts that the server has evaluated since it started, as it counts itself."""
+    """Prompt tokens that the server has evaluated since its start, by its own metrics."""
     async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
         told = await client.get(f"{server.url}/metrics", headers={"Authorization": f"Bearer {server.key}"})
     lines = dict(line.rsplit(" ", 1) for line in told.text.splitlines() if not line.startswith("#"))

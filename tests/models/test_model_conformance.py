@@ -1,4 +1,4 @@
-"""What every `Model` must do, asked of each kind."""
+"""The conformance suite that every `Model` passes."""
 
 from __future__ import annotations
 

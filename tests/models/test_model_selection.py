@@ -1,4 +1,4 @@
-"""What `auto` finds, and which model each role gets."""
+"""What `auto` detects, and which model each role gets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from suture.testing import ScriptedModel
 NOWHERE = "http://127.0.0.1:9"
 
 
-def here(cache: Path, **knobs: object) -> Settings:
+def make_settings(cache: Path, **knobs: object) -> Settings:
     return Settings(model=ModelSettings.model_validate(knobs), paths=PathSettings(cache=cache))
 
 
@@ -43,16 +43,16 @@ def with_weights(cache: Path, name: str) -> None:
     write_stamp(path, entry.sha256)
 
 
-def test_what_is_named_is_taken_without_looking(tmp_path: Path) -> None:
-    assert choose_model(here(tmp_path, name="openai:m")) == ("openai:m", "as set")
+def test_a_named_model_is_used_without_detection(tmp_path: Path) -> None:
+    assert choose_model(make_settings(tmp_path, name="openai:m")) == ("openai:m", "as set")
 
 
 def test_the_embedded_model_comes_first_and_the_default_before_others(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
     with_weights(tmp_path, "qwen2.5-coder-0.5b")
-    assert choose_model(here(tmp_path, base_url=NOWHERE))[0] == "local:qwen2.5-coder-0.5b"
+    assert choose_model(make_settings(tmp_path, base_url=NOWHERE))[0] == "local:qwen2.5-coder-0.5b"
     with_weights(tmp_path, "qwen2.5-coder-1.5b")
-    assert choose_model(here(tmp_path, base_url=NOWHERE))[0] == "local:qwen2.5-coder-1.5b"
+    assert choose_model(make_settings(tmp_path, base_url=NOWHERE))[0] == "local:qwen2.5-coder-1.5b"
 
 
 @pytest.mark.parametrize(
@@ -70,24 +70,24 @@ def test_then_an_ollama_that_answers(
         "suture.models.auto_detection.OLLAMA_DETECTION_TIMEOUT_S", 60
     )  # the machine may be busy
     stub.pages["/api/tags"] = {"models": [{"name": name} for name in names]}
-    assert choose_model(here(tmp_path, base_url=stub.address))[0] == found
+    assert choose_model(make_settings(tmp_path, base_url=stub.address))[0] == found
 
 
 @pytest.mark.parametrize("page", [None, [], {"models": [{}]}, {"models": 3}])
-def test_what_answers_like_no_ollama_is_none(tmp_path: Path, stub: OpenAIStub, page: object) -> None:
+def test_a_foreign_server_is_not_taken_for_ollama(tmp_path: Path, stub: OpenAIStub, page: object) -> None:
     stub.pages["/api/tags"] = page
-    *_, ollama = detect_models(here(tmp_path, base_url=stub.address))
+    *_, ollama = detect_models(make_settings(tmp_path, base_url=stub.address))
     assert (ollama.label, ollama.model) == ("ollama", "")
 
 
-def test_the_password_of_an_address_is_not_told(tmp_path: Path) -> None:
+def test_the_password_of_a_url_is_masked(tmp_path: Path) -> None:
     pytest.importorskip("langchain_ollama", reason="the extra `ollama` is not installed")
-    *_, ollama = detect_models(here(tmp_path, base_url="http://user:hunter2@127.0.0.1:9"))
+    *_, ollama = detect_models(make_settings(tmp_path, base_url="http://user:hunter2@127.0.0.1:9"))
     assert ollama.detail == "no server answers at http://***@127.0.0.1:9"
 
 
-def test_a_key_alone_chooses_nobody(tmp_path: Path) -> None:
-    settings = here(tmp_path, base_url=NOWHERE).model_copy(
+def test_a_key_does_not_select_its_provider(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path, base_url=NOWHERE).model_copy(
         update={"keys": KeySettings(openai=SecretStr("k"), anthropic=SecretStr("k"))}
     )
     name, why = choose_model(settings)
@@ -115,7 +115,7 @@ def test_a_role_that_no_run_uses_needs_no_key_and_no_price() -> None:
 
 
 @pytest.mark.parametrize("part", ["head", "body", "nothing"])
-def test_who_lets_an_answer_drip_is_not_waited_for(tmp_path: Path, part: str) -> None:
+def test_a_slow_ollama_answer_is_abandoned(tmp_path: Path, part: str) -> None:
     pytest.importorskip("langchain_ollama", reason="the extra `ollama` is not installed")
     gone = threading.Event()
 
@@ -131,7 +131,7 @@ def test_who_lets_an_answer_drip_is_not_waited_for(tmp_path: Path, part: str) ->
         gone.set()
 
     with RawServer(drip) as server:
-        *_, ollama = detect_models(here(tmp_path, base_url=server.address))
+        *_, ollama = detect_models(make_settings(tmp_path, base_url=server.address))
         assert ollama.detail.startswith("no server answers")
         assert gone.wait(60)  # the connection is let go of, while the server would go on for ever
 
@@ -157,7 +157,7 @@ def test_escalating_asks_the_stronger_model_as_the_coder_would() -> None:
     assert models.unpriced_models == ("openai:small", "openai:big")
 
 
-def test_nobody_is_escalated_to_unless_the_user_named_somebody() -> None:
+def test_escalation_needs_a_configured_model() -> None:
     assert open_all(roles(coder="openai:small", escalate_temperature=0.1)).escalation is None
 
 
@@ -179,7 +179,7 @@ def test_some_roles_speak_as_another_where_nothing_of_their_own_is_set(role: Rol
     assert (seat.model.name, seat.temperature, seat.max_tokens) == (expected, 0.25, 77)
 
 
-def test_fallbacks_stand_behind_every_role_and_nobody_twice() -> None:
+def test_every_role_has_the_fallbacks_once() -> None:
     models = open_all(roles({"fallbacks": ("openai:spare", "ollama:common")}, critic="openai:spare"))
     assert [m.name for m in models.for_role("coder").chain] == ["ollama:common", "openai:spare"]
     assert [m.name for m in models.for_role("critic").chain] == ["openai:spare", "ollama:common"]
@@ -190,7 +190,7 @@ def test_without_a_written_fallback_there_is_none() -> None:
     assert len(open_all(roles()).for_role("coder").chain) == 1
 
 
-def test_the_address_is_for_models_of_its_provider_alone() -> None:
+def test_base_url_applies_only_to_its_provider() -> None:
     settings = roles({"name": "openai:own", "base_url": NOWHERE}, critic="qwen:qwen-plus")
     with pytest.raises(PrerequisiteError, match="QWEN_API_KEY"):
         open_all(settings)  # the address of another's server is no stand-in for the key
@@ -204,12 +204,12 @@ def test_a_given_model_of_another_provider_does_not_inherit_the_address() -> Non
     assert open_role_models(own, "openai:m").for_role("coder").model.name == "openai:m"
 
 
-def test_a_role_with_a_model_that_is_not_there_is_said_at_once() -> None:
+def test_a_missing_model_of_a_role_is_reported_at_once() -> None:
     with pytest.raises(UsageError, match="'critical' is not of the form"):
         open_all(roles(critic="critical"))
 
 
-async def test_what_was_handed_in_is_not_closed_and_what_was_opened_is() -> None:
+async def test_only_opened_models_are_closed() -> None:
     given = ScriptedModel(["one"])
     models = open_all(roles(), given)
     assert models.for_role("coder").model is given

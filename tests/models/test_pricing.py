@@ -29,7 +29,7 @@ def test_every_price_that_the_library_lacks_has_a_date_and_is_one_that_it_lacks(
         assert published_price(name, 0) is None
 
 
-def test_longer_prompts_cost_what_the_provider_asks_for_them() -> None:
+def test_longer_prompts_use_the_providers_higher_tier() -> None:
     prices = load_prices(settings())
     for tokens, dollars in ((200_000, (3, 15)), (200_001, (6, 22.5))):
         assert prices.find("anthropic:claude-sonnet-4-5", tokens) == Price(
@@ -66,11 +66,11 @@ def test_a_version_with_a_price_of_its_own_has_that() -> None:
         "perplexity:sonar",
     ],
 )
-def test_what_nobody_knows_has_no_price_rather_than_a_guess(name: str) -> None:
+def test_an_unknown_model_has_no_price(name: str) -> None:
     assert load_prices(settings()).find(name) is None
 
 
-def test_a_price_for_short_prompts_is_not_taken_for_long_ones() -> None:
+def test_a_price_for_short_prompts_does_not_apply_to_long_ones() -> None:
     prices = load_prices(settings())
     assert prices.find("qwen:qwen3-coder-plus", 32_000) is not None
     assert prices.find("qwen:qwen3-coder-plus", 32_001) is None

@@ -1,4 +1,4 @@
-"""Calls of one prompt that come together are one request, and each gets the reply that is its own."""
+"""Concurrent calls with one prompt become one request, and each gets its own reply."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OTHER = (Message(role="user", content="add three numbers"),)
 
 
 class Server:
-    """Notes the requests; a reply says which prompt and index it is for."""
+    """Records requests; a reply names its prompt and index."""
 
     def __init__(self, faults: int = 0) -> None:
         self.requests: list[list[int]] = []
@@ -40,7 +40,7 @@ def warm(index: int, max_tokens: int = 50, **knobs: Any) -> Sampling:
     return Sampling(temperature=0.8, max_tokens=max_tokens, index=index, **knobs)
 
 
-async def drawn(
+async def draw_texts(
     server: Server, samplings: Sequence[Sampling], *, max_batch: int = 4, prompt: Sequence[Message] = PROMPT
 ) -> list[str]:
     sharing = PromptBatcher(server.draw)
@@ -49,7 +49,7 @@ async def drawn(
 
 
 async def test_a_round_of_samples_is_one_request(server: Server) -> None:
-    texts = await drawn(server, [warm(index) for index in (3, 1, 2, 4)])
+    texts = await draw_texts(server, [warm(index) for index in (3, 1, 2, 4)])
     assert texts == [f"add two numbers {index}" for index in (3, 1, 2, 4)]
     assert server.requests == [[1, 2, 3, 4]]
 
@@ -60,7 +60,7 @@ async def server() -> Server:
 
 
 async def test_a_server_with_fewer_slots_gets_fewer_at_once(server: Server) -> None:
-    await drawn(server, [warm(index) for index in range(5)], max_batch=2)
+    await draw_texts(server, [warm(index) for index in range(5)], max_batch=2)
     assert server.requests == [[0, 1], [2, 3], [4]]
 
 
@@ -74,14 +74,14 @@ async def test_a_server_with_fewer_slots_gets_fewer_at_once(server: Server) -> N
         warm(2, logprobs=True),
     ],
 )
-async def test_what_one_request_cannot_draw_goes_alone(server: Server, others: Sampling) -> None:
-    texts = await drawn(server, [warm(1), others])
+async def test_incompatible_samplings_are_not_batched(server: Server, others: Sampling) -> None:
+    texts = await draw_texts(server, [warm(1), others])
     assert texts == ["add two numbers 1", f"add two numbers {others.index}"]
     assert server.requests == [[1], [others.index]]
 
 
 async def test_the_same_call_twice_is_two_requests(server: Server) -> None:
-    assert await drawn(server, [warm(1), warm(1)]) == ["add two numbers 1"] * 2
+    assert await draw_texts(server, [warm(1), warm(1)]) == ["add two numbers 1"] * 2
     assert server.requests == [[1], [1]]
 
 
@@ -110,7 +110,7 @@ async def test_a_fault_is_for_one_call_and_the_others_ask_again() -> None:
 
 
 @pytest.mark.parametrize("gone", range(3))
-async def test_a_call_that_is_given_up_takes_nobody_with_it(server: Server, gone: int) -> None:
+async def test_a_cancelled_call_does_not_cancel_others(server: Server, gone: int) -> None:
     sharing = PromptBatcher(server.draw)
     server.answering.clear()
     calls = [asyncio.create_task(sharing.complete(PROMPT, warm(index), max_batch=4)) for index in range(3)]

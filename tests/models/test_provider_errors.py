@@ -1,4 +1,4 @@
-"""Each thing that a provider does wrong, over real HTTP, becomes one of our errors."""
+"""Each fault of a provider, over real HTTP, is mapped to one of our errors."""
 
 from __future__ import annotations
 

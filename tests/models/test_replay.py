@@ -1,4 +1,4 @@
-"""Replies of another run in place of a model."""
+"""Replays of another run's replies in place of a model."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_a_replay_asks_no_model(tmp_path: Path) -> None:
     await model.close()
 
 
-async def test_what_was_replayed_is_on_record_again(tmp_path: Path) -> None:
+async def test_replayed_replies_are_recorded_again(tmp_path: Path) -> None:
     await record(tmp_path / "old", "one")
     first = RecordedModel(
         replay_only_model("scripted:replies"),
@@ -96,7 +96,7 @@ async def test_a_model_that_failed_fails_again(tmp_path: Path) -> None:
     assert caught.value.remedy == "raise model.timeout_s"
 
 
-async def test_an_answer_after_a_failure_is_what_counts(tmp_path: Path) -> None:
+async def test_a_later_reply_replaces_a_recorded_failure(tmp_path: Path) -> None:
     script = ScriptedModel([ModelTimeout("late"), "one"])
     model = RecordedModel(script, tmp_path / "old")
     with pytest.raises(ModelTimeout):
@@ -152,7 +152,7 @@ def test_a_run_without_replies_has_other_files_that_are_none(tmp_path: Path) -> 
         load_recording(tmp_path)
 
 
-def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no"):
         load_recording(tmp_path / "nowhere")
     with pytest.raises(UsageError, match="holds no replies"):
@@ -162,7 +162,7 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
         load_recording(tmp_path / "a.jsonl")
 
 
-async def test_all_of_a_round_are_asked_before_any_is_answered(tmp_path: Path) -> None:
+async def test_all_branches_reserve_before_a_replay_answers(tmp_path: Path) -> None:
     await record(tmp_path / "old", "one", "two")
     model = RecordedModel(
         replay_only_model("scripted:replies"), tmp_path / "new", source=load_recording(tmp_path / "old")

@@ -1,4 +1,4 @@
-"""Who is asked again, after how long, how often; and who is left alone for a while."""
+"""Retries: which faults, after which pauses, how often; and the circuit breaker."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fault(*, passing: bool, retry_after_s: float | None = None) -> ModelError:
 
 @dataclass
 class Script:
-    """What happens at each try, and the pauses between them."""
+    """The result of each try, and the recorded pauses."""
 
     outcomes: list[ModelError | str]
     tries: int = 0
@@ -48,7 +48,7 @@ class Script:
         return await call_with_retries(self.ask, retries=retries, timeout_s=patience_s, sleep=self.sleep)
 
 
-async def test_a_passing_fault_is_asked_again_after_growing_pauses() -> None:
+async def test_a_transient_fault_is_retried_after_growing_pauses() -> None:
     script = Script([*[fault(passing=True)] * 4, "yes"])
     assert await script.run(retries=4) == "yes"
     bounds = [0.5, 1, 2, 4]
@@ -69,7 +69,7 @@ async def test_retry_after_takes_the_place_of_the_drawn_pause() -> None:
     assert script.pauses == [17]
 
 
-async def test_a_pause_longer_than_the_patience_is_not_begun() -> None:
+async def test_a_pause_beyond_the_time_limit_is_not_started() -> None:
     script = Script([fault(passing=True, retry_after_s=61)])
     with pytest.raises(ModelRateLimited) as caught:
         await script.run(patience_s=60)
@@ -86,7 +86,7 @@ async def test_the_last_cause_is_raised_when_tries_run_out() -> None:
 
 
 @pytest.mark.parametrize("kind", ERROR_TABLE)
-def test_no_row_of_the_table_asks_again_for_what_may_have_been_paid(kind: ProviderErrorKind) -> None:
+def test_no_error_rule_retries_a_call_that_may_be_charged(kind: ProviderErrorKind) -> None:
     row = ERROR_TABLE[kind]
     if issubclass(row.error, ReplyLost | MalformedReply | ContextTooLong):
         assert not row.retry
@@ -126,7 +126,7 @@ def test_retry_after_in_all_its_forms(headers: dict[str, str], seconds: float | 
 
 
 class Steps:
-    """A clock that moves when somebody sleeps."""
+    """A clock that advances during sleeps."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -168,7 +168,7 @@ async def test_calls_a_minute_are_spaced() -> None:
     assert starts == [0, 2, 4, 6]
 
 
-async def test_who_stops_waiting_keeps_no_turn() -> None:
+async def test_a_cancelled_waiter_releases_its_turn() -> None:
     steps = Steps()
     endpoint = gate(steps, requests_per_minute=1)
     await endpoint.admit()
@@ -191,7 +191,7 @@ async def test_who_stops_waiting_keeps_no_turn() -> None:
     assert (waits[-1], steps.now_s) == (60, 60)
 
 
-async def test_a_password_in_an_address_is_not_told() -> None:
+async def test_a_password_in_a_url_is_masked() -> None:
     address = "https://user:hunter2@proxy/v1"
     endpoint = Endpoint(address, EndpointLimits())
     fault = map_provider_error(RuntimeError(f"no answer from {address}"), ModelTarget(name="openai:m"))
@@ -232,7 +232,7 @@ async def test_a_refusal_shows_that_somebody_is_there() -> None:
     await endpoint.admit()
 
 
-def test_models_at_one_address_share_its_gate_for_as_long_as_one_is_used() -> None:
+def test_models_at_one_address_share_an_endpoint() -> None:
     limits = EndpointLimits()
     first = get_endpoint("http://shared", limits)
     assert get_endpoint("http://shared", limits) is first

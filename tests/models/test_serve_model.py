@@ -1,4 +1,4 @@
-"""`suture models serve`: a real server, a real client, and what is left when it is killed."""
+"""`suture models serve`: a real server, a real client, and no process left after a kill."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def child_of(pid: int) -> int:
     return int(child)
 
 
-def test_it_answers_who_has_the_key_and_dies_with_its_parent(
+def test_a_served_model_needs_its_key_and_ends_with_its_parent(
     served: tuple[subprocess.Popen[str], str],
 ) -> None:
     process, url = served

@@ -1,4 +1,4 @@
-"""The corpus of malformed replies: what is read of it is what it says, and the rest is refused."""
+"""The corpus of malformed replies: each is read as it was meant, or refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_without_salvage_only_json_is_read(bad: BadReply) -> None:
     assert reading.value == bad.expected
 
 
-def test_the_corpus_is_as_large_as_is_said_of_it() -> None:
+def test_the_corpus_has_its_documented_size() -> None:
     assert (len(BAD_REPLIES), len(SALVAGED)) == (118, 64)  # docs/models.md says so
     assert len({bad.id for bad in BAD_REPLIES}) == len(BAD_REPLIES)
     assert len({bad.text for bad in BAD_REPLIES}) == len(BAD_REPLIES)

@@ -1,4 +1,4 @@
-"""Asking for a type: validated, corrected, given more room, and never more often than allowed."""
+"""Structured output: validation, corrections, higher token limits, and the limit of calls."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_a_good_reply_is_the_answer() -> None:
     assert model.calls[0].messages == PROMPT
 
 
-async def test_what_does_not_validate_is_shown_with_the_reason_and_asked_for_warmer() -> None:
+async def test_an_invalid_reply_is_retried_with_the_reason() -> None:
     model = ScriptedModel([JSON.replace("off_by_one", "runtime"), JSON])
     answer = await ask_structured(model.complete, PROMPT, Triage, SAMPLING)
     assert (answer.value, answer.calls) == (MEANT, 2)
@@ -49,7 +49,7 @@ async def test_what_does_not_validate_is_shown_with_the_reason_and_asked_for_war
 
 
 @pytest.mark.parametrize("bad", [bad for bad in BAD_REPLIES if bad.expected is None], ids=lambda bad: bad.id)
-async def test_what_cannot_be_read_ends_as_malformed_after_so_many_tries(bad: object) -> None:
+async def test_unreadable_replies_end_as_malformed(bad: object) -> None:
     assert isinstance(bad, type(BAD_REPLIES[0]))
     model = ScriptedModel([bad.text], repeat_last=True)
     with pytest.raises(MalformedReply, match="in 3 replies"):
@@ -94,7 +94,7 @@ async def test_a_reply_that_ended_oddly_is_read_only_if_it_is_plain_json() -> No
 
 
 @pytest.mark.parametrize("fault", [ModelTimeout("late"), ModelError("HTTP 500"), MalformedReply("no JSON")])
-async def test_a_fault_of_the_model_is_not_asked_away(fault: ModelError) -> None:
+async def test_a_model_error_ends_structured_asking(fault: ModelError) -> None:
     model = ScriptedModel([fault, JSON])
     with pytest.raises(type(fault)):
         await ask_structured(model.complete, PROMPT, Triage, SAMPLING)
@@ -170,7 +170,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 @given(st.data())
-def test_any_damage_to_a_reply_is_read_as_it_was_or_refused_or_said_to_be_salvaged(
+def test_a_damaged_reply_is_salvaged_openly_or_refused(
     data: st.DataObject,
 ) -> None:
     at = data.draw(st.integers(0, len(JSON)))
@@ -187,7 +187,7 @@ def test_any_damage_to_a_reply_is_read_as_it_was_or_refused_or_said_to_be_salvag
 
 @pytest.mark.live
 @pytest.mark.timeout(600)
-async def test_the_embedded_model_writes_what_the_schema_allows_and_nothing_else(
+async def test_the_embedded_model_follows_the_schema(
     local_settings: Settings,
 ) -> None:
     model = open_model(local_settings)

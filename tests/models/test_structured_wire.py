@@ -1,4 +1,4 @@
-"""What a schema becomes on the wire, for each protocol, and that nothing of the reply is lost."""
+"""How each protocol sends a schema, and that no part of the reply is lost."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def test_a_cut_reply_keeps_its_text_and_usage(stub: OpenAIStub) -> None:
     assert (reply.text, reply.finish, reply.completion_tokens) == ('{"stage": "ri', "length", 7)
 
 
-async def test_a_server_that_takes_no_schema_is_asked_without_one(stub: OpenAIStub) -> None:
+async def test_a_server_without_schemas_is_called_without_one(stub: OpenAIStub) -> None:
     refusal = {"error": {"message": "response_format type json_schema is not supported", "code": 400}}
     stub.answer(Answer(body=refusal, status=400), Answer(body=chat_completion(json.dumps(GOOD))))
     model = open_model(settings("openai:stub", stub.base_url))

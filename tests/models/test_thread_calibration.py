@@ -21,7 +21,7 @@ MODEL = Path("weights.gguf")
 
 
 class Machine:
-    """Pretends to time a model."""
+    """A fake measurement."""
 
     def __init__(self, rates: dict[int, float]) -> None:
         self.rates = rates
@@ -63,7 +63,7 @@ def test_which_counts_are_tried(rates: dict[int, float], cores: int, tried: list
     assert machine.tried == tried
 
 
-def test_the_answer_is_kept(tmp_path: Path) -> None:
+def test_the_calibration_is_stored(tmp_path: Path) -> None:
     machine = Machine(dict.fromkeys(range(1, 1025), 5.0))
     assert read_calibration(MODEL, tmp_path) is None
     found = calibrate_threads(MODEL, tmp_path, measure=machine)
@@ -74,7 +74,7 @@ def test_the_answer_is_kept(tmp_path: Path) -> None:
     assert len(machine.tried) == 2 * tried
 
 
-def test_what_was_measured_beside_other_work_is_measured_again_when_that_is_over(tmp_path: Path) -> None:
+def test_a_calibration_under_load_is_repeated(tmp_path: Path) -> None:
     loaded, idle = Machine({1: 8.0, 2: 2.0}), Machine({1: 8.0, 2: 15.0, 4: 15.0})
     assert calibrate_threads(MODEL, tmp_path, measure=loaded, load=3.0).threads == 1
     assert calibrate_threads(MODEL, tmp_path, measure=idle, load=2.0).threads == 1
@@ -85,7 +85,7 @@ def test_what_was_measured_beside_other_work_is_measured_again_when_that_is_over
     assert calibrate_threads(MODEL, tmp_path, measure=loaded, load=0.0) == found
 
 
-def test_a_damaged_store_is_measured_anew(tmp_path: Path) -> None:
+def test_a_damaged_calibration_is_measured_again(tmp_path: Path) -> None:
     (tmp_path / "calibration.json").write_text('[{"cpu": 1}]')
     found = calibrate_threads(MODEL, tmp_path, measure=Machine(dict.fromkeys(range(1, 1025), 5.0)))
     assert list_calibrations(tmp_path) == (found,)

@@ -50,7 +50,7 @@ async def test_a_model_that_cannot_count_is_estimated() -> None:
     assert await count_tokens(ScriptedModel([]), messages) == estimate_tokens(messages)
 
 
-async def test_a_count_is_kept_and_answered_from_the_record(tmp_path: Path) -> None:
+async def test_a_token_count_is_recorded_and_reused(tmp_path: Path) -> None:
     class Counting(ScriptedModel):
         counted = 0
 

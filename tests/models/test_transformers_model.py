@@ -1,4 +1,4 @@
-"""Transformers in this process, with a tiny random model and tokenizer made here: an optional lane."""
+"""Transformers in this process, with a tiny random model and tokenizer; optional."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_the_end_token_ends_a_reply(tiny_model: Path) -> None:
     assert all((reply.completion_tokens == 180) == (reply.finish == "length") for reply in drawn)
 
 
-async def test_a_prompt_that_does_not_fit_is_said_before_anything_is_drawn(tiny_model: Path) -> None:
+async def test_a_prompt_beyond_the_context_is_refused_before_generation(tiny_model: Path) -> None:
     with pytest.raises(ContextTooLong, match=f"context of {CONTEXT_TOKENS} tokens"):
         await opened(tiny_model).complete(PROMPT, Sampling(max_tokens=CONTEXT_TOKENS))
 
@@ -125,7 +125,7 @@ async def test_it_ends_when_its_time_is_up(tiny_model: Path) -> None:
         await opened(tiny_model, timeout_s=0.001).complete(PROMPT, Sampling(max_tokens=180, temperature=0))
 
 
-async def test_words_are_heard_while_they_come(tiny_model: Path) -> None:
+async def test_a_reply_is_streamed_to_the_listener(tiny_model: Path) -> None:
     told: list[str | None] = []
     with listen_to_replies(lambda number, text: told.append(text)):
         reply = await opened(tiny_model).complete(PROMPT, Sampling(max_tokens=12))
@@ -147,7 +147,7 @@ async def test_it_stops_before_a_text_and_draws_no_more(tiny_model: Path) -> Non
     assert not any(middle in text for text in told if text is not None)
 
 
-async def test_it_goes_on_from_a_beginning(tiny_model: Path) -> None:
+async def test_a_prefilled_reply_continues_the_prefill(tiny_model: Path) -> None:
     model = opened(tiny_model)
     whole = await model.complete(PROMPT, Sampling(max_tokens=24))
     # The random model's bytes may be halves of a letter, which cannot be said again; a plain one can.
@@ -158,7 +158,7 @@ async def test_it_goes_on_from_a_beginning(tiny_model: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", ["bitsandbytes", "accelerate"])
-def test_four_bits_without_what_they_need_name_it(
+def test_four_bit_quantization_names_missing_packages(
     missing: str, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for package in ("bitsandbytes", "accelerate"):
@@ -176,7 +176,7 @@ async def test_a_model_that_is_not_there_names_the_remedy(tmp_path: Path, tiny_m
         await opened(tmp_path / "nothing").complete(PROMPT, Sampling(max_tokens=4))
 
 
-def test_without_its_packages_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_have_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)  # Python finds no such package
     with pytest.raises(PrerequisiteError, match="needs the package 'transformers'") as refused:
         opened(Path("any"))

@@ -59,7 +59,7 @@ def test_removing_takes_the_unfinished_too(tmp_path: Path) -> None:
     assert remove_model(NAME, tmp_path / "nothing") == 0
 
 
-def test_what_is_being_fetched_is_not_removed(tmp_path: Path) -> None:
+def test_a_model_being_downloaded_is_not_removed(tmp_path: Path) -> None:
     with (
         lock_weights(find_catalogue_entry(NAME), tmp_path, on_wait=lambda: None),
         pytest.raises(UsageError, match="being fetched"),

@@ -1,4 +1,4 @@
-"""What each provider sends, as its documentation has it: replies, tool calls, errors, and the odd ones."""
+"""What each provider sends according to its documentation: replies, tool calls, errors, and unusual ones."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class WireFormat:
         return Answer(body=self.reply(text, self.ended[cut_short]))
 
     def fault(self, status: int, message: str, **headers: str) -> Answer:
-        """An error of this status; with `retry-after-ms` of 1, a retry does not wait."""
+        """An error of this status; `retry-after-ms: 1` avoids a wait before a retry."""
         return Answer(body=self.error(message), status=status, headers={"retry-after-ms": "1", **headers})
 
 

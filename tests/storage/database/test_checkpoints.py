@@ -43,7 +43,7 @@ class Custom:
 
 
 async def keep(checkpointer: BaseCheckpointSaver[str], value: Any) -> Any:
-    """What a state that holds `value` says after it went through a checkpoint."""
+    """Return a state's `value` after a round trip through a checkpoint."""
 
     async def node(state: State) -> State:
         return {"value": value}
@@ -56,7 +56,7 @@ async def keep(checkpointer: BaseCheckpointSaver[str], value: Any) -> Any:
     return (await app.aget_state(THREAD)).values["value"]
 
 
-async def test_plain_values_come_back_exactly_also_from_a_file_opened_anew(tmp_path: Path) -> None:
+async def test_plain_values_survive_reopening_the_file(tmp_path: Path) -> None:
     path = tmp_path / "made" / "on the way" / "checkpoints.db"
     async with open_checkpointer(path) as checkpointer:
         assert await keep(checkpointer, PLAIN) == PLAIN
@@ -90,7 +90,7 @@ async def test_the_file_is_in_wal_mode(tmp_path: Path) -> None:
     ],
     ids=repr,
 )
-async def test_what_would_come_back_as_something_else_is_refused(tmp_path: Path, value: Any) -> None:
+async def test_values_that_do_not_round_trip_are_refused(tmp_path: Path, value: Any) -> None:
     async with open_checkpointer(tmp_path / "c.db") as checkpointer:
         with pytest.raises(StorageError, match="state"):
             await keep(checkpointer, value)
@@ -155,9 +155,7 @@ def make_parent_a_file(path: Path) -> None:
     ("make", "remedy"),
     [(make_text, "move"), (make_folder, "SUTURE_HOME"), (make_parent_a_file, "SUTURE_HOME")],
 )
-async def test_a_file_that_cannot_be_opened_says_what_to_do(
-    tmp_path: Path, make: object, remedy: str
-) -> None:
+async def test_an_unopenable_file_has_a_remedy(tmp_path: Path, make: object, remedy: str) -> None:
     path = tmp_path / "home" / "checkpoints.db"
     path.parent.mkdir()
     assert callable(make)
@@ -201,7 +199,7 @@ def test_a_full_disk_while_it_is_used_is_a_storage_error(tmp_path: Path) -> None
     assert "free some disk space" in child.stdout
 
 
-async def test_a_fault_of_whoever_uses_it_stays_what_it_was(tmp_path: Path) -> None:
+async def test_a_fault_of_the_caller_is_not_mapped(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         async with open_checkpointer(tmp_path / "c.db"):
             raise FileNotFoundError(2, "No such file or directory", str(tmp_path))
@@ -217,7 +215,7 @@ async def test_two_loops_of_one_process_each_open_their_own(tmp_path: Path) -> N
 
 
 async def used_in(path: Path) -> None:
-    """Make a database with the checkpoints of one thread, and leave it."""
+    """Create a database with the checkpoints of one thread."""
     async with open_checkpointer(path) as checkpointer:
         graph = compile_graph(checkpointer)
         await graph.ainvoke({"value": 1, "found": []}, THREAD)
@@ -249,7 +247,7 @@ def compile_graph(checkpointer: BaseCheckpointSaver[Any]) -> Any:
         ("update writes set type = ?", 7),
     ],
 )
-async def test_a_garbled_row_is_told_with_its_file_and_a_remedy(
+async def test_a_damaged_row_is_reported_with_file_and_remedy(
     tmp_path: Path, change: str, value: object
 ) -> None:
     path = tmp_path / "checkpoints.db"
@@ -280,7 +278,7 @@ async def all_of(history: Any) -> list[Any]:
         "create view checkpoints as select 1 as one",
     ],
 )
-async def test_tables_of_another_program_are_told_and_left_as_they_are(tmp_path: Path, layout: str) -> None:
+async def test_tables_of_another_program_are_refused_unchanged(tmp_path: Path, layout: str) -> None:
     path = tmp_path / "checkpoints.db"
     with sqlite3.connect(path) as connection:
         connection.execute(layout)

@@ -1,4 +1,4 @@
-"""The database on both engines: its tables, its versions, its words, and what it says where it fails."""
+"""The database in both engines: tables, versions, full-text search, and error messages."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def remember(store: Store, key: str, *texts: str, namespace: str = "") -> None:
         )
 
 
-def test_the_migrations_make_what_the_tables_say(store: Store) -> None:
+def test_the_migrations_create_the_declared_tables(store: Store) -> None:
     with store.read_transaction() as connection:
         options = {
             "version_table": VERSION_TABLE,
@@ -91,7 +91,7 @@ def test_a_row_comes_back_as_it_was(store: Store) -> None:
     assert (row["repaired"], row["recalled"], row["created_s"]) == (False, 0, 1.25)
 
 
-def test_what_failed_half_way_is_not_there(store: Store) -> None:
+def test_a_failed_download_leaves_no_file(store: Store) -> None:
     def fail_half_way() -> None:
         with store.write_transaction() as connection:
             connection.execute(tasks.insert().values(namespace="n", run_id="r"))
@@ -143,7 +143,7 @@ def test_every_searched_table_has_its_index_of_words(store: Store) -> None:
 def test_a_file_is_made_by_several_processes_at_once(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from suture.storage.database.store import open_store\n"
-        "with open_store(None, Path(sys.argv[1])) as store, store.read_transaction() as c: print(store.location)"
+        "with open_store(None, Path(sys.argv[1])) as store, store.read_transaction():\n    print(store.location)"
     )
     children = [
         subprocess.Popen(
@@ -156,7 +156,7 @@ def test_a_file_is_made_by_several_processes_at_once(tmp_path: Path) -> None:
     assert (tmp_path / DATABASE_FILE).is_file()
 
 
-def test_a_newer_database_is_left_alone(database: str, tmp_path: Path) -> None:
+def test_a_newer_database_is_refused(database: str, tmp_path: Path) -> None:
     with open_store(database, tmp_path, init=True) as store, store.write_transaction() as connection:
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
     with pytest.raises(PrerequisiteError, match="has version '9999'") as caught:
@@ -165,7 +165,7 @@ def test_a_newer_database_is_left_alone(database: str, tmp_path: Path) -> None:
     assert "nothing was changed" in caught.value.remedy
 
 
-def test_a_shared_database_gets_tables_only_where_it_is_asked_for(postgres_url: str, tmp_path: Path) -> None:
+def test_postgresql_tables_are_created_only_on_request(postgres_url: str, tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match="has none") as caught:
         open_store(postgres_url, tmp_path)
     assert caught.value.remedy == "suture db init"
@@ -174,7 +174,7 @@ def test_a_shared_database_gets_tables_only_where_it_is_asked_for(postgres_url: 
 def test_a_database_that_names_no_encoding_gives_texts_all_the_same(
     postgres_host: str, tmp_path: Path
 ) -> None:
-    """As `initdb` makes them where no locale is set."""
+    """A database without an encoding, as `initdb` creates it without a locale."""
     with psycopg.connect(f"postgresql://postgres@/postgres?host={postgres_host}", autocommit=True) as server:
         server.execute(
             "CREATE DATABASE bare ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
@@ -206,7 +206,7 @@ def test_tables_of_another_program_are_not_touched(postgres_url: str, tmp_path: 
         ("sqlite:///:memory:", "cannot use"),
     ],
 )
-def test_an_address_that_is_none(url: str, says: str, tmp_path: Path) -> None:
+def test_an_invalid_url_is_refused(url: str, says: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         open_store(url, tmp_path)
     assert "secret" not in str(caught.value)
@@ -214,14 +214,14 @@ def test_an_address_that_is_none(url: str, says: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("said", ["is not available", "must be superuser to create this extension"])
-def test_a_server_without_pgvector_is_told_what_to_install(said: str) -> None:
+def test_a_server_without_pgvector_has_a_remedy(said: str) -> None:
     refused = OperationalError("CREATE EXTENSION", {}, Exception(f'extension "vector": {said}'))
     with pytest.raises(StorageError) as caught, map_database_errors("'a'"):
         raise refused
     assert caught.value.remedy.startswith("install pgvector there")
 
 
-def test_nobody_listens(tmp_path: Path) -> None:
+def test_nothing_is_streamed_without_a_listener(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="failed") as caught:
         open_store("postgresql://me:secret@127.0.0.1:1/name", tmp_path)
     assert "\n" not in caught.value.message

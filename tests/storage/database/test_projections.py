@@ -1,4 +1,4 @@
-"""Ledgers as rows, on both engines: complete, the same each time, and whole after any kill."""
+"""Projections in both engines: complete, reproducible, and whole after a kill."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import func, select
 
 from storage.database.sample_runs import home_with_runs, write_run
+from suture.api import WriteOptions
 from suture.core.ledger import Ledger, RunFolder, find_run, read_ledger, total_spend
 from suture.core.ledger.kinds import RunResumed
 from suture.core.settings import PathSettings, Settings, StoreSettings
@@ -43,7 +44,7 @@ def everything(store: Store, runs: list[RunFolder]) -> list[Any]:
         ]
 
 
-def test_a_ledger_of_any_age_becomes_rows_that_say_what_it_says(store: Store, tmp_path: Path) -> None:
+def test_rows_agree_with_their_ledger(store: Store, tmp_path: Path) -> None:
     runs = home_with_runs(tmp_path / "home")
     assert catch_up(store, tmp_path / "home").runs == len(runs)
     with store.read_transaction() as connection:
@@ -68,7 +69,7 @@ def test_rows_are_the_same_however_often_they_are_made(store: Store, tmp_path: P
     assert everything(store, runs) == first
 
 
-def test_only_what_has_grown_is_read_again(store: Store, tmp_path: Path) -> None:
+def test_only_grown_ledgers_are_read_again(store: Store, tmp_path: Path) -> None:
     run, *_ = home_with_runs(tmp_path / "home")
     assert catch_up(store, tmp_path / "home").up_to_date == 0
     assert catch_up(store, tmp_path / "home").runs == 0
@@ -93,7 +94,7 @@ def test_a_damaged_ledger_hides_no_other_run(store: Store, tmp_path: Path) -> No
     assert outcomes == {damaged.id: "damaged", **{run.id: "healed" for run in others}}
 
 
-def test_a_row_that_says_something_else_is_found(store: Store, tmp_path: Path) -> None:
+def test_a_wrong_row_is_found_by_the_check(store: Store, tmp_path: Path) -> None:
     run, *_ = home_with_runs(tmp_path / "home")
     catch_up(store, tmp_path / "home")
     with store.write_transaction() as connection:
@@ -106,7 +107,7 @@ def test_a_row_that_says_something_else_is_found(store: Store, tmp_path: Path) -
     assert check_database(store, tmp_path / "home") == []
 
 
-def test_rows_of_another_namespace_are_not_mine(store_url: str, tmp_path: Path) -> None:
+def test_rows_of_another_namespace_are_separate(store_url: str, tmp_path: Path) -> None:
     home = tmp_path / "home"
     write_run(home, "mine", 3)
     with open_store(store_url, home, namespace="theirs") as theirs:
@@ -184,7 +185,7 @@ async def test_a_run_is_in_the_database_when_it_has_ended(
     )
     wrong, right = "```python\ndef f(n):\n    return n\n```", "```python\ndef f(n):\n    return n + 1\n```"
     model = ScriptedModel([wrong, *[right] * 4])
-    result = await solve("Write f(n).\n\n>>> f(1)\n2\n", settings=settings, model=model)
+    result = await solve("Write f(n).\n\n>>> f(1)\n2\n", WriteOptions(settings=settings, model=model))
     assert result.outcome == "healed"
     with store.read_transaction() as connection:
         task = connection.execute(select(tasks)).one()
@@ -207,7 +208,7 @@ async def test_a_database_that_fails_costs_a_warning_and_no_run(
         store=StoreSettings(url="postgresql://me:secret@127.0.0.1:1/x"),
     )
     model = ScriptedModel(["```python\ndef f(n):\n    return n + 1\n```"])
-    result = await solve("Write f(n).\n\n>>> f(1)\n2\n", settings=settings, model=model)
+    result = await solve("Write f(n).\n\n>>> f(1)\n2\n", WriteOptions(settings=settings, model=model))
     assert result.outcome == "healed"
     assert find_run(settings.paths.home, result.run_id)
     (warning,) = caplog.messages

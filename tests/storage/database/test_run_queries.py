@@ -1,4 +1,4 @@
-"""Runs found by questions, and what they add up to, on both engines and by the command line."""
+"""Queries over runs and their summary, in both engines and through the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VOID = {"meta", "circle", "line", "path", "polyline", "rect"}
 
 @pytest.fixture
 def runs(store: Store, tmp_path: Path) -> list[RunFolder]:
-    """Runs of every age, and one that speaks of a mug."""
+    """Sample runs, and one whose statement mentions a mug."""
     found = home_with_runs(tmp_path / "home")
     found.append(write_run(tmp_path / "home", "2027-mug", 4, statement="cart_total of a mug: KeyError"))
     catch_up(store, tmp_path / "home")
@@ -34,7 +34,7 @@ def ids(store: Store, question: RunQuery, limit: int = 99) -> list[str]:
     return [row["run_id"] for row in query_runs(store, question, limit)[0]]
 
 
-def test_all_are_told_the_newest_first(store: Store, runs: list[RunFolder]) -> None:
+def test_all_runs_are_listed_newest_first(store: Store, runs: list[RunFolder]) -> None:
     began = {run.id: read_ledger(run.ledger_path).events[0].time_s for run in runs}
     everything = ids(store, RunQuery())
     assert sorted(everything) == sorted(began)
@@ -43,7 +43,7 @@ def test_all_are_told_the_newest_first(store: Store, runs: list[RunFolder]) -> N
     assert ([row["run_id"] for row in rows], total) == (everything[:2], len(runs))
 
 
-def test_a_question_finds_what_it_asks_for(store: Store, runs: list[RunFolder]) -> None:
+def test_a_query_finds_matching_runs(store: Store, runs: list[RunFolder]) -> None:
     heals = {run.id for run in runs if run.id.endswith("-heal")}
     assert set(ids(store, RunQuery(kind="heal"))) == heals
     assert ids(store, RunQuery(words="MUG cart")) == ids(store, RunQuery(recipe="greedy")) == ["2027-mug"]
@@ -55,7 +55,7 @@ def test_a_question_finds_what_it_asks_for(store: Store, runs: list[RunFolder]) 
     assert ids(store, RunQuery(since_s=began)) == ["2027-mug"]
 
 
-def test_a_question_of_an_error_finds_the_runs_that_had_it(store: Store, runs: list[RunFolder]) -> None:
+def test_a_query_by_error_finds_its_runs(store: Store, runs: list[RunFolder]) -> None:
     found = set(ids(store, RunQuery(error="UNKNOWN")))  # the blobs of these ledgers are gone
     assert found
     assert "2027-mug" not in found

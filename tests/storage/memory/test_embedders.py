@@ -1,4 +1,4 @@
-"""Embedders: the embedded one against reference vectors, servers' answers, and what each is called."""
+"""Embedders: MiniLM against reference vectors, served ones, and the choice by name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_text_has_one_vector_whatever_is_embedded_beside_it(minilm: MiniLm) ->
     assert np.allclose(np.linalg.norm(beside, axis=1), 1, atol=1e-5)
 
 
-def test_what_means_the_same_is_nearer(minilm: MiniLm) -> None:
+def test_similar_texts_are_nearer(minilm: MiniLm) -> None:
     about = minilm.embed(
         ["a list index out of range", "an array read past its end", "a red car in the street"]
     )

@@ -1,4 +1,4 @@
-"""Signatures: what two errors of one kind have in common, and nothing of where they happened."""
+"""Error signatures: equal for errors of one kind, without any particulars."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_two_errors_of_one_kind_are_called_alike() -> None:
         ("<object>", "1", "another value"),
     ],
 )
-def test_a_wrong_value_is_told_by_how_it_differs(got: str, expected: str, apart: str) -> None:
+def test_a_wrong_value_is_described_by_its_difference(got: str, expected: str, apart: str) -> None:
     assert describe_difference(got, expected) == apart
     fact = Counterexample(check_id="t", call="f(1)", actual=got, expected=expected)
     assert (

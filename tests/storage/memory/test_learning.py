@@ -1,4 +1,4 @@
-"""What one process mended another one recalls, from the command line to the prompt."""
+"""A repair in one process is recalled by the next, from the command line to the prompt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from requirements import Require
-from suture.api import fork_from_iteration, heal, replay
+from suture.api import HealOptions, fork_from_iteration, heal, replay
 from suture.core.ledger import RunFolder, find_run, last_payload, list_runs, read_ledger
 from suture.core.ledger.kinds import MemoryRecalled, MemoryStored, ModelCalled
 from suture.core.settings import load_settings
@@ -44,8 +44,8 @@ def project(folder: Path, module: str, name: str) -> Path:
     return folder
 
 
-def knobs(home: Path, url: str, **memory: str) -> dict[str, object]:
-    """Settings of a run without the search; the coder answers what a file says."""
+def make_settings(home: Path, url: str, **memory: str) -> dict[str, object]:
+    """Settings of a run without search, with a scripted coder."""
     return {
         "paths.home": str(home),
         "store.url": url,
@@ -60,16 +60,16 @@ def knobs(home: Path, url: str, **memory: str) -> dict[str, object]:
 
 
 async def heal_here(folder: Path, module: str, given: dict[str, object], sandbox: Sandbox) -> RunFolder:
-    """Heal a project in this process; answers its run."""
+    """Heal a project in this process, and return its run."""
     settings = load_settings(folder, given).settings
     model = f"scripted:{folder.parent / f'{module}.yaml'}"
-    done = await heal(folder, settings=settings, model=model, sandbox=sandbox)
+    done = await heal(folder, HealOptions(settings=settings, model=model, sandbox=sandbox))
     assert done.outcome == "healed", done.reason
     return find_run(settings.paths.home, done.run_id)
 
 
 def heal_elsewhere(folder: Path, module: str, given: dict[str, object]) -> RunFolder:
-    """The same by the command line, in a process of its own."""
+    """Heal a project through the command line, in a separate process."""
     home = Path(str(given["paths.home"]))
     model = f"scripted:{folder.parent / f'{module}.yaml'}"
     command = [
@@ -88,21 +88,21 @@ def heal_elsewhere(folder: Path, module: str, given: dict[str, object]) -> RunFo
 
 
 def prompts_of(run: RunFolder) -> str:
-    """All that models were asked in a run."""
+    """All prompts of a run."""
     assert last_payload(read_ledger(run.ledger_path).events, ModelCalled) is not None
     stored = [json.loads(path.read_text("utf-8")) for path in (run.path / "replies").glob("*.json")]
     return "\n".join(message["content"] for one in stored for message in one["messages"])
 
 
 @pytest.mark.timeout(400)  # three runs, one of them in a process with a wall of its own
-async def test_a_failure_mended_in_one_run_reaches_the_prompt_of_the_next(
+async def test_a_repaired_failure_reaches_the_prompt_of_the_next_run(
     store_url: str, tmp_path: Path, require: Require, sandbox: BubblewrapSandbox
 ) -> None:
     require("minilm", is_installed(), "the embedder minilm is not installed")
     home = tmp_path / "home"
     first = project(tmp_path / "first", "cart", "cart_total")
     second = project(tmp_path / "second", "bill", "bill_sum")
-    taught = await heal_here(first, "cart", knobs(home, store_url, use="on"), sandbox)
+    taught = await heal_here(first, "cart", make_settings(home, store_url, use="on"), sandbox)
     events = read_ledger(taught.ledger_path).events
     recalled, kept = last_payload(events, MemoryRecalled), last_payload(events, MemoryStored)
     assert recalled is not None
@@ -112,11 +112,11 @@ async def test_a_failure_mended_in_one_run_reaches_the_prompt_of_the_next(
         assert [item.repaired for item in iter_items(store)] == [True]
         assert embedders(store) == {HashedNgrams.identity}
 
-    without = await heal_here(second, "bill", knobs(home, store_url, use="off"), sandbox)
+    without = await heal_here(second, "bill", make_settings(home, store_url, use="off"), sandbox)
     assert last_payload(read_ledger(without.ledger_path).events, MemoryRecalled) is None
     assert MENDED not in prompts_of(without)
 
-    again = heal_elsewhere(second, "bill", knobs(home, store_url, use="on", embedder="minilm"))
+    again = heal_elsewhere(second, "bill", make_settings(home, store_url, use="on", embedder="minilm"))
     recalled = last_payload(read_ledger(again.ledger_path).events, MemoryRecalled)
     assert recalled is not None
     assert recalled.embedder == MiniLm.identity
@@ -129,7 +129,7 @@ async def test_a_failure_mended_in_one_run_reaches_the_prompt_of_the_next(
     assert (mended.recalled, mended.healed_recalled) == (1, 1)
 
     # What is forgotten by now reaches the prompts of a run that does the old one again, and only of that.
-    settings = load_settings(second, knobs(home, store_url, use="on")).settings
+    settings = load_settings(second, make_settings(home, store_url, use="on")).settings
     replayed = await replay(again.path, settings=settings, sandbox=sandbox)
     assert replayed.same, replayed.difference
     forked = await fork_from_iteration(
@@ -141,17 +141,17 @@ async def test_a_failure_mended_in_one_run_reaches_the_prompt_of_the_next(
     with open_store(store_url, home) as store:
         with store.write_transaction() as connection:
             connection.exec_driver_sql("DELETE FROM failures")
-        rebuilt = CliRunner().invoke(app, ["db", "rebuild", *flags_of(knobs(home, store_url))])
+        rebuilt = CliRunner().invoke(app, ["db", "rebuild", *flags_of(make_settings(home, store_url))])
         assert rebuilt.exit_code == 0, rebuilt.output
         found = next(item for item in iter_items(store) if item.key == mended.key)
     assert (found.recalled, found.healed_recalled) == (2, 2)  # the run and its fork; a replay is no use of it
 
 
 def flags_of(given: dict[str, object]) -> list[str]:
-    """Settings as the command line takes them."""
+    """Settings as command-line options."""
     return [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
 
 
 def embedders(store: Store) -> set[str]:
-    """Who made the vectors that there are."""
+    """The embedders of the stored vectors."""
     return {made_by for _, made_by in items_by_id(store, "failures", range(1, 10)).values()}

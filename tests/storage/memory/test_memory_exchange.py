@@ -25,7 +25,7 @@ COMMIT = "a" * 40
 
 
 class Hub(BaseHTTPRequestHandler):
-    """What the hub's library asks for when a small file is written or read."""
+    """The requests of the hub's library for writing and reading a small file."""
 
     files: ClassVar[dict[str, bytes]] = {}
     created: ClassVar[list[dict[str, Any]]] = []
@@ -81,12 +81,12 @@ class Hub(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Be quiet."""
+        """Do not log requests."""
 
 
 @pytest.fixture
 def hub() -> Iterator[str]:
-    """The address of the stub."""
+    """The stub's address."""
     Hub.files, Hub.created = {}, []
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -99,7 +99,7 @@ def lesson(text: str) -> MemoryItem:
     return MemoryItem(table="lessons", run_id="r", text=text, search_text=text)
 
 
-def test_what_is_pushed_is_pulled_elsewhere_and_not_doubled(hub: str, tmp_path: Path) -> None:
+def test_pushed_items_are_pulled_without_duplicates(hub: str, tmp_path: Path) -> None:
     with open_store(f"sqlite:///{tmp_path}/one.db", tmp_path) as here:
         store_items(here, [lesson("check the ends"), lesson("read the message")], None)
         assert push_to_hub(here, REPO, token=TOKEN, endpoint=hub) == 2

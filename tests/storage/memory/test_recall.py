@@ -1,4 +1,4 @@
-"""Memories stored, found and counted, on both engines."""
+"""Memory items: stored, recalled and counted, in both engines."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ ROUTE = failure("shortest route in a graph of cities")
 DATES = failure("calendar dates parsed from a log file", language="go")
 
 
-def test_the_likest_memory_comes_first(store: Store) -> None:
+def test_the_most_similar_memory_comes_first(store: Store) -> None:
     assert store_items(store, [CART, ROUTE, DATES], HASHED)["failures"] == 3
     found = recall_memories(store, "KeyError: <value> total price of a cart", HASHED)
     assert found[0].item.text == CART.text
@@ -72,7 +72,7 @@ def test_the_likest_memory_comes_first(store: Store) -> None:
     assert [one.item.text for one in recall_memories(store, "shortest graph route", None)] == [ROUTE.text]
 
 
-def test_vectors_tell_apart_what_fails_otherwise_or_in_code_of_another_shape(store: Store) -> None:
+def test_vectors_distinguish_errors_and_code_shapes(store: Store) -> None:
     loop, call = (
         replace(CART, code_shape="For Subscript Name"),
         replace(ROUTE, code_shape="Return Call Attribute"),
@@ -85,7 +85,7 @@ def test_vectors_tell_apart_what_fails_otherwise_or_in_code_of_another_shape(sto
     assert found[0].similarity > found[1].similarity > found[2].similarity
 
 
-def test_what_is_asked_for_is_filtered(store: Store) -> None:
+def test_recall_filters_its_results(store: Store) -> None:
     store_items(store, [CART, ROUTE, DATES, failure("cart of nobody", repaired=False, patch="")], HASHED)
     assert {
         one.item.language for one in recall_memories(store, "KeyError dates cart", HASHED, language="go")
@@ -95,18 +95,18 @@ def test_what_is_asked_for_is_filtered(store: Store) -> None:
     assert recall_memories(store, "cart", HASHED, tables=("lessons",)) == []
 
 
-def test_what_two_runs_taught_alike_is_one_memory(store: Store) -> None:
+def test_equal_items_of_two_runs_are_stored_once(store: Store) -> None:
     store_items(store, [CART, replace(CART, run_id="run-2")], HASHED)
     store_items(store, [replace(CART, run_id="run-3", created_s=9.0)], HASHED)
     assert [item.run_id for item in iter_items(store)] == ["run-1"]
 
 
-def test_near_duplicates_are_told_once(store: Store) -> None:
+def test_near_duplicates_are_merged(store: Store) -> None:
     store_items(store, [CART, replace(CART, text="the same change in other words")], HASHED)
     assert len(recall_memories(store, "cart total", HASHED)) == 1
 
 
-def test_another_embedder_embeds_anew_and_never_mixes(store: Store) -> None:
+def test_another_embedder_re_embeds_and_never_mixes(store: Store) -> None:
     store_items(store, [CART, ROUTE], HASHED)
     other = Backwards()
     assert all(one.similarity == 0 for one in recall_memories(store, "cart total", other))
@@ -118,7 +118,7 @@ def test_another_embedder_embeds_anew_and_never_mixes(store: Store) -> None:
     assert recall_memories(store, "cart total", HASHED, search_words=False) == []
 
 
-def test_vectors_that_change_in_another_process_are_seen(store: Store, store_url: str) -> None:
+def test_vectors_changed_by_another_process_are_reloaded(store: Store, store_url: str) -> None:
     store_items(store, [CART], HASHED)
     recall_memories(store, "cart", HASHED)
     with open_store(store_url, None) as other:  # type: ignore[arg-type]  # an address needs no folder
@@ -129,7 +129,7 @@ def test_vectors_that_change_in_another_process_are_seen(store: Store, store_url
     ]
 
 
-def test_secrets_are_gone_before_anything_is_stored(store: Store) -> None:
+def test_secrets_are_removed_before_storing(store: Store) -> None:
     secret = "hunter2secret"
     store_items(
         store, [failure("x", text=f'password = "{secret}"', search_text=f'password = "{secret}"')], None
@@ -138,7 +138,7 @@ def test_secrets_are_gone_before_anything_is_stored(store: Store) -> None:
     assert recall_memories(store, secret, None) == []
 
 
-def test_what_is_forgotten_loses_its_texts_and_stays_away(store: Store) -> None:
+def test_a_forgotten_item_loses_its_texts(store: Store) -> None:
     store_items(store, [CART], HASHED)
     key = next(iter_items(store)).key
     assert find_item(store, key[:12]).text == CART.text
@@ -160,7 +160,7 @@ def test_uses_are_counted_once_for_each_run(store: Store) -> None:
     assert (item.recalled, item.healed_recalled, item.withheld, item.healed_withheld) == (2, 1, 1, 1)
 
 
-def test_what_shows_no_benefit_is_evicted(store: Store) -> None:
+def test_items_without_benefit_are_evicted(store: Store) -> None:
     store_items(store, [CART, ROUTE], HASHED)
     for number in range(MIN_SHOWN_USES + 4):
         record_use(store, "failures", CART.key, f"s{number}", shown=True, healed=False)
@@ -187,7 +187,7 @@ def test_an_export_comes_back_whole_and_is_not_doubled(store: Store) -> None:
     assert next(iter_items(store)).recalled == 3
 
 
-def test_an_import_makes_what_is_missing(store: Store) -> None:
+def test_add_known_imports(store: Store) -> None:
     store_items(store, [CART, ROUTE], HASHED)
     lines = list(export_lines(store))
     for item in list(iter_items(store)):

@@ -1,4 +1,4 @@
-"""A run that is killed and goes on has what it recalled at first, whatever memory holds by then."""
+"""A resumed run keeps what it recalled at first, whatever the memory contains by then."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from requirements import Require
 from scenario.deadly_ledger import DeadlyLedger
 from scenario.test_kill import APPROVED, TASK, Paid, settings_at
-from suture.api import resume, solve
+from suture.api import WriteOptions, resume, solve
 from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import MemoryRecalled
 from suture.core.settings import Settings, StoreSettings
@@ -50,14 +50,14 @@ def settings_of(home: Path, url: str) -> Settings:
 
 
 def victim(home: str, url: str) -> None:
-    """What the killed process does."""
+    """The program of the killed process."""
     DeadlyLedger("candidate.checked", 1).arm()
     settings, model = settings_of(Path(home), url), Paid(Path(home).parent / "calls.jsonl")
-    asyncio.run(solve(TASK, settings=settings, model=model, on_review=lambda review: APPROVED))
+    asyncio.run(solve(TASK, WriteOptions(settings=settings, model=model, on_review=lambda review: APPROVED)))
 
 
 @pytest.mark.timeout(300)  # a process with a wall of its own
-async def test_a_resumed_run_has_what_it_recalled_at_first(
+async def test_a_resumed_run_keeps_its_recalled_memories(
     store_url: str, tmp_path: Path, require: Require, wall: Requirement
 ) -> None:
     require("bubblewrap", wall.ok, wall.detail)

@@ -1,4 +1,4 @@
-"""Secrets do not reach the store; code that only speaks of them does."""
+"""Secrets are not stored; code that only mentions them is."""
 
 from __future__ import annotations
 

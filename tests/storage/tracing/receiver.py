@@ -1,4 +1,4 @@
-"""A server that keeps what is sent to it: a collector of OpenTelemetry, or LangSmith."""
+"""A server that records requests: an OpenTelemetry collector, or LangSmith."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Receiver", "receiving"]
 
 
 class Receiver(ThreadingHTTPServer):
-    """Answers everything with an empty object, and remembers it."""
+    """Answers every request with an empty object, and records it."""
 
     daemon_threads = True
 
@@ -27,7 +27,7 @@ class Receiver(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hung up is no news."""
+        """Ignore clients that disconnect."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -52,12 +52,12 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"{}")
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Keep quiet."""
+        """Do not log requests."""
 
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """A receiver that runs meanwhile."""
+    """A running receiver."""
     with Receiver() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

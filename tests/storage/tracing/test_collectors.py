@@ -1,4 +1,4 @@
-"""Real runs, and what really arrives at a collector when its standard variables are there."""
+"""Real runs, and what arrives at a collector that the standard variables name."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 import suture
 from requirements import Require
 from storage.tracing.receiver import Receiver, receiving
+from suture.api import WriteOptions
 from suture.core.ledger import RunFolder
 from suture.core.records import Result
 from suture.sandbox import Requirement, RunRequest, Sandbox
@@ -37,7 +38,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
 
 @pytest.fixture
 def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wall: Requirement, require: Require) -> str:
-    """A model that is wrong first and right second."""
+    """A model whose first reply is wrong and whose second is right."""
     require("bubblewrap", wall.ok, wall.detail)
     monkeypatch.setenv("SUTURE_HOME", str(tmp_path / "home"))
     script = tmp_path / "script.json"
@@ -54,7 +55,7 @@ def spans_in(body: bytes) -> list[Any]:
 
 
 def solved(answers: str) -> Result:
-    return suture.run_sync(suture.solve(TASK, model=answers))
+    return suture.run_sync(suture.solve(TASK, WriteOptions(model=answers)))
 
 
 def test_a_run_arrives_at_the_collector(
@@ -100,7 +101,7 @@ def test_only_the_standard_variables_ask_for_it() -> None:
     assert not is_tracing_enabled({**address, "OTEL_TRACES_EXPORTER": "none"})
 
 
-def test_langsmith_is_told_by_its_own_variables(receiver: Receiver, answers: str) -> None:
+def test_langsmith_is_configured_by_its_own_variables(receiver: Receiver, answers: str) -> None:
     asked = {
         "LANGSMITH_TRACING": "true",
         "LANGSMITH_ENDPOINT": receiver.address,

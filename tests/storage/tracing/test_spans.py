@@ -36,7 +36,7 @@ WHOLE = ledger(
 )  # fmt: skip
 
 
-def test_a_run_holds_rounds_and_they_hold_what_was_done() -> None:
+def test_spans_nest_in_rounds_and_the_run() -> None:
     spans = build_spans(WHOLE, "r1")
     shape = [(span.kind, span.name, span.start_s, span.end_s, span.parent) for span in spans]
     assert shape == [

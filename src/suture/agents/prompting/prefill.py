@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from suture.agents.prompting.fitting import Prefill
 from suture.agents.replies.fenced_blocks import fenced_blocks
-from suture.project.python_source.parsing import first_line, parsed
+from suture.project.python_source.parsing import first_line, parse_module
 from suture.project.python_source.statements import Definition, defined_names, is_docstring, split_lines
 
 FENCE = "```python"
@@ -52,7 +52,7 @@ def _keyword(name: str, statement: str, tests: str) -> str:
     text = f"{statement}\n{tests}"
     if re.search(rf"\b(?:await|asyncio\.run\(|with|async\s+\w+)\s*{re.escape(name)}\s*\(|\basync\b", text):
         return ""
-    tree = parsed(tests) or parsed(statement)
+    tree = parse_module(tests) or parse_module(statement)
     others = _called_names(tree) - {name} if tree is not None else set()
     if others:
         return ""
@@ -101,7 +101,7 @@ def prefill_function(path: str, text: str, names: Sequence[str]) -> tuple[str, P
     Returns:
         The function's name and the prefill; `None` if the file has none of them, or several with one name.
     """
-    tree = parsed(text)
+    tree = parse_module(text)
     for name in names if tree is not None else ():
         found = [(node, owner) for node, owner in _functions(tree) if node.name == name]
         if len(found) != 1:
@@ -148,7 +148,7 @@ def _find_stub(statement: str, entry_point: str | None) -> str:
 
 def _stub_head(code: str) -> str:
     """Return code up to the body of its last definition; empty if it is not a stub."""
-    tree = parsed(code)
+    tree = parse_module(code)
     wanted = tree.body[-1] if tree is not None and tree.body else None
     if tree is None or not isinstance(wanted, Definition) or any(map(_is_open, tree.body[:-1])):
         return ""  # of several the reply would have to end each before the next

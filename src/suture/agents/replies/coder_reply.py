@@ -18,7 +18,7 @@ from suture.agents.roles.coder import RepairBrief, WriteBrief
 from suture.agents.tuning import MAX_REPEATED_LINES, MIN_REPETITIONS
 from suture.errors import EditDoesNotApply, MalformedReply
 from suture.models import Reply
-from suture.project.python_source.parsing import limit_parsing_work, parsed
+from suture.project.python_source.parsing import limit_parsing_work, parse_module
 from suture.project.python_source.statements import (
     complete_prefix,
     insert_after_preamble,
@@ -56,7 +56,7 @@ def add_known_imports(code: str, before: str = "") -> str:
         code: The module.
         before: Its earlier text, if any: names that it already read are not the reply's.
     """
-    tree, old = parsed(code), parsed(before)
+    tree, old = parse_module(code), parse_module(before)
     if tree is None or _imports_all(tree):
         return code
     bound = {*_bound_names(tree), *dir(builtins), *(read_names([old]) if old is not None else ())}

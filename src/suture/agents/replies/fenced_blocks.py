@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from suture.agents.tuning import MAX_CLOSING_FENCES
-from suture.project.python_source.parsing import MOST_NAMING_CHARS, parsed, require_few_blocks
+from suture.project.python_source.parsing import MAX_FILE_NAME_LINE_CHARS, parse_module, require_few_blocks
 from suture.project.python_source.statements import is_valid_python, remove_statements
 
 # A fence may be part of a list item, directly after its number.
@@ -173,7 +173,7 @@ def _block(body: Sequence[str], info: str, before: str, *, closed: bool) -> Code
 
 def named_path(before: str, info: str, first: str = "") -> str | None:
     """Return the file that the line before a block, its info string or its first line names."""
-    before, info, first = (line if len(line) <= MOST_NAMING_CHARS else "" for line in (before, info, first))
+    before, info, first = (line if len(line) <= MAX_FILE_NAME_LINE_CHARS else "" for line in (before, info, first))
     named = (
         FILE_TAG.match(before)
         or PATH_LINE.match(before)
@@ -189,7 +189,7 @@ def _strip_interpreter_prompts(code: str) -> str:
     if not code.lstrip().startswith(">>>") or is_valid_python(code):
         return code
     typed = "".join(PROMPT.sub("", line, count=1) + "\n" for line in code.split("\n") if PROMPT.match(line))
-    tree = parsed(typed)
+    tree = parse_module(typed)
     if tree is None:
         return typed
     return remove_statements(typed, tree, [node for node in tree.body if isinstance(node, ast.Expr)])

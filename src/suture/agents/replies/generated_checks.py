@@ -28,7 +28,7 @@ from suture.core.records import Check, Provenance
 from suture.errors import MalformedReply
 from suture.judge.extraction.assert_checks import deduplicate_checks, make_check
 from suture.models import Reply
-from suture.project.python_source.parsing import limit_parsing_work, parsed
+from suture.project.python_source.parsing import limit_parsing_work, parse_module
 from suture.project.python_source.statements import (
     Definition,
     Scope,
@@ -287,7 +287,7 @@ def _sources(reply: Reply, dropped: Counter[DropReason]) -> Iterator[ast.Module]
     blocks = [block for block in fenced_blocks(reply.text) if block.may_be_code]
     texts = [(b.code, b.is_closed) for b in blocks] or [(reply.text, reply.finish != "length")]
     for text, whole in texts:
-        tree = parsed(text if whole else complete_prefix(text))
+        tree = parse_module(text if whole else complete_prefix(text))
         if tree is not None and (tree.body or not whole):
             if not whole:
                 dropped["cut_off"] += 1
@@ -302,7 +302,7 @@ def _sources(reply: Reply, dropped: Counter[DropReason]) -> Iterator[ast.Module]
 
 
 def _parse_single_line(line: str, dropped: Counter[DropReason]) -> ast.stmt | None:
-    tree = parsed(line.strip())
+    tree = parse_module(line.strip())
     if tree is None or len(tree.body) != 1:
         dropped["not_python"] += 1
         return None

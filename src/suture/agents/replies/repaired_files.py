@@ -10,8 +10,8 @@ from suture.agents.replies.edit_blocks import EditBlock, apply_edits, is_creatab
 from suture.agents.replies.fenced_blocks import CodeBlock
 from suture.agents.roles.coder import RepairBrief
 from suture.errors import MalformedReply
-from suture.project.python_source.parsing import parsed
-from suture.project.python_source.splicing import covers, splice, top_level_names
+from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.splicing import preserves_definitions, splice, top_level_names
 from suture.project.python_source.statements import is_valid_python, strip_examples
 
 CHUNK_START = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
@@ -92,7 +92,7 @@ def _target(block: CodeBlock, files: Mapping[str, str]) -> str | None:
         if len(named) == 1:
             return named[0]
         # A wrong name over a whole known file is a mistake; over anything else it is another file.
-        whole = [path for path, text in files.items() if top_level_names(text) and covers(block.code, text)]
+        whole = [path for path, text in files.items() if top_level_names(text) and preserves_definitions(block.code, text)]
         return whole[0] if len(whole) == 1 else None
     if len(files) == 1:
         return next(iter(files))
@@ -114,7 +114,7 @@ def _blocks_of_file(codes: Sequence[str], original: str) -> list[str]:
 
 def _all_names(code: str) -> frozenset[str]:
     """Return a module's names, including those of its classes' members."""
-    tree = parsed(code)
+    tree = parse_module(code)
     members = (inner for node in (tree.body if tree else ()) for inner in getattr(node, "body", ()))
     return top_level_names(code) | {name for m in members if (name := getattr(m, "name", None))}
 
@@ -138,7 +138,7 @@ def _merged(original: str, code: str, entry_point: str | None) -> str:
 
 def _is_whole(code: str, original: str) -> bool:
     if is_valid_python(original):
-        return covers(code, original)
+        return preserves_definitions(code, original)
     # A file that does not parse as a whole can still be read piece by piece.
     named = frozenset[str]().union(*map(top_level_names, _chunks(original)))
     return named <= top_level_names(code)
@@ -150,7 +150,7 @@ def _replace_chunks(original: str, code: str) -> str | None:
     done = False
     for chunk in _chunks(original):
         names = top_level_names(chunk)
-        if names and names <= top_level_names(code) and covers(code, chunk):
+        if names and names <= top_level_names(code) and preserves_definitions(code, chunk):
             parts += [] if done else [code.rstrip("\n") + "\n\n\n"]
             done = True
         else:

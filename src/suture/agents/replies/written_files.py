@@ -13,8 +13,8 @@ from suture.agents.replies.fenced_blocks import CodeBlock
 from suture.agents.roles.coder import WriteBrief
 from suture.errors import MalformedReply
 from suture.project.python_source.imports import loaded_files
-from suture.project.python_source.parsing import parsed
-from suture.project.python_source.splicing import covers, top_level_names
+from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.splicing import preserves_definitions, top_level_names
 from suture.project.python_source.statements import (
     Definition,
     bound_names,
@@ -78,14 +78,14 @@ def _is_bad_example(block: CodeBlock) -> bool:
 
 def _is_code(block: CodeBlock, brief: WriteBrief) -> bool:
     """Return whether a block defines anything but tests or examples of the module."""
-    tree = parsed(block.code)
+    tree = parse_module(block.code)
     if tree is None or _uses_module(tree, brief.module):
         return False
     return any(isinstance(node, Definition) for node in tree.body)
 
 
 def _defines(block: CodeBlock, brief: WriteBrief) -> bool:
-    tree = parsed(block.code)
+    tree = parse_module(block.code)
     if tree is None or _uses_module(tree, brief.module):
         return False
     if brief.entry_point is None:
@@ -100,7 +100,7 @@ def _uses_module(tree: ast.Module, module: str) -> bool:
 
 
 def _has_method(block: CodeBlock, name: str | None) -> bool:
-    tree = parsed(block.code)
+    tree = parse_module(block.code)
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)] if tree else []
     return any(name in bound_names(inner) for owner in classes for inner in owner.body)
 
@@ -108,7 +108,7 @@ def _has_method(block: CodeBlock, name: str | None) -> bool:
 def _add_definitions(chosen: CodeBlock, others: Sequence[CodeBlock], brief: WriteBrief) -> str:
     """Return the chosen block with what other blocks and the stub define for it."""
     code = chosen.code
-    tree = parsed(code)
+    tree = parse_module(code)
     needed = read_names([tree]) - defined_names(code) if tree else frozenset()
     extra = ""
     for other in others:
@@ -145,7 +145,7 @@ def complete_stub(code: str, stub: str) -> str | None:
         `return` outside any function.
     """
     tree, wanted = _stub_definition(stub)
-    alone = parsed(textwrap.dedent(code))
+    alone = parse_module(textwrap.dedent(code))
     looks_like_body = code[:1].isspace() or (alone is not None and any(_loose_returns(alone)))
     if tree is None or isinstance(wanted, ast.ClassDef) or not looks_like_body:
         return None
@@ -155,7 +155,7 @@ def complete_stub(code: str, stub: str) -> str | None:
 
 
 def _stub_definition(stub: str) -> tuple[ast.Module | None, ast.stmt | None]:
-    tree = parsed(stub)
+    tree = parse_module(stub)
     definitions = [node for node in tree.body if isinstance(node, Definition)] if tree else []
     return (tree, definitions[-1]) if definitions else (None, None)
 
@@ -245,7 +245,7 @@ def _named_files(blocks: Iterable[CodeBlock]) -> dict[str, str]:
         if path is None or _is_bad_example(block) or not is_creatable(path, ()) or not block.code.strip():
             continue
         before = files.get(path)
-        if before is None or covers(block.code, before) or not is_valid_python(before):
+        if before is None or preserves_definitions(block.code, before) or not is_valid_python(before):
             files[path] = block.code
     return files
 

@@ -25,7 +25,7 @@ from suture.core.records import Language
 from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.project.languages import LANGUAGES, fill_placeholders
-from suture.project.python_source.parsing import limit_parsing_work, parsed
+from suture.project.python_source.parsing import limit_parsing_work, parse_module
 
 GENERATOR_NAME = "seeded_random"
 
@@ -81,7 +81,7 @@ def _with_own_generator(source: str) -> str:
 
     The shared generator starts at an arbitrary state, and seeding it would also change the code under test.
     """
-    tree = parsed(source)
+    tree = parse_module(source)
     if tree is None or "random" not in source or _creates_generator(tree):
         return source
     body: list[ast.stmt] = []
@@ -254,7 +254,7 @@ test_from_reply.__test__ = False  # type: ignore[attr-defined]  # pytest must no
 
 
 def _holds_a_test(source: str) -> bool:
-    tree = parsed(source)
+    tree = parse_module(source)
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     return tree is not None and any(
         isinstance(node, functions) and node.name.startswith("test") for node in ast.walk(tree)

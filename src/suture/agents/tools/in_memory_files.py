@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from suture.agents.tools.react_loop import AgentTool, ToolAction
 from suture.agents.tuning import MAX_TOOL_FILE_CHARS, MAX_TOOL_FILES
 from suture.project.python_source.parsing import parse_module
-from suture.project.python_source.splicing import covers, splice, top_level_names
+from suture.project.python_source.splicing import preserves_definitions, splice, top_level_names
 from suture.project.python_source.statements import remove_statements
 
 
@@ -88,7 +88,7 @@ class InMemoryFiles:
 
 
 def _merge_over(old: str, code: str) -> str | None:
-    return code if not old.strip() or parse_module(old) is None or covers(code, old) else splice(old, code)
+    return code if not old.strip() or parse_module(old) is None or preserves_definitions(code, old) else splice(old, code)
 
 
 def merge_subtask_files(base: Mapping[str, str], works: list[Mapping[str, str]]) -> dict[str, str]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from suture.core.records import Counterexample, Task, Verdict
-from suture.project.python_source.parsing import parsed
-from suture.project.workspace import text_of
+from suture.project.python_source.parsing import parse_module
+from suture.project.workspace import decode_text
 from suture.storage.tuning import MAX_CODE_CHARS, MAX_LITERAL_CHARS, MAX_SHAPE_NODES, MAX_SIGNATURE_CHARS
 
 WRONG_RESULT = "WrongResult"
@@ -115,7 +115,7 @@ def syntax_shape(source: str, line: int | None) -> str:
         source: Python text; other text has no shape.
         line: The line's number, from 1.
     """
-    tree = parsed(source)
+    tree = parse_module(source)
     if tree is None or line is None:
         return ""
     chain: list[ast.AST] = []
@@ -251,7 +251,7 @@ def fingerprint_failures(
     for fact in facts:
         by_signature.setdefault(counterexample_signature(fact), []).append(fact)
     ordered = sorted(by_signature.items(), key=lambda pair: -len(pair[1]))
-    texts = {path: text_of(content) for path, content in files.items() if path.endswith(".py")}
+    texts = {path: decode_text(content) for path, content in files.items() if path.endswith(".py")}
     return [_fingerprint(signature, group, texts, task) for signature, group in ordered]
 
 
@@ -285,7 +285,7 @@ def _fingerprint(
 
 def _enclosing(text: str, line: int) -> tuple[str, str]:
     """Return the name and source of the innermost function around a line."""
-    tree = parsed(text)
+    tree = parse_module(text)
     spans = [
         node
         for node in (ast.walk(tree) if tree else ())
@@ -305,7 +305,7 @@ def _called(call: str, texts: Mapping[str, str]) -> tuple[str, str]:
         for path in sorted(texts):
             if "test" in path:
                 continue
-            tree = parsed(texts[path])
+            tree = parse_module(texts[path])
             for node in ast.walk(tree) if tree else ():
                 if (
                     isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
@@ -316,7 +316,7 @@ def _called(call: str, texts: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _node_kinds(source: str) -> str:
-    tree = parsed(source)
+    tree = parse_module(source)
     kinds = (ast.stmt, ast.expr, ast.operator, ast.cmpop, ast.boolop)
     named = [type(node).__name__ for node in ast.walk(tree) if isinstance(node, kinds)] if tree else []
     return " ".join(dict.fromkeys(named[:200]))[: MAX_SHAPE_NODES * 12]
