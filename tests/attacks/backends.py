@@ -1,4 +1,4 @@
-"""The sandboxes that are tried, by the names of this suite."""
+"""The sandboxes that the attacks are run against."""
 
 from __future__ import annotations
 

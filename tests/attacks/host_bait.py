@@ -1,4 +1,4 @@
-"""What attacks would like to reach: planted on the host, and looked at again from the host."""
+"""Bait for attacks: files, sockets and processes on the host, and checks whether an attack reached them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starting the driver as this user, and as an ordinary one where this one is root."""
+"""Start the driver as this user, and as an ordinary user if this one is root."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The attack list against a sandbox that is too slow for every run of the suite.
+"""Runs the attack list against a sandbox that is too slow for every run of the suite.
 
     cd tests && PYTHONPATH=. python -m attacks.manual_run gvisor [ROW ...]
 
-It ends with 1 where a row falls that is not known to, or one holds that is said to fall.
+The exit code is 1 if a row fails that is not known to fail, or one passes that is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Projects whose own `.venv` wants something of the user's shown: each is refused, or shows nothing of it."""
+"""Projects whose own `.venv` tries to make the sandbox show files of the user: each is refused or shows
+nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows 33-35, 41-44 and 47: what goes in, what comes out, and what stays."""
+"""Rows 33-35, 41-44 and 47: what goes into a sandbox, what comes out, and what remains."""
 
 from __future__ import annotations
 

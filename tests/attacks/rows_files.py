@@ -1,4 +1,4 @@
-"""Rows 1-9: the host's files, its secrets, and room to write."""
+"""Rows 1-9: the host's files and secrets, and limits on disk space."""
 
 from __future__ import annotations
 

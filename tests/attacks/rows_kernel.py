@@ -1,4 +1,4 @@
-"""Rows 26-32 and 48: what a namespace alone leaves open of the kernel."""
+"""Rows 26-32 and 48: parts of the kernel that namespaces alone leave open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows 45 and 46: programs that are not Python's."""
+"""Rows 45 and 46: programs in other languages than Python."""
 
 from __future__ import annotations
 

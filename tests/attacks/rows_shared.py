@@ -1,4 +1,4 @@
-"""Rows 52-54: what is shared with the supervisor and with the host's user, and planted environments."""
+"""Rows 52-54: resources shared with the supervisor and with the host's user, and planted environments."""
 
 from __future__ import annotations
 

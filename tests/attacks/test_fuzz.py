@@ -1,4 +1,4 @@
-"""The fuzzer of `benchmarks/`, for a minute: what it finds by longer runs is in docs/results.md."""
+"""One minute of the fuzzer of `benchmarks/`; the results of longer runs are in docs/results.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How rows are tried: what is missing is told by its name, and an attack has no more time than it needs."""
+"""How rows are run: missing requirements are reported by name, and attacks get only the time they need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an attack is tried: the shapes that most rows share."""
+"""How an attack is run: the building blocks that most rows share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of one sandbox holds of the others: each test of this room runs against all."""
+"""The `sandbox` fixture of this package runs each test in all three modes of bubblewrap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small programs for the tests of this room, and a look at what is left of them."""
+"""Small programs for the sandbox tests, and a search for processes that survive them."""
 
 from __future__ import annotations
 

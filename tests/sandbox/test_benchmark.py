@@ -1,4 +1,4 @@
-"""What the benchmark of the sandboxes says of a soak, and what it wants before it measures anything."""
+"""The sandbox benchmark: what it reports about a soak, and what it requires before it measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sandbox says of itself, in each mode."""
+"""The capabilities of a sandbox, in each mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations that end leave nobody behind; the rest of what they do is in `suture.sandbox.conformance`."""
+"""Conversations that end leave no process behind; the rest is covered by `suture.sandbox.conformance`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_conversations_leave_no_descriptor_with_the_host(sandbox: Bubblewr
         assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
 
 
-async def test_a_program_that_stops_reading_and_writing_is_late_and_gone(sandbox: BubblewrapSandbox) -> None:
+async def test_a_silent_program_times_out_and_is_killed(sandbox: BubblewrapSandbox) -> None:
     marker = f"marker-{uuid.uuid4()}"
     code = f"import os, time; os.close(0); os.close(1); time.sleep(600) # {marker}"
     async with sandbox.open(RunRequest(python=code)) as channel:

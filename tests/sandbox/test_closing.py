@@ -1,4 +1,4 @@
-"""Closing and cancelling end also what is only being started."""
+"""Closing and cancelling also end what is only being started."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Slow:
 
 
 @pytest.mark.parametrize("ahead", [False, True])
-async def test_a_closed_keeper_keeps_nothing(ahead: bool) -> None:
+async def test_a_closed_pool_keeps_nothing(ahead: bool) -> None:
     pool, go = ZygotePool(), asyncio.Event()
     made: list[Slow] = []
 
@@ -66,7 +66,7 @@ async def test_a_closed_keeper_keeps_nothing(ahead: bool) -> None:
     assert [zygote.ended for zygote in made] == [True]
 
 
-async def test_what_has_died_while_it_waited_is_let_go_by_the_next_lease() -> None:
+async def test_dead_idle_zygotes_are_dropped_by_the_next_lease() -> None:
     pool, made = ZygotePool(), [Slow(), Slow()]
     waiting = iter(made)
 
@@ -84,7 +84,7 @@ async def test_what_has_died_while_it_waited_is_let_go_by_the_next_lease() -> No
 
 
 @pytest.mark.parametrize("steps", range(2, 6))
-async def test_what_a_start_has_forked_when_it_is_cancelled_does_not_live_on(steps: int) -> None:
+async def test_a_cancelled_start_leaves_no_process(steps: int) -> None:
     marker = f"marker-{uuid.uuid4()}"
     task = asyncio.create_task(start_session(("/bin/sh", "-c", f"sh -c 'sleep 600; : {marker}' & wait")))
     for _ in range(steps):

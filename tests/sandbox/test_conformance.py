@@ -1,4 +1,4 @@
-"""Every sandbox of ours does what the contract says; and a sandbox that does not is found out."""
+"""Every built-in sandbox conforms to the contract."""
 
 from __future__ import annotations
 

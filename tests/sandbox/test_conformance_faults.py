@@ -1,4 +1,4 @@
-"""The conformance suite finds a sandbox out that does not do what the contract says."""
+"""The conformance suite detects a sandbox that violates the contract."""
 
 from __future__ import annotations
 
@@ -227,6 +227,6 @@ def test_a_second_way_to_fall_short_is_found_out_too(kind: type[Faithful], name:
 
 
 @pytest.mark.usefixtures("faithful")
-def test_what_another_sandbox_makes_ready_meanwhile_is_not_left_open() -> None:
+def test_concurrent_background_starts_are_not_reported_as_leaks() -> None:
     ask(BesideABusyOne, "closing_leaves_nothing_open")
     assert BesideABusyOne.held

@@ -82,7 +82,7 @@ async def test_programs_and_code(box: ContainerSandbox) -> None:
     assert (shell.status, shell.stdout) == ("ok", b"1"), shell
 
 
-async def test_files_come_back_and_nothing_is_kept(box: ContainerSandbox) -> None:
+async def test_files_come_back_and_the_folder_is_removed(box: ContainerSandbox) -> None:
     write = "[open(f + '/x', 'w').write('1') for f in ('/box', '/tmp', '/dev/shm')]"
     assert (await box.run(python(write, collect=("x", "y")))).files == {"x": b"1"}
     code = "import os; print([os.listdir(f) for f in ('/box', '/tmp', '/dev/shm')])"
@@ -135,7 +135,7 @@ async def test_memory_in_all_has_a_limit(box: ContainerSandbox) -> None:
 
 
 @pytest.mark.parametrize("mode", ["warm", "spare"])
-async def test_what_the_kernel_ends_before_we_look_was_out_of_memory(
+async def test_an_oom_kill_is_reported_as_memory(
     host: str, mode: StartMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -275,7 +275,7 @@ async def test_nothing_outlives_a_host_that_is_killed(host: str, mode: str) -> N
             await asyncio.sleep(0.1)
 
 
-async def test_what_a_killed_process_left_is_removed_at_the_next_start(host: str) -> None:
+async def test_containers_of_a_killed_process_are_removed_at_the_next_start(host: str) -> None:
     gone = f"{process_name().rpartition('/')[0]}/1"  # our own process, but started at another time
     sandbox = ContainerSandbox(host=host)
     await sandbox.choose_mode()
@@ -294,7 +294,7 @@ async def test_what_a_killed_process_left_is_removed_at_the_next_start(host: str
     client.close()
 
 
-async def test_what_an_engine_cannot_remove_now_is_left_to_the_next_start(
+async def test_failed_removals_are_retried_at_the_next_start(
     host: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     gone = f"{process_name().rpartition('/')[0]}/2"
@@ -377,7 +377,7 @@ async def test_podman_with_crun_works_or_says_what_to_do(require: Require) -> No
         (b'{"message": "' + b"x" * 100_000, "409 Conflict"),
     ],
 )
-async def test_an_engines_own_reason_is_told(tmp_path: Path, body: bytes, told: str) -> None:
+async def test_an_engines_own_reason_is_reported(tmp_path: Path, body: bytes, told: str) -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 409 Conflict\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))

@@ -1,4 +1,4 @@
-"""The doctor tells of each sandbox what it is worth, and of each missing piece how to get it."""
+"""`suture doctor` reports what each sandbox is worth, and how to get each missing piece."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_versions_of_bubblewrap(tmp_path: Path, words: str, ok: bool, says: str)
     assert not finding.needed  # whether one of them works is told by the sandbox's own row
 
 
-def test_one_that_is_setuid_is_said_to_be(tmp_path: Path) -> None:
+def test_a_setuid_bubblewrap_is_reported(tmp_path: Path) -> None:
     path = program(tmp_path, "echo bubblewrap 0.12.0")
     Path(path).chmod(0o4755)
     (finding,) = diagnose_bubblewraps([path])
@@ -124,7 +124,7 @@ def test_a_sandbox_that_the_settings_name_wrongly_has_a_row_too(backend: str, re
     assert remedy in row.remedy
 
 
-def test_what_a_run_would_refuse_is_missing(wall: Requirement, require: Require) -> None:
+def test_a_sandbox_below_the_minimum_is_not_ok(wall: Requirement, require: Require) -> None:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
     rows = diagnose_backends({"bubblewrap": BubblewrapSandbox}, needed="other", minimum="vm")
     assert (rows[-1].ok, rows[-1].needed) == (False, False)
@@ -132,7 +132,7 @@ def test_what_a_run_would_refuse_is_missing(wall: Requirement, require: Require)
     assert not any(row.needed for row in rows)
 
 
-def test_what_claims_nothing_is_not_attacked() -> None:
+def test_a_sandbox_without_claims_is_not_attacked() -> None:
     class Nothing(Absent):
         name = "nothing"
 

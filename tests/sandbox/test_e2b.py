@@ -82,7 +82,7 @@ async def test_nothing_of_this_machine_can_be_shown(box: E2bSandbox) -> None:
         await box.run(RunRequest(python="", mounts=(Mount(source="/usr/lib", target="/opt/x"),)))
 
 
-async def test_a_machine_that_nobody_waits_for_is_deleted(box: E2bSandbox, server: E2bServer) -> None:
+async def test_an_unused_machine_is_deleted(box: E2bSandbox, server: E2bServer) -> None:
     await box.capabilities()
     server.slow_s = 0.3
     task = asyncio.create_task(box.run(RunRequest(python="", limits=LIMITS)))

@@ -1,4 +1,4 @@
-"""Environments beside a project and in a tool's own folder are found, and only real ones are taken."""
+"""Environments beside a project and in a tool's own folder are found, and only real ones are used."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_folder_that_only_looks_like_one_is_passed_over(tmp_path: Path) -> Non
     assert not (tmp_path / "sprung").exists()
 
 
-def test_what_the_user_names_is_taken_and_nothing_else(tmp_path: Path) -> None:
+def test_the_named_interpreter_is_used_and_no_other(tmp_path: Path) -> None:
     project = project_at(tmp_path / "p")
     make(project / ".venv")
     named = make(tmp_path / "named")
@@ -157,7 +157,7 @@ def test_a_project_does_not_name_it(tmp_path: Path) -> None:
         load_settings(tmp_path)
 
 
-def test_what_a_project_asks_for(tmp_path: Path) -> None:
+def test_required_packages_are_read_from_requirement_files(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(PYPROJECT)
     (tmp_path / "requirements.txt").write_text(
         "-r other.txt\n# nothing\nPyYAML==6 # yes\ngit+https://x/y\n./local\n"

@@ -1,4 +1,4 @@
-"""What should have ended and does not is a fault after a while, and nobody waits for it for ever."""
+"""Something that should have ended and does not becomes an error after a time limit; nobody waits forever."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
         writer.close()
 
 
-async def test_an_engine_that_does_not_answer_holds_nobody(engine: Engine) -> None:
+async def test_an_engine_that_does_not_answer_does_not_block(engine: Engine) -> None:
     reader, writer = await asyncio.open_unix_connection(engine.address.removeprefix("unix://"))
     transport = ContainerTransport(engine, "container", reader, writer)
     transport.kill()

@@ -1,4 +1,4 @@
-"""Who runs inside the sandbox, and what that user can reach."""
+"""The user that programs in the sandbox run as, and what that user can reach."""
 
 from __future__ import annotations
 

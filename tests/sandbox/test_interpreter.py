@@ -350,7 +350,7 @@ def test_an_environment_that_the_user_activated_is_the_users_choice(
         mounts_for_interpreter(found)
 
 
-def test_what_is_shown_is_the_end_of_each_link_and_never_the_link(tmp_path: Path) -> None:
+def test_mounts_show_link_targets_and_never_links(tmp_path: Path) -> None:
     program = make_installation(tmp_path / "uv" / "3.11.7")
     (tmp_path / "uv" / "3.11").symlink_to("3.11.7")
     minor = tmp_path / "uv" / "3.11" / "bin"
@@ -373,9 +373,7 @@ def test_a_link_that_means_another_thing_to_the_kernel_is_refused(tmp_path: Path
         targets(tmp_path / "p")
 
 
-def test_sockets_and_pipes_below_what_is_shown_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sockets_and_pipes_in_mounts_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     env = make_environment(tmp_path / "p" / ".venv")
     os.mkfifo(env / "lib" / "pipe")
     with pytest.raises(PrerequisiteError, match="socket, a pipe or a device"):

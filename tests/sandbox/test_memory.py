@@ -1,4 +1,4 @@
-"""Total memory: which control groups are ours to make, and what happens to a program that holds too much."""
+"""Total memory: where control groups can be created, and what happens to a program that uses too much."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def test_hiding_from_the_sampler_does_not_help(mode: StartMode) -> None:
         await sandbox.close()
 
 
-async def test_where_nobody_counts_them_there_are_no_files_outside_folders(mode: StartMode) -> None:
+async def test_memory_files_are_unavailable_without_a_cgroup(mode: StartMode) -> None:
     code = """
         import errno, os
         try: os.memfd_create("x")

@@ -1,4 +1,4 @@
-"""The cap on what is kept."""
+"""The limit on the output that is kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from suture.sandbox.execution.process import CappedOutput
 
 
 @given(st.lists(st.binary(max_size=50)), st.integers(2, 60))
-def test_head_and_tail_are_kept_and_the_cut_is_stated(chunks: list[bytes], limit: int) -> None:
+def test_head_and_tail_are_kept_and_the_gap_is_marked(chunks: list[bytes], limit: int) -> None:
     output = CappedOutput(limit)
     for chunk in chunks:
         output.add(chunk)

@@ -1,4 +1,4 @@
-"""A pool lends each sandbox once, takes on no more than it can do, and leaves nothing behind."""
+"""A pool lends each sandbox to one borrower, accepts only as much work as it can do, and cleans up."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def numbered(count: int, taken: list[int] | None = None) -> Iterator[RunRequest]
         yield RunRequest(python=str(number))
 
 
-async def test_results_come_in_order_and_sandboxes_are_kept() -> None:
+async def test_results_come_in_order_and_sandboxes_are_reused() -> None:
     async with SandboxPool(Counted, size=3) as pool:
         results = [said(result) async for result in pool.map(run, numbered(20))]
     assert results == [str(number).encode() for number in range(20)]
@@ -180,7 +180,7 @@ async def test_any_other_fault_ends_the_iteration() -> None:
         assert all(sandbox.running == 0 for sandbox in Counted.made)
 
 
-async def test_what_was_kept_running_is_told_when_its_sandbox_closes() -> None:
+async def test_close_callbacks_run_when_the_sandbox_closes() -> None:
     told = []
 
     async def tell() -> None:

@@ -1,4 +1,4 @@
-"""A program forked from an interpreter that has imported much does what a fresh one does, only sooner."""
+"""A program forked from a preloaded interpreter behaves like one that was started, only faster."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_a_sandbox_that_is_ready_forks(sandbox: BubblewrapSandbox) -> None
         assert await was_forked(sandbox) is ready
 
 
-async def test_a_run_may_compute_longer_than_what_was_imported_for_it(sandbox: BubblewrapSandbox) -> None:
+async def test_a_run_may_use_more_cpu_time_than_the_preload(sandbox: BubblewrapSandbox) -> None:
     asks = "import resource; print(*resource.getrlimit(resource.RLIMIT_CPU))"
     result = await sandbox.run(replace(module(asks), limits=ProgramLimits(wall_s=1000, cpu_s=1000)))
     assert (result.status, result.stdout) == ("ok", b"1000 1001\n"), result.stderr
@@ -61,7 +61,7 @@ async def test_a_run_may_compute_longer_than_what_was_imported_for_it(sandbox: B
         {"env": {"PYTHONOPTIMIZE": "1"}},
     ],
 )
-async def test_what_a_fork_could_not_do_right_is_not_forked(
+async def test_unforkable_requests_start_an_interpreter(
     sandbox: BubblewrapSandbox, fields: dict[str, Any]
 ) -> None:
     assert not await was_forked(sandbox, **fields)
@@ -73,7 +73,7 @@ async def test_a_module_inside_a_package_stands_for_nothing_else(sandbox: Bubble
     assert await was_forked(sandbox, files=files) is ready
 
 
-async def test_what_a_package_compiles_to_stands_for_nothing_else(sandbox: BubblewrapSandbox) -> None:
+async def test_compiled_files_do_not_shadow_modules(sandbox: BubblewrapSandbox) -> None:
     ready = (await sandbox.capabilities()).mode != "cold"
     compiled = {"package/__init__.py": b"", "package/__pycache__/statistics.cpython-311.pyc": b""}
     assert await was_forked(sandbox, files=compiled) is ready
@@ -89,7 +89,7 @@ async def test_code_that_fails_does_no_harm(sandbox: BubblewrapSandbox) -> None:
         assert (await sandbox.run(request)).stdout == b"ran\n"
 
 
-async def test_what_was_imported_before_stood_where_the_program_stands(sandbox: BubblewrapSandbox) -> None:
+async def test_preloaded_plugins_see_the_working_directory(sandbox: BubblewrapSandbox) -> None:
     noted = "import os, sys\nsys.stood = os.getcwd()"
     asks = replace(module("import sys; print(getattr(sys, 'stood', 'not forked'))"), preload=noted)
     ready = (await sandbox.capabilities()).mode != "cold"
@@ -241,7 +241,7 @@ def timeless(output: bytes) -> str:
 
 
 @pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
-async def test_what_was_dear_to_start_is_waited_for(sandbox: BubblewrapSandbox) -> None:
+async def test_expensive_zygotes_are_waited_for(sandbox: BubblewrapSandbox) -> None:
     slow = f"import time; time.sleep(4); {MARK}; import uuid; sys.who = uuid.uuid4().hex"
     request = RunRequest(**{**vars(module("import sys; print(sys.who)")), "preload": slow})
     results = await asyncio.gather(*(sandbox.run(request) for _ in range(5)))

@@ -1,4 +1,4 @@
-"""A sandbox with a hole is denied its level, whatever it says; what was found is kept, but not for ever."""
+"""A sandbox with a hole loses its claimed level; findings are kept until something changes."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def test_a_shared_network_is_found(holed: Callable[..., Callable[[], Bubbl
     ("word", "values", "hole"),
     [("--seccomp", 1, "vsock"), ("--size", 1, "")],
 )
-async def test_what_else_a_sandbox_may_lack(
+async def test_reduced_capabilities(
     holed: Callable[..., Callable[[], BubblewrapSandbox]], word: str, values: int, hole: str
 ) -> None:
     report = await attack_sandbox(holed(DROP.format(word=word, values=values)), "namespace")
@@ -236,7 +236,7 @@ class Counting(BubblewrapSandbox):
         Counting.made += 1
 
 
-async def test_what_was_found_is_kept_until_something_changes(
+async def test_findings_are_cached_until_something_changes(
     tmp_path: Path, require: Require, wall: Requirement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
@@ -266,7 +266,7 @@ async def test_sandboxs_that_open_at_once_are_attacked_once(require: Require, wa
         await one.close()
 
 
-def test_a_finding_is_believed_only_where_nobody_else_could_write_it(tmp_path: Path) -> None:
+def test_findings_in_writable_files_are_ignored(tmp_path: Path) -> None:
     save_report(tmp_path, "bubblewrap", "key", ProbeReport(limits=frozenset({"wall_s"})))
     (file,) = (tmp_path / "sandbox").iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
@@ -279,7 +279,7 @@ def test_a_finding_is_believed_only_where_nobody_else_could_write_it(tmp_path: P
     assert load_report(tmp_path, "bubblewrap", "key") is None
 
 
-def test_what_a_finding_rests_on(tmp_path: Path) -> None:
+def test_the_fingerprint_covers_all_facts(tmp_path: Path) -> None:
     def key(claim: Capabilities = CLAIM, boot: str = "1", userns: str = "10") -> str:
         for path, text in (
             ("sys/kernel/random/boot_id", boot),
@@ -311,7 +311,7 @@ def test_a_finding_rests_on_all_of_our_own_code(tmp_path: Path, monkeypatch: pyt
     assert fingerprint("wall", CLAIM, tmp_path) != before
 
 
-async def test_a_hole_is_not_kept_for_the_next_process(
+async def test_holes_are_not_cached(
     holed: Callable[..., Callable[[], BubblewrapSandbox]], tmp_path: Path
 ) -> None:
     vetted = SelfTestedSandbox(holed(DROP.format(word="--unshare-net", values=0)), cache=tmp_path / "cache")
@@ -321,7 +321,7 @@ async def test_a_hole_is_not_kept_for_the_next_process(
 
 
 @pytest.mark.parametrize(("minimum", "ok"), [("process", True), ("namespace", True), ("container", False)])
-async def test_the_configured_minimum_is_kept(
+async def test_the_configured_minimum_is_enforced(
     minimum: str, ok: bool, wall: Requirement, require: Require
 ) -> None:
     require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")

@@ -1,4 +1,4 @@
-"""Python code in a request does what `python -I -S -B -c` does with it, warm or cold."""
+"""Python code in a request behaves as with `python -I -S -B -c`, warm or cold."""
 
 from __future__ import annotations
 

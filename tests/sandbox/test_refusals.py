@@ -1,4 +1,5 @@
-"""What the system refuses while a sandbox is built is a fault of the sandbox, and leaves nothing behind."""
+"""If the system refuses something while a sandbox is built, that is a `SandboxBroken`, and nothing is left
+behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request may not say; all of it is refused on the host, before anything starts."""
+"""Invalid requests are refused on the host, before anything starts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_impossible_requests(fields: dict[str, Any]) -> None:
         encode_request(RunRequest(**{"argv": ("true",), **fields}))
 
 
-async def test_what_is_longer_than_a_zygote_takes_is_refused_before_it_is_sent(
+async def test_oversized_requests_are_refused_before_sending(
     sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits = (await sandbox.capabilities()).mode != "cold"

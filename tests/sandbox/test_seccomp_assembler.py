@@ -1,4 +1,4 @@
-"""Any decision becomes a filter that the kernel takes and that decides the same."""
+"""Every decision tree becomes a filter that the kernel accepts and that decides the same."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ calls = st.tuples(words, words, st.just(0), st.just(0), *[words] * 12)
 
 
 @given(decisions, st.lists(calls, min_size=1, max_size=5))
-def test_any_decision_is_kept(decision: Decision, asked: list[tuple[int, ...]]) -> None:
+def test_every_decision_is_preserved(decision: Decision, asked: list[tuple[int, ...]]) -> None:
     code = assemble(decision)
     cbpf.check(cbpf.parse(code))
     assert cbpf.listing(code).count("\n") == len(code) // 8
@@ -88,7 +88,7 @@ def test_a_jump_that_is_too_far_for_a_test_becomes_two() -> None:
         assert [cbpf.ask(program, 0, number) for number in (5, 6, 7)] == [3, 1, 2]
 
 
-def test_what_the_kernel_would_not_take_is_an_error() -> None:
+def test_filters_that_are_too_long_are_an_error() -> None:
     long: Decision = FilterAnswer(0)
     for _ in range(500):
         long = FilterBranch(field=0, operator="eq", operand=1, yes=FilterAnswer(1), no=long)

@@ -1,4 +1,4 @@
-"""Attacks that a sandbox of namespaces alone would let through, each beside what ordinary programs need."""
+"""Attacks that namespaces alone would let through, each beside what ordinary programs need."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ print(ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(
     assert (result.status, result.signal, result.stdout) == ("signalled", 31, b"")
 
 
-async def test_what_ordinary_programs_do(sandbox: BubblewrapSandbox) -> None:
+async def test_ordinary_programs_work(sandbox: BubblewrapSandbox) -> None:
     code = """
         import asyncio, multiprocessing, socket, sqlite3, subprocess, tempfile, threading
         out = []

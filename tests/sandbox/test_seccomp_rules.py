@@ -1,4 +1,5 @@
-"""Our filters against libseccomp's, call by call; their numbers against the kernel's headers; and as text."""
+"""The filters compared with libseccomp's, call by call; their numbers with the kernel's headers; and as
+golden text."""
 
 from __future__ import annotations
 

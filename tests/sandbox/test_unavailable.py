@@ -105,7 +105,7 @@ async def test_a_broken_one_is_passed_over_for_one_that_works(
     await second.close()
 
 
-def test_elsewhere_than_on_linux() -> None:
+def test_other_systems_than_linux() -> None:
     fault = explain_unavailable({}, platform="darwin")
     assert "this is darwin" in fault.message
     assert "Linux" in fault.remedy

@@ -1,4 +1,4 @@
-"""No sandbox: only by its own name, never silently, and what it can still limit it does."""
+"""`unsafe-subprocess` is used only by name, never silently, and enforces the limits that it claims."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_exit_codes_and_signals(bare: UnsafeSubprocess, code: int, status:
     assert (await bare.run(python("import os; os.kill(os.getpid(), 11)"))).signal == 11
 
 
-async def test_a_timeout_ends_also_what_has_left_the_group(bare: UnsafeSubprocess) -> None:
+async def test_a_timeout_kills_processes_outside_the_group(bare: UnsafeSubprocess) -> None:
     marker = f"marker-{uuid.uuid4()}"
     code = f"""
         import subprocess, time
@@ -115,7 +115,7 @@ async def test_nothing_outlives_a_host_that_is_killed() -> None:
     await eventually_gone(marker)
 
 
-async def test_nothing_can_be_shown_elsewhere(bare: UnsafeSubprocess) -> None:
+async def test_mounts_at_other_paths_are_refused(bare: UnsafeSubprocess) -> None:
     with pytest.raises(UsageError, match="every path is the host"):
         await bare.run(python("pass", mounts=(Mount(source="/usr", target="/opt/x"),)))
 

@@ -1,4 +1,4 @@
-"""One zygote serves many runs, and nothing of one is left for the next."""
+"""One zygote serves many runs, and no state of one remains for the next."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ async def test_a_conversation_with_a_zygote_that_has_just_died_is_a_fault(sandbo
             assert (await channel.finish()).status == "ok"
 
 
-async def test_a_zygote_that_had_to_kill_three_times_is_let_go(sandbox: BubblewrapSandbox) -> None:
+async def test_a_zygote_is_replaced_after_three_kills(sandbox: BubblewrapSandbox) -> None:
     loop = RunRequest(
         python="while True: print('x' * 65536)", limits=ProgramLimits(output_bytes=2, wall_s=60)
     )
@@ -233,7 +233,7 @@ async def test_no_more_than_so_many_runs(sandbox: BubblewrapSandbox, monkeypatch
     assert MAX_ZYGOTE_RUNS == 500
 
 
-async def test_one_that_is_too_old_is_ended_also_where_nobody_needs_it(
+async def test_old_zygotes_are_ended_even_if_unused(
     sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await sandbox.run(RunRequest(python="import a", modules={"a.py": b""}))
@@ -329,7 +329,7 @@ async def test_a_zygote_that_makes_no_sense_is_ended(words: str) -> None:
 
 
 @pytest.mark.parametrize(("anomaly", "is_usable"), [("", True), ("descriptors", False)])
-async def test_a_zygote_that_is_not_what_it_was_is_let_go(anomaly: str, is_usable: bool) -> None:
+async def test_a_zygote_with_an_anomaly_is_replaced(anomaly: str, is_usable: bool) -> None:
     told = json.dumps({"status": 0, "starved": False, "anomaly": anomaly}).encode()
     words = f"os.read(0, 1 << 20); os.write(1, b'.' + {len(told).to_bytes(4, 'big')!r} + {told!r})"
     zygote = await fake_zygote(words)

@@ -81,7 +81,12 @@ def find_sandbox_factory(name: str, entry_points: Iterable[EntryPoint] | None = 
     if name in BUILT_IN:
         return BUILT_IN[name]
     create = load_plugin(
-        ENTRY_POINT_GROUP, name, what="sandbox", where="sandbox.backend", built_in=BUILT_IN, among=entry_points
+        ENTRY_POINT_GROUP,
+        name,
+        what="sandbox",
+        where="sandbox.backend",
+        built_in=BUILT_IN,
+        among=entry_points,
     )
     return lambda settings, _: create(settings)
 

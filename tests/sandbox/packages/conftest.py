@@ -1,4 +1,4 @@
-"""Fixtures for what is fetched: an index of this machine, which pip and npm are told of."""
+"""Fixtures for package tests: a local index that pip and npm are configured to use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An index of this machine, and packages for it that are made on the spot."""
+"""A local package index, and packages that are built for it on the spot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules beside those of a Go project: by the real go, which writes `go.mod` and `go.sum` itself."""
+"""Adding modules to a Go project with the real go command, which writes `go.mod` and `go.sum` itself."""
 
 from __future__ import annotations
 

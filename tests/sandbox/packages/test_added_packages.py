@@ -1,4 +1,4 @@
-"""Packages beside what a project has: by the real pip and npm, from an index of this machine."""
+"""Adding packages to an existing project with the real pip and npm, from a local index."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def python(base: dict[str, bytes], cache: Path, **given: object) -> AddedPackage
     return AddedPackages(language="python", base=base, cache=cache, **given)  # type: ignore[arg-type]
 
 
-async def test_what_the_environment_has_keeps_its_version_and_is_not_laid_again(
+async def test_installed_packages_keep_their_version(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     offer(index, "alpha", wheel("alpha", "old"))
@@ -71,7 +71,7 @@ async def test_what_the_environment_has_keeps_its_version_and_is_not_laid_again(
     assert index.asked == asked
 
 
-async def test_what_does_not_fit_beside_it_is_refused(
+async def test_conflicting_packages_are_refused(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     offer(index, "alpha", wheel("alpha", "old>=2"))
@@ -83,7 +83,7 @@ async def test_what_does_not_fit_beside_it_is_refused(
         )
 
 
-async def test_a_lock_gets_what_is_new_and_keeps_the_rest(
+async def test_a_lock_gains_new_entries_and_keeps_the_rest(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     offer(index, "alpha", wheel("alpha", "old"))
@@ -128,7 +128,7 @@ def test_a_manifest_that_says_more_is_not_allowed(
         }
 
 
-async def test_the_list_binds_what_is_new_and_not_what_was_there(
+async def test_the_list_bounds_only_new_packages(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     for version in ("1.0", "2.0"):
@@ -167,7 +167,7 @@ def lock_of(index: Index, *, addresses: bool) -> str:
 
 
 @pytest.mark.parametrize("addresses", [True, False])
-async def test_npm_adds_to_the_lock_and_leaves_what_is_there(
+async def test_npm_adds_to_the_lock_and_keeps_existing_entries(
     index: Index, tmp_path: Path, node: Interpreter, addresses: bool
 ) -> None:
     before = lock_of(index, addresses=addresses)
@@ -197,7 +197,7 @@ async def test_npm_adds_to_the_lock_and_leaves_what_is_there(
     assert gone == [], "the rest of the lock stays to the letter"
 
 
-async def test_without_a_lock_what_is_laid_keeps_its_version(
+async def test_without_a_lock_installed_packages_keep_their_version(
     index: Index, tmp_path: Path, node: Interpreter
 ) -> None:
     folder = tmp_path / "shop" / "node_modules"

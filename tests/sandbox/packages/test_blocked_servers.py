@@ -1,4 +1,4 @@
-"""What packages try on our side of the sandbox, while they are fetched: nothing of it happens."""
+"""What packages try to reach or execute while they are fetched: nothing of it succeeds."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ async def test_a_plain_wheel_is_fetched_locked_and_laid_ready(index: Index, tmp_
 
 
 @pytest.mark.parametrize("sandboxed", [True, False])
-async def test_what_a_wheel_requires_by_its_address_is_never_built(
-    index: Index, tmp_path: Path, sandboxed: bool
-) -> None:
+async def test_a_wheels_url_requirement_is_never_built(index: Index, tmp_path: Path, sandboxed: bool) -> None:
     mark = tmp_path / "built"
     index.pages["/evil-1.0.tar.gz"] = source_archive(mark)
     offer(index, "alpha", wheel("alpha", f"evil @ {index.url}/evil-1.0.tar.gz"))
@@ -46,7 +44,7 @@ async def test_what_a_wheel_requires_by_its_address_is_never_built(
     assert not mark.exists()
 
 
-async def test_what_a_node_package_requires_by_its_address_is_not_asked_for(
+async def test_a_node_packages_url_requirement_is_not_fetched(
     index: Index, tmp_path: Path, require: Require
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
@@ -113,7 +111,7 @@ async def test_a_client_sees_no_key_and_no_database(tmp_path: Path, monkeypatch:
         await run_client(python, ["-c", kept], here)
 
 
-def test_a_lock_counts_only_for_what_was_asked(tmp_path: Path) -> None:
+def test_a_lock_is_valid_only_for_its_request(tmp_path: Path) -> None:
     interpreter = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
     lock = "evil==1.0 --hash=sha256:1\n"
     kept = NewProjectPackages(language="python", cache=tmp_path)

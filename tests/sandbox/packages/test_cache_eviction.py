@@ -1,4 +1,4 @@
-"""Fetched packages take no more of the disk than they may: what was used least recently goes."""
+"""The cache of packages stays within its limit: the least recently used sets are removed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def keep(folder: Path, name: str, size_bytes: int, days_ago: float) -> Path:
     return place
 
 
-def test_what_was_used_least_recently_makes_room(tmp_path: Path) -> None:
+def test_the_least_recently_used_set_is_evicted(tmp_path: Path) -> None:
     for name, days_ago in (("oldest", 9), ("old", 5), ("fresh", 2), ("now", 0)):
         keep(tmp_path, name, 1000, days_ago)
     mark_used(tmp_path / "oldest")
@@ -28,7 +28,7 @@ def test_what_was_used_least_recently_makes_room(tmp_path: Path) -> None:
     assert {place.name for place in tmp_path.iterdir()} == {"oldest", "now"}
 
 
-def test_what_a_run_may_use_stays_and_what_a_killed_one_made_goes(tmp_path: Path) -> None:
+def test_recent_sets_stay_and_unfinished_ones_are_removed(tmp_path: Path) -> None:
     keep(tmp_path, "now", 1000, 0)
     keep(tmp_path, ".making-now", 1000, 0)
     keep(tmp_path, ".making-once", 1000, 3)

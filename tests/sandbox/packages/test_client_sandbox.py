@@ -1,4 +1,4 @@
-"""The sandbox behind which packages are fetched: the index is in reach, and nothing else is."""
+"""The sandbox in which packages are fetched: only the index can be reached."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ async def test_without_a_reach_there_is_no_gate(index: Index, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("page", ["/simple/alpha/", "/files/alpha-1.0-py3-none-any.whl"])
-async def test_an_index_that_leads_elsewhere_is_not_followed(
+async def test_an_index_redirect_is_not_followed(
     index: Index, other: Index, tmp_path: Path, page: str
 ) -> None:
     offer(index, "alpha", wheel("alpha"))
@@ -125,7 +125,7 @@ async def test_an_index_that_leads_elsewhere_is_not_followed(
 
 
 @pytest.mark.parametrize("how", ["", "git+"])
-async def test_what_a_wheel_requires_from_elsewhere_is_not_asked_for(
+async def test_a_wheel_cannot_require_from_another_server(
     index: Index, other: Index, tmp_path: Path, how: str
 ) -> None:
     offer(index, "alpha", wheel("alpha", f"evil @ {how}{other.url}/evil-1.0-py3-none-any.whl"))
@@ -145,7 +145,7 @@ async def test_where_an_index_says_that_its_files_lie_is_in_reach(
     assert lock.startswith("alpha==1.0 --hash=sha256:")
 
 
-async def test_an_index_with_a_password_works_and_is_not_told(
+async def test_an_index_with_a_password_works_and_the_password_is_hidden(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offer(index, "alpha", wheel("alpha"))
@@ -185,7 +185,7 @@ def node_package(index: Index, name: str, tarball: str, **more: object) -> None:
     "asked",
     ["{other}/evil.tgz", "git+{other}/evil.git"],
 )
-async def test_npm_asks_nothing_of_what_lies_elsewhere(
+async def test_npm_contacts_no_other_server(
     index: Index, other: Index, tmp_path: Path, require: Require, asked: str
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
@@ -197,7 +197,7 @@ async def test_npm_asks_nothing_of_what_lies_elsewhere(
     assert other.asked == []
 
 
-async def test_a_registry_that_leads_elsewhere_is_not_followed(
+async def test_a_registry_redirect_is_not_followed(
     index: Index, other: Index, tmp_path: Path, require: Require
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")

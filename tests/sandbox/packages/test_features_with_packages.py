@@ -1,4 +1,4 @@
-"""A feature of a project that is there needs a package: asked about, fetched, used, written down, undone."""
+"""A new feature of an existing project needs a package: approved, fetched, used, recorded, undone."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ async def test_a_feature_in_python_with_a_package(
 
 
 @pytest.mark.timeout(400)
-async def test_without_a_person_it_is_handed_over_later_and_elsewhere(
+async def test_without_a_person_the_result_is_delivered_later(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     offer(index, "shouting", wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n"))
@@ -161,7 +161,7 @@ async def test_without_a_person_it_is_handed_over_later_and_elsewhere(
         await make(TASK, [asking], listed, sandbox, existing=shop, into=shop)
 
 
-async def test_what_is_not_allowed_is_not_fetched(
+async def test_packages_that_are_not_allowed_are_not_fetched(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     offer(index, "shouting", wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n"))

@@ -1,4 +1,4 @@
-"""Modules of Go: by the real go, from a proxy of this machine, and used without a network."""
+"""Go modules with the real go command, from a local proxy, used without a network."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _with(folder: Path, place: Path) -> WorkFolder:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "here.invalid", "index.example"])
-async def test_a_proxy_that_leads_elsewhere_is_not_followed(
+async def test_a_module_proxy_redirect_is_not_followed(
     proxy: Index, other: Index, tmp_path: Path, interpreter: Interpreter, host: str
 ) -> None:
     path = "/go/example.org/alpha/@v/v1.0.0.zip"
@@ -154,7 +154,7 @@ async def test_a_proxy_that_leads_elsewhere_is_not_followed(
     assert other.asked == []
 
 
-async def test_what_the_proxy_does_not_have_is_asked_of_no_repository(
+async def test_missing_modules_are_not_fetched_from_repositories(
     proxy: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     asked = {"go.mod": b"module own\n\nrequire example.org/absent v1.0.0\n"}
@@ -163,7 +163,7 @@ async def test_what_the_proxy_does_not_have_is_asked_of_no_repository(
     assert any("absent" in path for path in proxy.asked)
 
 
-async def test_what_is_called_indirect_and_is_not_is_refused(
+async def test_false_indirect_requirements_are_refused(
     proxy: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     packages = NewProjectPackages(language="go", cache=tmp_path)

@@ -1,4 +1,4 @@
-"""How the user's own settings lead to an index: proxies, certificates, logins, and where it is silent."""
+"""The user's settings decide how the index is reached: proxies, certificates, logins, and a silent index."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_a_download_may_last_longer_than_silence_may(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("proxy", ["socks5h://127.0.0.1:1", "https://me:secret@127.0.0.1:1"])
-async def test_a_proxy_that_the_gate_cannot_use_is_said_first(tmp_path: Path, proxy: str) -> None:
+async def test_an_unusable_proxy_is_reported_first(tmp_path: Path, proxy: str) -> None:
     python = Client(name="python", argv=("false",), host_argv=(), unreachable=UNREACHABLE)
     reach = NetworkAccess(origins=frozenset({ORIGIN}), proxy=proxy)
     with pytest.raises(PrerequisiteError, match="no proxy of") as raised:

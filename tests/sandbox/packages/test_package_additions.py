@@ -1,4 +1,4 @@
-"""What is asked for beside what a project has, and how it is written into the project's own manifest."""
+"""Which new packages a candidate requests, and how they are written into the project's own manifest."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_requirements_get_their_line_where_they_are_the_manifest() -> None:
 @pytest.mark.parametrize(
     "line", ["-e ../x", "-r more.txt", "x @ https://example.org/x.whl", "--index-url http://x"]
 )
-def test_what_lies_elsewhere_is_not_asked_for(line: str) -> None:
+def test_foreign_sources_are_refused(line: str) -> None:
     with pytest.raises(PackagesRefused):
         PythonAdder().requested(files(pyproject__toml=LISTED), {"requirements.txt": line})
 

@@ -1,4 +1,4 @@
-"""The versions of the list of what is allowed bind what is resolved, not only what a manifest says."""
+"""The allow list bounds the resolved versions, not only what a manifest says."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_an_upper_bound_of_the_list_binds_what_pip_resolves(
         await packages(tmp_path).install_for({**asked, "requirements.lock": free.lock.encode()}, interpreter)
 
 
-async def test_what_a_person_allowed_past_the_list_is_had(
+async def test_approved_packages_outside_the_list_are_installed(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     offer(index, "alpha", wheel("alpha", "", "2.0"), "2.0")
@@ -65,7 +65,7 @@ async def test_nothing_within_the_list_is_a_fact(
         await packages(tmp_path).install_for({"requirements.txt": b"alpha\n"}, interpreter)
 
 
-async def test_what_npm_resolves_is_compared_with_the_list(
+async def test_npm_resolution_is_checked_against_the_list(
     index: Index, tmp_path: Path, require: Require, interpreter: Interpreter
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")

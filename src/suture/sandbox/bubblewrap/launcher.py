@@ -241,12 +241,8 @@ class BubblewrapLauncher:
     ) -> AsyncIterator[SupervisedRun]:
         """Start running a program in a sandbox of its own; see `start_run`.
 
-        Args:
-            path: The path of bubblewrap.
-            request: What to run.
-            mounts: What to show, as planned.
-            folder: A folder of the host that the program may write to; inside the sandbox it is
-                `WRITABLE_DIR`.
+        `folder` is a folder of the host that the program may write to; inside the sandbox it is
+        `WRITABLE_DIR`.
         """
         encoded = encode_request(as_program_request(request, self._interpreter.executable))
         with ExitStack() as stack, ExitStack() as cleanup_on_failure:

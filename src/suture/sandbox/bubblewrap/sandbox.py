@@ -79,11 +79,7 @@ class BubblewrapSandbox(BaseSandbox):
         return (await self._choose())[0]
 
     async def capabilities(self) -> Capabilities:
-        """Return what this sandbox claims to do here. It is tried once.
-
-        Raises:
-            SandboxUnavailable: No sandbox can be built here.
-        """
+        """See `contract.Sandbox.capabilities`. What works here is tried once."""
         path, mode = await self._choose()
         enforcement = self._cgroups.enforcement
         status = os.stat(path)  # noqa: PTH116 - a local stat does not block

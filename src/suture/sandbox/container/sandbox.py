@@ -85,11 +85,7 @@ class ContainerSandbox(ZygoteSandbox):
         self._image_id = ""
 
     async def capabilities(self) -> Capabilities:
-        """Return what this sandbox claims to do here. It is tried once.
-
-        Raises:
-            SandboxUnavailable: No container can be started here.
-        """
+        """See `contract.Sandbox.capabilities`. What works here is tried once."""
         await self.choose_mode()
         assert self._engine is not None
         is_gvisor = self._runtime is not None and Path(self._runtime).name.startswith("runsc")

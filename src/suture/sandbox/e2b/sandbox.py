@@ -65,11 +65,7 @@ class E2bSandbox(ZygoteSandbox):
         self._sdk: Any = None
 
     async def capabilities(self) -> Capabilities:
-        """Return what this sandbox claims to do here. It is tried once.
-
-        Raises:
-            SandboxUnavailable: No machine can be had.
-        """
+        """See `contract.Sandbox.capabilities`. What works here is tried once."""
         await self.choose_mode()
         return Capabilities(
             level="vm",

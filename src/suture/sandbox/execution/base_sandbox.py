@@ -30,11 +30,7 @@ class FrameChannel:
         self._program = program
 
     async def send(self, frame: bytes) -> None:
-        """Send one frame. This does not fail for a program that has ended; `receive` then returns `None`.
-
-        Raises:
-            UsageError: The frame is too long.
-        """
+        """See `contract.Channel.send`. Raises `UsageError` for a frame that is too long."""
         if len(frame) > MAX_CHANNEL_FRAME_BYTES:
             raise UsageError(
                 f"a frame of {len(frame)} bytes is too long; the most is {MAX_CHANNEL_FRAME_BYTES}"
@@ -44,12 +40,7 @@ class FrameChannel:
             await self._program.stdin.drain()
 
     async def receive(self, timeout_s: float) -> bytes | None:
-        """Return the next frame, or `None` if the program ended, sent no frame, or timed out; then it is
-        dead.
-
-        Args:
-            timeout_s: Seconds to wait for the frame.
-        """
+        """See `contract.Channel.receive`."""
         try:
             async with asyncio.timeout(timeout_s):
                 size = int.from_bytes(await self._program.stdout.readexactly(HEADER_BYTES), "big")
@@ -64,11 +55,7 @@ class FrameChannel:
         return None
 
     async def finish(self) -> RunResult:
-        """Close the program's stdin, end it if it still runs, and return how it ended.
-
-        Raises:
-            SandboxBroken: The sandbox failed.
-        """
+        """See `contract.Channel.finish`."""
         self._program.close_stdin()
         return await self._program.wait_for_result(grace_s=FINISH_TIMEOUT_S)
 
@@ -105,13 +92,7 @@ class BaseSandbox(ABC):
         ...
 
     async def run(self, request: RunRequest) -> RunResult:
-        """Run a program until it ends.
-
-        Raises:
-            UsageError: The request is not acceptable.
-            SandboxUnavailable: No sandbox can be built here.
-            SandboxBroken: The sandbox failed.
-        """
+        """See `contract.Sandbox.run`."""
         return await self.run_with(request, self.start_run)
 
     async def run_with(self, request: RunRequest, start_run: RunStarter) -> RunResult:
@@ -125,13 +106,7 @@ class BaseSandbox(ABC):
 
     @asynccontextmanager
     async def open(self, request: RunRequest) -> AsyncIterator[FrameChannel]:
-        """Start a program to talk with. Leaving the context kills its whole process tree.
-
-        Raises:
-            UsageError: The request is not acceptable.
-            SandboxUnavailable: No sandbox can be built here.
-            SandboxBroken: The sandbox failed.
-        """
+        """See `contract.Sandbox.open`."""
         async with self._start_program(request, self.start_conversation) as program:
             yield FrameChannel(program)
 

@@ -114,31 +114,19 @@ class SelfTestedSandbox:
             )
 
     async def run(self, request: RunRequest) -> RunResult:
-        """Run a program until it ends.
-
-        Raises:
-            UsageError: The request is not acceptable.
-            SandboxUnavailable: No sandbox can be built here, or only one below the minimum level.
-            SandboxBroken: The sandbox failed.
-        """
+        """See `contract.Sandbox.run`. A sandbox below the minimum level raises `SandboxUnavailable`."""
         await self._require_minimum_level()
         return await self._sandbox.run(request)
 
     @asynccontextmanager
     async def open(self, request: RunRequest) -> AsyncIterator[Channel]:
-        """Start a program to talk with. Leaving the context kills its whole process tree.
-
-        Raises:
-            UsageError: The request is not acceptable.
-            SandboxUnavailable: No sandbox can be built here, or only one below the minimum level.
-            SandboxBroken: The sandbox failed.
-        """
+        """See `contract.Sandbox.open`. A sandbox below the minimum level raises `SandboxUnavailable`."""
         await self._require_minimum_level()
         async with self._sandbox.open(request) as channel:
             yield channel
 
     async def close(self) -> None:
-        """Kill everything that still runs. Safe to call twice."""
+        """See `contract.Sandbox.close`."""
         while self._at_close:
             await self._at_close.pop()()
         await self._sandbox.close()

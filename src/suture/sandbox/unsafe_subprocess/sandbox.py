@@ -66,23 +66,13 @@ class UnsafeSubprocess:
         )
 
     async def run(self, request: RunRequest) -> RunResult:
-        """Run a program until it ends.
-
-        Raises:
-            UsageError: The request is not acceptable.
-            SandboxBroken: The reaper failed.
-        """
+        """See `contract.Sandbox.run`."""
         async with self._open_single_run(request) as single_run:
             return single_run.translate_result(await single_run.run(single_run.translate_request(request)))
 
     @asynccontextmanager
     async def open(self, request: RunRequest) -> AsyncIterator[FrameChannel]:
-        """Start a program to talk with. Leaving the context ends its whole process tree.
-
-        Raises:
-            UsageError: The request is not acceptable.
-            SandboxBroken: The reaper failed.
-        """
+        """See `contract.Sandbox.open`."""
         async with (
             self._open_single_run(request) as single_run,
             single_run.open(single_run.translate_request(request)) as channel,
@@ -90,7 +80,7 @@ class UnsafeSubprocess:
             yield channel
 
     async def close(self) -> None:
-        """End everything that still runs. Safe to call twice."""
+        """See `contract.Sandbox.close`."""
         for single_run in tuple(self._runs):
             await single_run.close()
 
