@@ -27,7 +27,8 @@
     └── Cancelled                   the user stopped the run
 
 Failing tests, a program that times out and a diff that does not apply are outcomes, not faults: they are
-values."""
+values.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +159,8 @@ class MalformedReply(ModelError):
 
 class EditDoesNotApply(MalformedReply):
     """A search/replace block of the reply does not match exactly one place of a file. The message names
-    it."""
+    it.
+    """
 
 
 class SandboxError(SutureError):

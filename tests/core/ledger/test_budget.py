@@ -17,7 +17,6 @@ from suture.core.ledger import (
     RawPayload,
     Reservation,
     read_ledger,
-    spend_by_group,
     total_spend,
 )
 from suture.core.records import Spend
@@ -72,15 +71,6 @@ def test_calls_of_unknown_price_are_counted(ledger: Ledger, clock: FakeClock) ->
     budget = Budget(ledger, Limits(), clock)
     budget.settle(budget.reserve("sample"), model_calls=1, unpriced_calls=1)
     assert (budget.spend().money, budget.spend().unpriced_calls) == (0, 1)
-
-
-def test_a_ledger_from_before_there_was_money_is_read(ledger: Ledger) -> None:
-    ledger.append(RawPayload(kind="budget.reserved", data={"what": "sample 0", "attempts": 1, "tokens": 80}))
-    old = {"reservation": 1, "attempts": 1, "prompt_tokens": 5, "completion_tokens": 5, "model_calls": 1}
-    ledger.append(RawPayload(kind="budget.settled", data=old))
-    spend = total_spend(ledger.events)
-    assert (spend.tokens, spend.money) == (10, 0)
-    assert spend_by_group(ledger.events, "role") == {}
 
 
 def test_settling_twice_counts_once(ledger: Ledger, clock: FakeClock) -> None:

@@ -81,7 +81,7 @@ def test_a_log_that_cannot_be_written_costs_one_line(
         log.write(ledger.append(AttemptsNearLimit(used=1, limit=None)))
     log.close()
     (said,) = caplog.messages
-    assert "the run goes on" in said
+    assert "the run continues" in said
 
 
 def test_a_project_cannot_choose_the_file(tmp_path: Path) -> None:

@@ -12,7 +12,11 @@ import suture
 from suture.core.ledger import CATALOGUE
 
 SOURCE = Path(suture.__file__).parent
-OTHER_DATA = ("bench/tracking/mlflow.py", "interfaces/mcp/client_questions.py", "interfaces/editor/lsp/diagnostics.py")
+OTHER_DATA = (
+    "bench/tracking/mlflow.py",
+    "interfaces/mcp/client_questions.py",
+    "interfaces/editor/lsp/diagnostics.py",
+)
 """Where `.data` is a run's of MLflow, an answer's of a client of MCP, a diagnostic's of an editor."""
 RAW = {"RawPayload", "encode_payload", "decode_payload", "create_event", "decode_event"}
 """Names that know the format of an event on disk."""

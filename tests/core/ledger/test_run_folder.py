@@ -72,7 +72,7 @@ def test_runs_sort_by_time_to_the_millisecond(tmp_path: Path) -> None:
 def test_a_replay_is_not_the_last_run(tmp_path: Path) -> None:
     early, late = make_runs(tmp_path, 1e9, 2e9)
     late.ledger_path.write_text(
-        json.dumps({"data": {"replays": early.id, "project": str(Path.cwd())}}) + "\n"
+        json.dumps({"data": {"replayed_run": early.id, "project": str(Path.cwd())}}) + "\n"
     )
     assert [find_run(tmp_path, name).id for name in ("last", "newest")] == [early.id, early.id]
     assert find_run(tmp_path, late.id).id == late.id

@@ -107,7 +107,7 @@ def test_the_short_names(project: Path, home: Path) -> None:
     loaded = load(project, home, SUTURE_HOME="~/runs", SUTURE_MODEL="openai:gpt-4")
     assert loaded.settings.paths.home == home / "runs"
     assert loaded.settings.model.name == "openai:gpt-4"
-    with pytest.raises(UsageError, match=r"say two things of model\.name"):
+    with pytest.raises(UsageError, match=r"set model\.name to different values"):
         load(project, home, SUTURE_MODEL="a:b", SUTURE_MODEL_NAME="c:d")
 
 

@@ -87,7 +87,7 @@ def test_a_project_lifts_nothing_until_it_is_trusted(
         load_settings(project, None, environ)
     assert f"suture trust {project}" in caught.value.remedy
     calm = value_of(load_settings(project.parent, None, environ).settings, key)
-    for ignoring in ({"looks": True}, {"flags": {"project.untrusted": "ignore"}}):
+    for ignoring in ({"read_only": True}, {"flags": {"project.untrusted": "ignore"}}):
         loaded = load_settings(project, environ=environ, **ignoring)
         assert value_of(loaded.settings, key) == calm
         assert key in loaded.notes[-1]
@@ -108,13 +108,13 @@ def test_every_other_setting_is_harmless_or_needs_trust(project: Path, environ: 
 
 def test_what_is_harmless_counts_within_the_users_bounds(project: Path, environ: dict[str, str]) -> None:
     (project / "suture.toml").write_text(
-        "[loop]\nsamples = 7\nrecipe = 'critic'\n[repair]\ncandidates = 10\n[proof]\nmutants = 20\n"
+        "[loop]\nsamples = 7\nrecipe = 'critic'\n[repair]\ncandidates = 10\n[certification]\nmutants = 20\n"
     )
     settings = load_settings(project, None, environ).settings
     assert (settings.loop.samples, settings.loop.recipe) == (7, "critic")
     assert (settings.repair.candidates, settings.certification.mutants) == (10, 20)
-    user_file(environ, "[repair]\ncandidates = 5\n[proof]\nmutants = 30\n")
-    with pytest.raises(UsageError, match=r"repair\.candidates, proof\.mutants"):
+    user_file(environ, "[repair]\ncandidates = 5\n[certification]\nmutants = 30\n")
+    with pytest.raises(UsageError, match=r"repair\.candidates, certification\.mutants"):
         load_settings(project, None, environ)
 
 
@@ -160,8 +160,8 @@ def test_no_project_makes_itself_trusted(project: Path, environ: dict[str, str])
     for key in ("paths.home", "project.untrusted"):
         assert key in USER_ONLY_SETTINGS
     (project / "suture.toml").write_text(f'[paths]\nhome = "{project}"\n[budget]\ntokens = 9999999\n')
-    for looks in (True, False):
-        if looks:
+    for is_read_only in (True, False):
+        if is_read_only:
             assert load_settings(project, None, environ, read_only=True).settings.budget.tokens == 60_000
         else:
             with pytest.raises(UsageError, match="no say in this"):

@@ -57,7 +57,7 @@ def test_a_stream_of_go_says_what_failed_and_where() -> None:
     output = RunnerOutput(stdout=stream.encode(), stderr=b"", events=(), files=files, root="/box")
     report = read_stream(output)
     assert [test.status for test in report.tests] == ["failed", "failed", "failed"]
-    assert report.ended
+    assert report.has_finished
     inner = report.tests[1]
     assert (inner.id, inner.message) == ("in::TestA/one", "got 1, want 2")
     assert (inner.file, inner.line) == ("in/a_test.go", 9)

@@ -179,9 +179,9 @@ setup(name="a", install_requires=["flask", "left_pad"], extras_require={"x": ["t
         ("requirements.txt", "flask\n" * 40_000, "more than 200,000 characters"),
         ("package.json", '{"a": "' + "x" * 200_000 + '"}', "more than 200,000 characters"),
         ("requirements.txt", "flask\n" * 501, "more than 500 packages"),
-        ("package.json", "{", "not written as such a file is"),
-        ("Pipfile", "[packages", "not written as such a file is"),
-        ("setup.py", "def", "not written as such a file is"),
+        ("package.json", "{", "not in the format of such a file"),
+        ("Pipfile", "[packages", "not in the format of such a file"),
+        ("setup.py", "def", "not in the format of such a file"),
     ],
 )
 def test_what_cannot_be_read_is_asked_about_with_the_reason(name: str, text: str, why: str) -> None:

@@ -225,7 +225,7 @@ def test_a_branch_is_made_and_nothing_else_changes(root: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "-d", "a..b", "a b", "x.lock", "@{-1}"])
 def test_what_is_no_name_of_a_branch(root: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="no name of a branch"):
+    with pytest.raises(UsageError, match="no valid name of a branch"):
         open_repository(root).require_new_branch(name)
 
 
@@ -233,9 +233,9 @@ def test_the_planned_tree_can_be_read(root: Path) -> None:
     (root / "pkg" / "inner.py").write_bytes(b"mine\n")
     before = take_snapshot(root).files
     plan = plan_commit(open_repository(root), before, {**before, "code.py": FIXED})
-    files = plan.repository.files_of(plan.tree)
+    files = plan.repository.read_tree(plan.tree)
     assert files == {"code.py": FIXED, "other.py": b"o = 1\n", "pkg/inner.py": CODE}
-    assert open_repository(root / "pkg").files_of(plan.tree) == {"inner.py": CODE}
+    assert open_repository(root / "pkg").read_tree(plan.tree) == {"inner.py": CODE}
 
 
 def test_nothing_of_a_hostile_repository_runs(root: Path, tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_nothing_is_committed_in_the_middle_of_something(root: Path, name: str) 
     repository: Repository = open_repository(root)
     repository.require_quiet()
     (root / ".git" / name).write_text("")
-    with pytest.raises(UsageError, match="under way"):
+    with pytest.raises(UsageError, match="in progress"):
         repository.require_quiet()
 
 
@@ -402,7 +402,7 @@ def test_a_pipe_where_git_would_read_is_refused_before_git_is_called(
         os.mkfifo(pipe if where != "linked" else tmp_path / "pipe")
     if where == "linked":
         pipe.symlink_to(tmp_path / "pipe")
-    monkeypatch.setattr("suture.project.workspace.git.TIMEOUT_S", 0.0)  # no call of git would end in time
+    monkeypatch.setattr("suture.project.workspace.git.GIT_TIMEOUT_S", 0.0)  # no call of git would end in time
     with pytest.raises(UsageError, match="is a pipe or a device"):
         open_repository(root)
 
@@ -428,11 +428,11 @@ def test_a_git_that_says_too_much_or_does_not_end_is_ended(
     with (root / ".git" / "config").open("a") as config:
         config.write(f"[include]\npath = {tmp_path}/pi\\\npe\n")  # written so that only git understands it
     os.mkfifo(tmp_path / "pipe")
-    monkeypatch.setattr("suture.project.workspace.git.TIMEOUT_S", 1.0)
+    monkeypatch.setattr("suture.project.workspace.git.GIT_TIMEOUT_S", 1.0)
     with pytest.raises(UsageError, match="did not end within 1 s"):
         open_repository(root)
     (root / ".git" / "config").write_text("[core]\n\trepositoryformatversion = 0\n")
     repository = open_repository(root)
-    monkeypatch.setattr("suture.project.workspace.git.MOST_BYTES", 10)
-    with pytest.raises(StorageError, match="says more than"):
+    monkeypatch.setattr("suture.project.workspace.git.MAX_GIT_OUTPUT_BYTES", 10)
+    with pytest.raises(StorageError, match="prints more than"):
         repository.git("cat-file", "blob", "HEAD:code.py")

@@ -126,9 +126,9 @@ class Plan:
             ValueError: A subtask needs itself, a later one, or one that does not exist.
         """
         for number, subtask in enumerate(self.subtasks, 1):
-            odd = [need for need in subtask.needs if not 1 <= need < number]
-            if odd:
-                raise ValueError(f"subtask {number} needs {odd}, and may need only earlier ones")
+            invalid = [need for need in subtask.needs if not 1 <= need < number]
+            if invalid:
+                raise ValueError(f"subtask {number} needs {invalid}, and may need only earlier ones")
 
     @property
     def waves(self) -> tuple[tuple[int, ...], ...]:

@@ -43,7 +43,7 @@ ReasonCode = Literal[
     "waiting_for_answer",
 ]
 """Why the policy chose a move, or why a run ended. `render_reason` says what each code means."""
-ReasonNote = Literal["critic_objects", "low_confidence", "undetermined"]
+ReasonNote = Literal["critic_objects", "low_confidence", "has_rivals"]
 """What qualifies an ending: a critic's objection, or a setting that turned a repair into `not_healed`."""
 
 
@@ -74,7 +74,7 @@ class Reason:
 
 NOTE_TEXTS: dict[ReasonNote, str] = {
     "critic_objects": "; the critic still objects, and decides nothing",
-    "undetermined": ", but the tests do not distinguish it from other changes (loop.abstain_undetermined)",
+    "has_rivals": ", but the tests do not distinguish it from other changes (loop.abstain_on_rivals)",
 }
 
 

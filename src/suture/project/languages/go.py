@@ -104,56 +104,58 @@ FAULT = re.compile(r"^(?:\s*)((?:panic|fatal error): .*?)(?: \[recovered\])?$")
 def read_stream(output: RunnerOutput) -> Report:
     """Read the output of `go test -json`, and the messages of the compiler next to it."""
     printed: list[str] = []
-    said: dict[tuple[str, str], list[str]] = {}
-    ended: dict[tuple[str, str], str] = {}
+    messages: dict[tuple[str, str], list[str]] = {}
+    outcomes: dict[tuple[str, str], str] = {}
     for line in output.stdout.decode("utf-8", "replace").splitlines():
         event = _event(line)
         if event is None:
             printed.append(f"{line}\n")
             if match := UNBUILT.match(line):
-                ended[match[1], ""] = "fail"
+                outcomes[match[1], ""] = "fail"
             continue
         key = str(event.get("Package", "")), str(event.get("Test", ""))
         if event.get("Action") in ("pass", "fail", "skip"):
-            ended[key] = str(event["Action"])
+            outcomes[key] = str(event["Action"])
         elif event.get("Action") == "run" and not BENCHMARK.match(key[1]):
-            ended.setdefault(key, "fail")  # a test that never ends did not pass
+            outcomes.setdefault(key, "fail")  # a test that never ends did not pass
         elif event.get("Action") == "output":
             printed.append(str(event.get("Output", "")))
-            said.setdefault(key, []).append(str(event.get("Output", "")).rstrip("\n"))
-    ended = {key: _attested_status(key, status, ended, said, output) for key, status in ended.items()}
-    tests = [_test(key, status, said, output) for key, status in ended.items() if key[1]]
-    with_tests = {package for package, test in ended if test}
-    failing = {package for (package, test), status in ended.items() if test and status == "fail"}
-    for (package, test), status in ended.items():
+            messages.setdefault(key, []).append(str(event.get("Output", "")).rstrip("\n"))
+    outcomes = {
+        key: _attested_status(key, status, outcomes, messages, output) for key, status in outcomes.items()
+    }
+    tests = [_test(key, status, messages, output) for key, status in outcomes.items() if key[1]]
+    with_tests = {package for package, test in outcomes if test}
+    failing = {package for (package, test), status in outcomes.items() if test and status == "fail"}
+    for (package, test), status in outcomes.items():
         if not test and status == "fail" and package not in failing:
-            lines = [*said.get((package, ""), []), *_compiler_errors(package, output, "".join(printed))]
+            lines = [*messages.get((package, ""), []), *_compiler_errors(package, output, "".join(printed))]
             tests.append(_failed(_folder(package, output), package, lines, output))
-    packages = {package for package, _ in ended}
+    packages = {package for package, _ in outcomes}
     return Report(
         tests=tuple(tests),
         printed="".join(printed).encode(),
-        ended=bool(packages) and all((package, "") in ended for package in with_tests),
+        has_finished=bool(packages) and all((package, "") in outcomes for package in with_tests),
     )
 
 
 def _attested_status(
     key: tuple[str, str],
     status: str,
-    ended: Mapping[tuple[str, str], str],
-    said: dict[tuple[str, str], list[str]],
+    outcomes: Mapping[tuple[str, str], str],
+    messages: dict[tuple[str, str], list[str]],
     output: RunnerOutput,
 ) -> str:
     """Return the outcome of a test. If nothing failed in its package, only attested tests have passed."""
     package, test = key
     if output.attested is None or status != "pass" or not test:
         return status
-    if any(how == "fail" for (one, _), how in ended.items() if one == package):
+    if any(how == "fail" for (one, _), how in outcomes.items() if one == package):
         return status  # its program attests nothing, and this test did no harm
     how = output.attested.get(package, {}).get(test)
     if how == "passed":
         return "pass"
-    said[key] = [UNATTESTED]
+    messages[key] = [UNATTESTED]
     return "skip" if how == "skipped" else "fail"
 
 
@@ -168,12 +170,12 @@ def _event(line: str) -> Mapping[str, Any] | None:
 
 
 def _test(
-    key: tuple[str, str], status: str, said: Mapping[tuple[str, str], list[str]], output: RunnerOutput
+    key: tuple[str, str], status: str, messages: Mapping[tuple[str, str], list[str]], output: RunnerOutput
 ) -> ReportedTest:
     name = f"{_folder(key[0], output)}::{key[1]}"
     if status != "fail":
         return ReportedTest(id=name, status="passed" if status == "pass" else "skipped")
-    return _failed(name, key[0], said.get(key, []), output)
+    return _failed(name, key[0], messages.get(key, []), output)
 
 
 def _failed(name: str, package: str, lines: list[str], output: RunnerOutput) -> ReportedTest:

@@ -182,11 +182,16 @@ def read_events(output: RunnerOutput) -> Report:
             number += 1
             name = f"{test.id} #{number}"
         tests[name] = replace(test, id=name)
-    said = [event.get("event") for event in output.events]
-    seen = [event for event in output.events if event.get("event") == "watched"]
-    watched = {_path(event["file"], output): frozenset(map(str, event["changed"])) for event in seen}
+    kinds = [event.get("event") for event in output.events]
+    watched_events = [event for event in output.events if event.get("event") == "watched"]
+    watched = {
+        _path(event["file"], output): frozenset(map(str, event["changed"])) for event in watched_events
+    }
     return Report(
-        tests=tuple(tests.values()), begun="begin" in said, ended="end" in said, changed_state=watched
+        tests=tuple(tests.values()),
+        has_started="begin" in kinds,
+        has_finished="end" in kinds,
+        changed_state=watched,
     )
 
 
@@ -217,7 +222,7 @@ def _test(event: Mapping[str, Any], output: RunnerOutput) -> ReportedTest:
     )
 
 
-def _by_options(folder: str) -> dict[str, str]:
+def _node_options(folder: str) -> dict[str, str]:
     reporters = ("--test-reporter=spec", f"--test-reporter=file://{folder}/node_runner.mjs")
     options = (f"{one} --test-reporter-destination=stdout" for one in reporters)
     return {"NODE_OPTIONS": " ".join((f"--require={folder}/node_guard.cjs", *options))}
@@ -247,7 +252,7 @@ RUNNERS = (
         command=re.compile(r"(?:^|[\s/])(?:node|tsx)\s"),
         read=read_events,
         reporters=("node_runner.mjs", "signing.cjs", "node_guard.cjs"),
-        environment=_by_options,
+        environment=_node_options,
     ),
 )
 

@@ -76,9 +76,9 @@ def find_language(word: str) -> Language:
     Raises:
         UsageError: There is no such language.
     """
-    said = word.strip().lower()
+    wanted = word.strip().lower()
     for language, facts in LANGUAGES.items():
-        if said in (language, *facts.aliases):
+        if wanted in (language, *facts.aliases):
             return language
     raise UsageError(f"there is no language {word!r}", remedy=f"name one of {', '.join(LANGUAGES)}")
 

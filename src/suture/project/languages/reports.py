@@ -68,8 +68,8 @@ class Report:
 
     tests: tuple[ReportedTest, ...] = ()
     printed: bytes | None = None
-    begun: bool = False
-    ended: bool = False
+    has_started: bool = False
+    has_finished: bool = False
     changed_state: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 

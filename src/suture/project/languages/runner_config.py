@@ -68,8 +68,8 @@ def find_pytest_plugins(files: Mapping[str, bytes]) -> Iterator[str]:
     names += [
         name
         for path in named
-        for said in PLUGIN_LIST.findall(_text(files, path))
-        for name in QUOTED.findall(said)
+        for value in PLUGIN_LIST.findall(_text(files, path))
+        for name in QUOTED.findall(value)
     ]
     for name in islice(dict.fromkeys(names), MAX_NAMES):
         place = name.replace(".", "/")
@@ -86,7 +86,7 @@ def find_node_runner_files(files: Mapping[str, bytes]) -> Iterator[str]:
         folder, text = posixpath.dirname(path), _text(files, path)
         if path.endswith("package.json"):
             text = _runner_settings(text)
-        words = ((key, word) for key, said in LOADING_KEY.findall(text) for word in WORD.findall(said))
+        words = ((key, word) for key, value in LOADING_KEY.findall(text) for word in WORD.findall(value))
         for key, word in islice(dict.fromkeys(words), MAX_NAMES):
             plain = posixpath.normpath(posixpath.join(folder, word.removeprefix("<rootDir>/")))
             if key == "spec":

@@ -134,9 +134,11 @@ def remove_statements(code: str, tree: ast.Module, nodes: list[ast.stmt]) -> str
     """Return a module without some of its top-level statements. A statement that shares a line with another
     one stays.
     """
-    kept = {line for node in tree.body if node not in nodes for line in _line_numbers(node)}
-    gone = {line for node in nodes if kept.isdisjoint(_line_numbers(node)) for line in _line_numbers(node)}
-    return "".join(text for number, text in enumerate(split_lines(code), 1) if number not in gone)
+    selected = {line for node in tree.body if node not in nodes for line in _line_numbers(node)}
+    removed = {
+        line for node in nodes if selected.isdisjoint(_line_numbers(node)) for line in _line_numbers(node)
+    }
+    return "".join(text for number, text in enumerate(split_lines(code), 1) if number not in removed)
 
 
 def _line_numbers(node: ast.stmt) -> range:
@@ -232,14 +234,14 @@ def find_setup_statements(node: ast.stmt, scope: Scope, entry_point: str | None)
         entry_point: Name of the tested function, if known.
     """
     needed = read_names([node])
-    kept: list[ast.stmt] = []
+    selected: list[ast.stmt] = []
     for earlier in reversed(scope):
         part = _without(earlier, entry_point)
         if part is None or not (_defines(part) & needed or _prepares(part, needed, entry_point)):
             continue
-        kept.append(part)
+        selected.append(part)
         needed |= read_names([part])
-    return kept[::-1]
+    return selected[::-1]
 
 
 def known_names(nodes: Sequence[ast.stmt]) -> frozenset[str]:

@@ -6,7 +6,7 @@ the user wants it. The scan is a second line of defence: only the sandbox limits
 
 from suture.project.safety.dependencies import Allowed, find_version_bounds, is_version_allowed
 from suture.project.safety.manifests import find_requested_packages, normalise_package_name
-from suture.project.safety.scanning import Finding, Levels, resolve_levels, scan_files, scan_change
+from suture.project.safety.scanning import Finding, Levels, resolve_levels, scan_change, scan_files
 
 __all__ = [
     "Allowed",
@@ -17,6 +17,6 @@ __all__ = [
     "is_version_allowed",
     "normalise_package_name",
     "resolve_levels",
-    "scan_files",
     "scan_change",
+    "scan_files",
 ]

@@ -73,10 +73,10 @@ def in_pyproject(text: str) -> Iterator[PackageRequirement]:
     for named in tables:
         for name, value in named.items():
             if name != "python":
-                yield from _of_table(name, value)
+                yield from _table_requirement(name, value)
 
 
-def _of_table(name: str, value: Any) -> Iterator[PackageRequirement]:
+def _table_requirement(name: str, value: Any) -> Iterator[PackageRequirement]:
     if isinstance(value, dict) and {"git", "url", "path"} & value.keys():
         yield outside_index("python", name)
         return
@@ -96,7 +96,7 @@ def in_setup_py(text: str) -> Iterator[PackageRequirement]:
             continue
         for keyword in node.keywords:
             if keyword.arg in OF_SETUP:
-                yield from _written_out(keyword.arg, keyword.value)
+                yield from _literal_requirements(keyword.arg, keyword.value)
             elif keyword.arg is None and _called(node.func) == "setup":
                 yield unreadable("python", "setup.py", "it computes its arguments")
 
@@ -105,7 +105,7 @@ def _called(function: ast.expr) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-def _written_out(name: str, value: ast.expr) -> Iterator[PackageRequirement]:
+def _literal_requirements(name: str, value: ast.expr) -> Iterator[PackageRequirement]:
     try:
         lists = ast.literal_eval(value)
     except ValueError:
@@ -139,7 +139,7 @@ def in_pipfile(text: str) -> Iterator[PackageRequirement]:
                 yield outside_index("python", str(source.get("url", "")))
         elif name not in ("requires", "pipenv", "scripts", "pipfile"):
             for package, versions in value.items():
-                yield from _of_table(package, versions)
+                yield from _table_requirement(package, versions)
 
 
 def in_client_settings(text: str) -> Iterator[PackageRequirement]:
@@ -265,7 +265,7 @@ def _package_json(text: str) -> Iterator[PackageRequirement]:
     tables = [package.get(kind, {}) for kind in (*OF_NPM, "overrides", "resolutions")]
     for table in (*tables, package.get("pnpm", {}).get("overrides", {})):
         for name, value in _flat(table):
-            yield _of_npm(name, str(value)[:MAX_REQUIREMENT_CHARS])
+            yield _npm_requirement(name, str(value)[:MAX_REQUIREMENT_CHARS])
     for hook in HOOKS:
         if package.get("scripts", {}).get(hook):
             yield PackageRequirement(ecosystem="javascript", name=hook, is_install_script=True)
@@ -281,7 +281,7 @@ def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
             yield own, value
 
 
-def _of_npm(name: str, wanted: str) -> PackageRequirement:
+def _npm_requirement(name: str, wanted: str) -> PackageRequirement:
     if ELSEWHERE.search(wanted) or re.fullmatch(r"[\w.-]+/[\w.-]+(?:#.*)?", wanted):
         return outside_index("javascript", name)
     if wanted.startswith("npm:"):

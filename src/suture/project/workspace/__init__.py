@@ -19,7 +19,7 @@ from suture.project.workspace.protected import (
 )
 from suture.project.workspace.repository import Repository, open_repository
 from suture.project.workspace.snapshot import Snapshot, take_snapshot
-from suture.project.workspace.text_files import overlay_candidate, decode_text
+from suture.project.workspace.text_files import decode_text, overlay_candidate
 
 __all__ = [
     "DEFAULT_PROTECTED",
@@ -33,6 +33,7 @@ __all__ = [
     "changed_ranges",
     "commit_on_branch",
     "commit_on_head",
+    "decode_text",
     "default_protected",
     "find_earlier_versions",
     "is_protected",
@@ -44,6 +45,5 @@ __all__ = [
     "remove_empty_folders",
     "render_exclusion",
     "take_snapshot",
-    "decode_text",
     "unified_diff",
 ]

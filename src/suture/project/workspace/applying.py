@@ -179,8 +179,10 @@ class _FileChange:
                 else:
                     (self.root / path).unlink(missing_ok=True)
             except OSError:
-                kept = self.backups.pop(path, None)  # so that `clean_up` keeps it
-                failed.append(f"{path!r}" + (f" (its content is in {kept.name!r} beside it)" if kept else ""))
+                backup = self.backups.pop(path, None)  # so that `clean_up` keeps it
+                failed.append(
+                    f"{path!r}" + (f" (its content is in {backup.name!r} beside it)" if backup else "")
+                )
         self.clean_up()
         for folder in reversed(self.made_folders):
             with contextlib.suppress(OSError):  # not empty: somebody else uses it already

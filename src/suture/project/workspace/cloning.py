@@ -103,9 +103,10 @@ def _fetch(url: str, place: Path, limits: CloneLimits, *, ref: str, pinned: tupl
             env=environ, options=(*HTTP_OPTIONS, *pinned), limits=most,
         )  # fmt: skip
     except StorageError as fault:
-        said = " ".join(fault.message.split())[:MAX_GIT_ERROR_CHARS]
+        message = " ".join(fault.message.split())[:MAX_GIT_ERROR_CHARS]
         raise UsageError(
-            f"the repository cannot be fetched: {said}", remedy="see that the address and the ref are right"
+            f"the repository cannot be fetched: {message}",
+            remedy="see that the address and the ref are right",
         ) from fault
 
 

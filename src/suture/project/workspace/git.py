@@ -197,8 +197,8 @@ def run_git(
     """
     ended = start_git(folder, *arguments, stdin=stdin, env=env, options=options, limits=limits)
     if ended.returncode not in ok:
-        said = ended.stderr.decode("utf-8", "replace").strip() or f"exit code {ended.returncode}"
-        raise StorageError(f"git {arguments[0]} failed: {said}")
+        message = ended.stderr.decode("utf-8", "replace").strip() or f"exit code {ended.returncode}"
+        raise StorageError(f"git {arguments[0]} failed: {message}")
     return ended.stdout
 
 
@@ -222,7 +222,7 @@ def start_git(
     program = shutil.which("git", path=search)
     if program is None:
         raise PrerequisiteError("git is not installed", remedy="install git, or use --apply or --patch")
-    kept = {
+    passed = {
         key: value
         for key, value in os.environ.items()
         if key in PASSED_VARIABLES or key.startswith(PASSED_VARIABLE_PREFIXES)
@@ -234,7 +234,7 @@ def start_git(
             process = subprocess.Popen(
                 [program, *DISABLING_OPTIONS, *options, *arguments],
                 cwd=folder,
-                env={**kept, **ENVIRONMENT, **(env or {}), "PATH": search},
+                env={**passed, **ENVIRONMENT, **(env or {}), "PATH": search},
                 stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=error_output,

@@ -65,40 +65,40 @@ class Globs:
 
     def _folders_fit(self, wanted: Sequence[Part], parts: Sequence[str]) -> bool:
         at = here = 0
-        star = kept = -1
+        star = retry_at = -1
         while here < len(parts):
             if at < len(wanted) and wanted[at] is FOLDERS:
                 # At the end of a pattern, `a/**` means what is in `a` but not `a` itself, so it needs one
                 # more part.
-                star, kept = at, here + (at == len(wanted) - 1)
-                at, here = at + 1, kept
+                star, retry_at = at, here + (at == len(wanted) - 1)
+                at, here = at + 1, retry_at
             elif at < len(wanted) and self._part_fits(wanted[at], parts[here]):
                 at, here = at + 1, here + 1
             elif star >= 0:
-                kept += 1
-                at, here = star + 1, kept
+                retry_at += 1
+                at, here = star + 1, retry_at
             else:
                 return False
         return at == len(wanted)
 
     def _part_fits(self, wanted: Part, name: str) -> bool:
         at = here = 0
-        star = kept = -1
+        star = retry_at = -1
         steps = 0
         try:
             while here < len(name):
                 steps += 1
                 place = wanted[at] if at < len(wanted) else None
                 if place is ANY:
-                    star, kept = at, here
+                    star, retry_at = at, here
                     at += 1
                 elif place is not None and (
                     place == name[here] if isinstance(place, str) else place.accepts(name[here])
                 ):
                     at, here = at + 1, here + 1
                 elif star >= 0:
-                    kept += 1
-                    at, here = star + 1, kept
+                    retry_at += 1
+                    at, here = star + 1, retry_at
                 else:
                     return False
             return all(place is ANY for place in wanted[at:])
@@ -142,7 +142,7 @@ CLASSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wild:
+class Wildcard:
     """A wildcard in a pattern.
 
     Attributes:
@@ -169,9 +169,9 @@ class Wild:
         return found == (self.kind == "in")
 
 
-ANY = Wild("any")
-ONE = Wild("one")
-Part = tuple[str | Wild, ...]
+ANY = Wildcard("any")
+ONE = Wildcard("one")
+Part = tuple[str | Wildcard, ...]
 """The part of a pattern between two slashes: characters and wildcards."""
 FOLDERS: Part = (ANY, ANY)
 """`**`: any number of folders."""
@@ -236,7 +236,7 @@ def _strip_spaces(line: str) -> str:
 def _parts(text: str) -> tuple[Part, ...] | None:
     """Split a pattern at its slashes; return `None` if it can match nothing."""
     parts: list[Part] = []
-    current: list[str | Wild] = []
+    current: list[str | Wildcard] = []
     at = 0
     while at < len(text):
         char = text[at]
@@ -264,14 +264,14 @@ def _parts(text: str) -> tuple[Part, ...] | None:
     return (*parts, _part(current))
 
 
-def _part(places: list[str | Wild]) -> Part:
+def _part(places: list[str | Wildcard]) -> Part:
     if tuple(places) == FOLDERS:
         return FOLDERS
     # Several stars in a row mean the same as one.
     return tuple(place for at, place in enumerate(places) if place is not ANY or places[at - 1 : at] != [ANY])
 
 
-def _set(text: str, at: int) -> tuple[Wild, int] | None:
+def _set(text: str, at: int) -> tuple[Wildcard, int] | None:
     """Parse the set that begins at a position; return it and its end, or `None` if it does not end."""
     kind = "out" if text[at : at + 1] in ("!", "^") else "in"
     at += kind == "out"
@@ -294,7 +294,7 @@ def _set(text: str, at: int) -> tuple[Wild, int] | None:
             singles.add(low)
     if at >= len(text):
         return None
-    return Wild(kind, frozenset(singles), tuple(ranges), tuple(named)), at + 1
+    return Wildcard(kind, frozenset(singles), tuple(ranges), tuple(named)), at + 1
 
 
 def _char(text: str, at: int) -> tuple[str, int]:

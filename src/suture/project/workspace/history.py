@@ -52,8 +52,8 @@ def _commits(repository: Repository, since: str | None) -> list[tuple[str, str]]
         span = [f"{oldest}..HEAD"]
     # Git prints a line `commit HASH` before each formatted line, which repeats the hash because git omits
     # empty lines. Not `git log`: the configuration decides which programs that runs.
-    said = os.fsdecode(repository.git("rev-list", "--first-parent", "--format=%H %s", *span, "--"))
-    lines = said.removesuffix("\n").split("\n") if said else []
+    output = os.fsdecode(repository.git("rev-list", "--first-parent", "--format=%H %s", *span, "--"))
+    lines = output.removesuffix("\n").split("\n") if output else []
     fields = (line.partition(" ") for line in lines if not line.startswith("commit "))
     found = [(commit, subject) for commit, _, subject in fields]
     if since is not None:
@@ -62,10 +62,10 @@ def _commits(repository: Repository, since: str | None) -> list[tuple[str, str]]
 
 
 def _resolve(repository: Repository, since: str) -> str:
-    said = b""
+    output = b""
     if since.isprintable() and since and not since.startswith("-"):
-        said = repository.git("rev-parse", "--verify", "--quiet", f"{since}^{{commit}}", ok=(0, 1, 128))
-    commit = said.decode("ascii", "replace").strip()
+        output = repository.git("rev-parse", "--verify", "--quiet", f"{since}^{{commit}}", ok=(0, 1, 128))
+    commit = output.decode("ascii", "replace").strip()
     if not commit:
         raise UsageError(
             f"{since!r} is no commit of this repository", remedy="such as HEAD~3, a tag or a branch"

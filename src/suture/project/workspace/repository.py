@@ -97,8 +97,8 @@ class Repository:
             UsageError: The name is invalid, or the branch exists.
         """
         wrong = not name or name.startswith("-")
-        said = b"" if wrong else self.git("check-ref-format", "--branch", name, ok=(0, 1, 128))
-        if wrong or os.fsdecode(said).removesuffix("\n") != name:
+        output = b"" if wrong else self.git("check-ref-format", "--branch", name, ok=(0, 1, 128))
+        if wrong or os.fsdecode(output).removesuffix("\n") != name:
             raise UsageError(f"{name!r} is no valid name of a branch")
         if self.branch_commit(name):
             raise UsageError(
@@ -123,7 +123,7 @@ class Repository:
         lines = self.git("worktree", "list", "--porcelain").decode("utf-8", "replace").splitlines()
         return f"branch refs/heads/{branch}" in lines
 
-    def files_of(self, tree: str) -> dict[str, bytes]:
+    def read_tree(self, tree: str) -> dict[str, bytes]:
         """Return the project's regular files in a tree, path relative to the project -> content."""
         listed = self.git(
             "ls-tree", "-r", "-z", "--full-tree", tree, "--", *([self.prefix] if self.prefix else [])
@@ -136,7 +136,7 @@ class Repository:
                 blobs[os.fsdecode(name).removeprefix(self.prefix)] = blob
         return dict(zip(blobs, self.read_blobs(list(blobs.values())), strict=True))
 
-    def tracked(self) -> list[str]:
+    def list_tracked(self) -> list[str]:
         """Return the project's paths in the index, including those that `.gitignore` names."""
         return [os.fsdecode(name) for name in self.git("ls-files", "-z").split(b"\0")[:-1]]
 
@@ -192,13 +192,13 @@ def open_repository(root: Path) -> Repository:
     require_no_pipes(root)
     queries = ("--show-prefix", "--absolute-git-dir", "--git-common-dir", "--is-inside-work-tree")
     try:
-        said = run_git(root, "rev-parse", *queries)
+        output = run_git(root, "rev-parse", *queries)
     except StorageError as fault:
         raise UsageError(
             f"{str(root)!r} is in no git repository that can be used: {fault.message}",
             remedy="use --apply or --patch, or make one with `git init`",
         ) from fault
-    prefix, git_dir, common, inside = os.fsdecode(said).split("\n")[:4]
+    prefix, git_dir, common, inside = os.fsdecode(output).split("\n")[:4]
     if inside != "true":
         raise UsageError(f"{str(root)!r} is inside a .git folder")
     repository = Repository(

@@ -279,6 +279,6 @@ class _ProjectReader:
 def list_tracked_files(root: Path) -> list[str]:
     """Return the files that git tracks in a folder; empty if it is in no usable repository."""
     try:
-        return open_repository(root).tracked()
+        return open_repository(root).list_tracked()
     except (PrerequisiteError, StorageError, UsageError):
         return []

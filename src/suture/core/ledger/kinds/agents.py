@@ -12,7 +12,8 @@ class ProposerRan(Payload, kind="proposer.ran"):
         turn: Number of the turn, from 1.
         command: Command line of the program.
         outside: Whether it ran outside the sandbox.
-        ending: How it ended: `exit` by itself, `timeout`, `not_started`, `memory`, or `killed` by the sandbox.
+        ending: How it ended: `exit` by itself, `timeout`, `not_started`, `memory`, or `killed` by the
+            sandbox.
         exit_code: Exit code; null if it is not known.
         seconds: Wall-clock seconds.
         printed_bytes: Size of its output.
@@ -20,8 +21,8 @@ class ProposerRan(Payload, kind="proposer.ran"):
         changes: Blob of its changes, path -> text.
         changed: Paths of the changed files.
         deleted: Files that it deleted; a candidate keeps them.
-        excluded_files: Changed files that are not part of the candidate: too large, not text, or hidden files
-            of the program itself.
+        excluded_files: Changed files that are not part of the candidate: too large, not text, or hidden
+            files of the program itself.
     """
 
     turn: int

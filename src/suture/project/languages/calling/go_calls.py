@@ -132,14 +132,14 @@ def _field(node: Node) -> str:
 
 def _converted(node: Node, text: str) -> JsonPlus:
     if match := MAKES_ERROR.fullmatch(text):
-        (said,) = read_values(match[1]) or (None,)
-        if isinstance(said, str):
-            return ["error", None, said]
+        (value,) = read_values(match[1]) or (None,)
+        if isinstance(value, str):
+            return ["error", None, value]
         raise NotALiteral
     if text.startswith("[]byte(") and node.named_child_count == 2:
-        said = _value(node.named_children[1])
-        if isinstance(said, str):
-            return ["list", list(said.encode())]
+        value = _value(node.named_children[1])
+        if isinstance(value, str):
+            return ["list", list(value.encode())]
     if re.match(r"(?:u?int(?:8|16|32|64)?|float(?:32|64)|rune|byte|string)\(", text):
         values = read_values(text[text.index("(") + 1 : -1]) or ()
         if len(values) == 1 and isinstance(values[0], (int, float, str)):

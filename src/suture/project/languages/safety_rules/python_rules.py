@@ -138,7 +138,7 @@ class _Names:
                 for name in node.names:
                     self._meant[name.asname or name.name] = f"{node.module}.{name.name}"
 
-    def of(self, node: ast.expr, deep: int = 0) -> str:
+    def resolve(self, node: ast.expr, deep: int = 0) -> str:
         """Return a dotted name with its module, such as `os.system`; empty if the expression is not a
         name.
         """
@@ -155,25 +155,29 @@ class _Names:
             return {"__builtins__": "builtins"}.get(named, named)
         if not isinstance(node, ast.Call) or not node.args or deep > MAX_NAME_PARTS:
             return ""
-        called, last_argument = self.of(node.func, deep), node.args[-1]
-        text = last_argument.value if isinstance(last_argument, ast.Constant) and isinstance(last_argument.value, str) else ""
+        called, last_argument = self.resolve(node.func, deep), node.args[-1]
+        text = (
+            last_argument.value
+            if isinstance(last_argument, ast.Constant) and isinstance(last_argument.value, str)
+            else ""
+        )
         if called in ("__import__", "builtins.__import__", "importlib.import_module"):
             first = node.args[0]
             return str(first.value) if isinstance(first, ast.Constant) else ""
         if called == "getattr" and len(node.args) == 2 and text:
-            of = self.of(node.args[0], deep)
+            of = self.resolve(node.args[0], deep)
             return f"{of}.{text}" if of else ""
         return ""
 
 
 def _rules_of(node: ast.Name | ast.Attribute | ast.Call | ast.Dict, known: _Names) -> Iterator[str]:
     if isinstance(node, ast.Name | ast.Attribute):
-        rule = RULE_BY_NAME.get(known.of(node)) if isinstance(node.ctx, ast.Load) else None
+        rule = RULE_BY_NAME.get(known.resolve(node)) if isinstance(node.ctx, ast.Load) else None
         if rule:
             yield rule
     elif isinstance(node, ast.Call):
-        name = known.of(node.func)
-        by_getattr = RULE_BY_NAME.get(known.of(node)) if name == "getattr" else None
+        name = known.resolve(node.func)
+        by_getattr = RULE_BY_NAME.get(known.resolve(node)) if name == "getattr" else None
         if by_getattr:
             yield by_getattr
         if RULE_BY_NAME.get(name) in RUNS_TEXT and any(_is_hidden(part, known) for part in _given(node)):
@@ -188,7 +192,7 @@ def _rules_of_call(name: str, node: ast.Call, known: _Names) -> Iterator[str]:
         yield "python.shell"
     if name in ("yaml.load", "yaml.load_all"):
         loader = keywords.get("Loader") or (node.args[1] if len(node.args) > 1 else None)
-        if loader is None or "Safe" not in known.of(loader):
+        if loader is None or "Safe" not in known.resolve(loader):
             yield "python.yaml-load"
     if name == "torch.load" and not _is(keywords.get("weights_only"), True):
         yield "python.pickle"
@@ -203,7 +207,7 @@ def _rules_of_call(name: str, node: ast.Call, known: _Names) -> Iterator[str]:
         empty = last == "bind" and bool(node.args) and isinstance(node.args[0], ast.Tuple)
         if any(_is(word, *EVERY_ADDRESS, *([""] if empty else [])) for word in words):
             yield "python.all-interfaces"
-    if last in ("execute", "executemany", "executescript") and node.args and _is_made_of_sql(node.args[0]):
+    if last in ("execute", "executemany", "executescript") and node.args and _builds_sql(node.args[0]):
         yield "python.sql"
 
 
@@ -221,14 +225,14 @@ def _is_hidden(node: ast.expr, known: _Names) -> bool:
     """Return whether an expression that is run decodes or downloads its text on the spot."""
     for part in ast.walk(node):
         if isinstance(part, ast.Call):
-            name = known.of(part.func)
+            name = known.resolve(part.func)
             last = part.func.attr if isinstance(part.func, ast.Attribute) else name.rpartition(".")[2]
             if last in DECODES or name.startswith(FETCHES):
                 return True
     return False
 
 
-def _is_made_of_sql(node: ast.expr) -> bool:
+def _builds_sql(node: ast.expr) -> bool:
     """Return whether an SQL statement is built from parts that are not literals."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         node = node.func.value
