@@ -210,7 +210,7 @@ def ask(kind: type[Faithful], name: str) -> None:
 @pytest.mark.parametrize("name", FAULTY)
 def test_a_faulty_sandbox_is_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as hasty:
-        for module in ("lifetimes", "limits"):
+        for module in ("lifecycle", "limits"):
             hasty.setattr(f"suture.sandbox.conformance.{module}.PROMPT_S", 2.5)
         with pytest.raises(Violation):
             ask(FAULTY[name], name)

@@ -100,7 +100,7 @@ class Undying:
 
 
 async def test_a_program_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("WATCHDOG_S", "DEATH_S", "GONE_S"):
+    for name in ("WATCHDOG_GRACE_S", "KILL_TIMEOUT_S", "REMOVAL_TIMEOUT_S"):
         monkeypatch.setattr(f"suture.sandbox.execution.program.{name}", 0.1)
     request = RunRequest(argv=("true",), limits=ProgramLimits(wall_s=0.1))
     async with asyncio.timeout(30):

@@ -9,7 +9,7 @@ import pytest
 
 from suture.errors import UsageError
 from suture.sandbox import BOX, BubblewrapSandbox, Mount, ProgramLimits, RunRequest
-from suture.sandbox.execution import request_encoding as packing
+from suture.sandbox.execution import request_encoding
 from suture.sandbox.execution.request_encoding import encode_request
 from suture.sandbox.mounts.planning import plan_mounts
 
@@ -62,7 +62,7 @@ async def test_oversized_requests_are_refused_before_sending(
     sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits = (await sandbox.capabilities()).mode != "cold"
-    monkeypatch.setattr(packing, "MOST_FRAME_BYTES", 1 << 20)
+    monkeypatch.setattr(request_encoding, "MAX_REQUEST_FRAME_BYTES", 1 << 20)
     request = RunRequest(python="print(1)", files={"big": bytes(1 << 20)})
     if waits:
         with pytest.raises(UsageError, match=r"1\.0 MiB, and a warm sandbox accepts 1") as caught:

@@ -184,7 +184,7 @@ def _remedy_for(lines: Iterable[str]) -> str:
     if any("No such file" in line and not line.startswith("bwrap:") for line in lines):
         return INSTALL_REMEDY
     if "No such file" in error_output:
-        return "bwrap is installed, but a path that it names is missing: restore that path"
+        return "bwrap exists, but a path that it names is missing: restore that path"
     if "nknown option" in error_output:
         return f"this bubblewrap is too old: {INSTALL_REMEDY}"
     if "nesting depth" in error_output or "max_" in error_output:
