@@ -131,5 +131,5 @@ DESCRIPTIONS: Mapping[OperatorName, str] = {
 
 
 def describe_operator(name: str) -> str:
-    """Return what an operator does, in words; the name itself where it is none of ours."""
+    """Return what an operator does, in words; the name itself if it is unknown."""
     return next((text for code, text in DESCRIPTIONS.items() if code == name), name)

@@ -44,6 +44,7 @@ from suture.interfaces.narrative.certificate_rendering import CERTIFICATE_RENDER
 from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
 from suture.interfaces.narrative.role_event_text import MEMORY_RENDERERS, ROLE_RENDERERS
 from suture.interfaces.narrative.wording import MOVE_TEXTS, REVIEW_STAGE_TEXTS
+from suture.mutation import describe_operator
 
 NO_MODEL = "none"
 """The model name in the ledger of a run that uses no model."""
@@ -289,7 +290,8 @@ def _search_finished(ended: SearchFinished) -> str:
         answers = "; ".join(f"{answer} with {label!r}" for label, answer in difference.answers.items())
         text += f"; {difference.call} distinguishes the likeliest repairs: {answers}"
     for broken in ended.broken_operators[:1]:
-        text += f"; {broken.operator!r} failed on {broken.path}:{broken.line} and was skipped there"
+        operator = describe_operator(broken.operator)
+        text += f"; the mutation {operator!r} failed on {broken.path}:{broken.line} and was skipped there"
         text += f" (an internal error in Suture: {broken.fault})"
     return text
 
