@@ -86,7 +86,7 @@ def test_mount_targets(target: str) -> None:
 
 
 def test_a_mount_of_nothing() -> None:
-    with pytest.raises(UsageError, match="nothing at"):
+    with pytest.raises(UsageError, match="does not exist"):
         plan_mounts([Mount(source="/no/such/thing", target="/opt/x")])
 
 

@@ -45,7 +45,7 @@ async def test_a_download_may_last_longer_than_silence_may(monkeypatch: pytest.M
 async def test_an_unusable_proxy_is_reported_first(tmp_path: Path, proxy: str) -> None:
     python = Client(name="python", argv=("false",), host_argv=(), unreachable=UNREACHABLE)
     reach = NetworkAccess(origins=frozenset({ORIGIN}), proxy=proxy)
-    with pytest.raises(PrerequisiteError, match="no proxy of") as raised:
+    with pytest.raises(PrerequisiteError, match="cannot use a") as raised:
         await run_client(python, [], place_in(tmp_path / "place"), reach)
     assert "secret" not in f"{raised.value.message} {raised.value.remedy}"
 
@@ -77,7 +77,7 @@ async def test_only_a_host_that_is_trusted_by_its_whole_name_is_not_verified(
         asked.append(path)
         return "x"
 
-    monkeypatch.setattr(pip_installer, "_page", page)
+    monkeypatch.setattr(pip_installer, "_read_page", page)
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_INDEX_URL", "https://index.example/simple")
     monkeypatch.setenv("PIP_TRUSTED_HOST", trusted)
@@ -104,7 +104,7 @@ async def test_an_index_that_drips_is_left(
     async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{port}/simple")
-        with pytest.raises(PrerequisiteError, match=r"no page could be read of .* \(TimeoutError\)"):
+        with pytest.raises(PrerequisiteError, match=r"no page could be read from .* \(TimeoutError\)"):
             await asyncio.wait_for(find_pip_access(["alpha"], place_in(tmp_path / "place")), 8)
 
 
@@ -118,7 +118,7 @@ async def test_one_index_of_two_may_be_silent(
     assert len((await find_pip_access(["alpha"], place_in(tmp_path / "place"))).origins) == 2
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL")
     monkeypatch.setenv("PIP_INDEX_URL", silent)
-    with pytest.raises(PrerequisiteError, match=r"no page could be read of .* \(All connection"):
+    with pytest.raises(PrerequisiteError, match=r"no page could be read from .* \(All connection"):
         await find_pip_access(["alpha"], place_in(tmp_path / "other"))
 
 
