@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import suture
-from suture.api import (SelfHealingAgent, WriteOptions)
+from suture.api import SelfHealingAgent, WriteOptions
 from suture.core.ledger import find_run
 from suture.errors import PrerequisiteError, UsageError
 
@@ -49,7 +49,7 @@ def test_an_ancestors_agent_answers_with_what_was_promised() -> None:
     assert result["execution_error"] == ""
 
 
-def test_the_iterations_are_a_limit_and_the_failure_is_told(tmp_path: Path) -> None:
+def test_the_iterations_are_a_limit_and_the_failure_is_reported(tmp_path: Path) -> None:
     result = SelfHealingAgent(model_provider="mock", max_iterations=1).run(SPECIFICATION)
     assert result["is_complete"] is False
     assert result["iteration"] == 1

@@ -59,11 +59,14 @@ def decode_record(cls: type[RecordT], data: Mapping[str, Any]) -> RecordT:
     """
     record_class: Any = cls
     values: dict[str, Any] = {}
+    missing = ""
     for name, key, where, decode, is_required in _decoders(record_class):
         if key in data:
             values[name] = decode(data[key], where)
         elif is_required:
-            raise ValueError(f"{where} is missing")
+            missing = missing or where
+    if missing:  # reported last, because a wrong type is the stronger sign of damage
+        raise ValueError(f"{missing} is missing")
     record: RecordT = record_class(**values)
     return record
 

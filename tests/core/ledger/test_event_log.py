@@ -1,4 +1,4 @@
-"""Structured logs: what the ledger says, once each, in files that rotate."""
+"""Structured logs: each event of the ledger once, in rotating files."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ MISSHAPEN = [
 
 
 @pytest.mark.parametrize("changed", MISSHAPEN, ids=str)
-async def test_a_line_with_wrong_types_is_told_with_its_file_and_number(
+async def test_a_line_with_wrong_types_is_reported_with_its_file_and_number(
     tmp_path: Path, changed: dict[str, object]
 ) -> None:
     path = tmp_path / "ledger.jsonl"

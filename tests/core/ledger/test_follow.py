@@ -36,7 +36,7 @@ async def test_following_nothing_is_a_storage_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("deaf_after", [None, "step 1"])
-async def test_whoever_asks_a_person_can_wait_until_all_so_far_was_told(
+async def test_a_question_can_wait_until_the_listener_is_current(
     tmp_path: Path, deaf_after: str | None
 ) -> None:
     told: list[str] = []

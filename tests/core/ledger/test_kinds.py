@@ -1,4 +1,4 @@
-"""The catalogue of events: each kind survives the disk, and what is not known is kept and passed over."""
+"""The kinds of events: each survives the disk, and unknown ones are kept and skipped."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def event(kind: str, data: dict[str, Any], **more: Any) -> Event:
 DECIDED = {"decision": 1, "round": 0, "moves": [{"kind": "sample"}], "best": None}
 
 
-def test_fields_of_a_newer_version_are_kept_and_passed_over() -> None:
+def test_fields_of_a_newer_version_are_kept_and_ignored() -> None:
     newer = event("moves.decided", {**DECIDED, "colour": "blue", "moves": [{"kind": "sample", "size": 3}]})
     assert newer.payload == MovesDecided(decision=1, round=0, moves=(Move(kind="sample"),), best=None)
     assert newer.data["colour"] == "blue"
@@ -134,7 +134,7 @@ def test_fields_of_a_newer_version_are_kept_and_passed_over() -> None:
     ],
     ids=lambda unknown: f"{unknown.kind}-{unknown.version}",
 )
-def test_what_this_version_does_not_know_is_kept_and_passed_over(tmp_path: Path, unknown: Event) -> None:
+def test_unknown_events_are_kept_and_skipped(tmp_path: Path, unknown: Event) -> None:
     assert unknown.payload == RawPayload(kind=unknown.kind, data=unknown.data, version=unknown.version)
     assert first_payload([unknown], CATALOGUE.get(unknown.kind, MovesDecided)) is None
     with Ledger(tmp_path / "ledger.jsonl") as ledger:
@@ -151,7 +151,7 @@ def test_a_line_with_more_around_its_data_is_read(tmp_path: Path) -> None:
     assert isinstance(read.payload, MovesDecided)
 
 
-def test_what_the_budget_is_counted_from_is_never_passed_over(tmp_path: Path) -> None:
+def test_events_that_the_budget_depends_on_are_never_skipped(tmp_path: Path) -> None:
     for kind, counted in CATALOGUE.items():
         assert counted.event_counted == (counted in (BudgetReserved, BudgetSettled)), kind
     line = {"seq": 0, "time_s": 1.0, "kind": "budget.settled", "data": {"reservation": 0}}

@@ -1,4 +1,4 @@
-"""Real kills and a real full disk, each in a child process."""
+"""Ledgers after real kills and on a real full disk, each in a child process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ with Ledger(folder.ledger_path) as ledger:
     big = RawPayload(kind="big", data={"text": "x" * 1000})
     ledger.append(RawPayload(kind="before", data=big.data))
     resource.setrlimit(resource.RLIMIT_FSIZE, (1500, resource.RLIM_INFINITY))
-    for act in (lambda: ledger.append(big), lambda: folder.put_blob(b"x" * 2000)):
+    for act in (lambda: ledger.append(big), lambda: folder.save_blob(b"x" * 2000)):
         try:
             act()
         except StorageError as fault:

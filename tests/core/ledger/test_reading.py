@@ -1,4 +1,4 @@
-"""What a ledger may not hold: whoever made it, reading it costs little and ends with a reason."""
+"""Ledgers of strangers: reading them is cheap, and what is not allowed is refused with a reason."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_an_event_that_nobody_could_read_back_is_not_written(tmp_path: Path) -> 
     assert [event.seq for event in read_ledger(path).events] == [0, 1]
 
 
-def test_who_follows_a_ledger_is_not_kept_busy_by_a_line_without_an_end(tmp_path: Path) -> None:
+def test_following_a_ledger_ends_at_a_line_without_an_end(tmp_path: Path) -> None:
     path = ledger_with(tmp_path, b"a" * (MAX_LINE_BYTES + 1))
 
     async def follow() -> list[int]:

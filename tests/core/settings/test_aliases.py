@@ -1,4 +1,4 @@
-"""Every name that an ancestor's users know works, or says what to use instead."""
+"""The ancestors' variables and arguments: each one works, or the message says what to use instead."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_the_environment_beats_dotenv_for_the_same_variable(tmp_path: Path) -> N
     assert (settings.model.name, settings.budget.attempts) == ("ollama:strong", 2)
 
 
-def test_auto_looks_for_ollama_where_it_is_said_to_be(tmp_path: Path) -> None:
+def test_auto_looks_for_ollama_at_its_configured_address(tmp_path: Path) -> None:
     loaded = load(tmp_path, OLLAMA_BASE_URL="http://h:1")
     assert (loaded.settings.model.name, loaded.settings.model.base_url) == ("auto", "http://h:1")
 

@@ -44,7 +44,7 @@ def test_the_last_of_equal_names_wins() -> None:
 @pytest.mark.parametrize(
     "line", ["no equals sign", "1A=b", "# A=b", "=b", "", "THEIRS='open", "A-B=c", "[section]"]
 )
-def test_lines_that_are_not_ours_are_passed_over(line: str) -> None:
+def test_lines_for_other_programs_are_skipped(line: str) -> None:
     assert parse(line + "\nLAST=x\n") == {"LAST": "x"}
 
 

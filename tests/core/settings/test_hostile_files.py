@@ -1,4 +1,4 @@
-"""Files of settings that keep a parser busy, or put a name together with the user's own."""
+"""Settings files that keep a parser busy, or that combine with the user's own values."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_key_that_no_header_may_hold_is_refused_unseen(tmp_path: Path, key: st
         "x",
     ],
 )
-def test_an_address_that_is_none_is_told_at_once(tmp_path: Path, address: str) -> None:
+def test_an_invalid_address_is_refused_at_once(tmp_path: Path, address: str) -> None:
     with pytest.raises(UsageError, match=r"model\.base_url"):
         load_settings(tmp_path, {"model.base_url": address}, {"HOME": str(tmp_path)})
     for fine in ("http://[::1]:8/v1", "https://me:pw@host.test/v1", "http://localhost"):

@@ -166,7 +166,7 @@ def test_other_programs_variables_in_dotenv_are_theirs(project: Path, home: Path
         ({}, {}, "[paths]\nhome = 3", "paths.home from .*no say in this"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line_that_names_the_place(
+def test_an_error_is_one_line_that_names_the_place(
     project: Path, home: Path, environ: dict[str, str], flags: dict[str, object], toml: str, says: str
 ) -> None:
     (project / "suture.toml").write_text(toml)
@@ -292,13 +292,13 @@ def test_every_setting_is_documented_and_has_a_variable(project: Path, home: Pat
         assert loaded.origins[described.key] == f"environment {described.variable}"
 
 
-def test_settings_made_by_hand_have_real_paths() -> None:
+def test_settings_created_in_code_have_real_paths() -> None:
     assert Settings().paths.home.is_absolute()
 
 
 @pytest.mark.parametrize("key", USER_ONLY_SETTINGS)
 @pytest.mark.parametrize("file", ["suture.toml", ".env"])
-def test_a_project_has_no_say_in_how_it_is_walled_in(project: Path, home: Path, key: str, file: str) -> None:
+def test_a_project_cannot_choose_its_sandbox(project: Path, home: Path, key: str, file: str) -> None:
     group, _, field = key.partition(".")
     values = {
         "sandbox.minimum_level": "none",

@@ -1,4 +1,4 @@
-"""What a project's own files decide without its user's trust, and how trust is given and ends."""
+"""What a project's own files may set without trust, and how trust is given and ends."""
 
 from __future__ import annotations
 
@@ -144,9 +144,7 @@ def test_an_ancestors_variable_in_dotenv_needs_trust_too(
         load_settings(project, None, environ)
 
 
-def test_the_users_own_word_stands_where_the_projects_is_passed_over(
-    project: Path, environ: dict[str, str]
-) -> None:
+def test_the_users_value_counts_if_the_projects_is_ignored(project: Path, environ: dict[str, str]) -> None:
     user_file(environ, '[sandbox]\nminimum_level = "vm"\nmemory_mb = 100\n')
     (project / "suture.toml").write_text('[sandbox]\nminimum_level = "none"\nmemory_mb = 99999\n')
     sandbox = load_settings(project, None, environ, read_only=True).settings.sandbox

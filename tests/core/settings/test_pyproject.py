@@ -1,4 +1,4 @@
-"""Settings in `pyproject.toml`: one more file of the project's, with no more say than `suture.toml`."""
+"""Settings in `pyproject.toml`, which have the same rights as those in `suture.toml`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_file_that_says_nothing_of_us_is_not_ours_to_judge(tmp_path: Path, tex
         ("[tool.suture.budget]\ntokens = 0\n", "at least 1"),
     ],
 )
-def test_what_is_wrong_in_our_table_is_told(tmp_path: Path, text: str, says: str) -> None:
+def test_an_error_in_our_table_is_reported(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "pyproject.toml").write_text(text)
     with pytest.raises(UsageError) as caught:
         load_settings(tmp_path, environ={"HOME": str(tmp_path)})

@@ -1,4 +1,4 @@
-"""The test command of a project whose user gave none, and what a command tells of its language."""
+"""Detecting the test command of a project, and the language of a command."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_scripts_that_decide_are_those_that_run() -> None:
     assert find_started_scripts(("node", "--test"), files) == ()
 
 
-def test_a_script_that_is_named_is_run_alone_and_what_it_goes_on_to() -> None:
+def test_a_named_script_runs_alone_with_what_it_starts() -> None:
     scripts = {"test": "c8 --include index.js npm run unit", "unit": "tape test.js", "all": "npm test && x"}
     files = {"package.json": json.dumps({"scripts": scripts}).encode()}
     assert find_started_scripts(("npm", "run", "unit"), files) == ("tape test.js",)

@@ -1,4 +1,4 @@
-"""Which runner a command starts, how it is asked for a report, and what a report says."""
+"""Which runner a command starts, how a report is requested, and what it contains."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ from suture.project.languages.go import read_stream
         ("make test", "jest", None),
     ],
 )
-def test_the_runner_is_told_by_the_command_or_its_script(command: str, script: str, name: str | None) -> None:
+def test_the_runner_follows_from_the_command_or_its_script(
+    command: str, script: str, name: str | None
+) -> None:
     files = {"package.json": json.dumps({"scripts": {"test": script, "unit": script}}).encode()}
     runner = find_runner(command.split(), files, "javascript")
     assert (runner.name if runner else None) == name
 
 
-def test_a_package_manager_hands_words_on_behind_two_dashes() -> None:
+def test_a_package_manager_passes_arguments_after_two_dashes() -> None:
     assert add_report_arguments(("npm", "test"), ("--x",)) == ("npm", "test", "--", "--x")
     assert add_report_arguments(("npx", "jest"), ("--x",)) == ("npx", "jest", "--x")
     assert add_report_arguments(("npm", "test"), ()) == ("npm", "test")
 
 
-def test_typescript_is_told_by_the_files() -> None:
+def test_typescript_is_detected_by_the_files() -> None:
     assert detect_language(("npm", "test"), ("a.ts", "b.ts", "c.js")) == "typescript"
     assert detect_language(("npm", "test"), ("a.js",)) == "javascript"
 
@@ -63,7 +65,7 @@ def test_a_stream_of_go_says_what_failed_and_where() -> None:
     assert (inner.file, inner.line) == ("in/a_test.go", 9)
 
 
-def test_a_benchmark_of_go_that_is_not_said_to_end_is_no_failure() -> None:
+def test_a_go_benchmark_without_a_reported_end_is_no_failure() -> None:
     events = [
         {"Action": "run", "Test": "TestA"},
         {"Action": "pass", "Test": "TestA"},

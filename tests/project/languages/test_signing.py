@@ -1,4 +1,4 @@
-"""What signs a report in a process of node that it shares with code under test."""
+"""Signing reports in a process of node that it shares with code under test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages that new code asks for: what is allowed, what is asked about, whose name is nearly another's."""
+"""Packages that new code requires: allowed ones, questions to the user, and similar names."""
 
 from __future__ import annotations
 
@@ -184,13 +184,13 @@ setup(name="a", install_requires=["flask", "left_pad"], extras_require={"x": ["t
         ("setup.py", "def", "not in the format of such a file"),
     ],
 )
-def test_what_cannot_be_read_is_asked_about_with_the_reason(name: str, text: str, why: str) -> None:
+def test_an_unreadable_requirement_is_a_question_with_the_reason(name: str, text: str, why: str) -> None:
     (found,) = scan_change({}, {name: text}, Levels())
     assert (found.rule, found.level) in (("dependency.unread", "ask"),)
     assert why in found.reason
 
 
-def test_what_was_asked_for_before_is_not_new_and_another_in_its_place_is() -> None:
+def test_an_existing_requirement_is_not_new_but_its_replacement_is() -> None:
     before = {"requirements.txt": "mine>=1\n"}
     assert scan_change(before, {"requirements.txt": "mine>=2\nflask\n"}, Levels()) == ()
     (found,) = scan_change(before, {"requirements.txt": "flask\nother\n"}, Levels())

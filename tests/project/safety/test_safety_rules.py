@@ -189,7 +189,7 @@ def test_a_rule_that_there_is_not_is_an_error(name: str) -> None:
         resolve_levels(SafetySettings(ask=(name,)))
 
 
-def test_bandit_looks_too_where_it_is_asked_for() -> None:
+def test_bandit_runs_if_it_is_enabled() -> None:
     pytest.importorskip("bandit")
     levels = resolve_levels(SafetySettings(bandit=True, block=("bandit.B324",)))
     code = {"../odd name.py": "import hashlib\nhashlib.md5(b'a')  # nosec\n", "b.py": "def"}

@@ -58,7 +58,7 @@ def test_no_change_writes_nothing(root: Path) -> None:
     assert (root / "a.py").stat().st_ino == inode
 
 
-def test_modes_are_kept_and_a_new_file_gets_the_usual_one(root: Path) -> None:
+def test_files_keep_their_modes_and_a_new_file_gets_the_usual_one(root: Path) -> None:
     (root / "a.py").chmod(0o751)
     (root / "usual").touch()
     apply_changes(root, BEFORE, AFTER)

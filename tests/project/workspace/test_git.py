@@ -1,4 +1,4 @@
-"""Commits into real repositories: the user's own changes, staged or not, must be as they were."""
+"""Commits into real repositories, which must preserve the user's own changes, staged or not."""
 
 from __future__ import annotations
 

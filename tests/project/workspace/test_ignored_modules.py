@@ -1,4 +1,4 @@
-"""Modules that git ignores and the project imports belong to it; what is ignored for its secrets does not."""
+"""Ignored modules that the project imports belong to it, unless they may hold secrets."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_module_that_only_another_ignored_one_imports_is_copied_too(tmp_path: 
         ("pkg/conf.py", "KEY = '''-----BEGIN RSA PRIVATE KEY-----\nMIIE\n'''\n"),
     ],
 )
-def test_what_may_be_ignored_for_its_secrets_stays_out_and_is_told(
+def test_files_ignored_for_their_secrets_are_excluded_and_reported(
     tmp_path: Path, path: str, text: str
 ) -> None:
     name = Path(path).stem

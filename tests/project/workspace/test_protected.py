@@ -69,7 +69,7 @@ def test_what_tests_assert_with_and_load_first_is_protected(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["src/test.js", "src/latest.js", "src/spec/parse.js", "vendor/models.py"])
-def test_code_with_such_a_name_elsewhere_is_not(path: str) -> None:
+def test_code_with_such_a_name_in_another_folder_is_not(path: str) -> None:
     assert not is_protected(path)
 
 

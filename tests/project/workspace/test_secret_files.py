@@ -1,4 +1,4 @@
-"""What of a project is its user's secret, and what only looks like it."""
+"""Which files of a project count as the user's secrets, and which only look like it."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from suture.project.workspace.secret_detection import has_secret_name
         ),
     ],
 )
-def test_names_that_secrets_are_kept_under(name: str) -> None:
+def test_names_of_secret_files(name: str) -> None:
     assert has_secret_name(name, is_folder=False)
 
 
 @pytest.mark.parametrize(
     "name", [".aws", "pkg/.ssh", ".gnupg", ".kube", "a/.config/gcloud", ".secrets", ".oci"]
 )
-def test_folders_that_secrets_are_kept_in(name: str) -> None:
+def test_folders_of_secrets(name: str) -> None:
     assert has_secret_name(name, is_folder=True)
 
 

@@ -35,7 +35,7 @@ def test_one_file_is_a_project_of_its_own(tmp_path: Path) -> None:
     assert dict(snapshot.files) == {"a.py": b"x"}
 
 
-def test_what_is_not_code_is_left_out_and_named(tmp_path: Path) -> None:
+def test_files_that_are_not_code_are_skipped_with_a_reason(tmp_path: Path) -> None:
     lay(
         tmp_path,
         {

@@ -1,4 +1,4 @@
-"""What a repository that nobody has read can say of its history."""
+"""Earlier versions of files from a stranger's repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What npm starts, started without it: only where it would do no more than that."""
+"""Starting what npm starts without npm, only if npm would do nothing else."""
 
 from __future__ import annotations
 

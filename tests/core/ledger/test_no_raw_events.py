@@ -13,7 +13,7 @@ from suture.core.ledger import CATALOGUE
 
 SOURCE = Path(suture.__file__).parent
 OTHER_DATA = (
-    "bench/tracking/mlflow.py",
+    "bench/mlflow_tracking/mlflow_runs.py",
     "interfaces/mcp/client_questions.py",
     "interfaces/editor/lsp/diagnostics.py",
 )

@@ -1,4 +1,4 @@
-"""What two texts have in common, also where they were written to make the search for it long."""
+"""Common lines of two texts, also of texts that make the search slow on purpose."""
 
 from __future__ import annotations
 
