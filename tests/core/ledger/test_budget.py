@@ -129,9 +129,9 @@ def test_time_is_up_at_the_limit(ledger: Ledger, clock: FakeClock) -> None:
         budget.reserve("sample")
 
 
-def test_a_run_that_was_parked_has_not_used_the_time_between(ledger: Ledger, clock: FakeClock) -> None:
+def test_a_paused_run_does_not_use_the_time_of_the_pause(ledger: Ledger, clock: FakeClock) -> None:
     clock.advance(10)
-    ledger.append(RawPayload(kind="run.waiting"))
+    ledger.append(RawPayload(kind="run.paused"))
     clock.advance(86_400)
     ledger.append(RawPayload(kind="run.resumed"))
     clock.advance(5)
@@ -152,14 +152,14 @@ def test_what_comes_after_the_end_takes_no_time_of_the_run(ledger: Ledger, clock
 
 def test_the_time_before_the_first_event_is_the_runs(tmp_path: Path, clock: FakeClock) -> None:
     with Ledger(tmp_path / "asked", clock) as ledger:
-        ledger.append(RawPayload(kind="run.started", data={"kind": "heal", "seconds": 7.5}))
+        ledger.append(RawPayload(kind="run.started", data={"kind": "heal", "preparation_s": 7.5}))
         clock.advance(2)
         assert Budget(ledger, Limits(seconds=60), clock).remaining_s() == 50.5
 
 
 def test_a_clock_that_was_set_back_gives_no_time_back(ledger: Ledger, clock: FakeClock) -> None:
     clock.advance(-500)
-    ledger.append(RawPayload(kind="run.waiting"))
+    ledger.append(RawPayload(kind="run.paused"))
     ledger.append(RawPayload(kind="run.resumed"))
     clock.advance(7)
     assert total_spend(ledger.events, now_s=clock.now()).seconds == 7
