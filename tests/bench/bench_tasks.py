@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from suture.bench.replies.recordings import hash_prompt, make_draw_key
-from suture.bench.rows import Row
+from suture.bench.rows import BenchmarkRow
 from suture.models import Message, Reply, Sampling
 
 RIGHT = "def times_{n}(x):\n    return x * {n}\n"
@@ -71,12 +71,12 @@ def calls_in(log: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
 
 
-def told_of(rows: Sequence[Row]) -> list[Row]:
+def told_of(rows: Sequence[BenchmarkRow]) -> list[BenchmarkRow]:
     """Rows without what no two runs share, in an order of their own."""
     return sorted(map(_steady, rows), key=lambda row: (row.problem, row.arm, row.seed))
 
 
-def _steady(row: Row) -> Row:
+def _steady(row: BenchmarkRow) -> BenchmarkRow:
     steps = tuple(
         replace(step, seconds=0.0, grade=replace(step.grade, wall_s=0.0, cpu_s=None) if step.grade else None)
         for step in row.steps

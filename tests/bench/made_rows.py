@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from suture.bench.grading.hidden_checks import Grade
-from suture.bench.rows import Row, Step
+from suture.bench.rows import BenchmarkRow, CandidateStep
 from suture.core.records import Origin, Outcome, encode_record
 
 RIGHT = Grade(standing="right")
@@ -26,10 +26,10 @@ def step(
     leads: bool = True,
     claimed: bool | None = None,
     error: str = "",
-) -> Step:
+) -> CandidateStep:
     """A candidate: right, wrong, or with any grade."""
     given = (RIGHT if grade else WRONG) if isinstance(grade, bool) else grade
-    return Step(
+    return CandidateStep(
         candidate=f"{origin}{round}{generated}",
         origin=origin,
         round=round,
@@ -47,16 +47,16 @@ def step(
 def row(
     arm: str = "greedy",
     problem: int | str = 0,
-    *steps: Step,
+    *steps: CandidateStep,
     right: bool = True,
     seed: int = 0,
     outcome: Outcome | None = None,
     **changes: object,
-) -> Row:
+) -> BenchmarkRow:
     """A run; one right or wrong first candidate where no steps are given."""
     made = steps or (step(right, error="" if right else "AssertionError"),)
     ends_right = made[-1].grade == RIGHT
-    plain = Row(
+    plain = BenchmarkRow(
         problem=f"Set/{problem}",
         problem_hash=f"hash of {problem}",
         dataset="set",
@@ -79,12 +79,12 @@ def row(
     return replace(plain, **changes)  # type: ignore[arg-type]  # a test may change any field
 
 
-def arm_rows(arm: str, rights: Sequence[bool], *, seed: int = 0, **changes: object) -> list[Row]:
+def arm_rows(arm: str, rights: Sequence[bool], *, seed: int = 0, **changes: object) -> list[BenchmarkRow]:
     """One run for each task, right or wrong."""
     return [row(arm, n, right=right, seed=seed, **changes) for n, right in enumerate(rights)]  # type: ignore[arg-type]  # as above
 
 
-def write_rows(folder: Path, rows: Sequence[Row]) -> Path:
+def write_rows(folder: Path, rows: Sequence[BenchmarkRow]) -> Path:
     """A run's folder with these rows."""
     folder.mkdir(parents=True, exist_ok=True)
     text = "".join(json.dumps(encode_record(one)) + "\n" for one in rows)
@@ -105,7 +105,7 @@ ERRORS = ("AssertionError", "AssertionError", "TypeError", "IndexError", "timeou
 
 def benchmark_rows(
     tasks: int = 40, seeds: int = 1, arms: Mapping[str, tuple[float, float]] = RATES
-) -> list[Row]:
+) -> list[BenchmarkRow]:
     """A benchmark as it may really come out: shared first candidates, repairs, harm, wrong claims."""
     rows = []
     for seed in range(seeds):
@@ -127,7 +127,7 @@ def _run(
     length: int,
     mending: float,
     chance: random.Random,
-) -> Row:
+) -> BenchmarkRow:
     steps = [step(first_right, generated=length, error="" if first_right else error)]
     claimed = first_right or not error
     steps[0] = replace(steps[0], claimed=claimed)

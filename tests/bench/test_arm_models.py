@@ -6,7 +6,7 @@ from typing import get_args
 
 from suture.bench.grading.hidden_checks import Grade
 from suture.bench.problem import Problem
-from suture.bench.running.evaluating import EvaluationJob, arm_settings
+from suture.bench.running.evaluation import EvaluationJob, make_arm_settings
 from suture.core.settings import Settings
 from suture.core.settings.schema import RoleSettings
 from suture.models import Role, open_role_models
@@ -37,7 +37,7 @@ def test_the_job_s_model_speaks_for_every_role() -> None:
     named = RoleSettings.model_validate(
         {**dict.fromkeys(get_args(Role), "openai:another"), "coder_temperature": 0.25}
     )
-    settings = arm_settings(Settings(models=named), JOB)
+    settings = make_arm_settings(Settings(models=named), JOB)
     model = ScriptedModel([], name=JOB.model)
     seats = [role for role in get_args(Role) if role != "escalate"]
     models = open_role_models(settings, model, in_use=seats)

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from bench.bench_tasks import LuckyModel, calls_in, told_of, write_set
-from suture.bench.rows import Row
+from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import run_benchmark
-from suture.bench.running.plans import BenchmarkPlan
+from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.core.settings import Settings
 from suture.sandbox import BubblewrapSandbox
 
@@ -32,7 +32,7 @@ asyncio.run(measure(Path(sys.argv[2]), sys.argv[3].split(","), pause_s=0.15))
 """
 
 
-async def measure(folder: Path, ids: list[str], *, pause_s: float = 0.0) -> list[Row]:
+async def measure(folder: Path, ids: list[str], *, pause_s: float = 0.0) -> list[BenchmarkRow]:
     """The benchmark, in whichever process."""
     plan = BenchmarkPlan(ids={"mbpp": tuple(ids)}, arms=ARMS, models=("lucky:model",), caps=(700,))
     model = LuckyModel(folder / "calls", pause_s=pause_s)

@@ -13,9 +13,9 @@ import yaml
 
 from requirements import Require
 from suture.bench.datasets import load_problems
-from suture.bench.gate.decision import Baseline, read_baseline
+from suture.bench.gate.gate_decision import GateBaseline, read_baseline
 from suture.bench.gate.live_gate import measure_until_decided
-from suture.bench.gate.sequential import chances_at, decide, design_test
+from suture.bench.gate.sequential_test import compute_chances, decide, design_sequential_test
 from suture.bench.replies.recordings import read_recording
 from suture.bench.running.bench_folder import BenchFolder
 from suture.core.settings import Settings
@@ -34,11 +34,11 @@ TRIED = 6
 
 
 @pytest.fixture
-def baseline() -> Baseline:
+def baseline() -> GateBaseline:
     return read_baseline(PUSHED)
 
 
-def test_the_recording_is_of_the_baselines_model_and_tasks(baseline: Baseline) -> None:
+def test_the_recording_is_of_the_baselines_model_and_tasks(baseline: GateBaseline) -> None:
     draws = list(read_recording(RECORDING))
     assert {draw.model for draw in draws} == {baseline.model}
     assert {task.problem for task in baseline.tasks} <= {draw.problem for draw in draws}
@@ -46,7 +46,7 @@ def test_the_recording_is_of_the_baselines_model_and_tasks(baseline: Baseline) -
 
 
 async def test_replayed_the_first_tasks_come_out_as_they_were_recorded(
-    tmp_path: Path, baseline: Baseline, sandbox: BubblewrapSandbox, require: Require
+    tmp_path: Path, baseline: GateBaseline, sandbox: BubblewrapSandbox, require: Require
 ) -> None:
     try:
         load_problems(baseline.dataset)
@@ -55,7 +55,7 @@ async def test_replayed_the_first_tasks_come_out_as_they_were_recorded(
     first = replace(baseline, tasks=baseline.tasks[:TRIED])
     found = await measure_until_decided(
         first,
-        design_test(baseline.rate, PUSHED_MARGIN, 0.95, TRIED),
+        design_sequential_test(baseline.rate, PUSHED_MARGIN, 0.95, TRIED),
         BenchFolder(tmp_path / "bench"),
         Settings(),
         model=baseline.model,
@@ -67,8 +67,8 @@ async def test_replayed_the_first_tasks_come_out_as_they_were_recorded(
     assert (found.skipped, found.lost, found.won) == ((), (), ())
 
 
-def test_the_recorded_results_pass(baseline: Baseline) -> None:
-    design = design_test(baseline.rate, PUSHED_MARGIN, 0.95, len(baseline.tasks))
+def test_the_recorded_results_pass(baseline: GateBaseline) -> None:
+    design = design_sequential_test(baseline.rate, PUSHED_MARGIN, 0.95, len(baseline.tasks))
     assert decide(design, (task.solved for task in baseline.tasks)).standing == "passed"
 
 
@@ -78,7 +78,7 @@ def test_the_live_list_can_tell_a_model_that_solves_15_points_less(require: Requ
     assert {task.problem for task in live.tasks} == {line for line in fixed if not line.startswith("#")}
     assert f"'{LIVE_MARGIN:.2f}'" in WORKFLOW["env"]["LIVE_MARGIN"]
     for least in (0.8, live.rate):
-        poor = chances_at(design_test(least, LIVE_MARGIN, 0.95, len(live.tasks)), least - LIVE_MARGIN)
+        poor = compute_chances(design_sequential_test(least, LIVE_MARGIN, 0.95, len(live.tasks)), least - LIVE_MARGIN)
         assert (poor.passed <= 0.05, poor.failed >= 0.75) == (True, True)
     try:
         problems = load_problems(live.dataset)
@@ -103,7 +103,7 @@ def error_rates(line: str) -> str:
     if first.startswith("recorded"):
         (least,) = {b.rate for b in map(read_baseline, (PUSHED, LIVE)) if len(b.tasks) == int(tasks)}
         assert first == f"recorded, {least:.1%}"
-    found = chances_at(design_test(least, float(margin.rstrip("%")) / 100, 0.95, int(tasks)), rate)
+    found = compute_chances(design_sequential_test(least, float(margin.rstrip("%")) / 100, 0.95, int(tasks)), rate)
     chances = f"{found.passed:.1%} | {found.failed:.1%} | {found.undecided:.1%} | {found.tasks:.0f}"
     return f"| {first} | {margin} | {tasks} | {true} | {chances} |"
 

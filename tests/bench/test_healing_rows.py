@@ -34,7 +34,7 @@ def test_rows_come_back_also_after_a_torn_line(
             ("cap_seconds", "proof_seconds", "search_seconds", "seconds", "cap_tokens", "candidates"), 1
         )
         more = dict.fromkeys(("plausible_found", "model_calls", "compared", "agreed"), 0)
-        return healing_rows.Row(
+        return healing_rows.BenchmarkRow(
             program=program,
             arm=arm,
             tokens=tokens,
@@ -46,7 +46,7 @@ def test_rows_come_back_also_after_a_torn_line(
         )
 
     path = tmp_path / "rows.jsonl"
-    assert row_files.read_rows(path, healing_rows.Row) == []
+    assert row_files.read_rows(path, healing_rows.BenchmarkRow) == []
     first = row("gcd", "search", 0, correct=True)
     second = row("sieve", "both:m", 7, correct=True)
     third = row("lis", "both:m", 0, correct=False)
@@ -55,7 +55,7 @@ def test_rows_come_back_also_after_a_torn_line(
         lines.write('{"program": "tor')
     row_files.append_row(path, second)
     row_files.append_row(path, third)
-    rows = row_files.read_rows(path, healing_rows.Row)
+    rows = row_files.read_rows(path, healing_rows.BenchmarkRow)
     assert rows == [first, second, third]
     sums = healing_rows.sums_of(rows)
     told = ("programs", "correct", "correct_without_tokens", "plausible", "tokens")

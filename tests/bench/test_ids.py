@@ -9,7 +9,7 @@ import pytest
 
 from requirements import Require
 from suture.bench.datasets import load_problems
-from suture.bench.running.plans import chosen_ids
+from suture.bench.running.benchmark_plan import choose_ids
 from suture.errors import PrerequisiteError
 from suture.interfaces.cli.bench.bench_run_command import lines_of
 
@@ -40,7 +40,7 @@ def test_the_ids_of_mbpp_are_those_of_the_set(require: Require) -> None:
 @pytest.mark.parametrize("name", SETS)
 def test_a_set_has_all_of_its_ids(name: str, require: Require) -> None:
     try:
-        chosen = chosen_ids([SETS[name]], ids_of(name))
+        chosen = choose_ids([SETS[name]], ids_of(name))
     except PrerequisiteError as missing:
         require("data", False, str(missing))
     assert chosen == {SETS[name]: tuple(ids_of(name))}

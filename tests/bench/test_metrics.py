@@ -8,9 +8,8 @@ import pytest
 
 from bench.made_rows import INFRA, RIGHT, arm_rows, benchmark_rows, row, step
 from suture.bench.grading.hidden_checks import Grade
-from suture.bench.measures.figures import Count
-from suture.bench.measures.metrics import measure, share_of_tasks
-from suture.bench.rows import Row, WeighedTest
+from suture.bench.measures.arm_metrics import Ratio, compute_arm_metrics, estimate_task_share
+from suture.bench.rows import BenchmarkRow, GeneratedTestRecord
 
 
 def test_solved_is_what_the_user_had_within_the_cap() -> None:
@@ -20,8 +19,8 @@ def test_solved_is_what_the_user_had_within_the_cap() -> None:
         row("a", 2, step(True, generated=100), step(False, generated=1500, round=1)),
         row("a", 3, step(False, generated=100), step(True, generated=2100, round=1)),  # beyond the cap
     ]
-    found = measure("a", rows).solved
-    assert (found.tokens, found.runs, found.tasks) == (2000, Count(count=2, of=4), 4)
+    found = compute_arm_metrics("a", rows).solved
+    assert (found.tokens, found.runs, found.tasks) == (2000, Ratio(count=2, of=4), 4)
     assert found.generated == pytest.approx((900 + 300 + 1500 + 2100) / 4)
     assert found.prompted == pytest.approx(3 * found.generated)
 
@@ -39,11 +38,11 @@ def test_claims_are_held_against_the_truth() -> None:
         row("a", 2, step(True, claimed=False), outcome="not_healed"),
         row("a", 3, right=False),
     ]
-    found = measure("a", rows)
-    assert found.claimed == Count(count=2, of=4)
-    assert found.forged == Count(count=1, of=1)
-    assert found.false_claims == Count(count=1, of=2)
-    assert found.unclaimed_right == Count(count=1, of=2)
+    found = compute_arm_metrics("a", rows)
+    assert found.claimed == Ratio(count=2, of=4)
+    assert found.forged == Ratio(count=1, of=1)
+    assert found.false_claims == Ratio(count=1, of=2)
+    assert found.unclaimed_right == Ratio(count=1, of=2)
     assert found.outcomes == {"healed": 2, "not_healed": 2}
 
 
@@ -56,25 +55,25 @@ def test_harm_is_right_first_and_wrong_in_the_end() -> None:
         row("a", 3, given, step(False, generated=200)),
         row("a", 4, step(True), step(False, generated=200, round=1, leads=False)),  # never worse
     ]
-    found = measure("a", rows)
-    assert found.harmed == Count(count=2, of=4)
-    assert found.first_pass == Count(count=3, of=5)
-    assert found.healed == Count(count=1, of=2)
+    found = compute_arm_metrics("a", rows)
+    assert found.harmed == Ratio(count=2, of=4)
+    assert found.first_pass == Ratio(count=3, of=5)
+    assert found.healed == Ratio(count=1, of=2)
 
 
 def test_given_code_is_no_first_candidate() -> None:
     given = step(False, origin="user", round=-1, generated=0, error="AssertionError")
-    found = measure("a", [row("a", 0, given, step(True, generated=200))])
-    assert found.first_pass == Count(count=1, of=1)
+    found = compute_arm_metrics("a", [row("a", 0, given, step(True, generated=200))])
+    assert found.first_pass == Ratio(count=1, of=1)
     assert found.errors == ()
-    assert [(one.rounds, one.runs) for one in found.rounds] == [(1, Count(count=1, of=1))]
+    assert [(one.rounds, one.runs) for one in found.rounds] == [(1, Ratio(count=1, of=1))]
 
 
 def test_given_code_that_needs_no_candidate_has_passed_at_first() -> None:
     given = step(True, origin="user", round=-1, generated=0)
-    found = measure("a", [row("a", 0, given, outcome="nothing_to_heal")])
-    assert found.first_pass == Count(count=1, of=1)
-    assert found.healed == Count(count=0, of=0)
+    found = compute_arm_metrics("a", [row("a", 0, given, outcome="nothing_to_heal")])
+    assert found.first_pass == Ratio(count=1, of=1)
+    assert found.healed == Ratio(count=0, of=0)
 
 
 def test_what_fells_the_wall_is_wrong_and_named() -> None:
@@ -83,10 +82,10 @@ def test_what_fells_the_wall_is_wrong_and_named() -> None:
         row("a", 1, felled="SandboxBroken: it lives", outcome="infra_error"),
         row("a", 2, step(Grade(standing="broke_sandbox"))),
     ]
-    found = measure("a", rows)
-    assert found.solved.runs == Count(count=1, of=3)
+    found = compute_arm_metrics("a", rows)
+    assert found.solved.runs == Ratio(count=1, of=3)
     assert found.felled == ("Set/1", "Set/2")
-    assert found.unknown == Count(count=0, of=3)
+    assert found.unknown == Ratio(count=0, of=3)
 
 
 def test_rounds_and_error_classes() -> None:
@@ -96,7 +95,7 @@ def test_rounds_and_error_classes() -> None:
         row("a", 2, step(False, claimed=True)),
         row("a", 3),
     ]
-    found = measure("a", rows)
+    found = compute_arm_metrics("a", rows)
     assert [(one.rounds, one.runs.count, one.runs.of) for one in found.rounds] == [(1, 1, 2), (2, 1, 2)]
     assert [(one.error, one.healed.count, one.healed.of) for one in found.errors] == [
         ("TypeError", 1, 2),
@@ -111,15 +110,15 @@ def test_faults_and_missing_grades_count_nowhere_but_apart() -> None:
         row("a", 2, step(INFRA)),
         row("a", 3, step(None)),
     ]
-    found = measure("a", rows)
+    found = compute_arm_metrics("a", rows)
     assert (found.runs, found.faults, found.ungraded) == (4, 2, 1)
-    assert found.unknown == Count(count=3, of=4)
-    assert found.solved.runs == found.claimed == Count(count=1, of=1)
+    assert found.unknown == Ratio(count=3, of=4)
+    assert found.solved.runs == found.claimed == Ratio(count=1, of=1)
     assert found.spent.generated == 100
 
 
 def test_an_arm_of_faults_alone_has_no_numbers() -> None:
-    found = measure("a", [row("a", n, fault="no wall") for n in range(3)])
+    found = compute_arm_metrics("a", [row("a", n, fault="no wall") for n in range(3)])
     assert found.faults == 3
     assert found.solved.share is None
     assert found.calibration is None
@@ -130,62 +129,62 @@ def test_an_arm_of_faults_alone_has_no_numbers() -> None:
 
 def test_a_run_without_a_candidate_is_unsolved() -> None:
     nothing = replace(row("a"), steps=(), outcome="budget_exhausted", generated=50)
-    found = measure("a", [nothing])
-    assert found.solved.runs == Count(count=0, of=1)
-    assert found.first_pass == found.healed == Count(count=0, of=1)
+    found = compute_arm_metrics("a", [nothing])
+    assert found.solved.runs == Ratio(count=0, of=1)
+    assert found.first_pass == found.healed == Ratio(count=0, of=1)
     assert [(one.error, one.healed.of) for one in found.errors] == [("no candidate", 1)]
     assert [(one.rounds, one.runs.of) for one in found.rounds] == [(0, 1)]
 
 
 def test_money_is_unknown_where_one_price_is() -> None:
-    assert measure("a", [row("a", 0), row("a", 1)]).spent.money == pytest.approx(0.002)
-    assert measure("a", [row("a", 0), row("a", 1, money=None)]).spent.money is None
+    assert compute_arm_metrics("a", [row("a", 0), row("a", 1)]).spent.money == pytest.approx(0.002)
+    assert compute_arm_metrics("a", [row("a", 0), row("a", 1, money=None)]).spent.money is None
 
 
 def test_what_a_solved_run_costs_holds_the_failed_ones_too() -> None:
-    spent = measure("a", arm_rows("a", [True, False, False, True])).spent
+    spent = compute_arm_metrics("a", arm_rows("a", [True, False, False, True])).spent
     assert spent.per_solved(spent.generated) == pytest.approx(200)
     assert spent.per_solved(spent.seconds) == pytest.approx(20)
 
 
 def test_time_outs_are_named_and_wrong() -> None:
     rows = [row("a", 0, step(Grade(standing="timeout"))), row("a", 1)]
-    found = measure("a", rows)
+    found = compute_arm_metrics("a", rows)
     assert found.timeouts == ("Set/0",)
-    assert found.solved.runs == Count(count=1, of=2)
+    assert found.solved.runs == Ratio(count=1, of=2)
 
 
 def test_verdicts_in_reach_of_the_code_are_counted() -> None:
     weak = replace(RIGHT, evidence="nonce")
-    found = measure("a", [row("a", 0), row("a", 1, step(weak))])
+    found = compute_arm_metrics("a", [row("a", 0), row("a", 1, step(weak))])
     assert found.evidence == {"split": 1, "nonce": 1}
 
 
 def test_pass_at_k_is_over_seeds() -> None:
     rows = [row("a", 0, seed=seed, right=seed == 0) for seed in range(3)] + [row("a", 1, right=False)]
-    found = measure("a", rows)
+    found = compute_arm_metrics("a", rows)
     assert [(one.k, one.tasks) for one in found.pass_at] == [(1, 2), (2, 1), (3, 1)]
     assert [one.share for one in found.pass_at] == pytest.approx([(1 / 3 + 0) / 2, 2 / 3, 1.0])
 
 
 def test_a_task_with_more_seeds_weighs_no_more() -> None:
     rows = [row("a", 0, seed=seed) for seed in range(9)] + [row("a", 1, right=False)]
-    share = measure("a", rows).solved.share
+    share = compute_arm_metrics("a", rows).solved.share
     assert share is not None
     assert share.estimate == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("score", [0.0, 1.0])
 def test_an_interval_is_never_of_no_width(score: float) -> None:
-    share = share_of_tasks([[score] * 3] * 8)
+    share = estimate_task_share([[score] * 3] * 8)
     assert share is not None
     assert share.estimate == score
     assert share.high - share.low > 0.3
-    assert share_of_tasks([]) is None
+    assert estimate_task_share([]) is None
 
 
 def test_the_confidence_is_held_against_the_truth() -> None:
-    found = measure("a", [row("a", 0, confidence=1.0), row("a", 1, right=False, confidence=1.0)])
+    found = compute_arm_metrics("a", [row("a", 0, confidence=1.0), row("a", 1, right=False, confidence=1.0)])
     assert found.calibration is not None
     assert found.calibration.brier == pytest.approx(0.5)
 
@@ -193,8 +192,8 @@ def test_the_confidence_is_held_against_the_truth() -> None:
 def test_counts_agree_on_a_whole_benchmark() -> None:
     rows = benchmark_rows(40, seeds=2)
     for arm in {one.arm for one in rows}:
-        mine: list[Row] = [one for one in rows if one.arm == arm]
-        found = measure(arm, mine)
+        mine: list[BenchmarkRow] = [one for one in rows if one.arm == arm]
+        found = compute_arm_metrics(arm, mine)
         assert sum(found.outcomes.values()) == found.runs == sum(one.runs.of for one in found.rounds) == 80
         assert sum(one.runs.count for one in found.rounds) == found.spent.solved == found.solved.runs.count
         assert found.first_pass.of - found.first_pass.count == found.healed.of
@@ -205,15 +204,15 @@ def test_counts_agree_on_a_whole_benchmark() -> None:
 
 def test_trust_in_generated_tests_is_held_against_the_reference() -> None:
     tests = [
-        WeighedTest(trust=1.0, decided=True, right=True),
-        WeighedTest(trust=1.0, decided=True, right=False),
-        WeighedTest(trust=0.5, decided=True, right=None),
-        WeighedTest(trust=0.0, decided=False, right=False),
+        GeneratedTestRecord(trust=1.0, decided=True, right=True),
+        GeneratedTestRecord(trust=1.0, decided=True, right=False),
+        GeneratedTestRecord(trust=0.5, decided=True, right=None),
+        GeneratedTestRecord(trust=0.0, decided=False, right=False),
     ]
     rows = [row("a", 0, tests=tuple(tests[:2])), row("a", 1, tests=tuple(tests[2:])), row("a", 2)]
-    found = measure("a", rows).tests
+    found = compute_arm_metrics("a", rows).tests
     assert found is not None
-    assert (found.decided, found.others, found.unknown) == (Count(count=1, of=2), Count(count=0, of=1), 1)
+    assert (found.decided, found.others, found.unknown) == (Ratio(count=1, of=2), Ratio(count=0, of=1), 1)
     assert found.calibration is not None
     assert found.calibration.brier == pytest.approx(1 / 3)
-    assert measure("a", [row("a", 2)]).tests is None
+    assert compute_arm_metrics("a", [row("a", 2)]).tests is None

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from bench.made_rows import INFRA, arm_rows, row, step
-from suture.bench.measures.statistics import mcnemar
-from suture.bench.reports.pairing import adjusted, ahead, compare_arms, paired_scores
-from suture.bench.rows import Row
+from suture.bench.measures.paired_statistics import mcnemar
+from suture.bench.reports.arm_comparison import adjust_comparisons, compare_arms, count_ahead, paired_scores
+from suture.bench.rows import BenchmarkRow
 
 
 def test_with_one_seed_it_is_mcnemar() -> None:
@@ -55,7 +55,7 @@ def test_only_seeds_that_both_have_count() -> None:
 
 
 @pytest.mark.parametrize("rows", [[], [row("a", 0, fault="no wall")]])
-def test_nothing_to_compare(rows: list[Row]) -> None:
+def test_nothing_to_compare(rows: list[BenchmarkRow]) -> None:
     found = compare_arms("a", rows, "b", rows)
     assert (found.tasks, found.p_value, found.difference, found.detectable) == (0, 1.0, None, None)
     assert not found.significant
@@ -102,13 +102,13 @@ def test_more_comparisons_ask_for_more() -> None:
     first = arm_rows("a", [False] * 7 + [True] * 33)
     second = arm_rows("b", [True] * 40)
     one = compare_arms("a", first, "b", second)
-    three = adjusted([one, one, one])
+    three = adjust_comparisons([one, one, one])
     assert one.p_value == pytest.approx(2 / 2**7)
     assert [found.adjusted for found in three] == pytest.approx([3 * one.p_value] * 3)
     assert one.detectable is not None
     assert three[0].detectable is not None
     assert three[0].detectable > one.detectable
-    assert adjusted([]) == ()
+    assert adjust_comparisons([]) == ()
 
 
 def test_arms_that_are_alike_are_seldom_called_different() -> None:
@@ -121,5 +121,5 @@ def test_arms_that_are_alike_are_seldom_called_different() -> None:
             [row(arm, n, seed=s, right=chance.random() < rates[n]) for n in range(25) for s in range(3)]
             for arm in "ab"
         )
-        found += mcnemar(*ahead(paired_scores(first, second))) <= 0.05
+        found += mcnemar(*count_ahead(paired_scores(first, second))) <= 0.05
     assert found / 400 <= 0.05 + 0.02

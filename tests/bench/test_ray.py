@@ -18,13 +18,13 @@ from bench.bench_tasks import LuckyModel, calls_in, told_of, write_set
 from requirements import Require
 from suture.bench.datasets import load_problems
 from suture.bench.grading.hidden_checks import Grade
+from suture.bench.ray_cluster import ray_tasks
+from suture.bench.ray_cluster.ray_tasks import ModelOpener, RayCluster
 from suture.bench.replies.reply_pool import ReplyPool
-from suture.bench.running import ray_tasks
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import run_benchmark
-from suture.bench.running.evaluating import EvaluationJob
-from suture.bench.running.plans import BenchmarkPlan
-from suture.bench.running.ray_tasks import Cluster, Opener
+from suture.bench.running.benchmark_plan import BenchmarkPlan
+from suture.bench.running.evaluation import EvaluationJob
 from suture.core.settings import Settings
 from suture.core.settings.writing import encode_settings
 from suture.errors import PrerequisiteError
@@ -95,7 +95,7 @@ async def test_a_lost_worker_changes_nothing(
     assert len(calls) - len(set(calls)) <= 12
 
 
-def errand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: Opener) -> ray_tasks.RemoteJob:
+def errand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: ModelOpener) -> ray_tasks.RemoteJob:
     monkeypatch.setenv("SUTURE_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(ray_tasks, "_worker_states", {})
     problem = load_problems("mbpp", ids=write_set(tmp_path / "data", 1))[0]
@@ -158,5 +158,5 @@ def test_a_crash_on_a_worker_brings_back_the_replies_that_were_paid_for(
 def test_without_ray_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(PrerequisiteError, match="needs Ray") as raised:
-        Cluster("local", home=tmp_path, settings=Settings(), pool=ReplyPool(tmp_path), opener=None)
+        RayCluster("local", home=tmp_path, settings=Settings(), pool=ReplyPool(tmp_path), opener=None)
     assert raised.value.remedy == 'pip install "suture[ray]"'

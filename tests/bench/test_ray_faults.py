@@ -15,9 +15,9 @@ import pytest
 from bench.bench_tasks import LuckyModel, write_set
 from bench.test_ray import carried_out, errand
 from requirements import Require
+from suture.bench.ray_cluster.ray_tasks import LOST, RETRIES, RayCluster
 from suture.bench.replies.reply_pool import ReplyPool
 from suture.bench.running.bench_folder import BenchFolder
-from suture.bench.running.ray_tasks import LOST, RETRIES, Cluster
 from suture.core.settings import Settings
 from suture.sandbox import BubblewrapSandbox
 
@@ -25,7 +25,7 @@ CHILD = """
 import asyncio, sys, types
 from pathlib import Path
 from suture.bench.running.bench_folder import BenchFolder
-from suture.bench.running.plans import BenchmarkPlan
+from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.bench.running.benchmark import run_benchmark
 from suture.core.settings import Settings
 
@@ -92,7 +92,7 @@ async def test_a_fault_of_the_cluster_is_told_for_what_it_is(
     monkeypatch.setitem(sys.modules, "ray", fake_ray(fault))
     job = errand(tmp_path, monkeypatch, lambda settings, name: LuckyModel(tmp_path / "calls")).job
     pool = ReplyPool(tmp_path / "pool")
-    async with Cluster("local", home=tmp_path, settings=Settings(), pool=pool, opener=None) as cluster:
+    async with RayCluster("local", home=tmp_path, settings=Settings(), pool=pool, opener=None) as cluster:
         assert (await cluster.row(job)).fault == told
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bench.made_rows import benchmark_rows, row, write_rows
-from suture.bench.reports import read_rows, sessions_of
+from suture.bench.reports import load_sessions, read_rows
 from suture.bench.running.bench_folder import BenchFolder
-from suture.bench.running.plans import BenchmarkPlan
+from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.errors import StorageError, UsageError
 
 
@@ -51,7 +51,7 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
     for folder in folders:
         folder.mkdir(parents=True)
         BenchFolder(folder).write_plan(replace(plan, sessions=({"in": str(folder.parent.name)},)))
-    made = sessions_of(folders)
+    made = load_sessions(folders)
     assert made[str(folders[0])] == ({"in": "a"},)
     assert made[str(folders[1])] == ({"in": "b"},)
     assert "other" in made

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from bench.bench_tasks import LuckyModel, told_of, write_set
-from suture.bench.rows import Row
+from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import run_benchmark
-from suture.bench.running.plans import BenchmarkPlan
+from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.bench.running.regrading import regrade
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, StorageError
@@ -38,7 +38,7 @@ async def measured(
     return folder
 
 
-def ungraded(row: Row, fault: str) -> Row:
+def ungraded(row: BenchmarkRow, fault: str) -> BenchmarkRow:
     return replace(row, steps=tuple(replace(step, grade=None) for step in row.steps), fault=fault)
 
 
@@ -100,7 +100,7 @@ async def test_a_number_whose_run_did_not_end_is_not_believed(measured: BenchFol
         await regrade(measured, Settings())
 
 
-def cut_short(folder: BenchFolder, row: Row) -> None:
+def cut_short(folder: BenchFolder, row: BenchmarkRow) -> None:
     """Take the last event from a run's ledger."""
     ledger = folder.path / "runs" / row.run / "ledger.jsonl"
     kept = [line for line in ledger.read_text().splitlines(True) if '"run.finished"' not in line]

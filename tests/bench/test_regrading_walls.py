@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from bench.bench_tasks import LuckyModel, told_of, write_set
-from suture.bench.rows import Row
+from suture.bench.rows import BenchmarkRow
 from suture.bench.running import regrading
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import run_benchmark
-from suture.bench.running.evaluating import row_of_run
-from suture.bench.running.plans import BenchmarkPlan
+from suture.bench.running.benchmark_plan import BenchmarkPlan
+from suture.bench.running.evaluation import build_row
 from suture.core.settings import Settings
 from suture.errors import SandboxBroken
 from suture.sandbox import BubblewrapSandbox
@@ -30,10 +30,10 @@ async def test_a_wall_that_breaks_under_one_row_leaves_the_others_their_grades(
     await run_benchmark(plan, folder, Settings(), opener=lambda settings, name: model)
     rows = folder.rows()
 
-    async def breaking(job: Any, run: Any, *rest: Any, **more: Any) -> Row:
+    async def breaking(job: Any, run: Any, *rest: Any, **more: Any) -> BenchmarkRow:
         if run.id == rows[1].run:
             raise SandboxBroken("the wall fell")
-        return await row_of_run(job, run, *rest, **more)
+        return await build_row(job, run, *rest, **more)
 
     monkeypatch.setattr(regrading, "row_of_run", breaking)
     ((was, now),) = await regrading.regrade(folder, Settings(), parallel=2)

@@ -13,41 +13,41 @@ import pytest
 from bench.made_rows import arm_rows, benchmark_rows, row, step
 from suture.bench.grading.hidden_checks import Grade
 from suture.bench.reports import (
+    build_report,
     compare_runs,
-    in_words,
-    report_json,
-    report_markdown,
-    report_of,
+    render_arm_comparison,
+    render_json_report,
+    render_markdown_report,
     write_report,
 )
-from suture.bench.reports.budgets import budgets_of
-from suture.bench.reports.page import report_page
-from suture.bench.reports.tables import budget_tables, tables_of
-from suture.bench.rows import Row
+from suture.bench.reports.budgets import compare_caps
+from suture.bench.reports.html_report import render_html_report
+from suture.bench.reports.tables import budget_tables, build_tables
+from suture.bench.rows import BenchmarkRow
 from suture.errors import StorageError, UsageError
 
 
-def both_baselines(tasks: int = 4) -> list[Row]:
+def both_baselines(tasks: int = 4) -> list[BenchmarkRow]:
     return [*arm_rows("greedy", [True] * tasks), *arm_rows("best_of_k", [True] * tasks)]
 
 
 def test_a_report_without_baselines_says_so_in_its_first_lines() -> None:
     for arms, missing in (("greedy",), "best_of_k"), (("adaptive",), "greedy or best_of_k"):
-        report = report_of([one for arm in arms for one in arm_rows(arm, [True, False])])
+        report = build_report([one for arm in arms for one in arm_rows(arm, [True, False])])
         assert f"no rows of {missing} in set" in report.warnings[0]
-        lines = report_markdown(report).splitlines()[:4]
+        lines = render_markdown_report(report).splitlines()[:4]
         assert any("NO EQUAL-BUDGET BASELINE" in line for line in lines)
-        page = report_page(report)
+        page = render_html_report(report)
         assert page.index("NO EQUAL-BUDGET BASELINE") < page.index("<h2>")
 
 
 def test_a_report_with_both_baselines_does_not() -> None:
-    assert report_of(both_baselines()).warnings == ()
+    assert build_report(both_baselines()).warnings == ()
 
 
 def test_a_baseline_at_other_tokens_is_none() -> None:
     rows = [*arm_rows("adaptive", [True]), *(replace(one, cap=500) for one in both_baselines(1))]
-    assert "no rows of greedy or best_of_k in set" in report_of(rows).warnings[0]
+    assert "no rows of greedy or best_of_k in set" in build_report(rows).warnings[0]
 
 
 def test_unlike_rows_are_never_pooled() -> None:
@@ -58,41 +58,41 @@ def test_unlike_rows_are_never_pooled() -> None:
         *(replace(one, dataset="other") for one in rows),
         *(replace(one, cap=1000) for one in rows),
     ]
-    report = report_of([*rows, *other])
+    report = build_report([*rows, *other])
     assert len(report.sections) == 5
     assert all(arm.runs == 4 for section in report.sections for arm in section.arms)
     assert report.regimes.keys() == {"visible", "oracle"}
     assert [section.regime for section in report.sections] == ["visible"] * 4 + ["oracle"]
-    text = report_markdown(report)
+    text = render_markdown_report(report)
     assert "Regime oracle: the loop was shown the hidden checks" in text
     assert "Regime visible" in text
 
 
 def test_caps_stand_side_by_side_each_with_its_own_runs() -> None:
     small = [replace(one, cap=250, run="small") for one in arm_rows("greedy", [True, False])]
-    report = report_of([*both_baselines(2), *small, *(replace(one, dataset="other") for one in small)])
-    other, first = budgets_of(report.sections)
+    report = build_report([*both_baselines(2), *small, *(replace(one, dataset="other") for one in small)])
+    other, first = compare_caps(report.sections)
     assert (first.caps, other.caps) == ((250, 2000), (250,))
     counts = {arm: [at and at.runs.count for at in found] for arm, found in first.arms.items()}
     assert counts == {"greedy": [1, 2], "best_of_k": [None, 2]}
     solved, prompts = budget_tables(first)
     assert solved.head == ("arm", "250 tokens", "2,000 tokens")
     assert [line[1:] for line in prompts.rows] == [("300", "300"), ("-", "300")]
-    text = report_markdown(report)
+    text = render_markdown_report(report)
     assert "## set, regime visible, local:tiny\n" in text
     assert "## other, regime visible, local:tiny\n" not in text
-    captions = [str(one.text) for one in well_formed(report_page(report)).iter("caption")]
+    captions = [str(one.text) for one in well_formed(render_html_report(report)).iter("caption")]
     assert captions.count("Prompt tokens beside them") == 1
     assert [section.cap for section in report.sections if section.dataset == "set"] == [2000, 250]
 
 
 def test_tests_that_nobody_wrote_have_no_table() -> None:
-    assert "Generated tests" not in report_markdown(report_of(both_baselines()))
+    assert "Generated tests" not in render_markdown_report(build_report(both_baselines()))
 
 
 def test_a_task_that_changed_between_runs_is_left_out_and_named() -> None:
     rows = [*both_baselines(), row("adaptive", 0), row("adaptive", 1, problem_hash="another")]
-    section = report_of(rows).sections[0]
+    section = build_report(rows).sections[0]
     assert "Left out, because their content differs between the runs: Set/1." in section.warnings
     assert [arm.tasks for arm in section.arms] == [3, 3, 1]
 
@@ -106,7 +106,7 @@ def test_what_is_left_out_is_told() -> None:
         row("adaptive", 3, step(Grade(standing="right", evidence="nonce")), prompts={"coder": "x"}),
         row("adaptive", 4, step(True, generated=2500)),
     ]
-    told = " ".join(report_of(rows).sections[0].warnings)
+    told = " ".join(build_report(rows).sections[0].warnings)
     assert "adaptive: 1 of 5 runs left out: the machinery failed" in told
     assert "adaptive: 1 of 5 runs left out: their result is not graded" in told
     assert (
@@ -120,8 +120,8 @@ def test_what_is_left_out_is_told() -> None:
 
 def test_every_table_of_arms_says_what_it_leaves_out() -> None:
     rows = [*benchmark_rows(4, seeds=2), row("greedy", 9, fault="no wall"), row("greedy", 8, step(None))]
-    (section,) = report_of(rows).sections
-    tables = [table for table in tables_of(section) if table.caption != "Paired tests"]
+    (section,) = build_report(rows).sections
+    tables = [table for table in build_tables(section) if table.caption != "Paired tests"]
     assert len(tables) == 7
     for table in tables:
         assert table.head[-1] == "no number"
@@ -130,18 +130,18 @@ def test_every_table_of_arms_says_what_it_leaves_out() -> None:
 
 def test_a_section_whose_visible_checks_are_the_hidden_ones_is_no_headline() -> None:
     shown = [replace(one, shown=True) for one in both_baselines()]
-    (first, *_) = report_of(shown).sections[0].warnings
+    (first, *_) = build_report(shown).sections[0].warnings
     assert first.startswith("In all 4 tasks the visible checks are the hidden ones: the loop was shown what")
     assert "claimed minus solved is 0 by construction, and this is no headline." in first
-    (few, *_) = report_of([*shown[:1], *both_baselines()[1:4]]).sections[0].warnings
+    (few, *_) = build_report([*shown[:1], *both_baselines()[1:4]]).sections[0].warnings
     assert few.startswith("In 1 of 4 tasks the visible checks are the hidden ones")
     for rows in (both_baselines(), [replace(one, regime="oracle") for one in shown]):
-        assert not any("visible checks" in told for told in report_of(rows).sections[0].warnings)
+        assert not any("visible checks" in told for told in build_report(rows).sections[0].warnings)
 
 
 def test_code_that_fells_the_wall_is_named() -> None:
     rows = [*both_baselines(), row("adaptive", 0, felled="SandboxBroken: it lives")]
-    told = " ".join(report_of(rows).sections[0].warnings)
+    told = " ".join(build_report(rows).sections[0].warnings)
     assert "the wall failed under it twice, and not under harmless code between and after: Set/0." in told
 
 
@@ -153,13 +153,13 @@ def test_every_time_out_of_the_grading_is_listed() -> None:
         row("adaptive", 30, step(late), step(True, generated=200, round=1)),
         row("adaptive", 31, step(late), fault="no wall"),
     ]
-    (told,) = (one for one in report_of(rows).sections[0].warnings if "ran out of time" in one)
+    (told,) = (one for one in build_report(rows).sections[0].warnings if "ran out of time" in one)
     assert told.count("Set/") == 32
     assert "more" not in told
 
 
 def test_no_check_in_the_loop_is_not_no_example() -> None:
-    report = report_of([replace(one, regime="self") for one in both_baselines()])
+    report = build_report([replace(one, regime="self") for one in both_baselines()])
     assert "examples of the statement were still to be read" in report.regimes["self"]
 
 
@@ -169,12 +169,12 @@ def test_a_role_that_a_run_did_not_need_is_no_other_version_of_its_prompt() -> N
         row("adaptive", 1, prompts={"coder": "x"}),
         row("adaptive", 2),
     ]
-    told = " ".join(report_of([*both_baselines(), *rows]).sections[0].warnings)
+    told = " ".join(build_report([*both_baselines(), *rows]).sections[0].warnings)
     assert "versions of the prompts" not in told
 
 
 def test_every_arm_is_held_against_each_baseline_once() -> None:
-    section = report_of(benchmark_rows(12)).sections[0]
+    section = build_report(benchmark_rows(12)).sections[0]
     pairs = [(one.first, one.second) for one in section.comparisons]
     assert pairs[0] == ("greedy", "best_of_k")
     assert len(pairs) == len(set(pairs)) == 4 + 3
@@ -182,15 +182,15 @@ def test_every_arm_is_held_against_each_baseline_once() -> None:
 
 
 def test_the_resolution_owns_up_to_a_sample_that_is_too_small() -> None:
-    assert "too small" in report_of(both_baselines(3)).sections[0].resolution
-    assert "points is found four times in five" in report_of(both_baselines(80)).sections[0].resolution
+    assert "too small" in build_report(both_baselines(3)).sections[0].resolution
+    assert "points is found four times in five" in build_report(both_baselines(80)).sections[0].resolution
 
 
 def test_no_rows_make_a_report_that_says_so() -> None:
-    report = report_of([])
+    report = build_report([])
     assert report.warnings == ("There are no rows, so there are no numbers.",)
-    assert "There are no rows" in report_page(report)
-    assert "There are no rows" in report_markdown(report)
+    assert "There are no rows" in render_html_report(report)
+    assert "There are no rows" in render_markdown_report(report)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +205,8 @@ def test_no_rows_make_a_report_that_says_so() -> None:
     ],
     ids=["faults alone", "one task", "no candidate", "nothing solved", "seeds", "many arms"],
 )
-def test_every_form_can_be_written_of_odd_rows(rows: list[Row], tmp_path: Path) -> None:
-    paths = write_report(report_of(rows), tmp_path / "report")
+def test_every_form_can_be_written_of_odd_rows(rows: list[BenchmarkRow], tmp_path: Path) -> None:
+    paths = write_report(build_report(rows), tmp_path / "report")
     assert [path.name for path in paths] == ["report.md", "report.json", "report.html"]
     assert json.loads(paths[1].read_text())["sections"][0]["arms"]
     for table in re.findall(r"(?:^\|.*\n)+", paths[0].read_text(), re.MULTILINE):
@@ -220,7 +220,7 @@ def well_formed(page: str) -> ElementTree.Element:
 
 
 def test_the_page_needs_nothing_from_elsewhere() -> None:
-    page = report_page(report_of(benchmark_rows(12)))
+    page = render_html_report(build_report(benchmark_rows(12)))
     assert not re.findall(r"(?:src|href|url|@import|<script|<link|https?:)", page)
     tree = well_formed(page)
     plots = list(tree.iter("svg"))
@@ -233,7 +233,7 @@ def test_the_page_needs_nothing_from_elsewhere() -> None:
 
 
 def test_plots_stay_inside_their_frame() -> None:
-    for plot in well_formed(report_page(report_of(benchmark_rows(12)))).iter("svg"):
+    for plot in well_formed(render_html_report(build_report(benchmark_rows(12)))).iter("svg"):
         _, _, width, height = map(float, (plot.get("viewBox") or "").split())
         for one in plot.iter():
             for name, most in (("x", width), ("x1", width), ("cx", width), ("y", height), ("y1", height)):
@@ -246,23 +246,23 @@ def test_names_from_rows_never_act_as_markup() -> None:
         row(evil, evil, step(False, error=evil), dataset=evil, model=evil),
         row(evil, 1, step(Grade(standing="timeout", why=evil)), dataset=evil, model=evil),
     ]
-    report = report_of(rows)
-    assert "<script" not in report_page(report)
-    assert not re.search(r"(?<!\\)<script|^# y", report_markdown(report), re.MULTILINE)
-    assert json.loads(report_json(report))["sections"][0]["arms"][0]["arm"] == evil
+    report = build_report(rows)
+    assert "<script" not in render_html_report(report)
+    assert not re.search(r"(?<!\\)<script|^# y", render_markdown_report(report), re.MULTILINE)
+    assert json.loads(render_json_report(report))["sections"][0]["arms"][0]["arm"] == evil
 
 
 def test_circumstances_are_told() -> None:
-    report = report_of([row()], {"one": [{"cpu": "<EPYC>", "cores": "2"}, {"cores": "4"}], "two": []})
-    text = report_markdown(report)
+    report = build_report([row()], {"one": [{"cpu": "<EPYC>", "cores": "2"}, {"cores": "4"}], "two": []})
+    text = render_markdown_report(report)
     assert "Benchmark one, session 1: cpu \\<EPYC\\>; cores 2." in text
     assert "Benchmark one, session 2: cores 4." in text
     assert "Benchmark two: circumstances not known." in text
-    assert "Benchmark one, session 1: cpu &lt;EPYC&gt;; cores 2." in report_page(report)
+    assert "Benchmark one, session 1: cpu &lt;EPYC&gt;; cores 2." in render_html_report(report)
 
 
 def test_the_json_holds_what_the_tables_are_made_of() -> None:
-    plain = json.loads(report_json(report_of(benchmark_rows(12))))
+    plain = json.loads(render_json_report(build_report(benchmark_rows(12))))
     arm = plain["sections"][0]["arms"][0]
     assert arm["arm"] == "greedy"
     assert arm["solved"]["runs"]["of"] == 12
@@ -272,27 +272,27 @@ def test_the_json_holds_what_the_tables_are_made_of() -> None:
 def test_a_report_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="cannot be written"):
-        write_report(report_of([]), tmp_path / "file")
+        write_report(build_report([]), tmp_path / "file")
 
 
 def test_a_real_difference_of_two_runs_in_words() -> None:
     before, after = arm_rows("adaptive", [False] * 10 + [True] * 20), arm_rows("adaptive", [True] * 30)
     (found,) = compare_runs(before, after, names=("old", "new"))
-    said = in_words(found.comparisons[0])
+    said = render_arm_comparison(found.comparisons[0])
     assert said.startswith("adaptive in new solves more tasks than adaptive in old: of 30 tasks 10 go to")
     assert "p = 0.0020" in said
     assert len(found.warnings) == 2
     (turned,) = compare_runs(after, before, names=("new", "old"))
-    assert in_words(turned.comparisons[0]).startswith("adaptive in new solves more tasks")
+    assert render_arm_comparison(turned.comparisons[0]).startswith("adaptive in new solves more tasks")
 
 
 def test_no_difference_says_what_would_have_been_missed() -> None:
     rows = arm_rows("adaptive", [True, False] * 20)
-    said = in_words(compare_runs(rows, rows)[0].comparisons[0])
+    said = render_arm_comparison(compare_runs(rows, rows)[0].comparisons[0])
     assert "cannot be told apart" in said
     assert re.search(r"A true difference of less than \d+\.\d points would be missed", said)
     few = arm_rows("adaptive", [True, False])
-    assert "So few tasks could not show any difference." in in_words(compare_runs(few, few)[0].comparisons[0])
+    assert "So few tasks could not show any difference." in render_arm_comparison(compare_runs(few, few)[0].comparisons[0])
 
 
 def test_arms_are_chosen_by_name() -> None:
@@ -315,5 +315,5 @@ def test_unlike_runs_are_not_compared() -> None:
     with pytest.raises(UsageError, match="nothing to compare"):
         compare_runs(rows, [])
     (changed,) = compare_runs(rows, [replace(one, problem_hash="new") for one in rows])
-    assert "no comparison" in in_words(changed.comparisons[0])
+    assert "no comparison" in render_arm_comparison(changed.comparisons[0])
     assert "differs between the runs: 1 tasks" in changed.warnings[-1]

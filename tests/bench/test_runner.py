@@ -14,9 +14,9 @@ import pytest
 from bench.bench_tasks import LuckyModel, calls_in, told_of, write_set
 from suture.bench.datasets import load_problems
 from suture.bench.running.bench_folder import BenchFolder
-from suture.bench.running.benchmark import Advance, run_benchmark
-from suture.bench.running.controls import sample_of
-from suture.bench.running.plans import BenchmarkPlan, chosen_ids, extended
+from suture.bench.running.benchmark import BenchmarkProgress, run_benchmark
+from suture.bench.running.benchmark_plan import BenchmarkPlan, choose_ids, extend_plan
+from suture.bench.running.control_solvers import sample_problems
 from suture.bench.running.regrading import regrade
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, UsageError
@@ -42,7 +42,7 @@ def plan_of(ids: Ids, *arms: str, **more: object) -> BenchmarkPlan:
 
 async def test_a_benchmark_from_end_to_end(tmp_path: Path, ids: Ids) -> None:
     log, folder = tmp_path / "log", BenchFolder(tmp_path / "bench")
-    seen: list[Advance] = []
+    seen: list[BenchmarkProgress] = []
     plan = plan_of(ids, "greedy", "best_of_k", "always_repair")
     await run_benchmark(plan, folder, Settings(), opener=opening(LuckyModel(log)), on_progress=seen.append)
     rows = folder.rows()
@@ -62,7 +62,7 @@ async def test_a_benchmark_from_end_to_end(tmp_path: Path, ids: Ids) -> None:
     calls = calls_in(log)
     assert len(calls) == len(set(calls))
     assert (seen[-1].done, seen[-1].total) == (12, 12)
-    assert [(s.done, s.total) for s in seen if s.doing == "controls"] == [(done, 8) for done in range(9)]
+    assert [(s.done, s.total) for s in seen if s.phase == "controls"] == [(done, 8) for done in range(9)]
     assert json.loads((folder.path / "controls.json").read_text())["tried"][0] == ["mbpp", ids["mbpp"][0]]
 
 
@@ -77,7 +77,7 @@ async def test_what_is_finished_is_never_done_again(tmp_path: Path, ids: Ids) ->
     folder.write_rows([first[0], broken])
     with folder.rows_path.open("ab") as file:
         file.write(b'{"problem": "MBPP/')
-    more = extended(plan, plan_of(ids, "greedy", "best_of_k"))
+    more = extend_plan(plan, plan_of(ids, "greedy", "best_of_k"))
     await run_benchmark(more, folder, Settings(), opener=model)
     rows = folder.rows()
     assert len(rows) == 8
@@ -237,7 +237,7 @@ async def test_stopped_and_gone_on_with(tmp_path: Path, ids: Ids) -> None:
 
 async def test_two_processes_do_not_share_a_folder(tmp_path: Path, ids: Ids) -> None:
     folder = BenchFolder(tmp_path / "bench")
-    with folder.held(), pytest.raises(UsageError, match="another process"):
+    with folder.lock(), pytest.raises(UsageError, match="another process"):
         await run_benchmark(plan_of(ids, "greedy"), BenchFolder(folder.path), Settings())
 
 
@@ -252,26 +252,26 @@ async def test_a_task_that_changed_is_not_mixed_in(tmp_path: Path, ids: Ids) -> 
 
 
 def test_which_tasks(ids: Ids) -> None:
-    assert chosen_ids(["mbpp"]) == ids
-    assert chosen_ids(["mbpp"], first=2) == {"mbpp": ids["mbpp"][:2]}
-    assert chosen_ids(["mbpp"], ["MBPP/5", "MBPP/3"]) == {"mbpp": ("MBPP/5", "MBPP/3")}
+    assert choose_ids(["mbpp"]) == ids
+    assert choose_ids(["mbpp"], first=2) == {"mbpp": ids["mbpp"][:2]}
+    assert choose_ids(["mbpp"], ["MBPP/5", "MBPP/3"]) == {"mbpp": ("MBPP/5", "MBPP/3")}
     with pytest.raises(UsageError, match="no task is called 'MBPP/99'"):
-        chosen_ids(["mbpp"], ["MBPP/99"])
-    assert [problem.id for problem in sample_of(load_problems("mbpp"), 2)] == ["MBPP/2", "MBPP/4"]
+        choose_ids(["mbpp"], ["MBPP/99"])
+    assert [problem.id for problem in sample_problems(load_problems("mbpp"), 2)] == ["MBPP/2", "MBPP/4"]
 
 
 def test_a_plan_grows_but_does_not_change() -> None:
     plan = BenchmarkPlan(ids={"a": ("1",)}, arms=("greedy",), models=("m",))
-    more = extended(
+    more = extend_plan(
         plan, BenchmarkPlan(ids={"a": ("2", "1"), "b": ("3",)}, arms=("x", "greedy"), models=("n",), seeds=2)
     )
     assert more.ids == {"a": ("1", "2"), "b": ("3",)}
     assert (more.arms, more.models, more.seeds) == (("greedy", "x"), ("m", "n"), 2)
-    again = extended(plan, replace(plan, caps=(500, 2000), sessions=({"date": "later"},)))
+    again = extend_plan(plan, replace(plan, caps=(500, 2000), sessions=({"date": "later"},)))
     assert (again.caps, again.sessions) == ((2000, 500), ({"date": "later"},))
     assert [job[-2] for job in again.jobs()] == [2000, 500]
     with pytest.raises(UsageError, match="begun with regime 'visible', not 'oracle'"):
-        extended(plan, replace(plan, regime="oracle"))
+        extend_plan(plan, replace(plan, regime="oracle"))
 
 
 @pytest.mark.parametrize(

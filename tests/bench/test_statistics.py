@@ -8,14 +8,14 @@ import random
 
 import pytest
 
-from suture.bench.measures.calibration import calibration_of
-from suture.bench.measures.statistics import (
+from suture.bench.measures.calibration import compute_calibration
+from suture.bench.measures.paired_statistics import (
     Interval,
     bootstrap_difference,
     exact_interval,
+    find_detectable_difference,
     holm,
     mcnemar,
-    minimum_detectable,
     paired_interval,
     pass_at_k,
 )
@@ -160,7 +160,7 @@ def test_a_share_of_a_large_set_has_an_interval() -> None:
 
 def test_what_a_sample_can_resolve_is_found_as_often_as_it_says() -> None:
     chance = random.Random(3)
-    found = minimum_detectable(100, 0.2)
+    found = find_detectable_difference(100, 0.2)
     assert found is not None
     assert 0.1 < found < 0.2
 
@@ -179,37 +179,37 @@ def test_what_a_sample_can_resolve_is_found_as_often_as_it_says() -> None:
 
 
 def test_a_larger_sample_resolves_more_and_a_tiny_one_nothing() -> None:
-    sizes = [minimum_detectable(tasks, 0.1) for tasks in (20, 80, 400)]
+    sizes = [find_detectable_difference(tasks, 0.1) for tasks in (20, 80, 400)]
     assert sizes == sorted((size for size in sizes if size is not None), reverse=True)
-    assert minimum_detectable(5, 0.2) is None
-    assert minimum_detectable(0, 0.2) is None
-    assert minimum_detectable(6, 0.2) == pytest.approx(
+    assert find_detectable_difference(5, 0.2) is None
+    assert find_detectable_difference(0, 0.2) is None
+    assert find_detectable_difference(6, 0.2) == pytest.approx(
         0.964, abs=0.001
     )  # all six must differ: 0.8 ** (1 / 6)
 
 
 def test_calibration_of_a_coin_that_says_so() -> None:
-    found = calibration_of([(0.5, True), (0.5, False)] * 10)
+    found = compute_calibration([(0.5, True), (0.5, False)] * 10)
     assert found.brier == pytest.approx(0.25)
     assert found.ece == pytest.approx(0)
 
 
 def test_calibration_of_a_boaster() -> None:
-    found = calibration_of([(0.95, False)] * 3 + [(0.95, True)])
+    found = compute_calibration([(0.95, False)] * 3 + [(0.95, True)])
     assert found.ece == pytest.approx(0.7)
     assert [b.count for b in found.bins] == [4]
 
 
 def test_leaving_out_the_unsure_answers_pays_where_confidence_means_something() -> None:
-    found = calibration_of([(0.9, True), (0.8, True), (0.3, False), (0.1, False)])
+    found = compute_calibration([(0.9, True), (0.8, True), (0.3, False), (0.1, False)])
     assert [coverage for coverage, _ in found.selective] == [1.0, 0.75, 0.5, 0.25]
     assert [accuracy for _, accuracy in found.selective] == pytest.approx([0.5, 2 / 3, 1.0, 1.0])
 
 
 def test_the_order_of_equally_sure_answers_does_not_matter() -> None:
     answers = [(0.9, True), (0.9, False), (0.9, True), (0.2, False)]
-    found = calibration_of(answers)
-    assert found == calibration_of(answers[::-1])
+    found = compute_calibration(answers)
+    assert found == compute_calibration(answers[::-1])
     assert [coverage for coverage, _ in found.selective] == [1.0, 0.75]
     assert [accuracy for _, accuracy in found.selective] == pytest.approx([0.5, 2 / 3])
 
@@ -217,4 +217,4 @@ def test_the_order_of_equally_sure_answers_does_not_matter() -> None:
 @pytest.mark.parametrize("answers", [[], [(1.2, True)]])
 def test_calibration_refuses_what_is_no_confidence(answers: list[tuple[float, bool]]) -> None:
     with pytest.raises(ValueError, match="confidences"):
-        calibration_of(answers)
+        compute_calibration(answers)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from suture.bench.running.candidate_steps import code_of, steps_of, totals_of
+from suture.bench.running.candidate_steps import load_candidate_files, read_steps, sum_run_totals
 from suture.core.ledger import Event, RunFolder
-from suture.core.records import Candidate, CheckOutcome, Counterexample, Verdict, encode_record
+from suture.core.records import Candidate, CheckOutcome, Counterexample, Verdict
 
 
 class Story:
@@ -56,7 +56,7 @@ def story(tmp_path: Path) -> Story:
 
 
 def led(story: Story) -> list[tuple[str, int]]:
-    return [(s.candidate, s.generated) for s in steps_of(story.folder, story.events) if s.leads]
+    return [(s.candidate, s.generated) for s in read_steps(story.folder, story.events) if s.leads]
 
 
 def test_the_draws_of_a_round_cost_what_those_before_them_cost(story: Story) -> None:
@@ -69,7 +69,7 @@ def test_the_draws_of_a_round_cost_what_those_before_them_cost(story: Story) -> 
     story.judge("c2", 3, 0, branch=1, step=0)
     story.judge("c0", 1, 2, branch=0, step=0)
     story.judge("c1", 2, 1, branch=2, step=0)
-    steps = steps_of(story.folder, story.events)
+    steps = read_steps(story.folder, story.events)
     assert [(s.candidate, s.generated, s.prompted, s.calls) for s in steps] == [
         ("c0", 100, 10, 1),
         ("c1", 300, 20, 2),
@@ -90,7 +90,7 @@ def test_replies_that_brought_nothing_count_for_those_after_them(story: Story) -
     story.call(30, branch=0, step=1, role="critic")
     story.tell("run.finished", outcome="healed", best="a")
     assert led(story) == [("a", 150)]
-    assert totals_of(story.events)["generated"] == 180
+    assert sum_run_totals(story.events)["generated"] == 180
 
 
 def test_only_a_better_one_takes_the_lead_and_a_regression_loses(story: Story) -> None:
@@ -106,7 +106,7 @@ def test_only_a_better_one_takes_the_lead_and_a_regression_loses(story: Story) -
     story.propose("equal", step=1)
     story.judge("equal", 2, 1)
     story.tell("moves.decided", round=2, best="base", moves=[{"kind": "sample"}])
-    steps = steps_of(story.folder, story.events)
+    steps = read_steps(story.folder, story.events)
     assert [(s.candidate, s.leads, s.claimed) for s in steps] == [
         ("base", True, False),
         ("breaks", False, False),
@@ -147,10 +147,10 @@ def test_code_and_sums(story: Story) -> None:
     story.call(100, branch=0)
     story.propose("print(1)")
     story.judge("print(1)", 0, 1)
-    (step,) = steps_of(story.folder, story.events)
-    assert code_of(step, story.folder, story.events) == {"solution.py": "print(1)"}
+    (step,) = read_steps(story.folder, story.events)
+    assert load_candidate_files(step, story.folder, story.events) == {"solution.py": "print(1)"}
     assert step.error == "AssertionError"
-    assert totals_of(story.events) == {
+    assert sum_run_totals(story.events) == {
         "generated": 100,
         "prompted": 10,
         "calls": 1,

@@ -19,12 +19,13 @@ import pytest
 
 import suture
 from requirements import Require
+from suture.api import WriteOptions
 from suture.bench.grading.hidden_checks import Grade
-from suture.bench.rows import Row, Step
+from suture.bench.mlflow_tracking import track_benchmark
+from suture.bench.mlflow_tracking.run_descriptions import describe_benchmark, describe_row
+from suture.bench.rows import BenchmarkRow, CandidateStep
 from suture.bench.running.bench_folder import BenchFolder
-from suture.bench.running.plans import BenchmarkPlan
-from suture.bench.tracking import track_benchmark
-from suture.bench.tracking.descriptions import describe_benchmark, describe_row
+from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.core.records import encode_record
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.sandbox import Requirement
@@ -35,7 +36,7 @@ PLAN = BenchmarkPlan(
     ids={"made": ("made/1", "made/2")}, arms=("greedy",), models=("scripted:x",), caps=(100,),
     sessions=({"os": "this"},),
 )  # fmt: skip
-STEP = Step(
+STEP = CandidateStep(
     candidate="c", origin="sample", round=0, generated=9, prompted=20, calls=1, seconds=1.0, leads=True,
     claimed=True, grade=Grade(standing="right"),
 )  # fmt: skip
@@ -43,9 +44,9 @@ OTHERS_WARNINGS = pytest.mark.filterwarnings("ignore")  # what MLflow's own pack
 HAS_MLFLOW = importlib.util.find_spec("mlflow") is not None
 
 
-def row(number: int, run: str, **more: Any) -> Row:
+def row(number: int, run: str, **more: Any) -> BenchmarkRow:
     told = {"steps": (STEP,), "generated": 9, "prompted": 20, "calls": 1, "prompts": {"coder": "f" * 64}}
-    return Row(
+    return BenchmarkRow(
         problem=f"made/{number}", problem_hash="0" * 64, dataset="made", regime="visible", arm="greedy",
         model="scripted:x", cap=100, run=run, outcome="healed", confidence=0.5, **{**told, **more},
     )  # fmt: skip
@@ -63,7 +64,7 @@ def bench(
     script = tmp_path / "script.json"
     script.write_text(json.dumps([{"text": REPLY, "repeat": True}]), "utf-8")
     monkeypatch.setenv("SUTURE_HOME", str(folder.path))
-    result = suture.run_sync(suture.solve(TASK, model=f"scripted:{script}"))
+    result = suture.run_sync(suture.solve(TASK, WriteOptions(model=f"scripted:{script}")))
     folder.write_plan(PLAN)
     folder.write_rows([row(1, result.run_id), row(2, "", steps=(), fault="the wall failed")])
     return folder
@@ -121,8 +122,8 @@ def assert_tracked(bench: BenchFolder, uri: str) -> None:
     again = track_benchmark(bench, uri=uri)
     assert (again.rows, again.known, again.run) == (0, 2, first.run)
     client, runs, place = found(uri)
-    by_task = {run.data.params.get("task"): run for run in runs}
-    whole, good, bad = by_task[None], by_task["made/1"], by_task["made/2"]
+    scores_by_task = {run.data.params.get("task"): run for run in runs}
+    whole, good, bad = scores_by_task[None], scores_by_task["made/1"], scores_by_task["made/2"]
     assert len(runs) == 3
     assert {run.data.tags["mlflow.parentRunId"] for run in (good, bad)} == {whole.info.run_id}
     assert whole.data.metrics["solved.greedy"] == 1

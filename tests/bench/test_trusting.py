@@ -10,16 +10,16 @@ from scenario.test_recipes import HELPFUL
 from scenario.test_runs_with_generated_tests import GOOD, RIGHT, TASK, block
 from suture.bench import Problem
 from suture.bench.grading.hidden_checks import Grade
-from suture.bench.reports import report_markdown, report_of
-from suture.bench.rows import Row
-from suture.bench.running.evaluating import EvaluationJob, evaluate
+from suture.bench.reports import build_report, render_markdown_report
+from suture.bench.rows import BenchmarkRow
+from suture.bench.running.evaluation import EvaluationJob, evaluate
 from suture.core.settings import Settings
 from suture.sandbox import Sandbox
 
 REFERENCE = "def largest(items):\n    return max(items)\n"
 
 
-async def row_of(tests: str, sandbox: Sandbox, home: Path) -> Row:
+async def row_of(tests: str, sandbox: Sandbox, home: Path) -> BenchmarkRow:
     settings = Settings()
     paths = settings.paths.model_copy(update={"home": home})
     job = EvaluationJob(
@@ -56,7 +56,7 @@ async def test_tests_that_decided_and_are_right(tmp_path: Path, sandbox: Sandbox
     assert made.fault == ""
     assert {test.right for test in made.tests} == {True}
     assert any(test.decided for test in made.tests)
-    report = report_markdown(report_of([made, replace(made, arm="greedy", tests=())]))
+    report = render_markdown_report(build_report([made, replace(made, arm="greedy", tests=())]))
     assert "Generated tests against the reference" in report
     assert "| greedy | not measured |" in report
 

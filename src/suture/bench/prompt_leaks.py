@@ -18,7 +18,7 @@ from suture.bench.problem import Problem, Regime
 from suture.core.ledger import RunFolder
 from suture.judge import extract_asserts, extract_examples
 from suture.judge.extraction.prose_literals import is_literal
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 
 MIN_LINE_CHARS = 12
 """Shorter lines appear in any program."""
@@ -156,7 +156,7 @@ def find_call_arguments(text: str, names: Iterable[str]) -> frozenset[str]:
 @lru_cache(maxsize=64)
 def collect_hidden_calls(program: str, entry_point: str) -> HiddenCalls:
     """Return the calls of a test program whose arguments are rare literals; none if it is invalid Python."""
-    tree = parsed(program) or ast.Module(body=[], type_ignores=[])
+    tree = parse_module(program) or ast.Module(body=[], type_ignores=[])
     names = frozenset((entry_point, CASE, *_aliases(tree, entry_point)))
     calls: dict[str, tuple[str, ...]] = {}
     for node in ast.walk(tree):
@@ -187,8 +187,8 @@ def _written(call: ast.Call) -> list[str]:
     named = [f"{keyword.arg}=" for keyword in call.keywords]
     heads = [""] * len(call.args) + named
     sources = [ast.unparse(value) for value in values]
-    shown = [_shown(value, source) for value, source in zip(values, sources, strict=True)]
-    texts = [", ".join(map("".join, zip(heads, texts, strict=True))) for texts in (sources, shown)]
+    rendered = [_render_literal(value, source) for value, source in zip(values, sources, strict=True)]
+    texts = [", ".join(map("".join, zip(heads, texts, strict=True))) for texts in (sources, rendered)]
     return list(dict.fromkeys(texts))
 
 
@@ -197,7 +197,7 @@ def _is_constant(node: ast.expr) -> bool:
     return is_literal(node) if not names & CONSTANTS else names <= CONSTANTS
 
 
-def _shown(node: ast.expr, source: str) -> str:
+def _render_literal(node: ast.expr, source: str) -> str:
     """Yield what a solver may see; examples of the statement also as the asserts that they become."""
     try:
         return repr(ast.literal_eval(node))

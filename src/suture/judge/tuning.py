@@ -25,8 +25,8 @@ MAX_OUTPUT_CHARS = 8000
 """Characters of a run's output that a verdict keeps: the first and the last half of them."""
 MAX_EXCEPTION_CHARS = 500
 """Characters of the exception that kept pytest from collecting a test."""
-MAX_NAME_CHARS = 200
-"""Characters of a name that code under test made."""
+MAX_MACHINERY_NAME_CHARS = 200
+"""Characters of the name of a changed part of the test machinery; code under test may have chosen it."""
 LIMIT_TOLERANCE_S = 0.5
 """Seconds by which a run may end before the limit of its only test: both limits are the whole time then."""
 MAX_GO_PACKAGES = 400

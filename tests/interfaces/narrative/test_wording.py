@@ -8,7 +8,15 @@ import pytest
 
 from suture.core.ledger.event import CATALOGUE
 from suture.core.ledger.kinds import BudgetRefused, BudgetReserved, BudgetSettled, ReviewStage
-from suture.core.records import Evidence, MoveKind, Outcome, Reason, ReasonCode, render_reason
+from suture.core.records import (
+    Evidence,
+    MoveKind,
+    Outcome,
+    Reason,
+    ReasonCode,
+    VerdictNoteCode,
+    render_reason,
+)
 from suture.interfaces.ci.delivery_gates import REFUSAL_TEXTS, RefusalReason
 from suture.interfaces.narrative import wording
 from suture.interfaces.narrative.event_text import RENDERERS
@@ -21,6 +29,7 @@ TABLES = {
     "moves": (wording.MOVE_TEXTS, MoveKind),
     "review stages": (wording.REVIEW_STAGE_TEXTS, ReviewStage),
     "review questions": (wording.REVIEW_QUESTION_TEXTS, ReviewStage),
+    "notes on a verdict": (wording.VERDICT_NOTE_TEXTS, VerdictNoteCode),
     "refusals in CI": (REFUSAL_TEXTS, RefusalReason),
 }
 

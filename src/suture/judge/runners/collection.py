@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from posixpath import basename, normpath
 
 from suture.judge.runners.pytest_report import PytestReport
-from suture.project.python_source.parsing import parsed
-from suture.project.workspace import text_of
+from suture.project.python_source.parsing import parse_module
+from suture.project.workspace import decode_text
 
 CONFTESTS = ("conftest.py", "__init__.py")
 
@@ -59,7 +59,7 @@ def read_collection(report: PytestReport, files: Mapping[str, bytes]) -> Collect
         elif _holds_tests(place, report):
             of_file = [test for test in reach if test.partition("::")[0] == place]
             written += of_file or find_written_tests(place, files[place])
-        elif examples := find_written_examples(text_of(files[place])):
+        elif examples := find_written_examples(decode_text(files[place])):
             torn[place] = examples
     owners = {*report.files, *(test.partition("::")[0] for test in written)}
     return CollectionResult(
@@ -78,7 +78,7 @@ def _holds_tests(path: str, report: PytestReport) -> bool:
 
 def find_written_tests(path: str, source: bytes) -> tuple[str, ...]:
     """Return the ids of the test functions in a file's text, without parameters."""
-    tree = parsed(source)
+    tree = parse_module(source)
     if tree is None:
         return (path,)  # pytest can never collect it, and reports on the file itself
     found: list[str] = []

@@ -19,8 +19,8 @@ from suture.judge.failures import (
 )
 from suture.judge.runners.collection import CollectionResult, find_written_examples, is_in_folder
 from suture.judge.runners.pytest_report import Pair, PytestReport, make_test_outcome
-from suture.judge.tuning import LIMIT_TOLERANCE_S, MAX_NAME_CHARS
-from suture.project.workspace import DEFAULT_PROTECTED, is_protected, text_of
+from suture.judge.tuning import LIMIT_TOLERANCE_S, MAX_MACHINERY_NAME_CHARS
+from suture.project.workspace import DEFAULT_PROTECTED, is_protected, decode_text
 from suture.sandbox import RunResult
 
 
@@ -119,7 +119,9 @@ def find_machinery_changes(
     if not names:
         return []
     return [
-        _fail_whole(make_failure(shown, "machinery_changed", call=shown, name=min(names)[:MAX_NAME_CHARS]))
+        _fail_whole(
+            make_failure(shown, "machinery_changed", call=shown, name=min(names)[:MAX_MACHINERY_NAME_CHARS])
+        )
     ]
 
 
@@ -253,7 +255,9 @@ def _is_own_skip(test: str, phases: Sequence[Mapping[str, Any]], base: PytestRep
         if phase["outcome"] == "skipped" and file and not is_protected(file, globs):
             return False
     own = test.partition("::")[0]
-    texts = (text_of(c).lower() for p, c in task.files.items() if p == own or basename(p) == "conftest.py")
+    texts = (
+        decode_text(c).lower() for p, c in task.files.items() if p == own or basename(p) == "conftest.py"
+    )
     return any(word in text for text in texts for word in SKIP_WORDS)
 
 
@@ -287,7 +291,7 @@ def judge_examples(
     for path, examples in collected.torn.items():
         if path in reported:
             continue
-        found = iter(find_written_examples(text_of(files.get(path, b""))))
+        found = iter(find_written_examples(decode_text(files.get(path, b""))))
         if not all(example in found for example in examples):  # consumes the iterator, so the order counts
             judged.append(
                 _fail_changed_example(CheckOutcome(check_id=path, status="failed", evidence="nonce"))

@@ -21,7 +21,7 @@ from suture.judge.failures import (
 from suture.judge.runners.command_line import CommandLine, CommandRun
 from suture.judge.runners.signed_lines import verified_events
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
-from suture.judge.tuning import MAX_NAME_CHARS
+from suture.judge.tuning import MAX_MACHINERY_NAME_CHARS
 from suture.project.languages import (
     LANGUAGES,
     Report,
@@ -205,7 +205,7 @@ class ReportingRunner:
                 outcomes.append(self._make_missing(test.id, ran, with_fact=all(o.passed for o in outcomes)))
         if ran is not self._base:
             outcomes += self._find_machinery_changes(ran)
-        if ran.result.status == "ok" and ran.report.ended:
+        if ran.result.status == "ok" and ran.report.has_finished:
             return tuple(outcomes) or (self._fail("missing", make_failure(shown, "no_tests_reported")),)
         if all(outcome.status in ("passed", "skipped") for outcome in outcomes):
             outcomes.append(self._fail("error", make_inconsistent_ending(shown, ran.result)))
@@ -221,7 +221,7 @@ class ReportingRunner:
             if names is None:
                 faults.append(self._fail("error", make_failure(file, "machinery_unwatched")))
             elif changed := sorted(name for name in names - own if not self._is_replaced_by_tests(name)):
-                fact = make_failure(file, "machinery_changed", name=changed[0][:MAX_NAME_CHARS])
+                fact = make_failure(file, "machinery_changed", name=changed[0][:MAX_MACHINERY_NAME_CHARS])
                 faults.append(self._fail("error", fact))
         return faults
 
@@ -292,7 +292,7 @@ class ReportingRunner:
 
 def _was_silent(ran: ReportedRun) -> bool:
     """Whether the runner began and was stopped before its first test ended."""
-    return ran.result.status == "timeout" and ran.report.begun and not ran.report.tests
+    return ran.result.status == "timeout" and ran.report.has_started and not ran.report.tests
 
 
 def _drop_groups(tests: Mapping[str, ReportedTest], mark: str) -> list[ReportedTest]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from suture.project.languages import Interpreter
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import is_test_file
 
 
@@ -24,7 +24,7 @@ def find_test_dependencies(
     looked_at = {*tests, *(path for path in files if path.endswith(".py") and is_test_file(path))}
     imported: set[str] = set()
     for path in looked_at & files.keys():
-        tree = parsed(files[path])
+        tree = parse_module(files[path])
         for node in ast.walk(tree) if tree is not None else ():
             if isinstance(node, ast.Import):
                 imported |= {alias.name.partition(".")[0] for alias in node.names}
