@@ -58,7 +58,7 @@ COMMAND = ("python", "-m", "pytest", "-q")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class BenchmarkRow:
     """One pair's second bug under one arm.
 
     Attributes:
@@ -124,9 +124,9 @@ def settings_of(what: str, limit: int, model: ModelSettings, arm: str, home: Pat
 
 async def measured(
     what: str, limits: Sequence[int], name: str, pairs: Sequence[str], rows: Path, parallel: int
-) -> list[Row]:
+) -> list[BenchmarkRow]:
     """All rows, in the order of limits, pairs and arms."""
-    known = {_key(row): row for row in read_rows(rows, Row)}
+    known = {_key(row): row for row in read_rows(rows, BenchmarkRow)}
     rows.parent.mkdir(parents=True, exist_ok=True)
     model, asked = None, ModelSettings(name="none")
     sandbox = open_sandbox(Settings().sandbox)
@@ -140,7 +140,7 @@ async def measured(
                 model, asked = open_model(loaded), loaded.model
             turn = asyncio.Semaphore(parallel)
 
-            async def one(limit: int, pair: str, arm: str) -> Row:
+            async def one(limit: int, pair: str, arm: str) -> BenchmarkRow:
                 key = (what, limit, name, pair, arm)
                 if key in known:
                     return known[key]
@@ -158,7 +158,7 @@ async def measured(
             await sandbox.close()
 
 
-def _key(row: Row) -> tuple[str, int, str, str, str]:
+def _key(row: BenchmarkRow) -> tuple[str, int, str, str, str]:
     return row.what, row.limit, row.model, row.pair, row.arm
 
 
@@ -168,7 +168,7 @@ async def _row(
     model: Model | None,
     sandbox: Sandbox,
     stores: Path,
-) -> Row:
+) -> BenchmarkRow:
     what, limit, name, pair, arm = key
     side = PAIRS[pair][1]
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
@@ -189,7 +189,7 @@ async def _row(
         raise SystemExit(f"memory failed: {recalled.fault}")
     healed = result is not None and result.outcome == "healed"
     files = result.candidate.files if result is not None and healed and result.candidate else {}
-    return Row(
+    return BenchmarkRow(
         what=what,
         limit=limit,
         model=name,
@@ -211,7 +211,7 @@ def _same(code: str, right: str) -> bool:
     return False
 
 
-def told(rows: Iterable[Row]) -> dict[str, Any]:
+def told(rows: Iterable[BenchmarkRow]) -> dict[str, Any]:
     """Shares of each arm, and what memory adds to both others, with 95 % intervals over pairs."""
     found: dict[str, Any] = {}
     rows = list(rows)

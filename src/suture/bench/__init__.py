@@ -1,10 +1,11 @@
-"""Measuring: problems with hidden tests, runs at equal budget, and what the numbers can bear.
+"""Benchmarks: data sets, runs at equal budget, grading by hidden checks, statistics, reports and the gate.
 
-Hidden checks are opened here and nowhere else, and only after a run has ended.
+Hidden checks are read here and nowhere else, and only after a run has ended. Ray and MLflow are optional; each is
+used in one folder, and only when it is requested.
 """
 
 from suture.bench.datasets import load_problems
 from suture.bench.grading.hidden_checks import Grade, grade_code
-from suture.bench.problem import Problem, task_of
+from suture.bench.problem import Problem, build_task
 
-__all__ = ["Grade", "Problem", "grade_code", "load_problems", "task_of"]
+__all__ = ["Grade", "Problem", "grade_code", "load_problems", "build_task"]

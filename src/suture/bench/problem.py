@@ -1,4 +1,4 @@
-"""One task of a benchmark, whatever set it is from."""
+"""A task of a benchmark, in the same form for every data set."""
 
 from __future__ import annotations
 
@@ -10,32 +10,31 @@ from suture.core.records import Check, Task, TaskKind, content_hash, encode_reco
 from suture.judge import extract_asserts, extract_examples
 
 MODULE = "solution.py"
-"""The file that holds a problem's entry point."""
+"""The file that has a problem's entry point."""
 
 Regime = Literal["visible", "self", "oracle"]
-"""What the loop may see: the visible checks, no check at all, or (by explicit flag only) the hidden ones."""
+"""Which checks the loop may see: the visible ones, none, or (only by an explicit flag) the hidden ones."""
 REGIMES: tuple[Regime, ...] = get_args(Regime)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A task with what grades it.
+    """A task with the hidden checks that grade it.
 
     Attributes:
-        id: Unique in its set, such as `HumanEval/0`.
+        id: Unique in its data set, such as `HumanEval/0`.
         dataset: The data set's name, such as `humaneval`.
-        kind: `write`, or `heal` where code is given.
+        kind: `write`, or `heal` if code is given.
         statement: What is wanted, as the solver may read it.
         entry_point: The function or class that the checks call.
         given: The module to heal; empty for `write`.
-        beside: The project's other files as given, path -> text; a solver may use and change them.
-        visible: Asserts that the solver may see, as Python source; where it is empty, the examples in the
-            statement.
+        beside: The other files of the project, path -> text; a solver may use and change them.
+        visible: Asserts that the solver may see, as Python source; if empty, the examples in the statement.
         hidden: The test program that grades. Nothing of it may reach a solver.
         reference: A module that passes; it is never shown.
-        reference_beside: Those files of `beside` that differ in the solution, where the bug is in them.
-        licence: The licence of the record.
-        source: Where the set comes from.
+        reference_beside: The files of `beside` that differ in the solution.
+        licence: Licence of the task.
+        source: Where the data set comes from.
     """
 
     id: str
@@ -55,22 +54,22 @@ class Problem:
 
     @property
     def content_hash(self) -> str:
-        """Of everything that decides what the problem is."""
+        """Hash of everything that defines the problem."""
         return content_hash(encode_record(self))
 
     @property
     def given_files(self) -> dict[str, str]:
-        """The project that a solver starts from: path -> text."""
+        """The files that a solver starts from, path -> text."""
         return {**self.beside, **({MODULE: self.given} if self.kind == "heal" else {})}
 
     @property
     def solution(self) -> dict[str, str]:
-        """The files of the reference: path -> text."""
+        """The files of the reference solution, path -> text."""
         return {MODULE: self.reference, **self.reference_beside}
 
 
-def task_of(problem: Problem, regime: Regime = "visible") -> Task:
-    """The task that a solver gets."""
+def build_task(problem: Problem, regime: Regime = "visible") -> Task:
+    """Return the task that a solver gets."""
     return Task(
         statement=problem.statement,
         kind=problem.kind,
@@ -81,12 +80,12 @@ def task_of(problem: Problem, regime: Regime = "visible") -> Task:
     )
 
 
-def shows_all(problem: Problem, regime: Regime) -> bool:
-    """Whether every line of the checks that grade is one that the solver gets to see.
+def shows_hidden_checks(problem: Problem, regime: Regime) -> bool:
+    """Return whether the solver gets to see every line of the hidden checks.
 
     Args:
         problem: A task of a benchmark.
-        regime: What of its checks the solver may see.
+        regime: Which checks the solver may see.
     """
     if regime != "visible":
         return regime == "oracle"
@@ -101,8 +100,8 @@ def _checks_for(problem: Problem, regime: Regime) -> tuple[Check, ...]:
     if regime == "self":
         return ()
     if regime == "oracle":
-        # The ancestors' way, and named so in every row: what grades is what the loop is told.
+        # This is how the ancestors were measured. Every row names the regime.
         return (Check(id="hidden tests", provenance="user", source=problem.hidden),)
-    # A set that has visible checks often repeats them in its statement.
+    # Data sets with visible checks often repeat them in the statement.
     given = extract_asserts(problem.visible, provenance="visible")
     return given or extract_examples(problem.statement, problem.entry_point)

@@ -1,4 +1,4 @@
-"""What a benchmark keeps of one task under one arm: all that a table is computed from, and no text of it."""
+"""The row that a benchmark keeps of one task under one arm: everything that tables are computed from."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from suture.core.records import Origin, Outcome
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
-    """One candidate of a run, in the order in which they were judged.
+class CandidateStep:
+    """One candidate of a run, with what the run had spent when it was proposed.
 
     Attributes:
-        candidate: Its content hash; the code lies in the run's folder.
-        origin: How it came to be; `user` is the code that was given.
-        round: The loop's round that proposed it; -1 for given code.
-        generated: Tokens of replies that were spent when it was there, its own included.
-        prompted: Tokens of prompts likewise.
-        calls: Model calls likewise.
-        seconds: Since the run began.
-        passed: Visible deciding checks that passed.
-        failed: Those that did not.
-        leads: Whether it was now the best under the trusted order: what the user would get if it ended here.
-        claimed: Whether every visible deciding check passed, and there was one.
-        error: The class of its first failure on the visible checks, such as `AssertionError`; empty where it
-            has none.
-        grade: What the hidden checks say; `None` until it was graded.
+        candidate: Content hash of the candidate; the code is in the run folder.
+        origin: How it was made; `user` is the given code.
+        round: The round that proposed it; -1 for given code.
+        generated: Reply tokens spent so far, including its own.
+        prompted: Prompt tokens spent so far.
+        calls: Model calls made so far.
+        seconds: Seconds since the run began.
+        passed: Number of visible deciding checks that passed.
+        failed: Number of visible deciding checks that did not pass.
+        leads: Whether it became the best candidate, which the user would get if the run ended here.
+        claimed: Whether all visible deciding checks passed, and there was at least one.
+        error: Class of its first failure on the visible checks, such as `AssertionError`; empty if it has
+            none.
+        grade: The result of the hidden checks; `None` until it is graded.
     """
 
     candidate: str
@@ -47,13 +47,13 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WeighedTest:
-    """A test that a role wrote in a run, and what it was worth.
+class GeneratedTestRecord:
+    """A test that a role wrote in a run, and whether it is right.
 
     Attributes:
-        trust: In [0, 1], as the run weighed it last.
-        decided: Whether it ever reached the threshold, and so had a say.
-        right: Whether the reference passes it; `None` where that could not be found out.
+        trust: The last trust that the run gave it, in [0, 1].
+        decided: Whether its trust ever reached the threshold, so that it decided.
+        right: Whether the reference passes it; `None` if that could not be determined.
     """
 
     trust: float
@@ -62,37 +62,37 @@ class WeighedTest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """One task, one arm, one model, one cap, one seed.
+class BenchmarkRow:
+    """The result of one task with one arm, model, cap and seed.
 
     Attributes:
-        problem: The task's id.
-        problem_hash: Of everything that decides what the task is.
+        problem: Id of the task.
+        problem_hash: Hash of everything that defines the task.
         dataset: The data set's name, such as `humaneval`.
-        regime: What the loop could see of the checks.
-        arm: The name of the recipe that is measured.
+        regime: Which checks the loop could see.
+        arm: Name of the measured recipe.
         model: `provider:model`.
-        seed: Which of several independent repetitions, from 0.
-        cap: The most tokens of replies that the arm could spend on the task.
-        run: The run's id, which names its folder.
+        seed: Number of the independent repetition, from 0.
+        cap: Maximum reply tokens that the arm could spend on the task.
+        run: Id of the run, which names its folder.
         outcome: How the run ended.
-        confidence: The result's, in [0, 1].
-        steps: The candidates in order, each with what it had cost.
-        generated: Tokens of all replies, also those that brought no candidate.
+        confidence: Confidence of the result, in [0, 1].
+        steps: The candidates in order, each with what the run had spent.
+        generated: Tokens of all replies, including those without a candidate.
         prompted: Tokens of all prompts.
-        calls: Calls of a model, a count.
-        money: US dollars; `None` where the price is not known.
-        seconds: The run's wall-clock time.
-        model_s: Of it, waiting for replies; a replayed reply counts nothing.
-        checks_s: Of it, running visible checks.
-        prompts: Hashes of the prompt files that were used, role -> hash.
-        tests: The generated tests that were weighed; none where the arm writes none.
-        shown: Whether the loop could see every check that grades it, so that no claim of it can be wrong.
-        fault: Why there is no number for this task (the wall failed, say); empty where there is one.
-        felled: How its code brought the wall down in the run, and again in a second one with the same replies
-            while harmless code between them and after did not; such a row is wrong. Empty where it did not.
-        forged: Whether its last candidate passed the visible checks in the run and fails them behind another
-            wall; `None` where it did not pass them, or that cannot be told.
+        calls: Number of model calls.
+        money: Cost in US dollars; `None` if a price is not known.
+        seconds: Wall-clock seconds of the run.
+        model_s: Seconds of waiting for replies; replayed replies count 0.
+        checks_s: Seconds of running visible checks.
+        prompts: Role -> hash of the prompt file that was used.
+        tests: The generated tests that the run assessed.
+        shown: Whether the loop could see every check that grades it, so that its claim cannot be wrong.
+        fault: Why there is no result, such as a failed sandbox; empty if there is one.
+        felled: How the run's code broke the sandbox, twice with the same replies, while harmless code in
+            between and afterwards did not. Such a row counts as wrong. Empty if it did not happen.
+        forged: Whether the last candidate passed the visible checks in the run and fails them in another
+            sandbox; `None` if it did not pass them, or if that cannot be determined.
     """
 
     problem: str
@@ -106,7 +106,7 @@ class Row:
     run: str
     outcome: Outcome
     confidence: float
-    steps: tuple[Step, ...] = ()
+    steps: tuple[CandidateStep, ...] = ()
     generated: int = 0
     prompted: int = 0
     calls: int = 0
@@ -115,22 +115,22 @@ class Row:
     model_s: float = 0.0
     checks_s: float = 0.0
     prompts: Mapping[str, str] = field(default_factory=dict)
-    tests: tuple[WeighedTest, ...] = ()
+    tests: tuple[GeneratedTestRecord, ...] = ()
     shown: bool = False
     fault: str = ""
     felled: str = ""
     forged: bool | None = None
 
-    def leader(self) -> Step | None:
-        """What the user would get: the best candidate that was there within the cap."""
+    def leader(self) -> CandidateStep | None:
+        """Return the best candidate that was proposed within the cap, which the user would get."""
         return next((s for s in reversed(self.steps) if s.leads and s.generated <= self.cap), None)
 
-    def first_proposed(self) -> Step | None:
-        """The first candidate that the arm proposed; given code is not one."""
+    def first_proposed(self) -> CandidateStep | None:
+        """Return the first candidate that the arm proposed; given code does not count."""
         return next((step for step in self.steps if step.origin != "user"), None)
 
     def solved(self) -> bool | None:
-        """Whether the hidden checks pass on that candidate; `None` where that is not known."""
+        """Return whether the hidden checks pass on the best candidate; `None` if that is not known."""
         if self.fault:
             return None
         if self.felled:

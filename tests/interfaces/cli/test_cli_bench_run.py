@@ -10,8 +10,8 @@ import pytest
 from interfaces.cli.conftest import Cli
 from models.openai_stub import Answer, OpenAIStub
 from suture.bench.running.bench_folder import BenchFolder
-from suture.bench.running.benchmark import Advance
-from suture.bench.running.plans import BenchmarkPlan
+from suture.bench.running.benchmark import BenchmarkProgress
+from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.errors import ModelError, SutureError, UsageError
 from suture.interfaces.cli.bench.bench_progress import PHASE_TEXTS, BenchProgress
 from suture.interfaces.cli.bench.bench_run_command import add_resume_hint
@@ -107,5 +107,5 @@ def test_what_stops_a_benchmark_names_the_way_on(
 def test_progress_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     with BenchProgress() as bar:
         for doing in PHASE_TEXTS:
-            bar(Advance(doing=doing, done=1, total=2))
+            bar(BenchmarkProgress(phase=doing, done=1, total=2))
     assert capsys.readouterr().err.splitlines() == [f"{text}: 1 of 2" for text in PHASE_TEXTS.values()]

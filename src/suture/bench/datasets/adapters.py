@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from suture.bench.problem import Problem
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 
 Record = Mapping[str, Any]
 ProblemFactory = Callable[..., Problem]
@@ -64,7 +64,7 @@ def adapt_humanevalfix(record: Record, make: ProblemFactory) -> Problem:
     """
     published = "buggy_solution" in record
     visible = record["example_test" if published else "visible_tests"]
-    visible = visible if parsed(visible) else ""
+    visible = visible if parse_module(visible) else ""
     if not published:
         return _common(record, make, kind="heal", given=record["buggy"], visible=visible)
     return make(

@@ -127,7 +127,7 @@ def load_problems(name: str, *, ids: Sequence[str] = (), first: int | None = Non
         make = partial(Problem, dataset=name, licence=dataset.licence, source=dataset.source)
         problems = list(_adapted(name, dataset, make))
     else:
-        provided = load_plugin(GROUP, name, what="set", where="a set", ours=DATASETS)()
+        provided = load_plugin(GROUP, name, what="set", where="a set", built_in=DATASETS)()
         problems = [replace(problem, dataset=name) for problem in provided]
     if not problems:
         raise UsageError(f"the set {name!r} holds no task", remedy="put the set's own file in its place")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from suture.bench.datasets.adapters import ProblemFactory, Record
 from suture.bench.problem import Problem
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 
 VISIBLE_CASES = 3
 """The number of cases that a solver may see; most statements give as many examples."""
@@ -89,7 +89,7 @@ class _ShippedTests:
     @property
     def is_plain(self) -> bool:
         """Whether the program is valid Python, and the cases consist of plain values."""
-        tree = parsed(self.program(None))
+        tree = parse_module(self.program(None))
         loop = tree.body[-1] if tree is not None else None
         if not isinstance(loop, ast.For) or not self.cases:
             return False
@@ -125,7 +125,7 @@ def _statement(description: str, stub: str) -> str:
 
 def _stub(source: str) -> str | None:
     """Return the only method of a class as the stub of a function, with the imports before the class."""
-    tree = parsed(source)
+    tree = parse_module(source)
     body = tree.body if tree is not None else []
     last = body[-1] if body else None
     if not isinstance(last, ast.ClassDef) or len(last.body) > 1:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from suture.bench.gate.decision import Baseline, GateResult, gate_rows
-from suture.bench.gate.sequential import Design
+from suture.bench.gate.gate_decision import GateBaseline, GateResult, decide_gate
+from suture.bench.gate.sequential_test import SequentialDesign
+from suture.bench.ray_cluster.ray_tasks import ModelOpener
 from suture.bench.running.bench_folder import BenchFolder
-from suture.bench.running.benchmark import Listener, run_benchmark
-from suture.bench.running.plans import BenchmarkPlan, extended
-from suture.bench.running.ray_tasks import Opener
+from suture.bench.running.benchmark import ProgressListener, run_benchmark
+from suture.bench.running.benchmark_plan import BenchmarkPlan, extend_plan
 from suture.core.settings import Settings
 from suture.models import open_model
 
@@ -18,8 +18,8 @@ BATCH = 8
 
 
 async def measure_until_decided(
-    baseline: Baseline,
-    design: Design,
+    baseline: GateBaseline,
+    design: SequentialDesign,
     folder: BenchFolder,
     settings: Settings,
     *,
@@ -28,8 +28,8 @@ async def measure_until_decided(
     recordings: Sequence[Path] = (),
     replayed: bool = False,
     made: Mapping[str, str] | None = None,
-    opener: Opener = open_model,
-    on_progress: Listener = lambda advance: None,
+    opener: ModelOpener = open_model,
+    on_progress: ProgressListener = lambda advance: None,
 ) -> GateResult:
     """Run the tasks that the test asks for, and no more than eight too many.
 
@@ -50,7 +50,7 @@ async def measure_until_decided(
         SutureError: As `suture.bench.running.benchmark.run_benchmark` does.
     """
     while True:
-        found = gate_rows(baseline, folder.rows(), design, model)
+        found = decide_gate(baseline, folder.rows(), design, model)
         if not found.next:
             return found
         batch = BenchmarkPlan(
@@ -62,7 +62,7 @@ async def measure_until_decided(
             sessions=(dict(made),) if made else (),
         )
         await run_benchmark(
-            extended(folder.plan(), batch) if folder.exists else batch,
+            extend_plan(folder.plan(), batch) if folder.exists else batch,
             folder,
             settings,
             parallel=parallel,

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from suture.bench.problem import MODULE, Problem, Regime, task_of
+from suture.bench.problem import MODULE, Problem, Regime, build_task
 from suture.core.records import CheckOutcome, Evidence
 from suture.core.settings import SandboxSettings
 from suture.errors import SandboxError
 from suture.judge import grade_program
-from suture.project.workspace import overlay_candidate, text_of
+from suture.project.workspace import overlay_candidate, decode_text
 from suture.sandbox import Sandbox
 
 Standing = Literal["right", "wrong", "timeout", "broke_sandbox", "infra"]
@@ -115,7 +115,7 @@ async def _graded(
     project = overlay_candidate({MODULE: b"", **given}, written)
     started_s = time.monotonic()
     graded = await grade_program(
-        text_of(project.pop(MODULE)),
+        decode_text(project.pop(MODULE)),
         problem.hidden,
         sandbox,
         settings,
@@ -181,7 +181,7 @@ async def is_forged_pass(
         `None` if that cannot be decided: there is no check, the time ran out, the sandbox failed, or the
         checks need live objects, so that the code could reach this verdict too.
     """
-    checks = "\n".join(check.source for check in task_of(problem, regime).checks)
+    checks = "\n".join(check.source for check in build_task(problem, regime).checks)
     if not checks:
         return None
     grade = await grade_code(replace(problem, hidden=checks), code, judge, settings)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from suture.bench.problem import Problem, task_of
+from suture.bench.problem import Problem, build_task
 
 REPLACEMENT = """
 
@@ -79,7 +79,7 @@ def make_wrong_solutions(problem: Problem) -> dict[str, str]:
 def _visible_arguments(problem: Problem) -> list[str]:
     calls = (
         node
-        for check in task_of(problem).checks
+        for check in build_task(problem).checks
         for node in ast.walk(ast.parse(check.source))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     )

@@ -37,7 +37,7 @@ class Calibration:
     selective: tuple[tuple[float, float], ...]
 
 
-def calibration_of(answers: Sequence[tuple[float, bool]]) -> Calibration:
+def compute_calibration(answers: Sequence[tuple[float, bool]]) -> Calibration:
     """Hold confidences against the truth.
 
     Args:

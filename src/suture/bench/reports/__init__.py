@@ -3,20 +3,20 @@
 No model and no sandbox is opened here, and nothing is computed while a run goes on.
 """
 
-from suture.bench.reports.markdown import report_markdown
-from suture.bench.reports.on_disk import read_rows, report_json, sessions_of, write_report
-from suture.bench.reports.run_comparison import compare_runs, in_words
-from suture.bench.reports.summary import report_of
+from suture.bench.reports.arm_comparison import compare_runs, render_arm_comparison
+from suture.bench.reports.markdown_report import render_markdown_report
+from suture.bench.reports.report_files import load_sessions, read_rows, render_json_report, write_report
+from suture.bench.reports.report_summary import build_report
 from suture.bench.reports.tables import comparison_table
 
 __all__ = [
     "compare_runs",
     "comparison_table",
-    "in_words",
+    "render_arm_comparison",
     "read_rows",
-    "report_json",
-    "report_markdown",
-    "report_of",
-    "sessions_of",
+    "render_json_report",
+    "render_markdown_report",
+    "build_report",
+    "load_sessions",
     "write_report",
 ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from suture.bench.measures.figures import Solved
+from suture.bench.measures.arm_metrics import SolvedShare
 from suture.bench.reports.cells import BASELINES
-from suture.bench.reports.summary import Section
+from suture.bench.reports.report_summary import ReportSection
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budgets:
+class CapComparison:
     """What each arm solves with how many generated tokens.
 
     Attributes:
@@ -22,19 +22,19 @@ class Budgets:
 
     title: str
     caps: tuple[int, ...]
-    arms: dict[str, tuple[Solved | None, ...]]
+    arms: dict[str, tuple[SolvedShare | None, ...]]
 
 
-def budgets_of(sections: Sequence[Section]) -> Iterator[Budgets]:
+def compare_caps(sections: Sequence[ReportSection]) -> Iterator[CapComparison]:
     """One of each set, regime and model, in the order of the sections."""
-    groups: dict[tuple[str, str, str], list[Section]] = {}
+    groups: dict[tuple[str, str, str], list[ReportSection]] = {}
     for section in sections:
         groups.setdefault((section.dataset, section.regime, section.model), []).append(section)
     for (dataset, regime, model), of in groups.items():
         solved = {(arm.arm, section.cap): arm.solved for section in of for arm in section.arms}
         caps = tuple(sorted(section.cap for section in of))
         names = dict.fromkeys(arm for arm, _ in solved)
-        yield Budgets(
+        yield CapComparison(
             title=f"{dataset}, regime {regime}, {model}",
             caps=caps,
             arms={

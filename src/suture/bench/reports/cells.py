@@ -1,4 +1,4 @@
-"""Rows sorted into cells: one dataset, regime, model and cap each. What is unlike is never pooled."""
+"""Rows grouped into cells: one dataset, regime, model and cap each, which is all that may be pooled."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from suture.bench.problem import REGIMES, Regime
-from suture.bench.rows import Row
+from suture.bench.rows import BenchmarkRow
 
 BASELINES = ("greedy", "best_of_k")
 """What every table must carry: a number without them says nothing about healing."""
@@ -29,7 +29,7 @@ class Cell:
     regime: Regime
     model: str
     cap: int
-    arms: dict[str, tuple[Row, ...]]
+    arms: dict[str, tuple[BenchmarkRow, ...]]
     changed: tuple[str, ...] = ()
 
     @property
@@ -43,9 +43,9 @@ class Cell:
         return tuple(arm for arm in BASELINES if arm not in self.arms)
 
 
-def cells_of(rows: Iterable[Row]) -> tuple[Cell, ...]:
+def group_into_cells(rows: Iterable[BenchmarkRow]) -> tuple[Cell, ...]:
     """The cells of some rows, the headline's regime and the largest cap first."""
-    sorted_rows: dict[tuple[str, Regime, str, int], list[Row]] = {}
+    sorted_rows: dict[tuple[str, Regime, str, int], list[BenchmarkRow]] = {}
     for row in rows:
         sorted_rows.setdefault((row.dataset, row.regime, row.model, row.cap), []).append(row)
     return tuple(
@@ -56,7 +56,7 @@ def cells_of(rows: Iterable[Row]) -> tuple[Cell, ...]:
     )
 
 
-def _cell(dataset: str, regime: Regime, model: str, cap: int, rows: Sequence[Row]) -> Cell:
+def _cell(dataset: str, regime: Regime, model: str, cap: int, rows: Sequence[BenchmarkRow]) -> Cell:
     hashes: dict[str, set[str]] = {}
     for row in rows:
         hashes.setdefault(row.problem, set()).add(row.problem_hash)

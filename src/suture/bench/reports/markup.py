@@ -28,7 +28,7 @@ def element(tag: str, *children: str, **attributes: str | float) -> Markup:
     return Markup(f"<{tag}{written}>{joined(*children)}</{tag}>")
 
 
-def concatenations(*children: str) -> Markup:
+def joined(*children: str) -> Markup:
     """Some markup and text after each other."""
     return Markup("".join(c if isinstance(c, Markup) else html.escape(c) for c in children))
 

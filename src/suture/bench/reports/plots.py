@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from suture.bench.measures.arm_metrics import Ratio, SolvedShare
 from suture.bench.measures.calibration import Calibration
-from suture.bench.measures.figures import Count, Solved
-from suture.bench.measures.statistics import exact_interval
-from suture.bench.reports.budgets import Budgets
+from suture.bench.measures.paired_statistics import exact_interval
+from suture.bench.reports.budgets import CapComparison
 from suture.bench.reports.markup import Markup, element, joined
 
 WIDTH, HEIGHT = 760.0, 400.0
@@ -29,10 +29,10 @@ class Bar:
     """A labelled count of a count."""
 
     label: str
-    value: Count
+    value: Ratio
 
 
-def solved_against_tokens(budgets: Budgets, series: Mapping[str, int]) -> Markup:
+def solved_against_tokens(budgets: CapComparison, series: Mapping[str, int]) -> Markup:
     """Share of tasks solved at each cap, with its 95% interval, one line an arm.
 
     Args:
@@ -117,7 +117,7 @@ def reliability(title: str, series: int, found: Calibration) -> Markup:
     return _svg(f"{title}: {said}", size, size, *parts)
 
 
-def _line_of(arm: str, solved: Sequence[Solved | None], series: int, places: Sequence[float]) -> Markup:
+def _line_of(arm: str, solved: Sequence[SolvedShare | None], series: int, places: Sequence[float]) -> Markup:
     y = _scale(HEIGHT - BOTTOM, TOP)
     points = [
         (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from suture.bench.measures.arm_metrics import ArmMetrics, GeneratedTests, Ratio, SolvedShare
 from suture.bench.measures.calibration import Calibration
-from suture.bench.measures.figures import ArmMetrics, Count, GeneratedTests, Solved
-from suture.bench.measures.statistics import Interval
-from suture.bench.reports.budgets import Budgets
-from suture.bench.reports.pairing import ArmComparison
-from suture.bench.reports.summary import Section
+from suture.bench.measures.paired_statistics import Interval
+from suture.bench.reports.arm_comparison import ArmComparison
+from suture.bench.reports.budgets import CapComparison
+from suture.bench.reports.report_summary import ReportSection
 
 NONE = "-"
 """A number that there is not."""
@@ -34,7 +34,7 @@ class Table:
     note: str = ""
 
 
-def tables_of(section: Section) -> Iterator[Table]:
+def build_tables(section: ReportSection) -> Iterator[Table]:
     """Every table of a section, the most important first; each says of every arm what it leaves out."""
     yield _with_unknown(_solved_table(section), section)
     yield comparison_table(section.comparisons)
@@ -49,7 +49,7 @@ def tables_of(section: Section) -> Iterator[Table]:
         yield _with_unknown(_tests_table(section), section)
 
 
-def _with_unknown(table: Table, section: Section) -> Table:
+def _with_unknown(table: Table, section: ReportSection) -> Table:
     """The same table, with a last column of the runs that are in none of its numbers."""
     unknown = {arm.arm: f"{arm.unknown.count} of {arm.unknown.of}" for arm in section.arms}
     return replace(
@@ -90,7 +90,7 @@ def comparison_table(comparisons: tuple[ArmComparison, ...]) -> Table:
     )
 
 
-def budget_tables(budgets: Budgets) -> Iterator[Table]:
+def budget_tables(budgets: CapComparison) -> Iterator[Table]:
     """What the arms solve at each cap, and what prompts they take for it."""
     head = ("arm", *(f"{cap:,} tokens" for cap in budgets.caps))
     yield Table(
@@ -111,7 +111,7 @@ def budget_tables(budgets: Budgets) -> Iterator[Table]:
     )
 
 
-def _solved_table(section: Section) -> Table:
+def _solved_table(section: ReportSection) -> Table:
     return Table(
         caption="Solved by the hidden checks",
         head=("arm", "tasks", "seeds", "solved", "generated tokens", "prompt tokens"),
@@ -127,7 +127,7 @@ def _solved_table(section: Section) -> Table:
     )
 
 
-def _claims_table(section: Section) -> Table:
+def _claims_table(section: ReportSection) -> Table:
     return Table(
         caption="What was claimed, and what it was worth",
         head=(
@@ -154,7 +154,7 @@ def _claims_table(section: Section) -> Table:
     )
 
 
-def _cost_table(section: Section) -> Table:
+def _cost_table(section: ReportSection) -> Table:
     return Table(
         caption="Spent for each solved run",
         head=("arm", "solved runs", "generated", "prompt", "calls", "seconds", "of them model", "US dollars"),
@@ -172,7 +172,7 @@ def _cost_row(arm: ArmMetrics) -> tuple[str, ...]:
     return (arm.arm, str(spent.solved), *each, NONE if money is None else f"{money:.4f}")
 
 
-def _rounds_table(section: Section) -> Table:
+def _rounds_table(section: ReportSection) -> Table:
     rounds = sorted({one.rounds for arm in section.arms for one in arm.rounds})
     counts = {arm.arm: {one.rounds: one.runs for one in arm.rounds} for arm in section.arms}
     return Table(
@@ -185,7 +185,7 @@ def _rounds_table(section: Section) -> Table:
     )
 
 
-def _errors_table(section: Section) -> Table:
+def _errors_table(section: ReportSection) -> Table:
     return Table(
         caption="Initial failures by error class",
         head=("arm", "error of the first candidate", "healed"),
@@ -195,7 +195,7 @@ def _errors_table(section: Section) -> Table:
     )
 
 
-def _pass_table(section: Section) -> Table:
+def _pass_table(section: ReportSection) -> Table:
     most = max((len(arm.pass_at) for arm in section.arms), default=0)
     return Table(
         caption="pass@k over seeds",
@@ -213,7 +213,7 @@ def _pass_table(section: Section) -> Table:
     )
 
 
-def _calibration_table(section: Section) -> Table:
+def _calibration_table(section: ReportSection) -> Table:
     return Table(
         caption="Final confidence against the truth",
         head=("arm", "runs", "Brier", "ECE", *(f"right at {c:.0%} coverage" for c in COVERAGES)),
@@ -234,7 +234,7 @@ def _calibration_table(section: Section) -> Table:
     )
 
 
-def _tests_table(section: Section) -> Table:
+def _tests_table(section: ReportSection) -> Table:
     return Table(
         caption="Generated tests against the reference",
         head=("arm", "right of those that decided", "right of the others", "not known", "Brier", "ECE"),
@@ -264,7 +264,7 @@ def _p(value: float) -> str:
     return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-def _solved(at: Solved | None) -> str:
+def _solved(at: SolvedShare | None) -> str:
     if at is None or at.share is None:
         return NONE
     return f"{_percent(at.share)} {at.runs.count}/{at.runs.of}"
@@ -286,7 +286,7 @@ def _points(interval: Interval | None) -> str:
     return f"{100 * interval.estimate:+.1f} [{100 * interval.low:+.1f}, {100 * interval.high:+.1f}]"
 
 
-def _count(count: Count) -> str:
+def _count(count: Ratio) -> str:
     share = count.share
     return f"0 of {count.of}" if share is None else f"{count.count} of {count.of} ({share:.1%})"
 

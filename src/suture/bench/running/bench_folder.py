@@ -14,8 +14,8 @@ from typing import Any
 
 from suture.bench.grading.hidden_checks import Grade
 from suture.bench.problem import Problem
-from suture.bench.rows import Row
-from suture.bench.running.plans import BenchmarkPlan
+from suture.bench.rows import BenchmarkRow
+from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.core.records import content_hash, decode_record, encode_record
 from suture.core.safe_files import write_file_atomically
 from suture.errors import StorageError, UsageError
@@ -24,7 +24,7 @@ RowKey = tuple[str, str, str, str, int, int]
 """Set, task, arm, model, cap, seed."""
 
 
-def key_of(row: Row) -> RowKey:
+def row_key(row: BenchmarkRow) -> RowKey:
     """What a row is of."""
     return row.dataset, row.problem, row.arm, row.model, row.cap, row.seed
 
@@ -93,7 +93,7 @@ class BenchFolder:
         """Write down on which tasks the controls scored what they must."""
         self._write("controls.json", {"right": 1, "wrong": 0, "tried": list(tried)})
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[BenchmarkRow]:
         """What is finished. A last line that a crash cut short is passed over.
 
         Raises:
@@ -104,17 +104,17 @@ class BenchFolder:
         rows = []
         for number, line in enumerate(self.rows_path.read_bytes().split(b"\n")[:-1], 1):
             try:
-                rows.append(decode_record(Row, json.loads(line)))
+                rows.append(decode_record(BenchmarkRow, json.loads(line)))
             except (ValueError, TypeError) as fault:
                 where = f"line {number} of {str(self.rows_path)!r}"
                 raise StorageError(f"{where} is no row of a benchmark: {fault}") from fault
         return rows
 
-    def write_rows(self, rows: list[Row]) -> None:
+    def write_rows(self, rows: list[BenchmarkRow]) -> None:
         """Put these rows in the place of those that are there."""
         write_file_atomically(self.rows_path, b"".join(map(_line, rows)))
 
-    def add_row(self, row: Row) -> None:
+    def add_row(self, row: BenchmarkRow) -> None:
         """Write a row down, on disk when this returns.
 
         Raises:
@@ -131,7 +131,7 @@ class BenchFolder:
             ) from fault
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Alone with the folder, made where it is missing.
 
         Raises:
@@ -169,7 +169,7 @@ class BenchFolder:
 
 
 def require_same_tasks(
-    folder: BenchFolder, problems: Mapping[tuple[str, str], Problem], rows: Sequence[Row]
+    folder: BenchFolder, problems: Mapping[tuple[str, str], Problem], rows: Sequence[BenchmarkRow]
 ) -> None:
     """See that each row is of its task as it is now: statement, checks, reference and all.
 
@@ -192,5 +192,5 @@ def require_same_tasks(
         )
 
 
-def _line(row: Row) -> bytes:
+def _line(row: BenchmarkRow) -> bytes:
     return json.dumps(encode_record(row)).encode("ascii") + b"\n"

@@ -1,4 +1,4 @@
-"""Run a benchmark: every task under every arm, several at once, each row on disk before the next task."""
+"""Run a benchmark: every task with every arm, several at once, each row on disk before the next task."""
 
 from __future__ import annotations
 
@@ -8,62 +8,63 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from suture.bench.grading.hidden_checks import Grade, grade_code
 from suture.bench.problem import Problem
+from suture.bench.ray_cluster.ray_tasks import ModelOpener, RayCluster
 from suture.bench.replies.reply_pool import PooledModel, ReplyPool
-from suture.bench.rows import Row
-from suture.bench.running.bench_folder import BenchFolder, RowKey, key_of, require_same_tasks
-from suture.bench.running.controls import require_controls
-from suture.bench.running.evaluating import EvaluationJob, evaluate
-from suture.bench.running.plans import BenchmarkPlan
-from suture.bench.running.ray_tasks import Cluster, Opener
+from suture.bench.rows import BenchmarkRow
+from suture.bench.running.bench_folder import BenchFolder, RowKey, require_same_tasks, row_key
+from suture.bench.running.benchmark_plan import BenchmarkPlan
+from suture.bench.running.control_solvers import require_controls
+from suture.bench.running.evaluation import EvaluationJob, evaluate
 from suture.core.settings import Settings
 from suture.errors import SutureError
 from suture.loop import load_recipe
 from suture.models import Model, open_model
 from suture.sandbox import Sandbox, open_sandbox
 
-Evaluator = Callable[[EvaluationJob], Awaitable[Row]]
+BenchmarkPhase = Literal["references", "controls", "tasks", "grading"]
+RowEvaluator = Callable[[EvaluationJob], Awaitable[BenchmarkRow]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Advance:
-    """How far a benchmark is.
+class BenchmarkProgress:
+    """The progress of a benchmark.
 
     Attributes:
-        doing: What goes on: `references`, `controls`, or `tasks`.
-        done: Lines that are done, those of earlier sessions included.
-        total: How many steps there are in all.
-        row: The one that was just finished.
+        phase: The current phase.
+        done: Number of finished steps, including those of earlier sessions.
+        total: Number of all steps.
+        row: The row that was just finished, if any.
     """
 
-    doing: str
+    phase: BenchmarkPhase
     done: int
     total: int
-    row: Row | None = None
+    row: BenchmarkRow | None = None
 
 
-Listener = Callable[[Advance], None]
+ProgressListener = Callable[[BenchmarkProgress], None]
 
 
 @dataclass(kw_only=True)
 class _Session:
-    """What all tasks of one session share."""
+    """State that all tasks of one session share."""
 
     folder: BenchFolder
     settings: Settings
     parallel: int
-    on_progress: Listener
+    on_progress: ProgressListener
     sandbox: Sandbox
     judge: Sandbox
     pool: ReplyPool
     done: int = 0
     total: int = 0
 
-    async def work_off(self, jobs: Sequence[EvaluationJob], evaluator: Evaluator) -> None:
-        """So many at once; each row is written down when it is there."""
+    async def run_jobs(self, jobs: Sequence[EvaluationJob], evaluator: RowEvaluator) -> None:
+        """Run jobs, `parallel` at a time, and save each row when it is finished."""
         waiting = iter(jobs)
 
         async def work() -> None:
@@ -71,12 +72,12 @@ class _Session:
                 row = await evaluator(job)
                 self.folder.add_row(row)
                 self.done += 1
-                self.on_progress(Advance(doing="tasks", done=self.done, total=self.total, row=row))
+                self.on_progress(BenchmarkProgress(phase="tasks", done=self.done, total=self.total, row=row))
 
-        await together([work() for _ in range(self.parallel)])
+        await run_workers([work() for _ in range(self.parallel)])
 
-    async def row(self, job: EvaluationJob, model: Model | None) -> Row:
-        """Evaluate in this process."""
+    async def row(self, job: EvaluationJob, model: Model | None) -> BenchmarkRow:
+        """Evaluate a job in this process."""
         answering = PooledModel(model, job.model, self.pool, job.problem, seed=job.seed)
         try:
             return await evaluate(
@@ -85,11 +86,11 @@ class _Session:
         except SutureError:
             raise
         except Exception as fault:
-            # The edge: a crash in one task is a line of the table, not the end of all the others.
+            # A crash in one task must not end the benchmark, so it becomes a row with a fault.
             return job.row(fault=f"{type(fault).__name__}: {fault}")
 
     async def references(self, problems: Sequence[Problem]) -> dict[str, Grade]:
-        """How the references are graded; those not known to pass are graded now, and that is written down."""
+        """Return the grades of the references. Those that are not known to pass are graded now and saved."""
         known = {name: grade for name, grade in self.folder.references().items() if grade.right}
         missing = [problem for problem in problems if problem.content_hash not in known]
         if missing:
@@ -100,7 +101,7 @@ class _Session:
         return known
 
     async def require_controls(self, problems: Sequence[Problem], references: Mapping[str, Grade]) -> None:
-        """The two solvers whose scores are known, once for each benchmark and set of tasks."""
+        """Run the control solvers, once for each data set of the benchmark."""
         tried = self.folder.controls()
         new = [p for p in problems if p.dataset not in {dataset for dataset, _ in tried}]
         if new:
@@ -110,7 +111,9 @@ class _Session:
                 self.settings,
                 self.sandbox,
                 self.judge,
-                lambda done, total: self.on_progress(Advance(doing="controls", done=done, total=total)),
+                lambda done, total: self.on_progress(
+                    BenchmarkProgress(phase="controls", done=done, total=total)
+                ),
             )
             self.folder.write_controls(tried)
 
@@ -125,33 +128,34 @@ async def run_benchmark(
     recordings: Sequence[Path] = (),
     replayed: bool = False,
     cluster: str | None = None,
-    opener: Opener = open_model,
-    on_progress: Listener = lambda advance: None,
+    opener: ModelOpener = open_model,
+    on_progress: ProgressListener = lambda advance: None,
 ) -> None:
     """Measure what is not measured yet; rows with a fault are measured again.
 
     Args:
         plan: Tasks, arms, models, seeds and caps.
-        folder: Where; its rows of earlier sessions are kept.
-        settings: The knobs; runs lie below the folder, whatever their `paths.home` is.
-        parallel: Tasks that run at the same time, at most.
-        pool: A folder of replies, to draw from and to add to; the benchmark's own where not given.
+        folder: The benchmark folder; rows of earlier sessions are kept.
+        settings: The settings of the runs. Run folders are below the benchmark folder, whatever `paths.home`
+            is.
+        parallel: Maximum number of tasks that run at the same time.
+        pool: Folder of replies to draw from and to add to; by default the benchmark's own.
         recordings: Files of replies to draw from.
-        replayed: Whether a reply that neither holds is an error, in place of asking the model.
-        cluster: The address of a Ray cluster that evaluates in the place of this process.
-        opener: Makes a model of its name.
+        replayed: Whether a reply that is not recorded is an error, instead of a call of the model.
+        cluster: Address of a Ray cluster that evaluates instead of this process.
+        opener: Opens a model by its name.
         on_progress: Called after each step.
 
     Raises:
-        UsageError: An arm is unknown, a set has changed since, another process measures there, or a reply is
-            missing that must not be asked for.
-        PrerequisiteError: Something is missing: a set, a sandbox, a model, a key; or the controls fail.
+        UsageError: An arm is unknown, a data set has changed, another process uses the folder, or a recorded
+            reply is missing.
+        PrerequisiteError: A data set, a sandbox, a model or a key is missing, or the control solvers fail.
         StorageError: The folder is damaged or full.
         Cancelled: The user stopped it; it can be resumed.
     """
     home = settings.paths.model_copy(update={"home": folder.path.resolve()})
     settings = settings.model_copy(update={"paths": home})
-    with folder.held():
+    with folder.lock():
         problems = {(problem.dataset, problem.id): problem for problem in plan.problems()}
         replies = ReplyPool(pool or folder.path / "pool", recordings)
         async with AsyncExitStack() as stack:
@@ -164,8 +168,8 @@ async def run_benchmark(
                 for name in plan.models:
                     models[name] = opener(settings, name)
                     stack.push_async_callback(models[name].close)
-            folder.write_plan(plan)  # only now: what cannot be measured must not stay in it
-            finished = _kept_rows(folder, problems)
+            folder.write_plan(plan)  # not earlier: a plan that cannot be measured must not be saved
+            finished = _keep_finished_rows(folder, problems)
             jobs = list(plan.jobs())
             session = _Session(
                 folder=folder,
@@ -181,22 +185,22 @@ async def run_benchmark(
             references = await session.references(tuple(problems.values()))
             await session.require_controls(tuple(problems.values()), references)
             left = [key for key in jobs if key not in finished]
-            # One cap after the other: what a smaller one asks is to be answered by the replies of the larger.
+            # The caps run one after the other, because the replies of a larger cap answer the smaller ones.
             for (model, _), keys in groupby(left, key=lambda key: key[3:5]):
-                mine = [_job(key, plan, problems, references) for key in keys]
+                own_jobs = [_job(key, plan, problems, references) for key in keys]
                 async with _evaluator(
                     session, models.get(model), cluster, None if replayed else opener
                 ) as evaluator:
-                    await session.work_off(mine, evaluator)
+                    await session.run_jobs(own_jobs, evaluator)
 
 
 @asynccontextmanager
 async def _evaluator(
-    session: _Session, model: Model | None, cluster: str | None, opener: Opener | None
-) -> AsyncIterator[Evaluator]:
-    """Who evaluates: this process with a model, or a cluster's workers, each of which opens its own."""
+    session: _Session, model: Model | None, cluster: str | None, opener: ModelOpener | None
+) -> AsyncIterator[RowEvaluator]:
+    """Yield the function that evaluates a job: in this process, or on the workers of a cluster."""
     if cluster is not None:
-        async with Cluster(
+        async with RayCluster(
             cluster,
             home=session.folder.path,
             settings=session.settings,
@@ -219,9 +223,9 @@ async def grade_references(
     settings: Settings,
     *,
     parallel: int = 4,
-    on_progress: Listener = lambda advance: None,
+    on_progress: ProgressListener = lambda advance: None,
 ) -> dict[str, Grade]:
-    """How each task's own reference is graded here, by the hash of the task."""
+    """Grade each task's own reference; return task hash -> grade."""
     grades: dict[str, Grade] = {}
     waiting = iter(problems)
 
@@ -230,9 +234,9 @@ async def grade_references(
             grades[problem.content_hash] = await grade_code(
                 problem, problem.solution, judge, settings.sandbox
             )
-            on_progress(Advance(doing="references", done=len(grades), total=len(problems)))
+            on_progress(BenchmarkProgress(phase="references", done=len(grades), total=len(problems)))
 
-    await together([work() for _ in range(parallel)])
+    await run_workers([work() for _ in range(parallel)])
     return grades
 
 
@@ -259,20 +263,22 @@ def _vetted_sandbox(settings: Settings) -> Sandbox:
     return open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
 
 
-def _kept_rows(folder: BenchFolder, problems: Mapping[tuple[str, str], Problem]) -> frozenset[RowKey]:
-    """What is finished. Rows with a fault are taken out, and done again.
+def _keep_finished_rows(
+    folder: BenchFolder, problems: Mapping[tuple[str, str], Problem]
+) -> frozenset[RowKey]:
+    """Return the keys of finished rows. Rows with a fault are removed, to be measured again.
 
     Raises:
-        UsageError: A task is not what it was.
+        UsageError: A task has changed.
     """
     rows = [row for row in folder.rows() if not row.fault]
     require_same_tasks(folder, problems, rows)
     folder.write_rows(rows)
-    return frozenset(map(key_of, rows))
+    return frozenset(map(row_key, rows))
 
 
-async def together(workers: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Run workers to their end; the first fault ends them all, and is raised as it is."""
+async def run_workers(workers: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Run workers to their end; the first exception cancels the others and is raised unchanged."""
     try:
         async with asyncio.TaskGroup() as group:
             for worker in workers:

@@ -12,14 +12,14 @@ from typing import Any
 
 from suture.bench.grading.hidden_checks import Grade, grade_code
 from suture.bench.problem import Problem
-from suture.bench.rows import Step, WeighedTest
+from suture.bench.rows import CandidateStep, GeneratedTestRecord
 from suture.core.ledger import Event, RunFolder, first_payload, select_events
 from suture.core.ledger.kinds import (
     CandidateChecked,
     CandidateProposed,
     CandidateRegressed,
-    MovesDecided,
     ModelCalled,
+    MovesDecided,
     RunFinished,
     RunStarted,
     TestsAssessed,
@@ -28,7 +28,7 @@ from suture.core.records import Candidate, Verdict
 from suture.core.settings import SandboxSettings
 from suture.sandbox import Sandbox
 
-Spent = tuple[int, int, int]
+RunSpending = tuple[int, int, int]
 """Tokens of replies, tokens of prompts, calls."""
 
 
@@ -52,7 +52,7 @@ class _Reading:
     started_s: float
     events: Sequence[Event]
     folder: RunFolder
-    steps: list[Step] = field(default_factory=list)
+    steps: list[CandidateStep] = field(default_factory=list)
     merits: dict[str, tuple[bool, int, int, int]] = field(default_factory=dict)
     leader: str = ""
 
@@ -82,11 +82,11 @@ class _Reading:
             )
         )
 
-    def _step(self, judged: _Judged) -> Step:
+    def _step(self, judged: _Judged) -> CandidateStep:
         checked, proposed = judged.checked, judged.proposed
         generated, prompted, calls = _spent(self.events, judged.came)
         step = judged.came.step if proposed else None
-        return Step(
+        return CandidateStep(
             candidate=checked.candidate,
             origin=proposed.origin if proposed else "user",
             round=-1 if step is None else step,
@@ -97,11 +97,11 @@ class _Reading:
             passed=checked.passed,
             failed=checked.failed,
             claimed=_merit(judged)[0],
-            error=_first_error(self.folder.get_record(Verdict, checked.verdict)),
+            error=_first_error(self.folder.load_record(Verdict, checked.verdict)),
         )
 
 
-def steps_of(folder: RunFolder, events: Sequence[Event]) -> tuple[Step, ...]:
+def read_steps(folder: RunFolder, events: Sequence[Event]) -> tuple[CandidateStep, ...]:
     """The candidates of a run, in the order in which they were judged.
 
     The branches of a round are put in their order, as if each had begun when the one before had ended: a run
@@ -119,7 +119,7 @@ def steps_of(folder: RunFolder, events: Sequence[Event]) -> tuple[Step, ...]:
     return tuple(reading.steps)
 
 
-def code_of(step: Step, folder: RunFolder, events: Sequence[Event]) -> dict[str, str]:
+def load_candidate_files(step: CandidateStep, folder: RunFolder, events: Sequence[Event]) -> dict[str, str]:
     """The files that a candidate wrote, path -> text; none for the code that was given.
 
     Raises:
@@ -127,7 +127,7 @@ def code_of(step: Step, folder: RunFolder, events: Sequence[Event]) -> dict[str,
     """
     for _, proposed in select_events(events, CandidateProposed):
         if proposed.candidate == step.candidate:
-            return dict(folder.get_record(Candidate, proposed.blob).files)
+            return dict(folder.load_record(Candidate, proposed.blob).files)
     return {}
 
 
@@ -165,7 +165,7 @@ def _merit(judged: _Judged) -> tuple[bool, int, int, int]:
     return solved, -judged.regressed, passed, -failed
 
 
-def _spent(events: Sequence[Event], at: Event) -> Spent:
+def _spent(events: Sequence[Event], at: Event) -> RunSpending:
     """What replies had cost when something happened; of its own round, those of its branch and before it."""
     called = [call for event, call in select_events(events, ModelCalled) if _before(event, at)]
     return (
@@ -197,8 +197,8 @@ def _class_of(exception: str) -> str:
     return exception.partition(":")[0].strip().rpartition(".")[2]
 
 
-def totals_of(events: Sequence[Event]) -> Mapping[str, Any]:
-    """The fields of a `Row` that are sums over a whole run."""
+def sum_run_totals(events: Sequence[Event]) -> Mapping[str, Any]:
+    """The fields of a `BenchmarkRow` that are sums over a whole run."""
     called = [call for _, call in select_events(events, ModelCalled)]
     priced = [call.money for call in called if call.money is not None]
     return {
@@ -213,9 +213,9 @@ def totals_of(events: Sequence[Event]) -> Mapping[str, Any]:
     }
 
 
-async def weighed_tests(
+async def assess_generated_tests(
     problem: Problem, folder: RunFolder, events: Sequence[Event], judge: Sandbox, settings: SandboxSettings
-) -> tuple[WeighedTest, ...]:
+) -> tuple[GeneratedTestRecord, ...]:
     """Every generated test that a run gave a trust, in the order in which it first did.
 
     Raises:
@@ -228,10 +228,10 @@ async def weighed_tests(
     started = first_payload(events, RunStarted)
     if not trusts or started is None:
         return ()
-    threshold: float = folder.get_json(started.settings)["loop"]["trust_threshold"]
+    threshold: float = folder.load_json(started.settings)["loop"]["trust_threshold"]
     return tuple(
         [
-            WeighedTest(
+            GeneratedTestRecord(
                 trust=earned[-1],
                 decided=max(earned) >= threshold,
                 right=_right(

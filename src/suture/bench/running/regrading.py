@@ -1,4 +1,4 @@
-"""Everything graded anew from the run folders: no model is asked, and no row is believed."""
+"""Grade a benchmark again from its run folders; no model is called, and no old grade is used."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from suture.bench.problem import Problem
-from suture.bench.rows import Row
+from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder, require_same_tasks
-from suture.bench.running.benchmark import Advance, Listener, grade_references
-from suture.bench.running.controls import require_controls
-from suture.bench.running.evaluating import EvaluationJob, row_of_run
+from suture.bench.running.benchmark import BenchmarkProgress, ProgressListener, grade_references
+from suture.bench.running.control_solvers import require_controls
+from suture.bench.running.evaluation import EvaluationJob, build_row
 from suture.core.ledger import RunFolder, find_run, first_payload, read_ledger
 from suture.core.ledger.kinds import RunFinished
 from suture.core.records import Result
@@ -26,30 +26,29 @@ async def regrade(
     settings: Settings,
     *,
     parallel: int = 4,
-    on_progress: Listener = lambda advance: None,
-) -> list[tuple[Row, Row]]:
-    """Make every row anew of its run's folder, and put them in the place of those that were there.
+    on_progress: ProgressListener = lambda advance: None,
+) -> list[tuple[BenchmarkRow, BenchmarkRow]]:
+    """Build every row again from its run folder, and replace the old rows.
 
-    First the two solvers whose scores are known are tried again, as the grading may have changed. A row
-    without a number is made anew too, where its run has ended: what kept it from being graded may be gone.
+    The control solvers run first, because the grading may have changed. A row with a fault is built again if
+    its run has ended, because the cause of the fault may be gone.
 
     Returns:
-        The rows whose grades or sums came out otherwise: as it was, as it is.
+        (old, new) of each row whose grades or totals differ.
 
     Raises:
-        UsageError: There is no benchmark, a set or a run's folder is gone, or a task is not what it was when
-            it was measured.
-        PrerequisiteError: A set or the sandbox is missing, or the two solvers do not score what they must.
-        StorageError: A run's folder is damaged.
+        UsageError: There is no benchmark, a data set or a run folder is gone, or a task has changed.
+        PrerequisiteError: A data set or the sandbox is missing, or the control solvers fail.
+        StorageError: A run folder is damaged.
     """
     home = settings.paths.model_copy(update={"home": folder.path.resolve()})
     settings = settings.model_copy(update={"paths": home})
-    with folder.held():
+    with folder.lock():
         plan, rows = folder.plan(), folder.rows()
         problems = {(problem.dataset, problem.id): problem for problem in plan.problems()}
         require_same_tasks(folder, problems, rows)
         opened = partial(open_sandbox, settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
-        # A wall for each that grades: code that fells its wall takes nobody else's verdict with it.
+        # Each grading has its own sandbox, so that code which breaks one affects no other verdict.
         async with SandboxPool(opened, size=parallel) as judges, SandboxPool(opened, size=1) as sandboxes:
             async with judges.lease() as judge, sandboxes.lease() as sandbox:
                 tasks = tuple(problems.values())
@@ -62,10 +61,12 @@ async def regrade(
                     settings,
                     sandbox,
                     judge,
-                    lambda done, total: on_progress(Advance(doing="controls", done=done, total=total)),
+                    lambda done, total: on_progress(
+                        BenchmarkProgress(phase="controls", done=done, total=total)
+                    ),
                 )
 
-            async def again(judge: Sandbox, row: Row) -> Row:
+            async def grade_again(judge: Sandbox, row: BenchmarkRow) -> BenchmarkRow:
                 problem = problems[row.dataset, row.problem]
                 ended = _ended_run(row, problem, settings.paths.home)
                 if ended is None:
@@ -79,37 +80,41 @@ async def regrade(
                     regime=row.regime,
                     reference=references[problem.content_hash],
                 )
-                return await row_of_run(job, *ended, settings, judge, felled=row.felled)
+                return await build_row(job, *ended, settings, judge, felled=row.felled)
 
-            anew: list[Row] = []
-            async with aclosing(judges.map(again, rows)) as graded:
+            regraded: list[BenchmarkRow] = []
+            async with aclosing(judges.map(grade_again, rows)) as graded:
                 async for row in graded:
                     if isinstance(row, SandboxBroken):
-                        row = replace(rows[len(anew)], fault=f"grading failed: {row}")
-                    anew.append(row)
-                    on_progress(Advance(doing="grading", done=len(anew), total=len(rows)))
+                        row = replace(rows[len(regraded)], fault=f"grading failed: {row}")
+                    regraded.append(row)
+                    on_progress(BenchmarkProgress(phase="grading", done=len(regraded), total=len(rows)))
         folder.write_references(references)
         folder.write_controls(controls)
-        folder.write_rows(anew)
-    return [(was, now) for was, now in zip(rows, anew, strict=True) if _bare(was) != _bare(now)]
+        folder.write_rows(regraded)
+    return [
+        (was, now)
+        for was, now in zip(rows, regraded, strict=True)
+        if _without_times(was) != _without_times(now)
+    ]
 
 
-def _ended_run(row: Row, problem: Problem, home: Path) -> tuple[RunFolder, Result] | None:
-    """The run of a row, and how it ended; `None` for a row without a number that has no such run."""
+def _ended_run(row: BenchmarkRow, problem: Problem, home: Path) -> tuple[RunFolder, Result] | None:
+    """Return the run of a row and its result; `None` for a row with a fault that has no ended run."""
     if row.fault and (not row.run or row.problem_hash != problem.content_hash):
         return None
     run = find_run(home, row.run)
     finished = first_payload(read_ledger(run.ledger_path).events, RunFinished)
     if finished is not None:
-        return run, run.get_record(Result, finished.result)
+        return run, run.load_record(Result, finished.result)
     if row.fault:
         return None
     raise StorageError(
-        f"the run {row.run!r} of {row.problem!r} did not end", remedy="measure it anew in another folder"
+        f"the run {row.run!r} of {row.problem!r} did not end", remedy="measure it again in another folder"
     )
 
 
-def _bare(row: Row) -> Row:
-    """A row without how long the grading took."""
+def _without_times(row: BenchmarkRow) -> BenchmarkRow:
+    """Return a row without the duration of its grading."""
     timeless = [s.grade and replace(s.grade, wall_s=0.0, cpu_s=None) for s in row.steps]
     return replace(row, steps=tuple(replace(s, grade=g) for s, g in zip(row.steps, timeless, strict=True)))

@@ -16,7 +16,7 @@ from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
 from suture.judge import check_candidate, find_protected_files, prepare_suite
 from suture.project.languages import Interpreter
-from suture.project.workspace import DiffDoesNotApply, text_of
+from suture.project.workspace import DiffDoesNotApply, decode_text
 from suture.sandbox import Sandbox
 
 
@@ -78,7 +78,7 @@ async def grade_patch(
     suite = await prepare_suite(
         Task(statement="", kind="heal", files=base, test_command=command), sandbox, settings, interpreter
     )
-    texts = {path: text_of(content) for path, content in after.items() if files.get(path) != content}
+    texts = {path: decode_text(content) for path, content in after.items() if files.get(path) != content}
     refused = find_protected_files(texts, suite)
     gone = tuple(path for path in files if path not in after)
     candidate = Candidate(files={k: v for k, v in texts.items() if k not in refused}, origin="user")

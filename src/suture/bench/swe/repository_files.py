@@ -32,7 +32,7 @@ def read_commit_files(task: SweTask, repos: Path) -> dict[str, bytes]:
     commit, _, _ = repository.commit(task.base_commit)
     if not commit:
         raise UsageError(f"{task.instance_id}: {names[0]} has no commit {task.base_commit!r}")
-    return repository.files_of(commit)
+    return repository.read_tree(commit)
 
 
 def find_patched_paths(patch: str) -> frozenset[str]:

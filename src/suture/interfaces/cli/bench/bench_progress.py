@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from suture.interfaces.cli.terminal.terminal_output import make_console, print_note
 
 if TYPE_CHECKING:
-    from suture.bench.running.benchmark import Advance
+    from suture.bench.running.benchmark import BenchmarkProgress
 
 LINE_INTERVAL_S = 20.0
 """Seconds between two progress lines without a terminal."""
@@ -54,14 +54,14 @@ class BenchProgress:
         if self._console.is_terminal:
             self._bar.stop()
 
-    def __call__(self, advance: Advance) -> None:
+    def __call__(self, advance: BenchmarkProgress) -> None:
         """Show a step."""
-        if advance.doing != self._phase:
-            self._phase, self._first = advance.doing, (time.monotonic(), max(0, advance.done - 1))
+        if advance.phase != self._phase:
+            self._phase, self._first = advance.phase, (time.monotonic(), max(0, advance.done - 1))
             self._printed_s = 0.0
             if self._console.is_terminal:
                 self._bar.remove_task(self._line)
-                self._line = self._bar.add_task(PHASE_TEXTS[advance.doing], total=advance.total)
+                self._line = self._bar.add_task(PHASE_TEXTS[advance.phase], total=advance.total)
         if advance.row is not None and advance.row.fault:
             self._console.print(
                 f"{advance.row.problem} under {advance.row.arm}: no number: {advance.row.fault}"
@@ -71,11 +71,11 @@ class BenchProgress:
         elif time.monotonic() - self._printed_s >= LINE_INTERVAL_S or advance.done == advance.total:
             self._printed_s = time.monotonic()
             print_note(
-                f"{PHASE_TEXTS[advance.doing]}: {advance.done} of "
+                f"{PHASE_TEXTS[advance.phase]}: {advance.done} of "
                 f"{advance.total}{self._time_left_text(advance)}"
             )
 
-    def _time_left_text(self, advance: Advance) -> str:
+    def _time_left_text(self, advance: BenchmarkProgress) -> str:
         began_s, before = self._first
         done = advance.done - before
         if done < 1 or advance.done == advance.total:

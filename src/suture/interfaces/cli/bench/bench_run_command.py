@@ -95,7 +95,7 @@ def run_command(
     """
     from suture.api import run_sync
     from suture.bench.running.benchmark import run_benchmark
-    from suture.bench.running.plans import chosen_ids
+    from suture.bench.running.benchmark_plan import choose_ids
     from suture.interfaces.cli.bench.bench_progress import BenchProgress
     from suture.interfaces.cli.bench.bench_summary import print_rows, require_a_number
     from suture.interfaces.cli.bench.plan_options import (
@@ -108,7 +108,7 @@ def run_command(
 
     settings = load_command_settings(Path(), assignments).settings
     task_ids = [*(ids or ()), *(i for path in ids_file or () for i in read_task_ids(path))]
-    chosen = chosen_ids(dataset or (), task_ids, first)
+    chosen = choose_ids(dataset or (), task_ids, first)
     if validate_reference:
         if not chosen:
             raise UsageError("there is nothing to validate", remedy="name a dataset: --dataset humaneval")

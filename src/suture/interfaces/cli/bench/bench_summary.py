@@ -9,7 +9,7 @@ from suture.errors import SutureError
 from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
 
 if TYPE_CHECKING:
-    from suture.bench.rows import Row
+    from suture.bench.rows import BenchmarkRow
 
 COLUMNS = (
     "set",
@@ -26,9 +26,9 @@ COLUMNS = (
 )
 
 
-def print_rows(rows: Sequence[Row], *, as_json: bool) -> None:
+def print_rows(rows: Sequence[BenchmarkRow], *, as_json: bool) -> None:
     """Print the table; list on stderr the rows without a number, grading time-outs and sandbox failures."""
-    from suture.bench.reports.summary import shown_in_words
+    from suture.bench.reports.report_summary import render_shown_checks
 
     lines = [_summary_row(group) for group in _groups(rows)]
     if as_json:
@@ -36,7 +36,7 @@ def print_rows(rows: Sequence[Row], *, as_json: bool) -> None:
     elif lines:
         print_text(format_table([COLUMNS, *([str(cell) for cell in line] for line in lines)]))
     for name in dict.fromkeys(row.dataset for row in rows):
-        if remark := shown_in_words(row for row in rows if row.dataset == name):
+        if remark := render_shown_checks(row for row in rows if row.dataset == name):
             print_note(f"{name}: {remark}")
     for row in rows:
         if row.fault:
@@ -52,7 +52,7 @@ def print_rows(rows: Sequence[Row], *, as_json: bool) -> None:
                 )
 
 
-def require_a_number(rows: Sequence[Row]) -> None:
+def require_a_number(rows: Sequence[BenchmarkRow]) -> None:
     """Check that something was measured.
 
     Raises:
@@ -65,15 +65,15 @@ def require_a_number(rows: Sequence[Row]) -> None:
         )
 
 
-def _groups(rows: Iterable[Row]) -> Iterable[list[Row]]:
-    groups: dict[tuple[str | int, ...], list[Row]] = {}
+def _groups(rows: Iterable[BenchmarkRow]) -> Iterable[list[BenchmarkRow]]:
+    groups: dict[tuple[str | int, ...], list[BenchmarkRow]] = {}
     for row in rows:
         groups.setdefault((row.dataset, row.regime, row.model, row.cap, row.arm), []).append(row)
     return groups.values()
 
 
-def _summary_row(rows: list[Row]) -> tuple[str | int, ...]:
-    from suture.bench.measures.metrics import claims
+def _summary_row(rows: list[BenchmarkRow]) -> tuple[str | int, ...]:
+    from suture.bench.measures.arm_metrics import claims_success
 
     counted = [row for row in rows if row.solved() is not None]
     return (
@@ -84,7 +84,7 @@ def _summary_row(rows: list[Row]) -> tuple[str | int, ...]:
         rows[0].arm,
         len(counted),
         sum(bool(row.solved()) for row in counted),
-        sum(map(claims, counted)),
+        sum(map(claims_success, counted)),
         sum(row.generated for row in counted),
         sum(row.calls for row in counted),
         len(rows) - len(counted),

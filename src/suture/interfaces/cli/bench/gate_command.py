@@ -15,8 +15,8 @@ from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import print_json, print_text
 
 if TYPE_CHECKING:
-    from suture.bench.gate.decision import Baseline, GateResult, GateStanding
-    from suture.bench.gate.sequential import Design
+    from suture.bench.gate.gate_decision import GateBaseline, GateResult, GateStanding
+    from suture.bench.gate.sequential_test import SequentialDesign
     from suture.bench.running.bench_folder import BenchFolder
     from suture.core.settings import Settings
 
@@ -61,8 +61,8 @@ def gate_command(
     undecided, there are too few tasks. 6: more than one task in ten, and more than one, has no grade because
     the infrastructure failed. The probability of a wrong pass or fail is at most one minus --confidence.
     """
-    from suture.bench.gate.decision import gate_rows, read_baseline
-    from suture.bench.gate.sequential import design_test
+    from suture.bench.gate.gate_decision import decide_gate, read_baseline
+    from suture.bench.gate.sequential_test import design_sequential_test
     from suture.bench.reports import read_rows
     from suture.interfaces.cli.bench.plan_options import bench_folder, settings_for
 
@@ -78,7 +78,9 @@ def gate_command(
     judged = model or fixed.model
     if least is None and judged != fixed.model:
         raise UsageError(f"the recorded rate is for {fixed.model!r}, not for {judged!r}", remedy="add --min")
-    design = design_test(fixed.rate if least is None else least, margin, confidence, len(fixed.tasks))
+    design = design_sequential_test(
+        fixed.rate if least is None else least, margin, confidence, len(fixed.tasks)
+    )
     if measure:
         if not replayed:
             settings = settings_for((judged,), assignments, settings)
@@ -86,15 +88,15 @@ def gate_command(
             fixed, design, folder, settings, judged, parallel, recording or [], replayed=replayed
         )
     else:
-        found = gate_rows(fixed, read_rows([folder.path]), design, judged)
+        found = decide_gate(fixed, read_rows([folder.path]), design, judged)
     print_result(fixed, design, found, judged, as_json=as_json)
     if code := EXIT_CODES[found.standing]:
         raise typer.Exit(code)
 
 
 def measure_gate(
-    fixed: Baseline,
-    design: Design,
+    fixed: GateBaseline,
+    design: SequentialDesign,
     folder: BenchFolder,
     settings: Settings,
     model: str,
@@ -106,7 +108,7 @@ def measure_gate(
     """Run the missing tasks until the test is decided, and return the result."""
     from suture.api import run_sync
     from suture.bench.gate.live_gate import measure_until_decided
-    from suture.bench.running.environment import circumstances
+    from suture.bench.running.benchmark_plan import describe_environment
     from suture.interfaces.cli.bench.bench_progress import BenchProgress
 
     with BenchProgress() as bar:
@@ -120,18 +122,20 @@ def measure_gate(
                 parallel=parallel,
                 recordings=recordings,
                 replayed=replayed,
-                made=circumstances(sys.argv[1:]),
+                made=describe_environment(sys.argv[1:]),
                 on_progress=bar,
             )
         )
 
 
-def print_result(fixed: Baseline, design: Design, found: GateResult, model: str, *, as_json: bool) -> None:
+def print_result(
+    fixed: GateBaseline, design: SequentialDesign, found: GateResult, model: str, *, as_json: bool
+) -> None:
     """Print the result in one sentence, and then its error rates."""
-    from suture.bench.gate.sequential import chances_at
+    from suture.bench.gate.sequential_test import compute_chances
     from suture.core.records import encode_record
 
-    good, poor = chances_at(design, design.least), chances_at(design, design.poor)
+    good, poor = compute_chances(design, design.least), compute_chances(design, design.poor)
     if as_json:
         chances = {"at_least": encode_record(good), "at_poor": encode_record(poor)}
         print_json(
@@ -161,7 +165,7 @@ def print_result(fixed: Baseline, design: Design, found: GateResult, model: str,
             print_text(f"  {what}: {', '.join(names)}")
 
 
-def gate_sentence(fixed: Baseline, design: Design, found: GateResult, model: str) -> str:
+def gate_sentence(fixed: GateBaseline, design: SequentialDesign, found: GateResult, model: str) -> str:
     """Return the result and what it means."""
     made, confidence_text = found.decision, f"with {1 - design.error:.0%} confidence"
     verdict_texts: dict[GateStanding, str] = {

@@ -15,8 +15,8 @@ from suture.bench.datasets import load_problems
 from suture.bench.problem import Regime
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import grade_references
-from suture.bench.running.environment import circumstances
-from suture.bench.running.plans import DEFAULT_CAPS, BenchmarkPlan, extended
+from suture.bench.running.benchmark_plan import describe_environment
+from suture.bench.running.benchmark_plan import DEFAULT_CAPS, BenchmarkPlan, extend_plan
 from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import load_command_settings
@@ -52,7 +52,7 @@ def make_plan(
     """
     if resume:
         existing = folder.plan()
-        return extended(existing, _new_plan(options, existing, settings))
+        return extend_plan(existing, _new_plan(options, existing, settings))
     if folder.exists:
         raise UsageError(
             f"there is already a benchmark in {str(folder.path)!r}",
@@ -76,7 +76,7 @@ def _new_plan(options: PlanOptions, existing: BenchmarkPlan, settings: Settings)
         seeds=options.seeds,
         caps=tuple(options.caps) or existing.caps or DEFAULT_CAPS,
         regime=_regime(options.regime or existing.regime),
-        sessions=(circumstances(sys.argv[1:]),),
+        sessions=(describe_environment(sys.argv[1:]),),
     )
 
 

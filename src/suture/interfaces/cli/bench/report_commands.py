@@ -20,7 +20,7 @@ from suture.interfaces.cli.terminal.terminal_output import (
 )
 
 if TYPE_CHECKING:
-    from suture.bench.rows import Row
+    from suture.bench.rows import BenchmarkRow
 
 TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
 
@@ -45,20 +45,20 @@ def report_command(
     """
     from suture.bench.reports import (
         read_rows,
-        report_json,
-        report_markdown,
-        report_of,
-        sessions_of,
+        render_json_report,
+        render_markdown_report,
+        build_report,
+        load_sessions,
         write_report,
     )
     from suture.interfaces.cli.bench.plan_options import bench_folder
 
     settings = load_command_settings(Path(), read_only=True).settings
     folders = [bench_folder(settings, name).path for name in runs]
-    found = report_of(read_rows(folders), sessions_of(folders))
+    found = build_report(read_rows(folders), load_sessions(folders))
     for path in write_report(found, out or folders[0] / "report"):
         print_note(f"written: {path}")
-    print_raw(report_json(found) if as_json else report_markdown(found))
+    print_raw(render_json_report(found) if as_json else render_markdown_report(found))
 
 
 @handle_errors
@@ -80,7 +80,7 @@ def compare_command(
     Tasks that only one of them ran are excluded and counted. Without --arm, every arm is compared with itself
     in the other benchmark; p-values are adjusted (Holm) for all comparisons.
     """
-    from suture.bench.reports import compare_runs, comparison_table, in_words, read_rows
+    from suture.bench.reports import compare_runs, comparison_table, render_arm_comparison, read_rows
     from suture.core.records import encode_record
     from suture.interfaces.cli.bench.plan_options import bench_folder
 
@@ -93,7 +93,7 @@ def compare_command(
         return
     for one in found:
         print_text(one.title)
-        for line in (*map(in_words, one.comparisons), *one.warnings):
+        for line in (*map(render_arm_comparison, one.comparisons), *one.warnings):
             print_text(f"  {line}")
         comparison = comparison_table(one.comparisons)
         print_text(format_table([comparison.head, *comparison.rows]) + "\n")
@@ -115,7 +115,7 @@ def baseline_command(
 
     The order follows the hash of the tasks' ids, so that nobody can choose it.
     """
-    from suture.bench.gate.decision import record_baseline, write_baseline
+    from suture.bench.gate.gate_decision import record_baseline, write_baseline
     from suture.bench.reports import read_rows
     from suture.interfaces.cli.bench.plan_options import bench_folder
 
@@ -157,7 +157,7 @@ def regrade_command(
     require_a_number(folder.rows())
 
 
-def _grade_text(row: Row) -> str:
+def _grade_text(row: BenchmarkRow) -> str:
     step = row.leader()
     if row.fault or row.felled:
         return row.fault or row.felled
@@ -184,7 +184,7 @@ def track_command(
     """
     from dataclasses import asdict
 
-    from suture.bench.tracking import track_benchmark
+    from suture.bench.mlflow_tracking import track_benchmark
     from suture.interfaces.cli.bench.plan_options import bench_folder
 
     settings = load_command_settings(Path(), read_only=True).settings

@@ -23,7 +23,7 @@ PLOTS = (
 """Keys of a summary, each a name -> number."""
 
 
-def metrics_page(summary: Mapping[str, Any], title: str) -> str:
+def render_run_metrics_page(summary: Mapping[str, Any], title: str) -> str:
     """The page as HTML.
 
     Args:

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from suture.bench.measures.metrics import claims
-from suture.bench.rows import Row
-from suture.bench.running.plans import BenchmarkPlan
+from suture.bench.measures.arm_metrics import claims_success
+from suture.bench.rows import BenchmarkRow
+from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.core.records import content_hash, encode_record
 
 LONGEST = 500
@@ -16,7 +16,7 @@ LONGEST = 500
 
 
 @dataclass(frozen=True, kw_only=True)
-class Description:
+class RunDescription:
     """A run as MLflow keeps it: name, parameters, metrics and tags.
 
     Attributes:
@@ -32,7 +32,9 @@ class Description:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-def describe_benchmark(name: str, key: str, plan: BenchmarkPlan, rows: Sequence[Row]) -> Description:
+def describe_benchmark(
+    name: str, key: str, plan: BenchmarkPlan, rows: Sequence[BenchmarkRow]
+) -> RunDescription:
     """A whole benchmark as one run of MLflow's.
 
     Args:
@@ -59,7 +61,7 @@ def describe_benchmark(name: str, key: str, plan: BenchmarkPlan, rows: Sequence[
         if known:
             metrics[f"solved.{what}"] = sum(known) / len(known)
     metrics["tokens"] = sum(row.generated + row.prompted for row in rows)
-    return Description(
+    return RunDescription(
         name=name,
         params=_cut(params),
         metrics=metrics,
@@ -67,7 +69,7 @@ def describe_benchmark(name: str, key: str, plan: BenchmarkPlan, rows: Sequence[
     )
 
 
-def describe_row(benchmark: str, key: str, row: Row) -> Description:
+def describe_row(benchmark: str, key: str, row: BenchmarkRow) -> RunDescription:
     """One task under one arm. A row that says something new is another run: its hash is its key."""
     solved = row.solved()
     params = {
@@ -85,7 +87,7 @@ def describe_row(benchmark: str, key: str, row: Row) -> Description:
     proposed = {step.candidate for step in row.steps if step.origin != "user"}
     metrics: dict[str, float] = {
         "retries": max(0, len(proposed) - 1),
-        "claimed": claims(row),
+        "claimed": claims_success(row),
         "confidence": row.confidence,
         "generated_tokens": row.generated,
         "prompt_tokens": row.prompted,
@@ -111,7 +113,7 @@ def describe_row(benchmark: str, key: str, row: Row) -> Description:
     if row.felled:
         tags["suture.felled"] = row.felled[:LONGEST]
     name = f"{row.problem} {row.arm}" + (f" seed {row.seed}" if row.seed else "")
-    return Description(name=name, params=_cut(params), metrics=metrics, tags=tags)
+    return RunDescription(name=name, params=_cut(params), metrics=metrics, tags=tags)
 
 
 def _cut(params: Mapping[str, str]) -> dict[str, str]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.bench.measures.figures import ArmMetrics, Count
-from suture.bench.measures.metrics import measure
+from suture.bench.measures.arm_metrics import ArmMetrics, Ratio, compute_arm_metrics
 from suture.bench.problem import Regime
-from suture.bench.reports.cells import BASELINES, Cell, cells_of
-from suture.bench.reports.pairing import ArmComparison, adjusted, compare_arms
-from suture.bench.rows import Row
+from suture.bench.reports.arm_comparison import ArmComparison, adjust_comparisons, compare_arms
+from suture.bench.reports.cells import BASELINES, Cell, group_into_cells
+from suture.bench.rows import BenchmarkRow
 
 REGIME_WORDS: dict[Regime, str] = {
     "visible": "the loop saw the visible checks only",
@@ -20,7 +19,7 @@ REGIME_WORDS: dict[Regime, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
+class ReportSection:
     """One cell: its figures, its tests, its warnings.
 
     Attributes:
@@ -60,13 +59,13 @@ class BenchmarkReport:
 
     warnings: tuple[str, ...]
     regimes: dict[str, str]
-    sections: tuple[Section, ...]
+    sections: tuple[ReportSection, ...]
     sessions: Mapping[str, Sequence[Mapping[str, str]]]
     schema_version: int = 1
 
 
-def report_of(
-    rows: Sequence[Row], sessions: Mapping[str, Sequence[Mapping[str, str]]] | None = None
+def build_report(
+    rows: Sequence[BenchmarkRow], sessions: Mapping[str, Sequence[Mapping[str, str]]] | None = None
 ) -> BenchmarkReport:
     """Sum up rows, each cell for itself.
 
@@ -74,7 +73,7 @@ def report_of(
         rows: Of any number of benchmarks.
         sessions: Benchmark -> the circumstances of each session that measured.
     """
-    cells = cells_of(rows)
+    cells = group_into_cells(rows)
     return BenchmarkReport(
         warnings=tuple(_first_lines(cells)),
         regimes={cell.regime: REGIME_WORDS[cell.regime] for cell in cells},
@@ -83,13 +82,13 @@ def report_of(
     )
 
 
-def circumstances_in_words(report: BenchmarkReport) -> Iterator[str]:
+def render_sessions(report: BenchmarkReport) -> Iterator[str]:
     """Of each benchmark, and of each of its sessions, where and with what it was measured."""
     for name, sessions in report.sessions.items():
         for number, made in enumerate(sessions or [{}], 1):
             which = f", session {number}" if len(sessions) > 1 else ""
             measured_with = "; ".join(f"{what} {value}" for what, value in made.items())
-            yield f"Benchmark {name}{which}: {measured_with or 'circumstances not known'}."
+            yield f"Benchmark {name}{which}: {measured_with or 'describe_environment not known'}."
 
 
 def _first_lines(cells: Sequence[Cell]) -> Iterator[str]:
@@ -105,10 +104,10 @@ def _first_lines(cells: Sequence[Cell]) -> Iterator[str]:
         )
 
 
-def _section(cell: Cell) -> Section:
-    arms = tuple(measure(arm, rows) for arm, rows in cell.arms.items())
-    comparisons = adjusted(list(_against_baselines(cell)))
-    return Section(
+def _section(cell: Cell) -> ReportSection:
+    arms = tuple(compute_arm_metrics(arm, rows) for arm, rows in cell.arms.items())
+    comparisons = adjust_comparisons(list(_against_baselines(cell)))
+    return ReportSection(
         title=cell.title,
         dataset=cell.dataset,
         regime=cell.regime,
@@ -132,7 +131,7 @@ def _against_baselines(cell: Cell) -> Iterator[ArmComparison]:
 def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:
     if cell.changed:
         yield f"Left out, because their content differs between the runs: {', '.join(cell.changed)}."
-    if note := shown_in_words(row for rows in cell.arms.values() for row in rows):
+    if note := render_shown_checks(row for rows in cell.arms.values() for row in rows):
         yield note
     for arm in arms:
         yield from _caveats(arm)
@@ -157,7 +156,7 @@ def _caveats(arm: ArmMetrics) -> Iterator[str]:
     if arm.ungraded:
         yield f"{arm.arm}: {arm.ungraded} of {arm.runs} runs left out: their result is not graded."
     if arm.unknown.count:
-        least = Count(count=arm.spent.solved, of=arm.runs)
+        least = Ratio(count=arm.spent.solved, of=arm.runs)
         yield (
             f"{arm.arm}: were all of its runs without a number wrong, it would have solved "
             f"{least.count} of {least.of} ({least.share:.1%})."
@@ -193,7 +192,7 @@ def _resolution(comparisons: Sequence[ArmComparison]) -> str:
     )
 
 
-def shown_in_words(rows: Iterable[Row]) -> str:
+def render_shown_checks(rows: Iterable[BenchmarkRow]) -> str:
     """Of how many tasks the visible checks are the hidden ones; empty where there is none.
 
     Args:

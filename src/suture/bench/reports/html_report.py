@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 
-from suture.bench.reports.budgets import Budgets, budgets_of
+from suture.bench.reports.budgets import CapComparison, compare_caps
 from suture.bench.reports.cells import BASELINES
 from suture.bench.reports.markup import Markup, element, joined
 from suture.bench.reports.plots import Bar, bars, reliability, solved_against_tokens
-from suture.bench.reports.summary import BenchmarkReport, Section, circumstances_in_words
-from suture.bench.reports.tables import Table, budget_tables, tables_of
+from suture.bench.reports.report_summary import BenchmarkReport, ReportSection, render_sessions
+from suture.bench.reports.tables import Table, budget_tables, build_tables
 
 
-def report_page(report: BenchmarkReport) -> str:
+def render_html_report(report: BenchmarkReport) -> str:
     """The whole report as one HTML document."""
     style = Markup(files(__package__).joinpath("page.css").read_text("utf-8"))
     head = element(
@@ -34,28 +34,28 @@ def _body(report: BenchmarkReport) -> Iterator[Markup]:
         yield element("p", "Regime ", element("strong", regime), f": {meaning}.")
     names = dict.fromkeys(arm.arm for section in report.sections for arm in section.arms)
     series = {name: n for n, name in enumerate(sorted(names, key=_baselines_first))}
-    for budgets in budgets_of(report.sections):
+    for budgets in compare_caps(report.sections):
         if budgets.arms:
             yield element("section", *_budgets(budgets, series))
     for section in report.sections:
         yield element("section", *_section(section, series))
-    yield from (element("p", line, class_="note") for line in circumstances_in_words(report))
+    yield from (element("p", line, class_="note") for line in render_sessions(report))
 
 
 def _baselines_first(name: str) -> tuple[int, str]:
     return (BASELINES.index(name) if name in BASELINES else len(BASELINES), name)
 
 
-def _section(section: Section, series: Mapping[str, int]) -> Iterator[Markup]:
+def _section(section: ReportSection, series: Mapping[str, int]) -> Iterator[Markup]:
     yield element("h2", section.title)
     if section.warnings:
         yield element("ul", *(element("li", warning) for warning in section.warnings))
     yield element("p", section.resolution)
-    yield from map(_table, tables_of(section))
+    yield from map(_table, build_tables(section))
     yield from _figures(section, series)
 
 
-def _budgets(budgets: Budgets, series: Mapping[str, int]) -> Iterator[Markup]:
+def _budgets(budgets: CapComparison, series: Mapping[str, int]) -> Iterator[Markup]:
     yield element("h2", budgets.title)
     caption = "Share of tasks solved by the hidden checks against generated tokens, with 95% intervals."
     yield element("figure", solved_against_tokens(budgets, series), element("figcaption", caption))
@@ -63,7 +63,7 @@ def _budgets(budgets: Budgets, series: Mapping[str, int]) -> Iterator[Markup]:
         yield from map(_table, budget_tables(budgets))
 
 
-def _figures(section: Section, series: Mapping[str, int]) -> Iterator[Markup]:
+def _figures(section: ReportSection, series: Mapping[str, int]) -> Iterator[Markup]:
     arms = [(arm, series[arm.arm]) for arm in section.arms]
     yield _many(
         "Rounds: runs that took so many; in full colour those that ended right.",

@@ -3,6 +3,6 @@
 This room turns rows and run folders into MLflow's words. It measures nothing and keeps nothing of its own.
 """
 
-from suture.bench.tracking.mlflow import track_benchmark
+from suture.bench.mlflow_tracking.mlflow_runs import track_benchmark
 
 __all__ = ["track_benchmark"]

@@ -177,7 +177,7 @@ def _beta(first: int, second: int) -> list[tuple[float, float]]:
     return [(point, height / sum(heights)) for point, height in zip(points, heights, strict=True)]
 
 
-def minimum_detectable(
+def find_detectable_difference(
     tasks: int, discordant_share: float, *, alpha: float = 0.05, power: float = 0.8
 ) -> float | None:
     """The smallest true difference of two arms that McNemar's exact test of so many tasks usually finds.

@@ -19,7 +19,7 @@ Standing = Literal["passed", "failed", "undecided"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Design:
+class SequentialDesign:
     """Where a test stops.
 
     Attributes:
@@ -45,7 +45,7 @@ class Design:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chances:
+class OutcomeChances:
     """What comes of a test at a true rate.
 
     Attributes:
@@ -62,7 +62,7 @@ class Chances:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decision:
+class SequentialDecision:
     """What came of it: how it stands, after how many tasks, and how many of them were solved."""
 
     standing: Standing
@@ -70,7 +70,7 @@ class Decision:
     solved: int
 
 
-def design_test(least: float, margin: float, confidence: float, tasks: int) -> Design:
+def design_sequential_test(least: float, margin: float, confidence: float, tasks: int) -> SequentialDesign:
     """Lay a test out.
 
     Args:
@@ -96,7 +96,7 @@ def design_test(least: float, margin: float, confidence: float, tasks: int) -> D
     bound = -math.log(error)
     fails = [math.floor((n * down - bound) / (up + down)) for n in range(1, tasks + 1)]
     passes = [math.ceil((n * down + bound) / (up + down)) for n in range(1, tasks + 1)]
-    early = Design(
+    early = SequentialDesign(
         least=least,
         poor=poor,
         error=error,
@@ -106,16 +106,16 @@ def design_test(least: float, margin: float, confidence: float, tasks: int) -> D
     return _with_last_test(early)
 
 
-def chances_at(design: Design, rate: float) -> Chances:
+def compute_chances(design: SequentialDesign, rate: float) -> OutcomeChances:
     """What comes of a test when each task is solved with a chance of `rate`."""
     passed, failed, last, tried = _paths(design, rate)
     n = design.tasks - 1
     passed += sum(chance for solved, chance in last.items() if solved >= design.passes[n])
     failed += sum(chance for solved, chance in last.items() if solved <= design.fails[n])
-    return Chances(passed=passed, failed=failed, undecided=max(0.0, 1 - passed - failed), tasks=tried)
+    return OutcomeChances(passed=passed, failed=failed, undecided=max(0.0, 1 - passed - failed), tasks=tried)
 
 
-def decide(design: Design, results: Iterable[bool]) -> Decision:
+def decide(design: SequentialDesign, results: Iterable[bool]) -> SequentialDecision:
     """Follow a test until it stops, or the results do.
 
     Args:
@@ -127,17 +127,17 @@ def decide(design: Design, results: Iterable[bool]) -> Decision:
         solved += right
         standing = _standing(design, tried, solved)
         if standing != "undecided" or tried == design.tasks:
-            return Decision(standing=standing, tasks=tried, solved=solved)
-    return Decision(standing="undecided", tasks=tried, solved=solved)
+            return SequentialDecision(standing=standing, tasks=tried, solved=solved)
+    return SequentialDecision(standing="undecided", tasks=tried, solved=solved)
 
 
-def _standing(design: Design, tried: int, solved: int) -> Standing:
+def _standing(design: SequentialDesign, tried: int, solved: int) -> Standing:
     if solved <= design.fails[tried - 1]:
         return "failed"
     return "passed" if solved >= design.passes[tried - 1] else "undecided"
 
 
-def _with_last_test(early: Design) -> Design:
+def _with_last_test(early: SequentialDesign) -> SequentialDesign:
     """The same test, deciding as much as the errors allow once the tasks are spent."""
     n = early.tasks
     _, failed, at_least, _ = _paths(early, early.least)
@@ -153,7 +153,7 @@ def _with_last_test(early: Design) -> Design:
         if passed > early.error:
             break
         passes = solved
-    return Design(
+    return SequentialDesign(
         least=early.least,
         poor=early.poor,
         error=early.error,
@@ -162,7 +162,7 @@ def _with_last_test(early: Design) -> Design:
     )
 
 
-def _paths(design: Design, rate: float) -> tuple[float, float, dict[int, float], float]:
+def _paths(design: SequentialDesign, rate: float) -> tuple[float, float, dict[int, float], float]:
     """Chances to have passed, to have failed, of each count of solved tasks at the end, and the mean length.
 
     The last task is tried, and nothing is decided after it.

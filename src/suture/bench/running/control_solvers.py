@@ -1,4 +1,4 @@
-"""Before any number: a solver that is always right must score 1, and one that is always wrong 0."""
+"""Control solvers: one that is always right must score 1, and one that is always wrong 0."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 
 from suture.bench.grading.hidden_checks import Grade
 from suture.bench.problem import MODULE, Problem
-from suture.bench.running.evaluating import EvaluationJob, evaluate
+from suture.bench.running.evaluation import EvaluationJob, evaluate
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError
 from suture.models import ScriptedModel
 from suture.sandbox import Sandbox
 
-SAMPLE = 5
-"""Tasks of each set on which the two are tried."""
-CAP = 100_000
-"""Tokens; beyond what any task takes, so that a control is never cut by it."""
+CONTROL_TASKS = 5
+"""Tasks of each data set that the controls run on."""
+CONTROL_CAP_TOKENS = 100_000
+"""More tokens than any task takes, so that the cap never cuts a control."""
 
 
-def sample_of(problems: Sequence[Problem], count: int = SAMPLE) -> list[Problem]:
-    """So many tasks, evenly spread."""
+def sample_problems(problems: Sequence[Problem], count: int = CONTROL_TASKS) -> list[Problem]:
+    """Return an evenly spaced sample of tasks."""
     count = min(count, len(problems))
     return [problems[number * len(problems) // count] for number in range(count)]
 
@@ -32,28 +32,27 @@ async def require_controls(
     judge: Sandbox,
     on_tried: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[tuple[str, str]]:
-    """Try both on some tasks of each set, by the very path that every arm goes.
+    """Run both controls on some tasks of each data set, by the same path as every arm.
 
     Args:
         problems: The tasks of the benchmark.
-        references: How their references are graded, by the hash of the task; where one fails the task is
-            passed over, if another task of its set has one that passes.
+        references: Task hash -> grade of its reference. Tasks whose reference fails are skipped.
         settings: All settings.
-        sandbox: The wall for the runs.
-        judge: The wall for the hidden checks.
-        on_tried: Told how many of how many trials are over: at the start, and after each.
+        sandbox: The sandbox for the runs.
+        judge: The sandbox for the hidden checks.
+        on_tried: Receives the number of finished and of all trials: at the start, and after each.
 
     Returns:
-        Set and id of the tasks on which they were tried.
+        Data set and id of the tasks on which they ran.
 
     Raises:
-        PrerequisiteError: One of them does not score what it must, or there is a set on which they cannot be
-            tried, as none of its references passes; so no number would mean anything.
+        PrerequisiteError: A control does not score what it must, or no reference of a data set passes. No
+            number would mean anything then.
     """
     tried = [
         problem
         for name in dict.fromkeys(problem.dataset for problem in problems)
-        for problem in sample_of(_fit(name, problems, references))
+        for problem in sample_problems(_with_passing_reference(name, problems, references))
     ]
     on_tried(0, 2 * len(tried))
     for number, problem in enumerate(tried):
@@ -69,7 +68,7 @@ async def require_controls(
                 arm="greedy",
                 model=f"scripted:always-{name}",
                 seed=0,
-                cap=CAP,
+                cap=CONTROL_CAP_TOKENS,
                 regime="visible",
                 reference=reference,
             )
@@ -77,7 +76,7 @@ async def require_controls(
             row = await evaluate(job, model=model, settings=settings, sandbox=sandbox, judge=judge)
             if row.solved() is not wanted:
                 raise PrerequisiteError(
-                    f"the solver that is always {name} does not score {wanted:d} on {problem.id}"
+                    f"the control that is always {name} does not score {wanted:d} on {problem.id}"
                     f"{f': {row.fault}' if row.fault else ''}",
                     remedy="nothing can be measured here; --validate-reference may show why",
                 )
@@ -85,12 +84,14 @@ async def require_controls(
     return [(problem.dataset, problem.id) for problem in tried]
 
 
-def _fit(name: str, problems: Sequence[Problem], references: Mapping[str, Grade]) -> list[Problem]:
+def _with_passing_reference(
+    name: str, problems: Sequence[Problem], references: Mapping[str, Grade]
+) -> list[Problem]:
     members = [problem for problem in problems if problem.dataset == name]
     grades = [references[problem.content_hash] for problem in members]
     if not any(grade.right for grade in grades):
         raise PrerequisiteError(
-            f"not one of {len(members)} references of {name!r} passes here: {grades[0].why or 'no reason'}",
+            f"none of {len(members)} references of {name!r} passes here: {grades[0].why or 'no reason'}",
             remedy="nothing can be measured here; --validate-reference may show why",
         )
     return [problem for problem, grade in zip(members, grades, strict=True) if grade.right]

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from suture.bench.rows import Row
+from suture.bench.mlflow_tracking.run_descriptions import RunDescription, describe_benchmark, describe_row
+from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder
-from suture.bench.tracking.descriptions import Description, describe_benchmark, describe_row
 from suture.core.ledger import RunFolder, read_ledger
 from suture.core.settings.rendering import format_value
 from suture.errors import PrerequisiteError, StorageError
@@ -26,7 +26,7 @@ ARTIFACTS = ("ledger.jsonl", "result.diff")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tracked:
+class TrackingResult:
     """What was written to MLflow.
 
     Attributes:
@@ -44,7 +44,7 @@ class Tracked:
     known: int
 
 
-def track_benchmark(folder: BenchFolder, *, uri: str, experiment: str = EXPERIMENT) -> Tracked:
+def track_benchmark(folder: BenchFolder, *, uri: str, experiment: str = EXPERIMENT) -> TrackingResult:
     """Write a benchmark to MLflow; what is there already, word for word, is not written again.
 
     Args:
@@ -76,8 +76,12 @@ def track_benchmark(folder: BenchFolder, *, uri: str, experiment: str = EXPERIME
             client.set_terminated(parent)
         except fault as error:
             why = str(error).replace(uri, format_value(uri))
-            raise StorageError(f"MLflow at {format_value(uri)!r} did not take the benchmark: {why}") from error
-    return Tracked(uri=format_value(uri), experiment=experiment, run=parent, rows=written, known=len(rows) - written)
+            raise StorageError(
+                f"MLflow at {format_value(uri)!r} did not take the benchmark: {why}"
+            ) from error
+    return TrackingResult(
+        uri=format_value(uri), experiment=experiment, run=parent, rows=written, known=len(rows) - written
+    )
 
 
 @contextmanager
@@ -109,7 +113,7 @@ def _experiment(client: Any, uri: str, name: str) -> str:
     return str(client.create_experiment(name, artifact_location=location))
 
 
-def _found(client: Any, place: str, description: Description, tag: str) -> str | None:
+def _found(client: Any, place: str, description: RunDescription, tag: str) -> str | None:
     tags = description.tags
     asked = f"tags.`{tag}` = '{tags[tag]}' and tags.`suture.what` = '{tags['suture.what']}'"
     runs = client.search_runs([place], filter_string=asked, max_results=1)
@@ -132,12 +136,12 @@ def _known(client: Any, place: str, benchmark: str) -> set[str]:
             return keys
 
 
-def _made(client: Any, place: str, description: Description, **tags: str) -> str:
+def _made(client: Any, place: str, description: RunDescription, **tags: str) -> str:
     run = client.create_run(place, run_name=description.name, tags={**description.tags, **tags})
     return str(run.info.run_id)
 
 
-def _log(client: Any, run: str, description: Description) -> None:
+def _log(client: Any, run: str, description: RunDescription) -> None:
     from mlflow.entities import Metric, Param
 
     now_ms = int(time.time() * 1000)
@@ -148,7 +152,7 @@ def _log(client: Any, run: str, description: Description) -> None:
 
 
 def _write_row(
-    client: Any, place: str, parent: str, description: Description, row: Row, folder: Path
+    client: Any, place: str, parent: str, description: RunDescription, row: BenchmarkRow, folder: Path
 ) -> None:
     run = _made(client, place, description, **{"mlflow.parentRunId": parent})
     _log(client, run, description)

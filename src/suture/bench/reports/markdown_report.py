@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from suture.bench.reports.budgets import budgets_of
-from suture.bench.reports.summary import BenchmarkReport, Section, circumstances_in_words
-from suture.bench.reports.tables import Table, budget_tables, tables_of
+from suture.bench.reports.budgets import compare_caps
+from suture.bench.reports.report_summary import BenchmarkReport, ReportSection, render_sessions
+from suture.bench.reports.tables import Table, budget_tables, build_tables
 
 SPECIAL = re.compile(r"[\\`*{}\[\]<>#|]|(?<![^\W_])_|_(?![^\W_])")
 """What may act as markup; a `_` between two letters does not."""
 
 
-def report_markdown(report: BenchmarkReport) -> str:
+def render_markdown_report(report: BenchmarkReport) -> str:
     """The whole report as one Markdown document."""
     return "\n".join(_lines(report)) + "\n"
 
@@ -24,21 +24,21 @@ def _lines(report: BenchmarkReport) -> Iterator[str]:
         yield f"\n**{_escaped(warning)}**"
     for regime, meaning in report.regimes.items():
         yield f"\nRegime {_escaped(regime)}: {_escaped(meaning)}."
-    for budgets in budgets_of(report.sections):
+    for budgets in compare_caps(report.sections):
         if len(budgets.caps) > 1:
             yield f"\n## {_escaped(budgets.title)}"
             for table in budget_tables(budgets):
                 yield from _table(table)
     for section in report.sections:
         yield from _section(section)
-    yield from (f"\n{_escaped(line)}" for line in circumstances_in_words(report))
+    yield from (f"\n{_escaped(line)}" for line in render_sessions(report))
 
 
-def _section(section: Section) -> Iterator[str]:
+def _section(section: ReportSection) -> Iterator[str]:
     yield f"\n## {_escaped(section.title)}\n"
     yield from (f"- {_escaped(warning)}" for warning in section.warnings)
     yield f"\n{_escaped(section.resolution)}"
-    for table in tables_of(section):
+    for table in build_tables(section):
         yield from _table(table)
 
 

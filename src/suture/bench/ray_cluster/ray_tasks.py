@@ -21,15 +21,15 @@ from typing import Any
 
 from suture.bench.replies.recordings import RecordedReply, read_draws
 from suture.bench.replies.reply_pool import PooledModel, ReplyPool
-from suture.bench.rows import Row
-from suture.bench.running.evaluating import FOR_THE_USER, EvaluationJob, evaluate
+from suture.bench.rows import BenchmarkRow
+from suture.bench.running.evaluation import ABORTING_ERRORS, EvaluationJob, evaluate
 from suture.core.settings import Settings, load_settings
 from suture.core.settings.writing import encode_settings, restore_settings
 from suture.errors import PrerequisiteError, SutureError
 from suture.models import Model
 from suture.sandbox import Sandbox, open_sandbox
 
-Opener = Callable[[Settings, str], Model]
+ModelOpener = Callable[[Settings, str], Model]
 RETRIES = 3
 """How often a task is begun again whose worker was lost."""
 LOST = ("WorkerCrashedError", "NodeDiedError", "LocalRayletDiedError", "OutOfMemoryError", "ObjectLostError")
@@ -50,7 +50,7 @@ class RemoteJob:
     job: EvaluationJob
     settings: str
     draws: tuple[RecordedReply, ...]
-    opener: Opener | None
+    opener: ModelOpener | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +60,13 @@ class RemoteResult:
     An exception comes as its class, message and remedy, so that no class has to survive the journey.
     """
 
-    row: Row | None = None
+    row: BenchmarkRow | None = None
     run: bytes = b""
     draws: tuple[RecordedReply, ...] = ()
     refused: tuple[str, str, str] | None = None
 
 
-class Cluster:
+class RayCluster:
     """A Ray cluster that evaluates; an asynchronous context.
 
     Args:
@@ -81,7 +81,7 @@ class Cluster:
     """
 
     def __init__(
-        self, address: str, *, home: Path, settings: Settings, pool: ReplyPool, opener: Opener | None
+        self, address: str, *, home: Path, settings: Settings, pool: ReplyPool, opener: ModelOpener | None
     ) -> None:
         try:
             self._ray: Any = importlib.import_module("ray")
@@ -95,7 +95,7 @@ class Cluster:
         # Arms of one task ask for the same replies: one after the other they pay for each of them once.
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def __aenter__(self) -> Cluster:
+    async def __aenter__(self) -> RayCluster:
         try:
             self._ray.init(
                 address=self._address, log_to_driver=False, include_dashboard=False if self._here else None
@@ -117,7 +117,7 @@ class Cluster:
     def _here(self) -> bool:
         return self._address == "local"
 
-    async def row(self, job: EvaluationJob) -> Row:
+    async def row(self, job: EvaluationJob) -> BenchmarkRow:
         """Evaluate somewhere; raises as `evaluate` does."""
         async with self._turns[job.problem.id]:
             remote_job = RemoteJob(
@@ -134,7 +134,7 @@ class Cluster:
                 self._pool.add(draw)
         if returned.refused is not None:
             kind, message, remedy = returned.refused
-            raise next(known for known in FOR_THE_USER if known.__name__ == kind)(message, remedy=remedy)
+            raise next(known for known in ABORTING_ERRORS if known.__name__ == kind)(message, remedy=remedy)
         assert returned.row is not None
         if returned.run:
             _unpack(returned.run, self._home / "runs")
@@ -176,7 +176,7 @@ def run_remote_job(remote_job: RemoteJob) -> RemoteResult:
     if there is None:
         try:
             there = _worker_states[remote_job.settings] = _open(remote_job.settings)
-        except FOR_THE_USER as fault:
+        except ABORTING_ERRORS as fault:
             # Such as a machine without a sandbox: raised here it would be taken for a lost worker.
             return RemoteResult(refused=_as_plain(fault))
     return there.runner.run(_run_job(remote_job, there))
@@ -213,7 +213,7 @@ async def _evaluated(remote_job: RemoteJob, there: _WorkerState, home: Path) -> 
         )
         run = _pack(home / "runs" / row.run) if row.run else b""
         return RemoteResult(row=row, run=run, draws=tuple(read_draws(drawn, [])))
-    except FOR_THE_USER as fault:
+    except ABORTING_ERRORS as fault:
         return RemoteResult(refused=_as_plain(fault), draws=tuple(read_draws(drawn, [])))
     except Exception as fault:
         # The edge, as on one machine: a crash in one task is a line of the table.
@@ -222,7 +222,7 @@ async def _evaluated(remote_job: RemoteJob, there: _WorkerState, home: Path) -> 
 
 
 def _as_plain(fault: SutureError) -> tuple[str, str, str]:
-    kind = next(known.__name__ for known in FOR_THE_USER if isinstance(fault, known))
+    kind = next(known.__name__ for known in ABORTING_ERRORS if isinstance(fault, known))
     return kind, fault.message, fault.remedy
 
 

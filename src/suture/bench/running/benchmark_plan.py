@@ -1,31 +1,37 @@
-"""What a benchmark is to measure, fixed before it begins."""
+"""The plan of a benchmark, fixed before it begins, and the environment in which it is measured."""
 
 from __future__ import annotations
 
 import itertools
+import os
+import platform
+import shlex
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 
 from suture.bench.datasets import load_problems
 from suture.bench.problem import Problem, Regime
 from suture.errors import UsageError
+from suture.models.llama_server.thread_calibration import cpu_name
 
 DEFAULT_CAPS = (2000,)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkPlan:
-    """What a benchmark measures: tasks, recipes, models, seeds and caps, fixed before the first run.
+    """What a benchmark measures, fixed before the first run.
 
     Attributes:
-        ids: Set -> the ids of its tasks, in order; fixed beforehand.
-        arms: Names of the recipes that are compared.
+        ids: Data set -> ids of its tasks, in order.
+        arms: Names of the recipes to compare.
         models: Names of the models, as `provider:model`.
-        seeds: How often each is repeated with samples of its own.
-        caps: The most tokens of replies for each task and arm; each cap is a run of its own.
-        regime: What of the checks the loop may see.
-        sessions: The circumstances of each session that measured: machine, versions, date, command.
-        id: Which benchmark it is, whatever its folder is called; given when the plan is first written.
+        seeds: Number of independent repetitions.
+        caps: Maximum reply tokens for each task and arm; each cap is a run of its own.
+        regime: Which checks the loop may see.
+        sessions: The environment of each session: machine, versions, date, command.
+        id: Id of the benchmark, which does not change if the folder is renamed. It is set on the first write.
     """
 
     ids: Mapping[str, tuple[str, ...]]
@@ -38,18 +44,18 @@ class BenchmarkPlan:
     id: str = ""
 
     def problems(self) -> tuple[Problem, ...]:
-        """The tasks.
+        """Load the tasks.
 
         Raises:
-            UsageError: A set has no such task any more.
-            PrerequisiteError: A set is not on this machine.
+            UsageError: A data set no longer has a task.
+            PrerequisiteError: A data set is not on this machine.
         """
         return tuple(problem for name, ids in self.ids.items() for problem in load_problems(name, ids=ids))
 
     def jobs(self) -> Iterator[tuple[str, str, str, str, int, int]]:
-        """Set, task, arm, model, cap and seed of each line of the table.
+        """Yield data set, task, arm, model, cap and seed of each row.
 
-        Model by model; the largest cap first, because its replies answer most of what a smaller one asks.
+        The largest cap comes first, because its replies answer most calls of a smaller one.
         """
         for model, cap in itertools.product(self.models, sorted(self.caps, reverse=True)):
             for dataset, ids in self.ids.items():
@@ -57,33 +63,33 @@ class BenchmarkPlan:
                     yield dataset, task, arm, model, cap, seed
 
 
-def chosen_ids(
+def choose_ids(
     datasets: Sequence[str], ids: Sequence[str] = (), first: int | None = None
 ) -> dict[str, tuple[str, ...]]:
-    """The tasks of some sets: those of the ids, or all, or the first of each.
+    """Return data set -> ids of the chosen tasks: the named ones, or the first ones of each set, or all.
 
     Raises:
-        UsageError: No set has such a task, there is no such set, or none is named.
-        PrerequisiteError: A set is not on this machine.
+        UsageError: A task or a data set is unknown, or no data set is named.
+        PrerequisiteError: A data set is not on this machine.
     """
     if ids and not datasets:
-        raise UsageError("tasks are named, but no set that has them", remedy="such as --dataset humaneval")
+        raise UsageError("tasks are named, but no data set", remedy="such as --dataset humaneval")
     known = {name: [problem.id for problem in load_problems(name)] for name in datasets}
     for wanted in ids:
         if not any(wanted in held for held in known.values()):
             raise UsageError(
-                f"no task is called {wanted!r}",
+                f"there is no task {wanted!r}",
                 remedy=f"ids look like {', '.join(repr(held[0]) for held in known.values() if held)}",
             )
     chosen = {name: [i for i in ids if i in held] if ids else held for name, held in known.items()}
     return {name: tuple(dict.fromkeys(held))[:first] for name, held in chosen.items() if held}
 
 
-def extended(plan: BenchmarkPlan, more: BenchmarkPlan) -> BenchmarkPlan:
-    """A plan with the tasks, arms, models, caps and seeds of another besides: what is done stays done.
+def extend_plan(plan: BenchmarkPlan, more: BenchmarkPlan) -> BenchmarkPlan:
+    """Return a plan with the tasks, arms, models, caps and seeds of both plans.
 
     Raises:
-        UsageError: They are not of the same regime.
+        UsageError: The plans have different regimes.
     """
     if plan.regime != more.regime:
         raise UsageError(
@@ -103,3 +109,22 @@ def extended(plan: BenchmarkPlan, more: BenchmarkPlan) -> BenchmarkPlan:
         caps=tuple(dict.fromkeys((*plan.caps, *more.caps))),
         sessions=(*plan.sessions, *(one for one in more.sessions if one not in plan.sessions)),
     )
+
+
+def describe_environment(arguments: Sequence[str]) -> dict[str, str]:
+    """Return the machine, versions, date and command; no number is published without them.
+
+    Args:
+        arguments: Arguments of the command, without the program.
+    """
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "cpu": cpu_name(),
+        "cores": str(len(os.sched_getaffinity(0))),
+        "memory": f"{memory_bytes / 2**30:.0f} GiB",
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "suture": version("suture"),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "command": shlex.join(("suture", *arguments)),
+    }

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from suture.bench.gate.sequential import Decision, Design, Standing, decide
+from suture.bench.gate.sequential_test import SequentialDecision, SequentialDesign, Standing, decide
 from suture.bench.problem import Regime
-from suture.bench.rows import Row
+from suture.bench.rows import BenchmarkRow
 from suture.core.records import decode_record, encode_record
 from suture.errors import StorageError, UsageError
 
@@ -31,7 +31,7 @@ class GateTask:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Baseline:
+class GateBaseline:
     """A fixed list of tasks, and what was solved of it once.
 
     Attributes:
@@ -71,7 +71,7 @@ class GateResult:
         won: Likewise the other way round.
     """
 
-    decision: Decision
+    decision: SequentialDecision
     next: tuple[str, ...]
     skipped: tuple[str, ...]
     lost: tuple[str, ...]
@@ -86,7 +86,9 @@ class GateResult:
         return self.decision.standing
 
 
-def gate_rows(baseline: Baseline, rows: Sequence[Row], design: Design, model: str = "") -> GateResult:
+def decide_gate(
+    baseline: GateBaseline, rows: Sequence[BenchmarkRow], design: SequentialDesign, model: str = ""
+) -> GateResult:
     """Follow the test through rows, in the baseline's order.
 
     Args:
@@ -130,8 +132,11 @@ def gate_rows(baseline: Baseline, rows: Sequence[Row], design: Design, model: st
 
 
 def record_baseline(
-    rows: Sequence[Row], arm: str = "", tasks: int | None = None, made: Mapping[str, str] | None = None
-) -> Baseline:
+    rows: Sequence[BenchmarkRow],
+    arm: str = "",
+    tasks: int | None = None,
+    made: Mapping[str, str] | None = None,
+) -> GateBaseline:
     """The baseline that some rows make: one arm, one set, one model, seed 0.
 
     Args:
@@ -154,7 +159,7 @@ def record_baseline(
         )
     ((dataset, regime, name, model, cap),) = cells
     ordered = sorted(chosen, key=lambda row: hashlib.sha256(row.problem.encode()).hexdigest())
-    return Baseline(
+    return GateBaseline(
         dataset=dataset,
         regime=regime,
         arm=name,
@@ -168,14 +173,14 @@ def record_baseline(
     )
 
 
-def read_baseline(path: Path) -> Baseline:
+def read_baseline(path: Path) -> GateBaseline:
     """A baseline from its file.
 
     Raises:
         UsageError: It cannot be read, is none, or has no tasks.
     """
     try:
-        found = decode_record(Baseline, json.loads(path.read_bytes()))
+        found = decode_record(GateBaseline, json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError, AttributeError) as fault:
         raise UsageError(
             f"{str(path)!r} holds no baseline: {fault}", remedy="record one: suture bench baseline"
@@ -185,7 +190,7 @@ def read_baseline(path: Path) -> Baseline:
     return found
 
 
-def write_baseline(baseline: Baseline, path: Path) -> None:
+def write_baseline(baseline: GateBaseline, path: Path) -> None:
     """Write a baseline to its file.
 
     Raises:
@@ -197,10 +202,10 @@ def write_baseline(baseline: Baseline, path: Path) -> None:
         raise StorageError(f"{str(path)!r} cannot be written: {fault.strerror}") from fault
 
 
-def _is_of(row: Row, baseline: Baseline, model: str) -> bool:
+def _is_of(row: BenchmarkRow, baseline: GateBaseline, model: str) -> bool:
     wanted = (baseline.dataset, baseline.regime, baseline.arm, baseline.cap)
     return (row.dataset, row.regime, row.arm, row.cap) == wanted and row.model == model and row.seed == 0
 
 
-def _truth(row: Row) -> bool | None:
+def _truth(row: BenchmarkRow) -> bool | None:
     return row.solved()

@@ -7,23 +7,23 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from suture.bench.reports.markdown import report_markdown
-from suture.bench.reports.page import report_page
-from suture.bench.reports.summary import BenchmarkReport
-from suture.bench.rows import Row
+from suture.bench.reports.html_report import render_html_report
+from suture.bench.reports.markdown_report import render_markdown_report
+from suture.bench.reports.report_summary import BenchmarkReport
+from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder
 from suture.core.records import encode_record
 from suture.errors import StorageError, UsageError
 
 
-def read_rows(folders: Sequence[Path]) -> list[Row]:
+def read_rows(folders: Sequence[Path]) -> list[BenchmarkRow]:
     """Every row of some benchmarks; one that stands there twice, word for word, counts once.
 
     Raises:
         UsageError: A folder holds no rows, or two rows are of the same task, arm and seed.
         StorageError: A folder's rows are damaged.
     """
-    seen: dict[tuple[object, ...], Row] = {}
+    seen: dict[tuple[object, ...], BenchmarkRow] = {}
     for folder in map(BenchFolder, folders):
         if not folder.rows_path.is_file():
             raise UsageError(
@@ -41,7 +41,7 @@ def read_rows(folders: Sequence[Path]) -> list[Row]:
     return list(seen.values())
 
 
-def sessions_of(folders: Sequence[Path]) -> dict[str, tuple[Mapping[str, str], ...]]:
+def load_sessions(folders: Sequence[Path]) -> dict[str, tuple[Mapping[str, str], ...]]:
     """Of each benchmark, by its folder's name, the circumstances of every session that measured.
 
     Folders that share a name are told apart by their paths.
@@ -56,7 +56,7 @@ def sessions_of(folders: Sequence[Path]) -> dict[str, tuple[Mapping[str, str], .
     }
 
 
-def report_json(report: BenchmarkReport) -> str:
+def render_json_report(report: BenchmarkReport) -> str:
     """The whole report as one JSON document."""
     return json.dumps(encode_record(report), indent=2) + "\n"
 
@@ -67,7 +67,11 @@ def write_report(report: BenchmarkReport, folder: Path) -> tuple[Path, ...]:
     Raises:
         StorageError: The folder cannot be written to.
     """
-    texts = {"md": report_markdown(report), "json": report_json(report), "html": report_page(report)}
+    texts = {
+        "md": render_markdown_report(report),
+        "json": render_json_report(report),
+        "html": render_html_report(report),
+    }
     paths = tuple(folder / f"report.{form}" for form in texts)
     try:
         folder.mkdir(parents=True, exist_ok=True)

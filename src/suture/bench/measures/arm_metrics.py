@@ -1,0 +1,373 @@
+"""The metrics of one arm, computed from its rows without a model or a sandbox.
+
+A run is one row: one task under one seed. Counts are of runs. Shares with an interval are means over tasks of
+the mean over the task's seeds, so that a task with more seeds weighs no more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from suture.bench.grading.hidden_checks import Standing
+from suture.bench.measures.calibration import Calibration, compute_calibration
+from suture.bench.measures.paired_statistics import Interval, bootstrap_difference, exact_interval, pass_at_k
+from suture.bench.rows import BenchmarkRow, CandidateStep
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """So many of so many runs."""
+
+    count: int
+    of: int
+
+    @property
+    def share(self) -> float | None:
+        """In [0, 1]; `None` of none."""
+        return self.count / self.of if self.of else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolvedShare:
+    """What an arm has solved with a cap of so many tokens.
+
+    Attributes:
+        tokens: Generated tokens that each run could spend.
+        runs: Solved runs, of those whose truth is known.
+        tasks: Tasks with such a run.
+        share: Over tasks, with its 95% interval; `None` where there is no task.
+        generated: Mean generated tokens of a run.
+        prompted: Mean prompt tokens of a run.
+    """
+
+    tokens: int
+    runs: Ratio
+    tasks: int
+    share: Interval | None
+    generated: float
+    prompted: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounds:
+    """Runs that took so many rounds, and how many of them ended right."""
+
+    rounds: int
+    runs: Ratio
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorClass:
+    """Runs whose first candidate was wrong with this error, and how many of them ended right."""
+
+    error: str
+    healed: Ratio
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassAt:
+    """The unbiased pass@k over tasks with at least `k` seeds, each a fresh draw of the whole arm."""
+
+    k: int
+    share: float
+    tasks: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratedTests:
+    """The tests that an arm wrote for itself, held against the reference.
+
+    Attributes:
+        decided: Of the tests that had a say, those that are right: the precision of trust.
+        others: Likewise of the tests that only informed.
+        unknown: Tests of which it could not be found out; they count nowhere else.
+        calibration: Of the trust that each was given last; `None` without tests.
+    """
+
+    decided: Ratio
+    others: Ratio
+    unknown: int
+    calibration: Calibration | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpending:
+    """What all runs of an arm took, and what that makes for each solved one.
+
+    Attributes:
+        solved: Runs that ended right.
+        generated: Tokens of replies, summed.
+        prompted: Tokens of prompts, summed.
+        calls: Calls of a model, a count.
+        seconds: Wall-clock seconds, summed.
+        model_s: Of it, waiting for replies; replayed ones count nothing.
+        money: US dollars; `None` where a price is not known.
+    """
+
+    solved: int
+    generated: int
+    prompted: int
+    calls: int
+    seconds: float
+    model_s: float
+    money: float | None
+
+    def per_solved(self, total: float | None) -> float | None:
+        """A total for each solved run; `None` where it is not known or nothing was solved."""
+        return None if total is None or not self.solved else total / self.solved
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmMetrics:
+    """One arm in one cell of dataset, regime, model and cap.
+
+    Attributes:
+        arm: The name of the recipe that is measured.
+        tasks: Tasks that it was run on.
+        seeds: How many different seeds the rows have.
+        runs: How many rows there are.
+        faults: Runs without a number: the machinery failed, in the run or in grading. They count nowhere
+            else.
+        ungraded: Runs whose result has no grade yet; they count nowhere else either.
+        solved: By the hidden checks.
+        claimed: Runs that ended `healed` or `nothing_to_heal`.
+        false_claims: Of the claimed runs, those that are wrong.
+        forged: Of the claimed runs of which it can be told, those whose code passed the visible checks in the
+            run and fails them behind another wall.
+        unclaimed_right: Of the runs that claim nothing, those that are right.
+        first_pass: Runs whose first proposed candidate is right; one that proposed none is not passed at
+            first, unless the given code was right.
+        healed: Of the other runs, those that ended right.
+        harmed: Of the runs that had a right first candidate or right given code, those that ended wrong.
+        rounds: By number of rounds.
+        errors: By the error of a wrong first candidate, or that there was none; the most frequent first.
+        outcomes: Outcome -> how many runs ended so.
+        evidence: How strong the verdict on the result is -> runs.
+        timeouts: Ids of tasks of which a candidate ran out of time when it was graded; it counts as wrong.
+        felled: Ids of tasks of which a candidate brought the wall down, in the run or in grading; likewise.
+        spent: By all runs that count.
+        pass_at: By k, up to the number of seeds.
+        calibration: Of the final confidence; `None` without runs.
+        tests: What generated tests were worth; `None` where no run weighed one.
+    """
+
+    arm: str
+    tasks: int
+    seeds: int
+    runs: int
+    faults: int
+    ungraded: int
+    solved: SolvedShare
+    claimed: Ratio
+    false_claims: Ratio
+    forged: Ratio
+    unclaimed_right: Ratio
+    first_pass: Ratio
+    healed: Ratio
+    harmed: Ratio
+    rounds: tuple[Rounds, ...]
+    errors: tuple[ErrorClass, ...]
+    outcomes: Mapping[str, int]
+    evidence: Mapping[str, int]
+    timeouts: tuple[str, ...]
+    felled: tuple[str, ...]
+    spent: RunSpending
+    pass_at: tuple[PassAt, ...]
+    calibration: Calibration | None
+    tests: GeneratedTests | None
+
+    @property
+    def unknown(self) -> Ratio:
+        """Runs that no figure counts, of all."""
+        return Ratio(count=self.faults + self.ungraded, of=self.runs)
+
+
+NO_VISIBLE_FAILURE = "none seen"
+"""The error class of a first candidate that is wrong although no visible check says so."""
+NO_CANDIDATE = "no candidate"
+"""The error class of a run that proposed none, such as one whose replies held no code."""
+
+
+def compute_arm_metrics(arm: str, rows: Sequence[BenchmarkRow]) -> ArmMetrics:
+    """All metrics of one arm.
+
+    Args:
+        arm: The name of the recipe that is measured.
+        rows: Its rows, at least one, of one dataset, regime, model and cap.
+    """
+    known = [row for row in rows if row.solved() is not None]
+    right = [row for row in known if row.solved()]
+    said = [row for row in known if claims_success(row)]
+    first = [(row, passed) for row in known if (passed := _passed_at_first(row)) is not None]
+    failed = [row for row, passed in first if not passed]
+    faults = sum(_faulty(row) for row in rows)
+    return ArmMetrics(
+        arm=arm,
+        tasks=len({row.problem for row in rows}),
+        seeds=len({row.seed for row in rows}),
+        runs=len(rows),
+        faults=faults,
+        ungraded=len(rows) - len(known) - faults,
+        solved=_solved(rows),
+        claimed=Ratio(count=len(said), of=len(known)),
+        false_claims=_count(not row.solved() for row in said),
+        forged=_count(row.forged for row in said if row.forged is not None),
+        unclaimed_right=_count(bool(row.solved()) for row in known if not claims_success(row)),
+        first_pass=_count(passed for _, passed in first),
+        healed=_count(bool(row.solved()) for row in failed),
+        harmed=_count(not row.solved() for row in known if _right_at_first(row)),
+        rounds=_rounds(known),
+        errors=_errors(failed),
+        outcomes=_tally(row.outcome for row in known),
+        evidence=_tally(end.grade.evidence for row in known if (end := row.leader()) and end.grade),
+        timeouts=tuple(sorted({row.problem for row in rows if _graded_as(row, "timeout")})),
+        felled=tuple(sorted({row.problem for row in rows if row.felled or _graded_as(row, "broke_sandbox")})),
+        spent=_spent(known, len(right)),
+        pass_at=_pass_at(known),
+        calibration=compute_calibration([(r.confidence, bool(r.solved())) for r in known]) if known else None,
+        tests=_tests(known),
+    )
+
+
+def claims_success(row: BenchmarkRow) -> bool:
+    """Whether the user was told that it is right."""
+    return row.outcome in ("healed", "nothing_to_heal")
+
+
+def scores_by_task(rows: Iterable[BenchmarkRow]) -> dict[str, dict[int, float]]:
+    """Task -> seed -> 1 where it was solved, 0 where not; runs whose truth is not known are left out.
+
+    Args:
+        rows: Of one arm and cap.
+    """
+    scores: dict[str, dict[int, float]] = {}
+    for row in rows:
+        solved = row.solved()
+        if solved is not None:
+            scores.setdefault(row.problem, {})[row.seed] = float(solved)
+    return scores
+
+
+def estimate_task_share(scores: Sequence[Sequence[float]]) -> Interval | None:
+    """A share over tasks with its 95% interval; `None` of no task.
+
+    Exact (Clopper and Pearson) with one seed for each task, else a bootstrap over tasks and seeds; exact over
+    tasks again where all scores are equal, because a bootstrap of those has no width.
+
+    Args:
+        scores: Of each task its scores, one for each seed.
+    """
+    if not scores:
+        return None
+    values = {score for task in scores for score in task}
+    if len(values) == 1 or all(len(task) == 1 for task in scores):
+        return exact_interval(sum(task[0] == 1 for task in scores), len(scores))
+    return bootstrap_difference([[0.0]] * len(scores), scores)
+
+
+def _solved(rows: Sequence[BenchmarkRow]) -> SolvedShare:
+    scores = [list(seeds.values()) for seeds in scores_by_task(rows).values()]
+    flat = [score for task in scores for score in task]
+    known = [row for row in rows if row.solved() is not None]
+    return SolvedShare(
+        tokens=rows[0].cap,
+        runs=Ratio(count=int(sum(flat)), of=len(flat)),
+        tasks=len(scores),
+        share=estimate_task_share(scores),
+        generated=mean(row.generated for row in known) if known else 0.0,
+        prompted=mean(row.prompted for row in known) if known else 0.0,
+    )
+
+
+def _is_right(step: CandidateStep) -> bool | None:
+    """Whether it passes the hidden checks; `None` where that is not known."""
+    return None if step.grade is None or step.grade.standing == "infra" else step.grade.right
+
+
+def _passed_at_first(row: BenchmarkRow) -> bool | None:
+    """Whether the first candidate is right. A run that proposed none stands as it ended: right only where the
+    given code needed none.
+    """
+    first = row.first_proposed()
+    return bool(row.solved()) if first is None else _is_right(first)
+
+
+def _right_at_first(row: BenchmarkRow) -> bool:
+    first = row.first_proposed()
+    given = (step for step in row.steps if step.origin == "user")
+    return any(_is_right(step) for step in (*given, *([first] if first else [])))
+
+
+def _faulty(row: BenchmarkRow) -> bool:
+    end = row.leader()
+    return bool(row.fault) or bool(end and end.grade and end.grade.standing == "infra")
+
+
+def _graded_as(row: BenchmarkRow, standing: Standing) -> bool:
+    return any(step.grade is not None and step.grade.standing == standing for step in row.steps)
+
+
+def _rounds(rows: Sequence[BenchmarkRow]) -> tuple[Rounds, ...]:
+    took: dict[int, list[bool]] = {}
+    for row in rows:
+        rounds = max((step.round + 1 for step in row.steps), default=0)
+        took.setdefault(rounds, []).append(bool(row.solved()))
+    return tuple(Rounds(rounds=n, runs=_count(took[n])) for n in sorted(took))
+
+
+def _errors(failed: Sequence[BenchmarkRow]) -> tuple[ErrorClass, ...]:
+    seen: dict[str, list[bool]] = {}
+    for row in failed:
+        first = row.first_proposed()
+        error = NO_CANDIDATE if first is None else first.error or NO_VISIBLE_FAILURE
+        seen.setdefault(error, []).append(bool(row.solved()))
+    found = (ErrorClass(error=error, healed=_count(ends)) for error, ends in seen.items())
+    return tuple(sorted(found, key=lambda one: (-one.healed.of, one.error)))
+
+
+def _spent(rows: Sequence[BenchmarkRow], solved: int) -> RunSpending:
+    priced = [row.money for row in rows if row.money is not None]
+    return RunSpending(
+        solved=solved,
+        generated=sum(row.generated for row in rows),
+        prompted=sum(row.prompted for row in rows),
+        calls=sum(row.calls for row in rows),
+        seconds=sum(row.seconds for row in rows),
+        model_s=sum(row.model_s for row in rows),
+        money=sum(priced) if len(priced) == len(rows) else None,
+    )
+
+
+def _tests(rows: Sequence[BenchmarkRow]) -> GeneratedTests | None:
+    written = [test for row in rows for test in row.tests]
+    known = [(test, test.right) for test in written if test.right is not None]
+    if not written:
+        return None
+    return GeneratedTests(
+        decided=_count(right for test, right in known if test.decided),
+        others=_count(right for test, right in known if not test.decided),
+        unknown=len(written) - len(known),
+        calibration=compute_calibration([(test.trust, right) for test, right in known]) if known else None,
+    )
+
+
+def _pass_at(rows: Sequence[BenchmarkRow]) -> tuple[PassAt, ...]:
+    draws = [list(seeds.values()) for seeds in scores_by_task(rows).values()]
+    found = []
+    for k in range(1, max(map(len, draws), default=0) + 1):
+        enough = [d for d in draws if len(d) >= k]
+        share = mean(pass_at_k(len(d), int(sum(d)), k) for d in enough)
+        found.append(PassAt(k=k, share=share, tasks=len(enough)))
+    return tuple(found)
+
+
+def _count(holds: Iterable[bool]) -> Ratio:
+    found = list(holds)
+    return Ratio(count=sum(found), of=len(found))
+
+
+def _tally(values: Iterable[str]) -> dict[str, int]:
+    return dict(Counter(values).most_common())
