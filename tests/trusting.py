@@ -6,18 +6,26 @@ import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from suture.core.settings import Loaded, digest_of_project, load_settings, requested_settings, trust_project
+from suture.core.settings import (
+    LoadedSettings,
+    compute_project_digest,
+    find_requested_settings,
+    load_settings,
+    trust_project,
+)
 from suture.errors import UsageError
 
 __all__ = ["load_trusted"]
 
 
-def load_trusted(project: Path, flags: Mapping[str, object] | None, environ: Mapping[str, str]) -> Loaded:
+def load_trusted(
+    project: Path, flags: Mapping[str, object] | None, environ: Mapping[str, str]
+) -> LoadedSettings:
     """The settings, where the project's files count as far as any project's can."""
     folder = project if project.is_dir() else project.parent
     with contextlib.suppress(UsageError):  # what is wrong with them, loading says
-        digest = digest_of_project(folder)
-        home, wishes = requested_settings(folder, environ)
-        if wishes:
+        digest = compute_project_digest(folder)
+        home, requested = find_requested_settings(folder, environ)
+        if requested:
             trust_project(home, folder, digest)
     return load_settings(project, flags, environ)

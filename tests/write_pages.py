@@ -103,7 +103,7 @@ object with `seq` (its position, from 0), `time_s` (seconds since the epoch), `k
 `version` if the form of the kind is not its first. A run's folder is named by the run's id; in Python each
 `Event` has it as `run`.
 
-`data` has the fields below; an *optional* field is left out if it has its default. A *blob* is the SHA-256 of
+`data` has the fields below; an *optional* field has a default, so a line may lack it. A *blob* is the SHA-256 of
 a file in `blobs/` of the same folder. Events of one branch of a round also have `step` (the round), `branch`
 and, inside it, `part`; events that a fork took over from another run have `from_run`.
 

@@ -90,10 +90,10 @@ def test_settings_cost_pydantic_only() -> None:
 
 def test_the_models_load_no_vendor_until_one_is_asked() -> None:
     code = """
-from suture.models import open_models
+from suture.models import open_role_models
 from suture.core.settings import ModelSettings, Settings
 for name in ("openai:a", "anthropic:b", "ollama:c"):
-    open_models(Settings(model=ModelSettings(name=name, base_url="http://127.0.0.1:9/v1")))
+    open_role_models(Settings(model=ModelSettings(name=name, base_url="http://127.0.0.1:9/v1")))
 """
     assert loaded_by(code) & HEAVY == {"pydantic"}
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from architecture.source_imports import SOURCE, source_files
-from suture.project.languages.registry import OURS
+from suture.project.languages.registry import BUILT_IN_LANGUAGES
 
 ALLOWED = (
     "src/suture/bench/",  # a data set is in one language
@@ -21,7 +21,7 @@ ALLOWED = (
 def language_names(node: ast.expr | None) -> set[str]:
     """Return the names of languages that an expression holds, alone or in a tuple, list or set."""
     parts = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
-    return {str(part.value) for part in parts if isinstance(part, ast.Constant)} & OURS.keys()
+    return {str(part.value) for part in parts if isinstance(part, ast.Constant)} & BUILT_IN_LANGUAGES.keys()
 
 
 def find_comparisons(tree: ast.AST) -> Iterator[int]:

@@ -13,6 +13,8 @@ import pytest
 
 from requirements import find_wall
 
+pytestmark = pytest.mark.heavy
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SECONDS = 15.0
 """For each target."""

@@ -162,6 +162,7 @@ def campaign(request: pytest.FixtureRequest) -> Iterator[Campaign]:
         campaign.stop()
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(2 * PATIENCE_S)  # its driver may have to be started for it
 @pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: f"{row.number}: {row.attempt}")
 @pytest.mark.parametrize("tried", TRIED, ids="-".join)

@@ -21,6 +21,8 @@ from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.core.settings import Settings
 from suture.sandbox import BubblewrapSandbox
 
+pytestmark = pytest.mark.heavy
+
 KILLS = 10
 ARMS = ("greedy", "best_of_k", "reflexion")
 CHILD = """

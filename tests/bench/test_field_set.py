@@ -17,6 +17,8 @@ from suture.core.settings import load_settings
 from suture.judge.trials.trial_records import Spectrum, TestRun
 from suture.sandbox import Requirement
 
+pytestmark = pytest.mark.heavy
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 CHEAPEST = ("isodate", "schema", "simpleeval")
 BUGS = 5

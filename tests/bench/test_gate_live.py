@@ -27,7 +27,9 @@ def baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: Bubblewra
         GateTask(problem=problem.id, problem_hash=problem.content_hash, solved=True)
         for problem in load_problems("mbpp")
     )
-    return GateBaseline(dataset="mbpp", regime="visible", arm="greedy", model="lucky:model", cap=700, tasks=tasks)
+    return GateBaseline(
+        dataset="mbpp", regime="visible", arm="greedy", model="lucky:model", cap=700, tasks=tasks
+    )
 
 
 async def test_it_stops_measuring_when_it_is_decided(tmp_path: Path, baseline: GateBaseline) -> None:

@@ -45,6 +45,7 @@ def test_the_recording_is_of_the_baselines_model_and_tasks(baseline: GateBaselin
     assert RECORDING.stat().st_size < 100_000
 
 
+@pytest.mark.heavy
 async def test_replayed_the_first_tasks_come_out_as_they_were_recorded(
     tmp_path: Path, baseline: GateBaseline, sandbox: BubblewrapSandbox, require: Require
 ) -> None:
@@ -78,7 +79,9 @@ def test_the_live_list_can_tell_a_model_that_solves_15_points_less(require: Requ
     assert {task.problem for task in live.tasks} == {line for line in fixed if not line.startswith("#")}
     assert f"'{LIVE_MARGIN:.2f}'" in WORKFLOW["env"]["LIVE_MARGIN"]
     for least in (0.8, live.rate):
-        poor = compute_chances(design_sequential_test(least, LIVE_MARGIN, 0.95, len(live.tasks)), least - LIVE_MARGIN)
+        poor = compute_chances(
+            design_sequential_test(least, LIVE_MARGIN, 0.95, len(live.tasks)), least - LIVE_MARGIN
+        )
         assert (poor.passed <= 0.05, poor.failed >= 0.75) == (True, True)
     try:
         problems = load_problems(live.dataset)
@@ -103,7 +106,9 @@ def error_rates(line: str) -> str:
     if first.startswith("recorded"):
         (least,) = {b.rate for b in map(read_baseline, (PUSHED, LIVE)) if len(b.tasks) == int(tasks)}
         assert first == f"recorded, {least:.1%}"
-    found = compute_chances(design_sequential_test(least, float(margin.rstrip("%")) / 100, 0.95, int(tasks)), rate)
+    found = compute_chances(
+        design_sequential_test(least, float(margin.rstrip("%")) / 100, 0.95, int(tasks)), rate
+    )
     chances = f"{found.passed:.1%} | {found.failed:.1%} | {found.undecided:.1%} | {found.tasks:.0f}"
     return f"| {first} | {margin} | {tasks} | {true} | {chances} |"
 

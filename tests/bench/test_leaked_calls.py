@@ -82,9 +82,7 @@ def told(call: str, expected: str = "[1.0]") -> str:
         (told(f"third({shorten_repr(LONG)})"), f"third({LONG})"),
     ],
 )
-async def test_a_call_is_found_in_any_wording(
-    tmp_path: Path, hidden: str, prompt: str, leak: str
-) -> None:
+async def test_a_call_is_found_in_any_wording(tmp_path: Path, hidden: str, prompt: str, leak: str) -> None:
     run = await asked(tmp_path, "x = 1", STATEMENT, f"Mend this:\n- {prompt}\n")
     assert find_leaks(problem(hidden), run) == (leak,)
 
@@ -110,9 +108,7 @@ async def test_a_call_is_found_under_the_name_that_the_test_program_uses(
         "third of [123456789, 987654321]",
     ],
 )
-async def test_common_and_different_calls_are_no_leaks(
-    tmp_path: Path, prompt: str
-) -> None:
+async def test_common_and_different_calls_are_no_leaks(tmp_path: Path, prompt: str) -> None:
     run = await asked(tmp_path, "x = 1", STATEMENT, prompt)
     assert find_leaks(problem(), run) == ()
 

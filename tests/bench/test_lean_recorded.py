@@ -19,6 +19,7 @@ MEASURED = {"HumanEval/0": True, "HumanEval/2": True, "HumanEval/4": True, "Huma
 """Whether `lean_best_of_k` solves it within 500 tokens."""
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("size", ["0.5b"])

@@ -31,6 +31,8 @@ from suture.errors import PrerequisiteError
 from suture.models import Message, Model, Reply, Sampling, ScriptedModel
 from suture.sandbox import BubblewrapSandbox, Sandbox
 
+pytestmark = pytest.mark.heavy
+
 ARMS = ("greedy", "best_of_k")
 # In a process of its own: Ray starts servers, and is not meant to be started twice in one.
 CHILD = """

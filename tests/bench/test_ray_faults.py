@@ -21,6 +21,8 @@ from suture.bench.running.bench_folder import BenchFolder
 from suture.core.settings import Settings
 from suture.sandbox import BubblewrapSandbox
 
+pytestmark = pytest.mark.heavy
+
 CHILD = """
 import asyncio, sys, types
 from pathlib import Path

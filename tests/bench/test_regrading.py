@@ -47,6 +47,7 @@ def little_memory() -> Settings:
     return settings.model_copy(update={"sandbox": settings.sandbox.model_copy(update={"memory_mb": 512})})
 
 
+@pytest.mark.heavy
 async def test_rows_whose_grading_failed_get_their_number(measured: BenchFolder) -> None:
     rows = measured.rows()
     why = ("grading failed: the wall fell", "its own reference does not pass here: no reason", "")
@@ -58,6 +59,7 @@ async def test_rows_whose_grading_failed_get_their_number(measured: BenchFolder)
     assert measured.controls()[0] == ("mbpp", "MBPP/2")
 
 
+@pytest.mark.heavy
 async def test_a_task_whose_reference_fails_now_loses_its_number_and_gets_it_back(
     measured: BenchFolder,
 ) -> None:
@@ -71,6 +73,7 @@ async def test_a_task_whose_reference_fails_now_loses_its_number_and_gets_it_bac
     assert told_of(measured.rows()) == told_of(rows)
 
 
+@pytest.mark.heavy
 async def test_nothing_is_graded_anew_where_no_reference_passes(measured: BenchFolder) -> None:
     rows = measured.rows()
     settings = Settings()
@@ -80,6 +83,7 @@ async def test_nothing_is_graded_anew_where_no_reference_passes(measured: BenchF
     assert measured.rows() == rows
 
 
+@pytest.mark.heavy
 async def test_what_never_ran_or_never_ended_or_is_of_another_task_stays_as_it_was(
     measured: BenchFolder,
 ) -> None:
@@ -93,6 +97,7 @@ async def test_what_never_ran_or_never_ended_or_is_of_another_task_stays_as_it_w
     assert measured.rows() == [never_ran, crashed, other]
 
 
+@pytest.mark.heavy
 async def test_a_number_whose_run_did_not_end_is_not_believed(measured: BenchFolder) -> None:
     row = measured.rows()[1]
     cut_short(measured, row)

@@ -19,6 +19,7 @@ from suture.errors import SandboxBroken
 from suture.sandbox import BubblewrapSandbox
 
 
+@pytest.mark.heavy
 async def test_a_wall_that_breaks_under_one_row_leaves_the_others_their_grades(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: BubblewrapSandbox
 ) -> None:

@@ -292,7 +292,9 @@ def test_no_difference_says_what_would_have_been_missed() -> None:
     assert "cannot be told apart" in said
     assert re.search(r"A true difference of less than \d+\.\d points would be missed", said)
     few = arm_rows("adaptive", [True, False])
-    assert "So few tasks could not show any difference." in render_arm_comparison(compare_runs(few, few)[0].comparisons[0])
+    assert "So few tasks could not show any difference." in render_arm_comparison(
+        compare_runs(few, few)[0].comparisons[0]
+    )
 
 
 def test_arms_are_chosen_by_name() -> None:

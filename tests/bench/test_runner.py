@@ -89,6 +89,7 @@ async def test_what_is_finished_is_never_done_again(tmp_path: Path, ids: Ids) ->
     assert len(set(calls_in(log))) == len(calls_in(log))
 
 
+@pytest.mark.heavy
 async def test_replies_alone_give_the_same_table(tmp_path: Path, ids: Ids) -> None:
     log = tmp_path / "log"
     plan = plan_of(ids, "greedy", "best_of_k", seeds=2)
@@ -120,6 +121,7 @@ async def test_a_model_that_fails_is_no_result(tmp_path: Path, ids: Ids) -> None
     assert [row.solved() for row in folder.rows()] == [None, None]
 
 
+@pytest.mark.heavy
 async def test_grading_can_be_done_again_without_a_model(tmp_path: Path, ids: Ids) -> None:
     folder = BenchFolder(tmp_path / "bench")
     plan = plan_of({"mbpp": ids["mbpp"][:2]}, "greedy", "best_of_k")
@@ -219,6 +221,7 @@ async def test_a_first_candidate_that_never_led_is_graded(tmp_path: Path, sandbo
     assert not first.grade.right
 
 
+@pytest.mark.heavy
 async def test_stopped_and_gone_on_with(tmp_path: Path, ids: Ids) -> None:
     log, folder = tmp_path / "log", BenchFolder(tmp_path / "bench")
     plan = plan_of(ids, "greedy", "best_of_k")

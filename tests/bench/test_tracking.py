@@ -30,6 +30,8 @@ from suture.core.records import encode_record
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.sandbox import Requirement
 
+pytestmark = pytest.mark.heavy
+
 TASK = "Write a function double(n) that doubles a number: double(2) == 4"
 REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
 PLAN = BenchmarkPlan(

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.heavy
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FIXES: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("fixes.toml").read_text())
 

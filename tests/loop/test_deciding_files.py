@@ -270,6 +270,7 @@ def test_tests_py_is_a_test() -> None:
     assert not is_protected("shop/contests.py")
 
 
+@pytest.mark.heavy
 async def test_a_test_that_only_a_nested_script_names_is_not_mended(
     tmp_path: Path, sandbox: BubblewrapSandbox, require: Require
 ) -> None:

@@ -13,6 +13,8 @@ from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, Re
 from suture.errors import SutureError
 from suture.models import pull_model
 
+pytestmark = pytest.mark.heavy
+
 SMALL = "qwen2.5-coder-0.5b"
 TASK = (
     "Write to_roman(n): a number from 1 to 3999 in Roman numerals.\n\n"

@@ -48,6 +48,7 @@ class Unasked(ScriptedModel):
         raise AssertionError("the model was asked in a replay")
 
 
+@pytest.mark.heavy
 async def test_a_replayed_write_run_asks_no_model_and_goes_the_same_way(settings: Settings) -> None:
     script = ScriptedModel([WRONG, PROSE, WRONG_TOO, RIGHT], repeat_last=True)
     first = await solve(TASK, WriteOptions(settings=settings, model=script))
@@ -71,6 +72,7 @@ async def test_a_model_that_failed_then_fails_again(settings: Settings) -> None:
     assert again.result.spend.model_calls == 0
 
 
+@pytest.mark.heavy
 async def test_a_replayed_heal_run_needs_no_project(settings: Settings, tmp_path: Path) -> None:
     name, fix = next(iter(sorted(FIXES.items())))
     project = shutil.copytree(EXAMPLES / name, tmp_path / "project")
@@ -98,6 +100,7 @@ async def test_a_run_that_asked_no_model_replays(settings: Settings, tmp_path: P
     assert (await replay(first.run_id, settings=settings)).same
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(300)  # two searches: slow where the machine is busy with other work
 async def test_a_run_healed_by_search_alone_replays(settings: Settings, tmp_path: Path) -> None:
     project = tmp_path / "project"
@@ -150,6 +153,7 @@ async def test_a_reply_that_is_gone_is_an_error_unless_live(settings: Settings) 
     assert (len(live.calls), again.result.spend.model_calls) == (1, 1)
 
 
+@pytest.mark.heavy
 async def test_another_run_can_answer_from_a_record(settings: Settings, tmp_path: Path) -> None:
     first = await solve(
         TASK, WriteOptions(settings=settings, model=ScriptedModel([WRONG, RIGHT], repeat_last=True))

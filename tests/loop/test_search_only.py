@@ -93,6 +93,7 @@ async def test_a_test_file_that_is_no_python_is_named(tmp_path: Path, sandbox: B
     assert "test_sums.py is no Python, line 8: SyntaxError" in result.reason.detail
 
 
+@pytest.mark.heavy
 async def test_a_test_that_loops_by_itself_is_named_before_the_suite_waits_for_it(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:

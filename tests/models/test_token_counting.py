@@ -69,6 +69,7 @@ async def test_a_token_count_is_recorded_and_reused(tmp_path: Path) -> None:
     assert (await recorded.complete(messages, Sampling())).text == "hi"  # a count is not taken for a reply
 
 
+@pytest.mark.heavy
 @pytest.mark.live
 @pytest.mark.timeout(600)
 async def test_the_embedded_model_counts_exactly(local_settings: Settings) -> None:
@@ -80,6 +81,7 @@ async def test_the_embedded_model_counts_exactly(local_settings: Settings) -> No
     await model.close()
 
 
+@pytest.mark.heavy
 @pytest.mark.live
 @pytest.mark.timeout(600)
 async def test_no_prompt_is_longer_than_its_bound(local_settings: Settings) -> None:

@@ -18,6 +18,8 @@ from suture.core.settings.schema import ModelSettings, Settings
 from suture.errors import ContextTooLong, ModelTimeout, PrerequisiteError
 from suture.models import Message, Model, Sampling, listen_to_replies, open_model, prompt_token_upper_bound
 
+pytestmark = pytest.mark.heavy
+
 PROMPT = (
     Message(role="system", content="You write code."),
     Message(role="user", content="def add(a, b):"),

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from requirements import Require
-from suture.api import heal, verify
+from suture.api import HealOptions, heal, verify
 from suture.core.ledger import find_run, read_ledger
 from suture.core.records import Candidate, Task
 from suture.core.settings import (
     BudgetSettings,
-    PathSettings,
     CertificationSettings,
+    PathSettings,
     RepairSettings,
     SandboxSettings,
     Settings,
@@ -39,6 +39,7 @@ def settings_in(folder: Path) -> Settings:
     )
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(600)  # Go compiles its library anew in each run
 async def test_wrong_first_and_right_second_heals(
     foreign: dict[str, Any], sandbox: BubblewrapSandbox, tmp_path: Path
@@ -51,7 +52,7 @@ async def test_wrong_first_and_right_second_heals(
     replies = [f"### {path}\n```{fence}\n{code}```\n" for code in (broken, mended)]
     model = ScriptedModel([replies[0], *[replies[1]] * 3])
     settings = settings_in(tmp_path)
-    result = await heal(project, settings=settings, model=model, sandbox=sandbox, apply=True)
+    result = await heal(project, HealOptions(settings=settings, model=model, sandbox=sandbox, apply=True))
     assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
     assert (project / path).read_text() == mended
     assert result.spend.attempts >= 2
@@ -74,6 +75,7 @@ async def test_wrong_first_and_right_second_heals(
     assert told["mutation"].startswith(f"the tests notice {written['killed']} of 12 mutants drawn from ")
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(300)
 async def test_what_the_compiler_refuses_is_noticed_by_no_test(
     require: Require, sandbox: BubblewrapSandbox, tmp_path: Path

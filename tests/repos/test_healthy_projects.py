@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from suture.api import heal
+from suture.api import HealOptions, heal
 from suture.core.settings import PathSettings, Settings
 from suture.errors import SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, RunRequest
@@ -22,6 +22,7 @@ def tree(root: Path) -> dict[str, bytes]:
     return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(600)  # ten times pytest behind the wall
 async def test_ten_runs_change_nothing(tmp_path: Path, require: Callable[[str, bool, str], None]) -> None:
     project = tmp_path / "project"
@@ -34,11 +35,13 @@ async def test_ten_runs_change_nothing(tmp_path: Path, require: Callable[[str, b
         for _ in range(RUNS):
             result = await heal(
                 project,
-                test="python -m pytest -q -p no:hypothesispytest",
-                apply=True,
-                settings=settings,
-                model=ScriptedModel([]),
-                sandbox=sandbox,
+                HealOptions(
+                    test="python -m pytest -q -p no:hypothesispytest",
+                    apply=True,
+                    settings=settings,
+                    model=ScriptedModel([]),
+                    sandbox=sandbox,
+                ),
             )
             assert (result.outcome, result.diff, result.spend.attempts) == ("nothing_to_heal", "", 0)
             assert tree(project) == before

@@ -20,11 +20,12 @@ from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import apply_edits
 from suture.mutation.edits import compute_line_edits
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.search.search_limits import SearchLimits
-from suture.search.search_result import SearchResult
+from suture.search.search_records import SearchLimits, SearchResult
 from suture.search.tree_sitter.driver_protocol import find_driver
 from suture.search.tree_sitter.driver_trials import DriverTrials
-from suture.search.tree_sitter.drivers.whole_runners import started
+from suture.search.tree_sitter.drivers.whole_runners import parse_start
+
+pytestmark = pytest.mark.heavy
 
 CODE = """\
 EXPORT function merge(ranges) {
@@ -107,9 +108,9 @@ async def test_many_candidates_are_tried_in_one_start(
     project = project_of(
         test, task.files, {path: text}, *outcomes, argv=task.test_command, language=task.language
     )
-    driving = DriverTrials(driver, project)
+    trials = DriverTrials(driver, project)
 
-    spectrum = await driving.look(60.0)
+    spectrum = await trials.run_baseline(60.0)
     assert (spectrum.compared, spectrum.disagreements) == (6, ())
     assert spectrum.traced == (4 if program == "jest" else 5)  # Vitest's imports are functions
     touching = next(run for run in spectrum.tests if run.id.endswith("joins what touches"))
@@ -124,11 +125,18 @@ async def test_many_candidates_are_tried_in_one_start(
     texts.insert(2, texts[2].replace("MOST = 9", "MOST = 8"))  # no test was seen to run that line, under Jest
     texts.insert(0, text.replace("const out = [];", "const out = []; while (true) out.pop();"))
     changes = [
-        Proposal(path=path, edits=compute_line_edits(text, new), label="", score=1.0, operators=(), is_swappable=False)
+        Proposal(
+            path=path,
+            edits=compute_line_edits(text, new),
+            label="",
+            score=1.0,
+            operators=(),
+            is_swappable=False,
+        )
         for new in texts
     ]
     found = SearchResult(texts={path: text})
-    await driving.try_all(changes, found, limits)
+    await trials.try_all(changes, found, limits)
     assert found.tried_count == len(changes)
     assert [apply_edits(text, one.edits) for one in found.plausible] == [texts[-1]]
 
@@ -147,7 +155,7 @@ async def test_many_candidates_are_tried_in_one_start(
     ],
 )
 def test_what_a_line_gives_its_runner_is_given_again(line: str, runner: str, words: Sequence[str]) -> None:
-    found = started([line], runner)
+    found = parse_start([line], runner)
     assert found is not None
     assert found.words == words
     assert ("--experimental-vm-modules" in found.flags) == ("vm-modules" in line)

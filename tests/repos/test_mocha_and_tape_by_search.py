@@ -20,11 +20,10 @@ from suture.loop.intake.heal_task import build_heal_task
 from suture.mutation import apply_edits
 from suture.mutation.edits import compute_line_edits
 from suture.sandbox import BubblewrapSandbox, discover_programs
-from suture.search.search_limits import SearchLimits
-from suture.search.search_result import SearchResult
+from suture.search.search_records import SearchLimits, SearchResult
 from suture.search.tree_sitter.driver_protocol import BY_RUNNER, find_driver
 from suture.search.tree_sitter.driver_trials import DriverTrials
-from suture.search.tree_sitter.drivers.whole_runners import matching, unreported
+from suture.search.tree_sitter.drivers.whole_runners import find_unreported, matching_files
 
 CODE = """\
 exports.most = (items) => {
@@ -54,6 +53,7 @@ test('twice', async (t) => { t.equal(twice(2), 4); });
 """
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("program", "package", "tests"),
@@ -83,9 +83,9 @@ async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
     assert driver is not None
     texts = {"src/most.js": CODE}
     project = project_of(test, task.files, texts, *outcomes, argv=task.test_command, language=task.language)
-    driving = DriverTrials(driver, project)
+    trials = DriverTrials(driver, project)
 
-    spectrum = await driving.look(60.0)
+    spectrum = await trials.run_baseline(60.0)
     assert [name.rpartition(" ")[2] for name in spectrum.target_tests] == ["three"]
     assert spectrum.disagreements == ()
     lines = {
@@ -105,11 +105,16 @@ async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
     found = SearchResult(texts=texts)
     proposals = [
         Proposal(
-            path="src/most.js", edits=compute_line_edits(CODE, new), label="", score=1, operators=(), is_swappable=False
+            path="src/most.js",
+            edits=compute_line_edits(CODE, new),
+            label="",
+            score=1,
+            operators=(),
+            is_swappable=False,
         )
         for new in changed
     ]
-    await driving.try_all(proposals, found, SearchLimits())
+    await trials.try_all(proposals, found, SearchLimits())
     assert found.tried_count == len(changed)
     assert [apply_edits(CODE, one.edits) for one in found.plausible] == [right]
 
@@ -128,7 +133,7 @@ async def test_tests_of_a_command_that_reports_none_are_seen_in_trials(
     ],
 )
 def test_a_line_that_starts_a_runner_is_understood_or_left_alone(line: str, runner: str) -> None:
-    assert unreported([line]) == runner
+    assert find_unreported([line]) == runner
 
 
 def test_of_several_scripts_the_one_that_is_run_starts_the_runner() -> None:
@@ -147,4 +152,4 @@ def test_of_several_scripts_the_one_that_is_run_starts_the_runner() -> None:
     ],
 )
 def test_a_pattern_names_files_as_the_runner_reads_it(patterns: Sequence[str], found: list[str]) -> None:
-    assert matching(patterns, ["index.js", "test/a.js", "test/in/b.js", "test/a.ts"]) == found
+    assert matching_files(patterns, ["index.js", "test/a.js", "test/in/b.js", "test/a.ts"]) == found

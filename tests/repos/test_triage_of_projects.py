@@ -44,7 +44,7 @@ async def judged(root: Path, sandbox: Sandbox, **changed: bytes) -> tuple[Suite,
     task = replace(task, files={**task.files, **changed})
     python = discover_programs(root, {"VIRTUAL_ENV": sys.prefix, "PATH": os.defpath}, task.language)
     endless = root.name == "time_out" and not changed
-    settings = SandboxSettings(test_wall_s=20 if endless else 120)
+    settings = SandboxSettings(test_timeout_s=20 if endless else 120)
     suite = await prepare_suite(task, sandbox, settings, python)
     return suite, await check_candidate(AS_IT_IS, suite)
 
@@ -59,6 +59,7 @@ async def look(root: Path, sandbox: Sandbox) -> TriageResult:
     raise AssertionError(f"in {LUCK} looks it never failed as it should")
 
 
+@pytest.mark.heavy
 async def test_each_project_gets_its_cause(expected: dict[str, Any], sandbox: Sandbox) -> None:
     found = await look(expected["root"], sandbox)
     assert (found.cause or "code") == expected["triage"], found
@@ -93,7 +94,7 @@ async def test_beside_a_fault_of_the_code_only_what_stays_ends_a_run(
     (tmp_path / "test_shop.py").write_text(TOTAL + beside)
     task, _ = build_heal_task(tmp_path, test=f"python -m pytest -q{UNWANTED}")
     python = discover_programs(tmp_path, {"VIRTUAL_ENV": sys.prefix, "PATH": os.defpath}, task.language)
-    suite = await prepare_suite(task, sandbox, SandboxSettings(test_wall_s=120), python)
+    suite = await prepare_suite(task, sandbox, SandboxSettings(test_timeout_s=120), python)
     found = await triage_failures(suite, await check_candidate(AS_IT_IS, suite))
     assert [one.test for one in found.not_code] == ["test_shop.py::test_stored"]
     assert (found.cause, found.code_failures) == (None, ("test_shop.py::test_total",))

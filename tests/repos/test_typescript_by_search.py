@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from suture.api import heal, solve
+from suture.api import HealOptions, WriteOptions, heal, solve
 from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, Settings
 from suture.sandbox import BubblewrapSandbox
 from suture.testing import ScriptedModel
@@ -60,6 +60,7 @@ def ranges(tmp_path_factory: pytest.TempPathFactory, require: Require) -> Path:
     return project
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(400)
 async def test_the_search_heals_it(ranges: Path, sandbox: BubblewrapSandbox, tmp_path: Path) -> None:
     settings = Settings(
@@ -67,7 +68,7 @@ async def test_the_search_heals_it(ranges: Path, sandbox: BubblewrapSandbox, tmp
         model=ModelSettings(name="none"),
         budget=BudgetSettings(seconds=250),
     )
-    result = await heal(ranges, settings=settings, sandbox=sandbox, apply=True)
+    result = await heal(ranges, HealOptions(settings=settings, sandbox=sandbox, apply=True))
     assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
     assert result.spend.tokens == 0
     assert "range.from > last.to" not in (ranges / "src/ranges.ts").read_text()
@@ -81,9 +82,11 @@ async def test_one_function_is_written(
     code = "export function tag<T extends { id: number }>(x: T): string {\n  return `#${x.id}`;\n}"
     result = await solve(
         'function tag<T extends { id: number }>(x: T): string\ntag({ id: 7 }) === "#7"',
-        language="typescript",
-        settings=Settings(paths=PathSettings(home=tmp_path / "home"), budget=BudgetSettings(seconds=250)),
-        model=ScriptedModel([f"```typescript\n{code}\n```"]),
-        sandbox=sandbox,
+        WriteOptions(
+            language="typescript",
+            settings=Settings(paths=PathSettings(home=tmp_path / "home"), budget=BudgetSettings(seconds=250)),
+            model=ScriptedModel([f"```typescript\n{code}\n```"]),
+            sandbox=sandbox,
+        ),
     )
     assert (result.outcome, result.evidence) == ("healed", "split"), result.reason

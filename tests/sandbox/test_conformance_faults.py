@@ -206,6 +206,7 @@ def ask(kind: type[Faithful], name: str) -> None:
         suite.check(behaviour)
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("faithful")
 @pytest.mark.parametrize("name", FAULTY)
 def test_a_faulty_sandbox_is_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,8 @@ from suture.sandbox.container.engine import Engine, connect_to_engine, find_addr
 from suture.sandbox.container.sandbox import OWNER_LABEL, is_orphan, process_name
 from suture.sandbox.container.transport import attach
 
+pytestmark = pytest.mark.heavy
+
 KINDS = {"warm": ("container", None), "spare": ("container", None), "gvisor": ("gvisor", "runsc")}
 
 

@@ -102,6 +102,7 @@ async def test_the_system_python(sandbox: BubblewrapSandbox, require: Require) -
     assert (result.status, result.stdout) == ("ok", b"/usr\n"), result.stderr
 
 
+@pytest.mark.heavy
 async def test_pytest_runs_in_the_users_interpreter(sandbox: BubblewrapSandbox, require: Require) -> None:
     environment = Path(pytest.__file__).parents[4]
     reachable = os.access(environment / "bin" / "python", os.X_OK)
@@ -119,6 +120,7 @@ async def test_pytest_runs_in_the_users_interpreter(sandbox: BubblewrapSandbox, 
     assert b"1 passed" in result.stdout
 
 
+@pytest.mark.heavy
 @as_root
 def test_an_ordinary_user_sees_the_same(require: Require, tmp_path: Path) -> None:
     python = reachable_python()

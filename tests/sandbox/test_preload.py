@@ -215,6 +215,7 @@ def pytest_on(files: dict[str, str]) -> RunRequest:
     )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
 @pytest.mark.parametrize("name", PROJECTS)
 async def test_pytest_says_the_same(sandbox: BubblewrapSandbox, name: str) -> None:

@@ -197,6 +197,7 @@ async def test_no_sandbox_at_all_is_found_out_in_every_way() -> None:
     assert not [name for name in os.environ if name.startswith("CANARY_OF_SUTURE")]
 
 
+@pytest.mark.heavy
 async def test_probes_at_once_do_not_hide_what_each_other_finds() -> None:
     before = dict(os.environ)
     reports = await asyncio.gather(*(attack_sandbox(NoSandbox, "namespace") for _ in range(3)))

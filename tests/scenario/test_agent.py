@@ -136,6 +136,7 @@ async def test_a_bug_in_three_files_is_mended_step_by_step(project: Path, settin
     assert again.same, again.difference
 
 
+@pytest.mark.heavy
 async def test_what_it_must_not_do_comes_to_nothing_and_is_told(project: Path, settings: Settings) -> None:
     replies = [
         "TOOL: browse\nINPUT: the web",

@@ -184,6 +184,7 @@ async def test_a_model_that_works_with_no_tools_is_never_made_an_agent(tmp_path:
     assert not list(select_events(events, AgentStepped))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("kind", "count"), [("agent.stepped", 1), ("model.called", 6), ("agent.stepped", 5)])
 async def test_killed_in_a_turn_it_goes_on_and_pays_nothing_twice(
     tmp_path: Path, kind: str, count: int
@@ -197,6 +198,7 @@ async def test_killed_in_a_turn_it_goes_on_and_pays_nothing_twice(
     assert done.spend.attempts == 10  # a turn is one
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("kind", "points"),
     [

@@ -50,6 +50,7 @@ def events_of(settings: Settings, run: str) -> tuple[Event, ...]:
     return tuple(read_ledger(find_run(settings.paths.home, run).ledger_path).events)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("place", [0, 1])
 async def test_what_the_user_says_decides_and_a_replay_says_the_same(
     project: Path, searching: Settings, place: int
@@ -75,6 +76,7 @@ async def test_what_the_user_says_decides_and_a_replay_says_the_same(
     assert [e.data["choice"] for e in events_of(searching, again.result.run_id) if e.kind == "user.answered"]
 
 
+@pytest.mark.heavy
 async def test_a_question_that_nobody_answers_parks_the_run_and_is_answered_later(
     project: Path, searching: Settings
 ) -> None:
@@ -104,6 +106,7 @@ async def test_a_question_that_nobody_answers_parks_the_run_and_is_answered_late
     assert (again.result.candidate, again.difference) == (result.candidate, None)
 
 
+@pytest.mark.heavy
 async def test_an_answer_may_take_its_time_and_may_be_that_nobody_knows(
     project: Path, searching: Settings
 ) -> None:
@@ -120,6 +123,7 @@ async def test_an_answer_may_take_its_time_and_may_be_that_nobody_knows(
     assert not [event for event in events_of(searching, result.run_id) if event.kind == "user.answered"]
 
 
+@pytest.mark.heavy
 async def test_where_neither_is_right_the_model_is_asked(project: Path, searching: Settings) -> None:
     power = "```python\ndef joined(a, b):\n    return a**b\n```"
     model = ScriptedModel([power], repeat_last=True)
@@ -134,6 +138,7 @@ async def test_where_neither_is_right_the_model_is_asked(project: Path, searchin
     assert {data["origin"] for data in proposed} == ({"mutation"} if kept else {"repair"})
 
 
+@pytest.mark.heavy
 async def test_disagreement_among_plausible_repairs_is_in_the_certificate(
     project: Path, searching: Settings
 ) -> None:

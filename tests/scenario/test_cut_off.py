@@ -25,6 +25,7 @@ SLOW = (
 )
 
 
+@pytest.mark.heavy
 async def test_what_was_not_reached_has_not_failed_and_no_change_is_tried(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()

@@ -33,6 +33,7 @@ def last_result(settings: Settings) -> Result:
     return decode_record(Result, folder.load_json(event.data["result"]))
 
 
+@pytest.mark.heavy
 async def test_a_right_candidate_of_a_round_that_ran_out_of_time_is_not_lost(settings: Settings) -> None:
     began_s = time.monotonic()
     await solve(TASK, WriteOptions(settings=settings, model=ScriptedModel([HALF, *[RIGHT] * 4])))

@@ -65,6 +65,7 @@ async def test_a_fork_that_changes_nothing_ends_alike_and_asks_nobody(
     assert files_below(folder) == before
 
 
+@pytest.mark.heavy
 async def test_another_model_starts_where_the_first_one_was(settings: Settings, first: Result) -> None:
     model = ScriptedModel([RIGHT], name="scripted:another", repeat_last=True)
     forked = await fork_from_iteration(first.run_id, 1, settings=settings, model=model)
@@ -109,6 +110,7 @@ async def test_a_hint_is_told_from_there_on(settings: Settings, first: Result) -
     assert (await replay(forked.run_id, settings=settings)).same
 
 
+@pytest.mark.heavy
 async def test_an_edited_candidate_is_judged_first(settings: Settings, first: Result) -> None:
     own = "def double(n):\n    return 2 * n\n"
     forked = await fork_from_iteration(

@@ -34,6 +34,7 @@ def lay(root: Path) -> Path:
     return root
 
 
+@pytest.mark.heavy
 async def test_it_is_healed_with_what_its_build_has_written(tmp_path: Path) -> None:
     project = lay(tmp_path / "project")
     (project / "pkg" / "_version.py").write_text("version = '1.2'\n")

@@ -25,6 +25,7 @@ def block(path: str, text: str) -> str:
     return f"### {path}\n```python\n{text}\n```"
 
 
+@pytest.mark.heavy
 async def test_wrong_first_and_right_second_heals(
     broken_project: tuple[Path, dict[str, Any]], settings: Settings
 ) -> None:
@@ -43,6 +44,7 @@ async def test_wrong_first_and_right_second_heals(
     assert 2 <= result.spend.attempts <= 5
 
 
+@pytest.mark.heavy
 async def test_the_printed_diff_applies_and_the_tests_pass(
     broken_project: tuple[Path, dict[str, Any]], settings: Settings, tmp_path: Path
 ) -> None:

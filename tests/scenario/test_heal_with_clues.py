@@ -62,6 +62,7 @@ def searching(settings: Settings) -> Settings:
     return settings.model_copy(update={"repair": RepairSettings(candidates=60)})
 
 
+@pytest.mark.heavy
 async def test_the_model_is_told_what_the_search_found_and_only_the_functions_in_question(
     project: Path, settings: Settings
 ) -> None:
@@ -78,6 +79,7 @@ async def test_the_model_is_told_what_the_search_found_and_only_the_functions_in
     assert "<<<<<<< SEARCH" in prompt
 
 
+@pytest.mark.heavy
 async def test_a_block_that_does_not_apply_is_told_to_the_model(project: Path, settings: Settings) -> None:
     wrong = EDITS.replace("return str(number)", "return number")
     model = ScriptedModel([wrong, EDITS], repeat_last=True)

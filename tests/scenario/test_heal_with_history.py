@@ -99,6 +99,7 @@ async def healed(
     return result, dict(found)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("since", [None, "HEAD~4"])
 async def test_the_commit_that_broke_the_tests_is_taken_back(
     project: Path, settings: Settings, since: str | None
@@ -111,6 +112,7 @@ async def test_the_commit_that_broke_the_tests_is_taken_back(
     assert git(project, "rev-parse", "HEAD~2")[:12] == found["broke"].split()[0]
 
 
+@pytest.mark.heavy
 async def test_changes_that_are_not_committed_are_suspected_first(project: Path, settings: Settings) -> None:
     commit(project, "right again", {"levels.py": RIGHT})
     (project / "levels.py").write_text(WRONG)

@@ -18,6 +18,8 @@ from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import BudgetSettings, LoopSettings, PathSettings, RepairSettings, Settings
 from suture.models import Message, Reply, Sampling
 
+pytestmark = pytest.mark.heavy
+
 TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"
 WRONG = "```python\ndef double(n):\n    return n * n\n```"
 WRONG_TOO = "```python\ndef double(n):\n    return n + 2\n```"

@@ -28,6 +28,8 @@ from suture.loop.run import run_task
 from suture.models import Message, Reply, Sampling, load_recording
 from suture.sandbox import Sandbox
 
+pytestmark = pytest.mark.heavy
+
 __all__ = ["wall"]
 
 Question = str

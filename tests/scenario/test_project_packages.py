@@ -20,6 +20,8 @@ from suture.core.settings import PathSettings, SafetySettings, Settings
 from suture.errors import PrerequisiteError
 from suture.sandbox import BubblewrapSandbox
 
+pytestmark = pytest.mark.heavy
+
 CAMEL_TASK = """A CLI that writes words in camel case.
 
     $ camel device_type

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from scenario import written_projects as written
 from scenario.cast import as_json
 from scenario.test_whole_projects import facts, make
@@ -19,6 +21,7 @@ def created(path: str, text: str) -> str:
     return f"TOOL: create_file\nINPUT: {path}\n```python\n{text.strip()}\n```"
 
 
+@pytest.mark.heavy
 async def test_a_plan_makes_a_project_part_by_part_and_its_failure_is_mended(
     settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
@@ -48,6 +51,7 @@ async def test_a_plan_makes_a_project_part_by_part_and_its_failure_is_mended(
     assert (into / "todo" / "store.py").exists()
 
 
+@pytest.mark.heavy
 async def test_an_agent_makes_a_project_with_tools(
     settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:

@@ -33,6 +33,7 @@ def events_of(settings: Settings, kind: str) -> list[dict[str, Any]]:
     return [dict(event.data) for event in events if event.kind == kind]
 
 
+@pytest.mark.heavy
 async def test_a_projects_prompt_is_used_and_its_hash_is_in_every_call(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +83,7 @@ async def test_a_prompt_is_cut_to_the_context_of_an_embedded_model(settings: Set
     assert TASK.strip() in prompt
 
 
+@pytest.mark.heavy
 async def test_a_prompt_that_a_provider_calls_too_long_is_shortened(settings: Settings) -> None:
     model = ScriptedModel([ContextTooLong("too long"), ContextTooLong("too long"), RIGHT])
     result = await solve(TASK, WriteOptions(asserts=MANY_TESTS, settings=settings, model=model))

@@ -55,6 +55,7 @@ def settings_in(home: Path, recipe: str = "dual_oracle") -> Settings:
     )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "after", ["tests.written", "candidate.checked", "diagnosis.made", "candidate.criticised"]
 )

@@ -50,7 +50,11 @@ async def test_parts_are_granted_alike_in_whatever_order_they_end(settings: Sett
     )
     first = await solve(TASK, WriteOptions(settings=tight, model=LateFirst()))
     (folder,) = list_runs(settings.paths.home)
-    granted = [e.data["max_reply_tokens"] for e in read_ledger(folder.ledger_path).events if e.kind == "budget.reserved"]
+    granted = [
+        e.data["max_reply_tokens"]
+        for e in read_ledger(folder.ledger_path).events
+        if e.kind == "budget.reserved"
+    ]
     assert min(filter(None, granted)) < 1024, "no reply was cut to what was left"
     again = await replay(first.run_id, settings=settings)
     assert again.same, str(again.difference)

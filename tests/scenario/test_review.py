@@ -121,6 +121,7 @@ async def test_an_edit_that_is_wrong_is_found_out(settings: Settings) -> None:
     assert "n + n" in result.candidate.files["solution.py"]
 
 
+@pytest.mark.heavy
 async def test_a_hint_is_told_to_the_model(settings: Settings) -> None:
     def hint(review: Review) -> ReviewAnswer | None:
         return ReviewAnswer(choice="redirect", hint="add it to itself")
@@ -206,6 +207,7 @@ async def test_a_replay_of_a_parked_run_does_not_go_on_with_a_live_model(setting
     assert len(script.calls) == 3
 
 
+@pytest.mark.heavy
 async def test_a_parked_run_waits_and_goes_on_without_paying_twice(settings: Settings) -> None:
     script = ScriptedModel([WRONG, WRONG_TOO, WRONG_TOO])
     chosen = reviewed(settings, "review_repairs")

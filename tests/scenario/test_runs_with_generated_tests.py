@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from scenario.cast import Cast
 from scenario.test_recipes import HELPFUL
 from suture.api import WriteOptions, solve, verify
@@ -81,6 +83,7 @@ class Unsure(Cast):
         return replace(reply, tokens=tuple(reply.text), logprobs=logprobs)
 
 
+@pytest.mark.heavy
 async def test_tests_that_an_embedded_model_was_unsure_of_are_trusted_less(tmp_path: Path) -> None:
     trusts: list[float] = []
     for logprob in (-0.01, -2.0):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from scenario.cast import Cast
 from scenario.test_recipes import RIGHT, TASK
 from scenario.test_recipes_again import settings_in
@@ -18,6 +20,7 @@ def add(a, b):
 ```"""
 
 
+@pytest.mark.heavy
 async def test_of_equally_many_the_one_that_ends_is_handed_over(tmp_path: Path) -> None:
     own = tmp_path / "mine.toml"
     own.write_text("opening = 2\ntournament = true\n")

@@ -20,6 +20,8 @@ from suture.core.settings import Settings, StoreSettings
 from suture.errors import StorageError, UsageError
 from suture.storage.database.store import open_store
 
+pytestmark = pytest.mark.heavy
+
 
 def settings_of(home: Path, url: str) -> Settings:
     return settings_at(home).model_copy(update={"store": StoreSettings(url=url, runs="database")})

@@ -56,6 +56,7 @@ async def test_a_cli_for_todo_items(settings: Settings, sandbox: BubblewrapSandb
     assert str(Path.cwd()) not in told
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(600)  # the proof, and the same again from its certificate
 async def test_a_library_with_its_tests_in_a_folder(
     settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path

@@ -71,6 +71,7 @@ async def test_a_function_in_javascript(few: Settings, sandbox: BubblewrapSandbo
     assert again.difference is None
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(300)
 async def test_a_function_in_go(few: Settings, sandbox: BubblewrapSandbox, require: Require) -> None:
     require("go", shutil.which("go") is not None, "it is not on PATH")

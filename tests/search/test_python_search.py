@@ -173,6 +173,7 @@ async def test_a_fault_after_an_exception_is_repaired_too(project: Path, sandbox
     assert source.replace("-=", "+=").replace("itemz", "items") in texts
 
 
+@pytest.mark.heavy
 async def test_endless_loops_do_not_end_the_search(project: Path, sandbox: BubblewrapSandbox) -> None:
     source = (
         "def count(n):\n    found = 0\n    while n:\n        n //= 1\n        found += 1\n    return found\n"

@@ -429,6 +429,7 @@ def test_missing_and_skipped_tests_do_not_pass() -> None:
     assert not all_passed([outcome("a", "passed"), outcome("b", "passed"), outcome("c", "failed")], expected)
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(300)  # Go compiles its library again in each run
 @pytest.mark.parametrize(
     ("language", "project", "path", "right"),

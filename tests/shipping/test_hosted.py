@@ -14,6 +14,8 @@ import yaml
 from requirements import Require
 from suture.sandbox import Requirement
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).parents[2]
 VISIT = """
 import os, sys

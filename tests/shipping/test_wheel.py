@@ -13,6 +13,8 @@ from requirements import Require
 from shipping.conftest import Installed
 from suture.sandbox import Requirement
 
+pytestmark = pytest.mark.heavy
+
 LARGEST_WHEEL_BYTES = 2_000_000
 SHOP = "def total(prices):\n    return sum(prices) - 1\n"
 TESTS = "from shop import total\n\n\ndef test_total():\n    assert total([2, 3]) == 5\n"

@@ -89,6 +89,7 @@ def tasks_file(tmp_path: Path, *records: dict[str, Any]) -> Path:
     return path
 
 
+@pytest.mark.heavy
 async def test_patches_are_graded_by_the_hidden_tests(tmp_path: Path, repos: Path) -> None:
     (task,) = read_tasks(tasks_file(tmp_path, record()))
     files = read_commit_files(task, repos)

@@ -23,6 +23,8 @@ from interfaces.ci.fake_code_host import TOKEN, CodeHost, serving
 from requirements import Require
 from suture.sandbox import Requirement
 
+pytestmark = pytest.mark.heavy
+
 BRANCH = "work/$(touch no);`touch no`"
 """The branch of `github_variables`: what a shell would make of it lies nowhere afterwards."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from bare_pytest import BARE_PYTEST
 from interfaces.ci.failing_pipelines import ADA, RedPipeline, commit, git, make_repository
 from requirements import Require
@@ -50,6 +52,7 @@ class CountingSandbox(BubblewrapSandbox):
         return await super().run(request)
 
 
+@pytest.mark.heavy
 async def test_candidates_run_the_new_failing_tests_alone(
     tmp_path: Path, require: Require, wall: Requirement
 ) -> None:
@@ -81,7 +84,7 @@ async def test_candidates_run_the_new_failing_tests_alone(
             for line in (tmp_path / "home" / "runs" / report.run / "ledger.jsonl").read_text().splitlines()
             if "search.finished" in line
         )
-    )["data"]["tried"]
+    )["data"]["candidates_tried"]
     whole = counting.runs.count(-1)
     assert tried > 10
     assert whole < 10, counting.runs

@@ -1,6 +1,7 @@
 """Golden screens: what four commands show on real terminals of 60 and 100 columns.
 
-`python tests/interfaces/cli/golden.py [NAME]` writes the golden files; review the difference before you commit it.
+`python tests/interfaces/cli/golden.py [NAME]` writes the golden files; review the difference before
+you commit it.
 Each screen comes from a terminal emulator, so it is what a person sees in the end: progress lines that were
 erased are gone, and long lines are wrapped where a terminal wraps them.
 """

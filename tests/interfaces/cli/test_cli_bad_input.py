@@ -20,7 +20,7 @@ ASK = "--model scripted:right.json"
 TEST = '--test "python -m pytest -q"'
 DAMAGED, BARE = "20260101-000000000-bbbbbb", "20260102-000000000-cccccc"
 
-# Arguments, as a shell reads them; the exit code; a piece of what is said.
+# Arguments, as a shell reads them; the exit code; a part of the message.
 ROWS: tuple[tuple[str, int, str], ...] = (
     # The program itself
     ("haal", 2, "Did you mean 'heal'?"),
@@ -84,9 +84,9 @@ ROWS: tuple[tuple[str, int, str], ...] = (
     (f"run x --project library --test right.json {ASK}", 2, "test"),
     ("run x --project library --approve-deps maybe", 2, "safety.approve_deps"),
     # heal
-    ("heal nowhere", 2, "nothing at 'nowhere'"),
-    ('heal ""', 2, "nothing at ''"),
-    (f"heal {'l' * 5000}", 2, "nothing at"),
+    ("heal nowhere", 2, "'nowhere' does not exist"),
+    ('heal ""', 2, "'' does not exist"),
+    (f"heal {'l' * 5000}", 2, "does not exist"),
     (f"heal empty {ASK}", 2, "holds no Python code"),
     (f"heal untested {ASK}", 2, "--test"),
     (f"heal odd {ASK}", 2, "its name is not printable text"),
@@ -114,7 +114,7 @@ ROWS: tuple[tuple[str, int, str], ...] = (
     ("heal typed", 2, "budget.attempts"),
     ("heal torn", 2, "is not TOML"),
     ("heal unknown", 2, "did you mean budget.attempts?"),
-    # Looking at runs
+    # Inspecting runs
     ("show nobody", 2, "suture show --list"),
     ('show ""', 2, "empty"),
     ("show 2026", 2, "2 runs"),
@@ -128,16 +128,16 @@ ROWS: tuple[tuple[str, int, str], ...] = (
     (f"quality {BARE}", 2, "how it began"),
     ("verify nobody", 2, "no run called"),
     (f"verify {BARE}", 2, "no certificate"),
-    ("verify broken.json", 1, "no certificate"),
+    ("verify broken.json", 1, "not a certificate"),
     ("verify one.json", 1, "rejected"),
-    # Going on with runs
+    # Continuing runs
     (f"show {DAMAGED}", 6, "ledger.jsonl"),
     (f"replay {DAMAGED}", 6, "ledger.jsonl"),
     (f"resume {DAMAGED}", 6, "ledger.jsonl"),
-    (f"replay {BARE}", 2, "start it anew"),
-    (f"resume {BARE} --answer maybe", 2, "start it anew"),
+    (f"replay {BARE}", 2, "start it again"),
+    (f"resume {BARE} --answer maybe", 2, "start it again"),
     ("resume nobody", 2, "no run called"),
-    (f"fork {BARE} --at 1", 2, "start it anew"),
+    (f"fork {BARE} --at 1", 2, "start it again"),
     ("fork last --at -1", 2, "--at"),
     (f"review {BARE}", 2, "is not waiting for an answer"),
     ("apply nobody", 2, "no run called"),
@@ -191,8 +191,8 @@ ROWS: tuple[tuple[str, int, str], ...] = (
     ("lsp --set sandbox.backend=unsafe-subprocess", 2, "without a sandbox"),
     ("serve token nothing", 2, "nothing"),
     ("serve token add a --role king", 2, "viewer"),
-    ("serve token add a/b", 2, "no name of a token"),
-    ("serve token remove nobody", 2, "no token called"),
+    ("serve token add a/b", 2, "not a valid token name"),
+    ("serve token remove nobody", 2, "no token named"),
     ("serve token list extra", 2, "(extra)"),
     ("db nothing", 2, "nothing"),
     ("db check --set x=1", 2, "no setting 'x'"),
@@ -229,7 +229,7 @@ ROWS: tuple[tuple[str, int, str], ...] = (
 
 @pytest.fixture
 def places(tmp_path: Path, home: Path) -> Path:
-    """A folder with everything that the rows name."""
+    """Create a folder with every file that the rows name."""
     for folder in ("empty", "untested", "typed", "torn", "unknown", "full"):
         (tmp_path / folder).mkdir()
     texts = {

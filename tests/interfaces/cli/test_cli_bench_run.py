@@ -37,6 +37,7 @@ def test_an_empty_file_of_ids_does_not_mean_every_task(cli: Cli, tmp_path: Path)
     assert "names no task" in shown.stderr
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("sandbox")
 def test_a_benchmark_without_a_number_is_no_success(cli: Cli) -> None:
     """Neither when it is measured, nor when it is graded again."""

@@ -22,6 +22,7 @@ app()
 """
 
 
+@pytest.mark.heavy
 def test_a_full_disk_is_one_line_and_a_rebuild_makes_up_for_it(
     cli: Cli, environ: dict[str, str], home: Path
 ) -> None:

@@ -22,7 +22,7 @@ HOSTILE = (
     "\r\x08\u202e\u2066\u2028\x85 a\nverified: all"
 )
 """Clipboard, link, erased screen, overwritten line, turned text, line ends of every kind."""
-AGES = Path(__file__).parent.parent / "ledger" / "ages"
+SAMPLE_LEDGERS = Path(__file__).parents[2] / "core" / "ledger" / "samples"
 HASHES = ("blob", "verdict", "settings", "task", "result")
 Cli = Callable[..., Result]
 RUN = "20260101-000000000-abcdef"
@@ -73,11 +73,13 @@ def hostile_event(event: dict[str, Any]) -> dict[str, Any]:
     return event
 
 
-def planted_run(home: Path, age: str) -> RunFolder:
-    """A run of some age whose every text is hostile."""
+def planted_run(home: Path, sample: str) -> RunFolder:
+    """Write a run in which every text is hostile."""
     folder = RunFolder(home / "runs" / RUN)
     folder.path.mkdir(parents=True)
-    events = [json.loads(line) for line in (AGES / f"{age}.jsonl").read_text("utf-8").splitlines()]
+    events = [
+        json.loads(line) for line in (SAMPLE_LEDGERS / f"{sample}.jsonl").read_text("utf-8").splitlines()
+    ]
     code = folder.save_json({"files": {f"a{HOSTILE}.py": HOSTILE}, "origin": "sample", "label": HOSTILE})
     for event in events:
         if event["kind"] == "candidate.proposed":
@@ -89,7 +91,7 @@ def planted_run(home: Path, age: str) -> RunFolder:
     return folder
 
 
-@pytest.fixture(params=["1-write", "5-heal"])
+@pytest.fixture(params=["write", "heal"])
 def run(request: pytest.FixtureRequest, home: Path) -> RunFolder:
     return planted_run(home, request.param)
 
@@ -137,7 +139,7 @@ def test_an_error_that_quotes_a_damaged_line_is_harmless(field: str, run: RunFol
 
 @pytest.mark.parametrize("command", ["history", "undo", "show --list"])
 def test_one_damaged_run_hides_no_other(command: str, home: Path, cli: Cli) -> None:
-    planted_run(home, "5-write")
+    planted_run(home, "write")
     damaged = home / "runs" / f"{RUN}-damaged" / "ledger.jsonl"
     damaged.parent.mkdir()
     damaged.write_text('{"seq":"x","time_s":1.0,"kind":"run.started"}\n')
@@ -151,7 +153,7 @@ def test_one_damaged_run_hides_no_other(command: str, home: Path, cli: Cli) -> N
 
 @pytest.mark.parametrize("command", ["show", "replay", "verify", "undo", "quality"])
 def test_a_name_that_no_file_can_have_is_a_run_that_is_not_there(command: str, home: Path, cli: Cli) -> None:
-    planted_run(home, "5-write")
+    planted_run(home, "write")
     for name in ("a" * 5000, "a\0b"):
         done = cli(command, name)
         assert (done.exit_code, "no run called" in done.output) == (2, True), done.output
@@ -165,11 +167,11 @@ def test_a_text_that_no_file_can_be_called_is_the_users_to_mend(command: tuple[s
 
 @pytest.mark.parametrize("state", [[1], "x", {"x": 1}])
 def test_a_fork_without_its_state_is_damage(state: object, home: Path, cli: Cli) -> None:
-    run = planted_run(home, "5-write")
+    run = planted_run(home, "write")
     first, *rest = run.ledger_path.read_text("ascii").splitlines()
     started = json.loads(first)
     started["data"] |= {
-        "forks": {"run": "x", "at": 1, "state": run.save_json(state), "events": 1},
+        "fork": {"run": "x", "step": 1, "state": run.save_json(state), "events": 1},
         "task": run.save_record(Task(statement="a", kind="write")),
         "settings": run.save_json({}),
     }
@@ -179,11 +181,11 @@ def test_a_fork_without_its_state_is_damage(state: object, home: Path, cli: Cli)
 
 
 def test_undo_takes_back_nothing_that_a_run_does_not_tell(home: Path, cli: Cli, tmp_path: Path) -> None:
-    run = planted_run(home, "5-heal")
+    run = planted_run(home, "heal")
     told = {"root": str(tmp_path), "files": ["../elsewhere"], "undo": ""}
     events = [json.loads(line) for line in run.ledger_path.read_text("ascii").splitlines()]
     candidate = encode_record(Candidate(files={"a.py": "x"}, origin="user"))
-    result = {"run_id": RUN, "outcome": "healed", "reason": "", "candidate": candidate}
+    result = {"run_id": RUN, "outcome": "healed", "reason": {"code": "checks_pass"}, "candidate": candidate}
     for event in events:
         if event["kind"] == "run.started":
             event["data"]["task"] = run.save_record(Task(statement="a", kind="write"))
@@ -200,7 +202,7 @@ def test_undo_takes_back_nothing_that_a_run_does_not_tell(home: Path, cli: Cli, 
 def test_a_number_that_no_budget_can_be_counted_with_is_damage(
     field: str, number: str, home: Path, cli: Cli
 ) -> None:
-    run = planted_run(home, "5-write")
+    run = planted_run(home, "write")
     reserved = '{"seq":99,"time_s":1.0,"kind":"budget.reserved","data":{"what":"a","attempts":1,"tokens":1'
     fields = {"money": "0.0", field: number}
     given = "".join(f',"{name}":{value}' for name, value in fields.items())
@@ -212,7 +214,7 @@ def test_a_number_that_no_budget_can_be_counted_with_is_damage(
 
 @pytest.mark.parametrize("option", ["--diff", "--full-diff"])
 def test_a_diff_that_is_a_link_is_not_shown(option: str, home: Path, cli: Cli, tmp_path: Path) -> None:
-    run = planted_run(home, "5-write")
+    run = planted_run(home, "write")
     (tmp_path / "key").write_text("PRIVATE")
     for name in ("result.diff", "full.diff"):
         (run.path / name).symlink_to(tmp_path / "key")
@@ -281,7 +283,8 @@ STRAY = {
 
 @pytest.mark.parametrize("how", STRAY)
 def test_what_libraries_and_threads_write_is_harmless_too(how: str) -> None:
-    program = f"from suture.interfaces.cli.terminal.terminal_output import stray_text_is_harmless as a\na()\nTEXT = {HOSTILE!r}\n"
+    module = "suture.interfaces.cli.terminal.terminal_output"
+    program = f"from {module} import escape_library_output as a\na()\nTEXT = {HOSTILE!r}\n"
     done = subprocess.run([sys.executable, "-c", program + STRAY[how]], capture_output=True, check=False)
     assert b"cHduZWQ=" in done.stderr
     assert not [c for c in done.stderr.decode() if not (c.isprintable() or c in "\n\t")]
@@ -289,7 +292,7 @@ def test_what_libraries_and_threads_write_is_harmless_too(how: str) -> None:
 
 @pytest.mark.parametrize("command", [("show",), ("show", "--list"), ("replay",), ("resume",)], ids=" ".join)
 def test_at_a_terminal(command: tuple[str, ...], home: Path, environ: dict[str, str], tmp_path: Path) -> None:
-    planted_run(home, "5-heal")
+    planted_run(home, "heal")
     terminal = Terminal(list(command), {**environ, "TERM": "dumb"}, tmp_path)
     terminal.end()
     assert_harmless(terminal.screen, at_a_terminal=True)

@@ -28,6 +28,7 @@ def first(suture: Suture, script: Script, home: Path) -> str:
     return folder.name
 
 
+@pytest.mark.heavy
 def test_a_run_as_it_stood_and_a_fork_from_there(
     suture: Suture, script: Script, first: str, tmp_path: Path
 ) -> None:

@@ -143,6 +143,7 @@ def git(root: Path, environ: dict[str, str], *arguments: str, stdin: str = "") -
     return done.stdout
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("how", [("--apply",), ("--commit",), ("--branch", "mend"), ("--patch", "mend.diff")])
 @pytest.mark.parametrize("killed", ["", "before it was written down", "before it was made"])
 def test_nothing_of_it_runs_from_heal_to_undo(

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.heavy
+
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
 FilesOf = Callable[[Path], dict[str, bytes]]

@@ -41,6 +41,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.heavy
 def test_a_test_is_shown_and_decides_once_it_is_accepted(
     suture: Suture, script: Script, project: Path, files_of: FilesOf
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_test_is_shown_and_decides_once_it_is_accepted(
     assert files_of(project) == before
 
 
+@pytest.mark.heavy
 def test_the_accepted_test_is_in_the_proof_and_in_a_replay(
     suture: Suture, script: Script, project: Path
 ) -> None:
@@ -87,6 +89,7 @@ def test_the_accepted_test_is_in_the_proof_and_in_a_replay(
     assert json.loads(again.stdout)["same"], again.stdout
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("answer", "code"), [("reject", 1), ("abort", 130)])
 def test_a_test_that_is_not_accepted_decides_nothing(
     suture: Suture, script: Script, project: Path, answer: str, code: int
@@ -98,6 +101,7 @@ def test_a_test_that_is_not_accepted_decides_nothing(
     assert not (project / PATH).exists()
 
 
+@pytest.mark.heavy
 def test_with_a_hint_another_test_is_written(suture: Suture, script: Script, project: Path) -> None:
     better = SHOWS_BUG.replace("test_percent", "test_better")
     model = script(block(SHOWS_BUG), block(better), *[block(FIXED)] * 3)

@@ -109,6 +109,7 @@ def test_what_is_said_while_the_view_is_drawn_leaves_no_row_of_it(monkeypatch: p
     assert not [row for row in rows if "· round" in row]
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("sandbox")
 def test_ctrl_c_leaves_the_terminal_as_it_was(
     environ: dict[str, str], tmp_path: Path, script: Callable[..., str]

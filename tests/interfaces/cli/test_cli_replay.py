@@ -58,6 +58,7 @@ def test_a_run_replays_without_its_script(suture: Suture, script: Script, tmp_pa
     assert (told["same"], told["difference"], told["model_calls"]) == (True, None, 0)
 
 
+@pytest.mark.heavy
 def test_a_replay_that_differs_says_where_and_exits_1(suture: Suture, script: Script, home: Path) -> None:
     assert suture("run", TASK, "--model", script(WRONG, RIGHT, RIGHT, RIGHT, RIGHT)).returncode == 0
     (ledger,) = home.glob("runs/*/ledger.jsonl")
@@ -68,6 +69,7 @@ def test_a_replay_that_differs_says_where_and_exits_1(suture: Suture, script: Sc
     assert "candidate.checked, passed: 7 | 1" in done.stdout
 
 
+@pytest.mark.heavy
 def test_a_run_is_answered_from_the_record_of_another(suture: Suture, script: Script, tmp_path: Path) -> None:
     model = script(WRONG, RIGHT, RIGHT, RIGHT, RIGHT)
     assert suture("run", TASK, "--model", model).returncode == 0

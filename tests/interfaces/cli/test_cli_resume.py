@@ -98,6 +98,7 @@ def test_a_wrong_address_ends_at_once_and_is_named(cli: Cli) -> None:
         assert len(stub.requests) == 1
 
 
+@pytest.mark.heavy
 def test_a_run_that_its_user_stopped_goes_on(
     environ: dict[str, str], tmp_path: Path, home: Path, cli: Cli
 ) -> None:

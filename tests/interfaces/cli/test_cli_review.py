@@ -47,6 +47,7 @@ def test_a_parked_run_shows_what_it_asks(suture: Suture, parked: str) -> None:
     assert "the run waits for a person" in suture("show").stdout
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("answer", "exit_code"),
     [(("--answer", "approve"), 0), (("--hint", "twice"), 0), (("--answer", "abort"), 130)],
@@ -62,6 +63,7 @@ def test_another_process_answers(
     assert again.returncode == 0, again.stdout + again.stderr
 
 
+@pytest.mark.heavy
 def test_a_candidate_of_ones_own(suture: Suture, parked: str, tmp_path: Path) -> None:
     own = tmp_path / "mine.py"
     own.write_text("def double(n):\n    return n + n\n")
@@ -69,6 +71,7 @@ def test_a_candidate_of_ones_own(suture: Suture, parked: str, tmp_path: Path) ->
     assert (done.returncode, done.stdout) == (0, own.read_text()), done.stderr
 
 
+@pytest.mark.heavy
 def test_without_an_answer_it_goes_on_waiting(suture: Suture, parked: str, home: Path) -> None:
     (ledger,) = home.glob("runs/*/ledger.jsonl")
     calls = ledger.read_text().count('"model.called"')
@@ -110,6 +113,7 @@ def test_a_terminal_is_asked(terminal: Callable[..., Terminal], script: Script, 
     assert "return n + n" in screen.screen
 
 
+@pytest.mark.heavy
 def test_ctrl_c_at_the_question_ends_the_run(terminal: Callable[..., Terminal], script: Script) -> None:
     screen = terminal("run", TASK, "--model", script(WRONG), "--autonomy", "review_all")
     screen.wait_for("[y/N]")
@@ -118,6 +122,7 @@ def test_ctrl_c_at_the_question_ends_the_run(terminal: Callable[..., Terminal], 
     assert "Traceback" not in screen.screen
 
 
+@pytest.mark.heavy
 def test_later_parks_the_run(terminal: Callable[..., Terminal], script: Script, suture: Suture) -> None:
     screen = terminal("run", TASK, "--model", script(REPEATED), "--autonomy", "review_all")
     screen.wait_for("[y/N]")

@@ -33,6 +33,7 @@ def reply(**files: str) -> str:
     )
 
 
+@pytest.mark.heavy
 def test_all_files_go_into_the_folder_and_come_back_out(
     suture: Suture, script: Script, tmp_path: Path, files_of: FilesOf
 ) -> None:
@@ -55,6 +56,7 @@ def test_all_files_go_into_the_folder_and_come_back_out(
     assert not (tmp_path / "again").exists()
 
 
+@pytest.mark.heavy
 def test_a_file_that_is_there_stays_and_nothing_is_written_beside_it(
     suture: Suture, script: Script, tmp_path: Path, files_of: FilesOf
 ) -> None:
@@ -75,6 +77,7 @@ def test_a_file_that_is_there_stays_and_nothing_is_written_beside_it(
     assert suture("run", TASK, "--into", "out", "--apply", "--model", model).returncode == 2
 
 
+@pytest.mark.heavy
 def test_a_file_of_tests_for_two_modules_judges_both(suture: Suture, script: Script, tmp_path: Path) -> None:
     (tmp_path / "test_shop.py").write_text(TESTS)
     broken = CLI.replace("int(one)", "len(one)")

@@ -28,6 +28,7 @@ def without_numbers(text: str) -> str:
     return re.sub(r"Used [\d,]+ s", "Used N s", text)
 
 
+@pytest.mark.heavy
 def test_a_fix_of_one_line_is_told_in_eight(suture: Suture, broken: Path) -> None:
     done = suture("heal", str(broken), "--test", BARE_PYTEST, *SEARCH)
     assert done.returncode == 0, done.stderr
@@ -49,12 +50,14 @@ def test_a_fix_of_one_line_is_told_in_eight(suture: Suture, broken: Path) -> Non
     assert lines[6:] == ["Apply it: suture apply RUN", "Used N s. More: suture show RUN"]
 
 
+@pytest.mark.heavy
 def test_quiet_is_the_result_alone(suture: Suture, broken: Path) -> None:
     done = suture("heal", str(broken), "--test", BARE_PYTEST, "--quiet", *SEARCH)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("diff --git a/cart.py")
 
 
+@pytest.mark.heavy
 def test_verbose_says_what_each_step_is_worth(suture: Suture, broken: Path) -> None:
     done = suture("heal", str(broken), "--test", BARE_PYTEST, "--verbose", *SEARCH)
     assert done.returncode == 0, done.stderr
@@ -86,6 +89,7 @@ def test_what_was_not_healed_says_why_and_what_to_try(suture: Suture, tmp_path: 
     assert "Ask a model too: leave out --no-model" in done.stderr
 
 
+@pytest.mark.heavy
 def test_tests_that_no_edit_can_mend_are_left_out_as_told(suture: Suture, broken: Path) -> None:
     (broken / "test_till.py").write_text(
         "import pytest\n\n\n@pytest.mark.parametrize('n', [1, 2])\ndef test_till(till_of_plugin, n): ...\n"
@@ -101,6 +105,7 @@ def test_tests_that_no_edit_can_mend_are_left_out_as_told(suture: Suture, broken
     assert suture(*run, *command).returncode == 0
 
 
+@pytest.mark.heavy
 def test_what_is_told_at_the_end_works_where_pytest_counts_from_another_folder(
     suture: Suture, broken: Path, tmp_path: Path
 ) -> None:
@@ -143,6 +148,7 @@ def test_an_example_that_is_not_understood_is_named(suture: Suture, script: Call
     assert "Done: the one check passes." in done.stderr
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("columns", [60, 100])
 def test_on_a_terminal_nothing_is_said_twice_and_no_word_is_cut(
     environ: dict[str, str], broken: Path, columns: int

@@ -55,14 +55,15 @@ def write_run(home: Path, *, finish: bool = True) -> RunFolder:
         ledger.append(RawPayload(kind="candidate.checked", data=checked(run, failing, "the code as it is")))
         ledger.append(
             RawPayload(
-                kind="moves.decided", data={"moves": [{"kind": "repair", "reason": "repair from facts"}]}
+                kind="moves.decided",
+                data={"moves": [{"kind": "repair", "reason": {"code": "failing_checks", "count": 1}}]},
             )
         )
         held = ledger.append(
             RawPayload(
                 kind="budget.reserved",
                 data={
-                    "what": "repair 0",
+                    "purpose": "repair 0",
                     "attempts": 1,
                     "tokens": 500,
                     "money": 0.1,
@@ -112,9 +113,7 @@ def write_run(home: Path, *, finish: bool = True) -> RunFolder:
         ledger.append(RawPayload(kind="candidate.checked", data=checked(run, passing, candidate.label)))
         if finish:
             ledger.append(
-                RawPayload(
-                    kind="run.finished", data={"outcome": "healed", "reason": "every trusted check passes"}
-                )
+                RawPayload(kind="run.finished", data={"outcome": "healed", "reason": {"code": "checks_pass"}})
             )
     return run
 

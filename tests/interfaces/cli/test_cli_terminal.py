@@ -57,23 +57,24 @@ def test_through_a_pipe_one_long_cell_moves_no_other_row() -> None:
     assert lines[1] == f"b  y{' ' * 39}  default"
 
 
-ANSWER = "from suture.interfaces.cli.terminal.terminal_output import answer_exactly as a; a('+a\\x1b[2J[red]\\n', diff=True)"
+OUTPUT_MODULE = "suture.interfaces.cli.terminal.terminal_output"
+PRINT_DIFF = f"from {OUTPUT_MODULE} import print_raw; print_raw('+a\\x1b[2J[red]\\n', diff=True)"
 
 
 def test_what_is_said_is_harmless_through_a_pipe_too() -> None:
-    said = "from suture.interfaces.cli.terminal.terminal_output import answer; answer('a\\x1b[2J\\r\\u2028')"
+    said = "from suture.interfaces.cli.terminal.terminal_output import print_text; print_text('a\\x1b[2J\\r\\u2028')"
     done = subprocess.run([sys.executable, "-c", said], capture_output=True, check=True)
     assert done.stdout == b"a\\x1b[2J\\r\\u2028\n"
 
 
 def test_a_pipe_gets_the_exact_bytes() -> None:
-    done = subprocess.run([sys.executable, "-c", ANSWER], capture_output=True, check=True)
+    done = subprocess.run([sys.executable, "-c", PRINT_DIFF], capture_output=True, check=True)
     assert done.stdout == b"+a\x1b[2J[red]\n"
 
 
 @pytest.mark.parametrize(("no_color", "coloured"), [("1", False), ("", True)])
 def test_a_terminal_gets_escaped_text_and_colour_unless_told_not_to(no_color: str, coloured: bool) -> None:
-    output = in_a_terminal(ANSWER, {"NO_COLOR": no_color, "TERM": "xterm-256color"})
+    output = in_a_terminal(PRINT_DIFF, {"NO_COLOR": no_color, "TERM": "xterm-256color"})
     assert b"+a\\x1b[2J[red]" in output
     assert b"\x1b[2J" not in output
     assert (b"\x1b[32m" in output) is coloured

@@ -1,4 +1,4 @@
-"""`suture trust`, as a user types it, and what runs without it."""
+"""`suture trust` from the command line, and which commands run in a project that is not trusted."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_hostile_clone_runs_nothing_and_is_still_looked_at(
-    suture: Suture, project: Path, home: Path
-) -> None:
+def test_a_hostile_clone_runs_nothing_and_can_be_inspected(suture: Suture, project: Path, home: Path) -> None:
     refused = suture("heal", str(project), "--model", "scripted:example")
     assert refused.returncode == 2
     assert "budget.tokens" in refused.stderr
@@ -40,24 +38,28 @@ def test_a_hostile_clone_runs_nothing_and_is_still_looked_at(
     assert "has no say in" in looked.stderr.replace("have no say in", "has no say in")
 
 
-def test_trust_is_shown_given_listed_and_taken_back(suture: Suture, project: Path) -> None:
-    asked = suture("trust", str(project))
-    assert (asked.returncode, "cannot ask without a terminal" in asked.stderr) == (2, True)
-    assert "budget.tokens" in asked.stdout
-    assert "60000" in asked.stdout
-    assert "pw" not in asked.stdout
-    assert "sk-theirs" not in asked.stdout
+def test_trust_is_given_listed_and_revoked(suture: Suture, project: Path) -> None:
+    refused = suture("trust", str(project))
+    assert (refused.returncode, "cannot ask without a terminal" in refused.stderr) == (2, True)
+    assert "budget.tokens" in refused.stdout
+    assert "60000" in refused.stdout
+    assert "pw" not in refused.stdout
+    assert "sk-theirs" not in refused.stdout
     assert suture("trust", "--list").stdout.strip() == "no project is trusted"
 
     given = json.loads(suture("trust", str(project), "--yes", "--json").stdout)
     assert given["trusted"]
-    assert {wish["key"] for wish in given["wishes"]} == {"model.base_url", "budget.tokens", "keys.openai"}
+    assert {setting["key"] for setting in given["settings"]} == {
+        "model.base_url",
+        "budget.tokens",
+        "keys.openai",
+    }
     assert suture("trust", "--list").stdout.split() == [str(project), "trusted"]
     shown = json.loads(suture("config", "show", "--json", cwd=project).stdout)
     assert shown["budget.tokens"]["value"] == "7"
 
     (project / "suture.toml").write_text("[budget]\ntokens = 999999\n")
-    assert "changed since" in suture("trust", "--list").stdout
+    assert "its files have changed" in suture("trust", "--list").stdout
     shown = json.loads(suture("config", "show", "--json", cwd=project).stdout)
     assert shown["budget.tokens"]["value"] == "60000"
     assert suture("trust", "--revoke", str(project)).returncode == 0
@@ -106,10 +108,10 @@ def test_a_file_that_trusted_settings_name_is_part_of_what_is_trusted(
         target.symlink_to(tmp_path / "other")
     elif change != "removed":
         target.write_text(f"{content}# and more\n")
-    assert "changed since" in suture("trust", "--list").stdout
+    assert "its files have changed" in suture("trust", "--list").stdout
     (project / "a.py").write_text("def f():\n    return 1\n")
     refused = suture("heal", str(project), cwd=elsewhere)
-    assert (refused.returncode, "takes your trust" in refused.stderr) == (2, True)
+    assert (refused.returncode, "needs your trust" in refused.stderr) == (2, True)
 
 
 def test_what_a_projects_settings_name_lies_in_the_project(
@@ -128,7 +130,7 @@ def test_what_a_projects_settings_name_lies_in_the_project(
     assert json.loads(done.stdout)["outcome"] == "not_healed", done.stderr
 
 
-def test_more_than_can_be_looked_at_is_not_trusted(suture: Suture, project: Path) -> None:
+def test_files_too_large_to_hash_are_not_trusted(suture: Suture, project: Path) -> None:
     (project / "suture.toml").write_text("[model]\nname = 'huggingface:weights'\n")
     (project / "weights").mkdir()
     with (project / "weights" / "model.safetensors").open("wb") as file:

@@ -139,6 +139,7 @@ async def test_a_project_is_healed_shown_accepted_and_taken_back(tmp_path: Path)
         assert {"heal", "write", "resume", "apply", "undo", "verify"} == offered
 
 
+@pytest.mark.heavy
 async def test_the_users_picks_decide_reviews_and_words_are_hints(tmp_path: Path) -> None:
     folder = tmp_path / "new"
     folder.mkdir()
@@ -162,6 +163,7 @@ async def test_the_users_picks_decide_reviews_and_words_are_hints(tmp_path: Path
     assert answered[0]["hint"] == "Keep it <b>short</b>"
 
 
+@pytest.mark.heavy
 async def test_what_is_cancelled_is_written_down_and_a_crash_is_told(tmp_path: Path) -> None:
     project = laid(tmp_path / "hanging", HANGING)
     async with opened(tmp_path, Editor(), "--model", "none", *TEST) as agent:
@@ -184,6 +186,7 @@ async def test_what_is_cancelled_is_written_down_and_a_crash_is_told(tmp_path: P
         assert (await agent.list_sessions()).sessions[0].session_id == session
 
 
+@pytest.mark.heavy
 async def test_a_session_outlives_its_agent(tmp_path: Path) -> None:
     project = laid(tmp_path / "cart", BROKEN)
     editor = Editor(lambda _: "leave")
@@ -216,6 +219,7 @@ async def test_a_session_outlives_its_agent(tmp_path: Path) -> None:
     assert len(list((tmp_path / "home" / "runs").iterdir())) == 1
 
 
+@pytest.mark.heavy
 async def test_bad_input_is_told_in_words_and_the_agent_goes_on(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()

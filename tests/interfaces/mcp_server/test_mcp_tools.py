@@ -117,6 +117,7 @@ async def test_a_project_is_healed_told_and_proved_again(tmp_path: Path, mode: M
         assert verified["ok"] is True
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_the_users_answers_decide_a_review(tmp_path: Path, mode: Mode) -> None:
     questions: list[str] = []
@@ -135,6 +136,7 @@ async def test_the_users_answers_decide_a_review(tmp_path: Path, mode: Mode) -> 
     assert len(list((tmp_path / "home" / "runs").iterdir())) == 1
 
 
+@pytest.mark.heavy
 async def test_a_user_who_declines_leaves_the_run_waiting(tmp_path: Path) -> None:
     def answers(_: ElicitRequestParams) -> ElicitResult:
         return ElicitResult(action="decline")
@@ -203,6 +205,7 @@ async def test_without_roots_only_the_servers_own_count(tmp_path: Path) -> None:
         assert not any("\n  " in text for text in told.values())
 
 
+@pytest.mark.heavy
 async def test_a_call_that_is_taken_back_stops_its_run_and_one_that_crashes_says_so(tmp_path: Path) -> None:
     project = laid(tmp_path / "hanging", HANGING)
     asked = {"path": str(project), "test": PYTEST}
@@ -235,6 +238,7 @@ async def _begun(folder: Path, count: int) -> str:
         await asyncio.sleep(0.05)
 
 
+@pytest.mark.heavy
 async def test_the_same_over_http(tmp_path: Path) -> None:
     port = _free_port()
     command = [sys.executable, "-m", "suture.interfaces.cli", "mcp", "--http", "--port", str(port), "--model"]

@@ -87,6 +87,7 @@ def html_of(cell: Any) -> str:
     return "".join(output["data"].get("text/html", "") for output in cell.outputs if "data" in output)
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.timeout(300)
 async def test_a_cell_is_healed_in_a_real_kernel(kernel: Path) -> None:
@@ -115,6 +116,7 @@ async def test_a_cell_is_healed_in_a_real_kernel(kernel: Path) -> None:
     assert cells[5].outputs[0]["text"] == "42\n"  # what holds is run, and defines what it defines
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.timeout(300)
 async def test_what_a_model_writes_shows_as_text(kernel: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -150,6 +150,7 @@ def _noting(applied: list[str]) -> Callable[[str], Awaitable[object]]:
     return apply
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("sandbox")
 def test_the_command_heals_what_breaks_writes_it_when_asked_and_ends_by_ctrl_c(
     project: Path, tmp_path: Path

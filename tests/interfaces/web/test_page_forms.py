@@ -15,6 +15,8 @@ from interfaces.web.real_browser import PATIENCE_MS, Opened
 from interfaces.web.real_server import RIGHT, Server, scripted
 from interfaces.web.uploaded_projects import BROKEN, zipped
 
+pytestmark = pytest.mark.heavy
+
 pytestmark = pytest.mark.timeout(300)
 WRONG = "```python\ndef double(n):\n    return 4 * n\n```"
 LESSONS = json.dumps(

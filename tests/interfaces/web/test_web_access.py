@@ -91,6 +91,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
+@pytest.mark.heavy
 def test_every_route_is_in_the_table(server: Server) -> None:
     document = server.get(DOCUMENT).json()
     names = {NOBODY: "{run}", OTHER: "{other}", NONE: "{candidate}", "steps/0": "steps/{step}"}

@@ -38,6 +38,7 @@ def healed(server: Server) -> str:
     return run
 
 
+@pytest.mark.heavy
 def test_candidates_and_how_they_fared(server: Server, written: str) -> None:
     wrong, right = server.get(f"/v1/runs/{written}/candidates").json()
     assert (wrong["passed"], wrong["failed"], wrong["best"]) == (0, 1, False)
@@ -51,6 +52,7 @@ def test_candidates_and_how_they_fared(server: Server, written: str) -> None:
     assert "no candidate" in unknown.json()["detail"]
 
 
+@pytest.mark.heavy
 def test_what_changes_between_two_candidates(server: Server, written: str, healed: str) -> None:
     wrong, right = (one["candidate"] for one in server.get(f"/v1/runs/{written}/candidates").json())
     between = server.get(f"/v1/runs/{written}/diff", params={"from": wrong, "to": right}).text
@@ -97,6 +99,7 @@ def test_a_step_as_it_was(server: Server, written: str) -> None:
     assert server.get(f"/v1/runs/{written}/steps/99").status_code == 404
 
 
+@pytest.mark.heavy
 def test_two_runs_side_by_side(server: Server, written: str, healed: str) -> None:
     told = server.get(f"/v1/runs/{written}/compare/{healed}").json()
     assert told["difference"]["kind"] == "run.started"
@@ -134,6 +137,7 @@ def test_who_asks_and_for_what_they_may(server: Server) -> None:
     }
 
 
+@pytest.mark.heavy
 def test_a_question_brings_the_texts_that_may_be_edited(server: Server) -> None:
     path = str(server.folder / "projects" / "cart")
     run = server.run(kind="heal", path=path, model="none", autonomy="review_all")

@@ -193,6 +193,7 @@ def test_an_address_of_this_machine_is_not_asked_unless_it_is_listed_and_leads_n
     assert not (tmp_path / "here").exists()
 
 
+@pytest.mark.heavy
 def test_a_repository_is_healed(folder: Path) -> None:
     made = repository(folder / "made")
     with Server(folder, "--model", "none", "--set", f"serve.git=file://{folder}") as server:

@@ -103,6 +103,7 @@ def serving(repositories: Path, certificate: Path) -> Iterator[str]:
             thread.join()
 
 
+@pytest.mark.heavy
 def test_a_repository_behind_https_is_healed_where_the_operator_knows_its_authority(
     folder: Path, certificate: Path
 ) -> None:

@@ -45,6 +45,7 @@ def schema(server: Server) -> schemathesis.BaseSchema:
     return schemathesis.openapi.from_url(f"{server.url}/openapi.json")
 
 
+@pytest.mark.heavy
 def test_every_answer_is_as_the_document_says(schema: schemathesis.BaseSchema, server: Server) -> None:
     tried = 0
     for found in schema.get_all_operations():

@@ -31,6 +31,7 @@ def wait_for_requests(stub: OpenAIStub, count: int) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
 def test_what_ran_goes_on_and_what_waited_is_done(tmp_path: Path, how: signal.Signals) -> None:
     with OpenAIStub() as stub:
@@ -79,6 +80,7 @@ def test_what_its_caller_has_cancelled_does_not_go_on(tmp_path: Path) -> None:
             assert server.until(run, "ended")["outcome"] == "healed"
 
 
+@pytest.mark.heavy
 def test_two_servers_do_not_share_a_home(tmp_path: Path) -> None:
     with Server(tmp_path, "--model", "none") as server:
         second = server.command("--port", "0", "--model", "none")

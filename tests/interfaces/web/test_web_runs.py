@@ -111,6 +111,7 @@ def test_whoever_has_seen_the_last_event_of_an_ended_run_is_told_so(server: Serv
     assert answer.status_code == 204
 
 
+@pytest.mark.heavy
 def test_a_question_is_answered_and_the_run_goes_on(server: Server) -> None:
     run = server.run(kind="write", task=TASK, autonomy="review_all")
     asked = 0
@@ -218,6 +219,7 @@ def test_what_prometheus_and_people_are_told(server: Server, written: str) -> No
     assert server.get("/readyz").json()["ok"] is True
 
 
+@pytest.mark.heavy
 def test_a_share_of_a_day_is_kept_to(tmp_path: Path) -> None:
     with Server(tmp_path, "--model", "none", "--set", "serve.tokens_per_day=100") as server:
         refused = server.post("/v1/runs", {"kind": "write", "task": TASK})

@@ -93,11 +93,13 @@ def healed(project: Path, settings: Settings, sandbox: BubblewrapSandbox) -> Hea
         reply = f"### shop/prices.py\n```python\n{text}\n```"
         return await heal(
             root or project,
-            HealOptions(test=test,
-            settings=using or settings,
-            model=ScriptedModel([reply] * 4),
-            sandbox=sandbox,
-            **how),  # type: ignore[arg-type]  # the options under test, by name
+            HealOptions(
+                test=test,
+                settings=using or settings,
+                model=ScriptedModel([reply] * 4),
+                sandbox=sandbox,
+                **how,
+            ),  # type: ignore[arg-type]  # the options under test, by name
         )
 
     return run

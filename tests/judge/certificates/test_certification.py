@@ -134,6 +134,7 @@ async def test_only_what_was_named_may_change(healed: Healed, project: Path) -> 
     assert (await healed(only=["shop/"])).outcome == "healed"
 
 
+@pytest.mark.heavy
 async def test_the_ledger_tells_of_the_certificate_before_the_end(healed: Healed, settings: Settings) -> None:
     result = await healed()
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
@@ -169,6 +170,7 @@ class WaitingSandbox:
         await self._wall.close()
 
 
+@pytest.mark.heavy
 async def test_no_run_of_the_proof_outlives_its_time(
     project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:

@@ -280,6 +280,7 @@ async def replayed(
     return [f async for f in replay_certificate(certificate, files, sandbox, settings, interpreter)]
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(300)
 async def test_every_tampering_is_rejected_for_what_it_is(
     healed: Healed, sandbox: BubblewrapSandbox, settings: Settings, monkeypatch: pytest.MonkeyPatch

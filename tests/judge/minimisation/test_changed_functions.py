@@ -98,10 +98,7 @@ async def test_two_ends_of_one_fix_stay_together(
     )
     result = await heal(
         tmp_path / "p",
-        HealOptions(test=BARE_PYTEST,
-        settings=quick,
-        model=ScriptedModel([reply]),
-        sandbox=sandbox),
+        HealOptions(test=BARE_PYTEST, settings=quick, model=ScriptedModel([reply]), sandbox=sandbox),
     )
     assert result.ok
     assert result.candidate is not None

@@ -62,7 +62,10 @@ def names(tmp_path: Path) -> Path:
 async def mend(root: Path, settings: Settings, sandbox: BubblewrapSandbox, *replies: str) -> Result:
     reply = "\n".join(replies)
     return await heal(
-        root, HealOptions(test=COMMAND, settings=settings, model=ScriptedModel([reply] * 4), sandbox=sandbox, apply=True)
+        root,
+        HealOptions(
+            test=COMMAND, settings=settings, model=ScriptedModel([reply] * 4), sandbox=sandbox, apply=True
+        ),
     )
 
 
@@ -78,6 +81,7 @@ async def test_both_sides_of_a_comparison_stay_though_the_tests_need_one(
     assert (names / "names.py").read_text() == RIGHT
 
 
+@pytest.mark.heavy
 async def test_what_changes_an_answer_stays_and_what_changes_none_is_left_out_and_kept_beside(
     names: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:

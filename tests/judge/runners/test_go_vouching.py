@@ -135,6 +135,7 @@ async def test_code_that_did_not_build_before_needs_confirmation_too(
     assert {o.evidence for o in forged.outcomes} == {"nonce"}
 
 
+@pytest.mark.heavy
 async def test_what_a_test_starts_in_the_folder_of_others_takes_nothing_of_theirs(
     sandbox: Sandbox, require: Require
 ) -> None:
@@ -148,6 +149,7 @@ async def test_what_a_test_starts_in_the_folder_of_others_takes_nothing_of_their
     assert verdict.all_passed, verdict
 
 
+@pytest.mark.heavy
 async def test_where_the_command_replaces_files_itself_the_report_is_what_go_makes_of_the_output(
     sandbox: Sandbox, require: Require
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 Prepare = Callable[..., Any]
 
 FILES = {
@@ -27,6 +29,7 @@ async def test_only_selected_tests_run(prepare: Prepare) -> None:
     assert alone.status == "passed"
 
 
+@pytest.mark.heavy
 async def test_a_test_that_does_not_end_is_stopped_in_the_time_given(prepare: Prepare) -> None:
     suite = await prepare(FILES)
     (slow,) = await suite.command.run_selected(suite.task.files, [SLOW], wall_s=5)

@@ -18,6 +18,8 @@ from suture.judge import Suite, check_candidate, prepare_suite
 from suture.loop.intake.heal_task import build_heal_task
 from suture.sandbox import Sandbox, discover_programs
 
+pytestmark = pytest.mark.heavy
+
 pytestmark = pytest.mark.timeout(400)
 WRONG = "exports.add = (a, b) => a - b;\n"
 TESTS = (

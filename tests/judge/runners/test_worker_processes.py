@@ -54,6 +54,7 @@ SPEAKS = (
 )
 
 
+@pytest.mark.heavy
 async def test_workers_are_watched(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
     suite = await suite_of(DEEP, sandbox, sandbox_settings, WORKERS)
     right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)

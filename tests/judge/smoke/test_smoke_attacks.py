@@ -122,6 +122,7 @@ async def looked_at(kind: ProjectKind, text: str, sandbox: Sandbox, settings: Sa
     return await smoke.run({**task.files, task.module: named.encode()})
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(240)  # a dozen projects, each started a few times
 async def test_no_forged_smoke_check_passes(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
     gate = asyncio.Semaphore(2)

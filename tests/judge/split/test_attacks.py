@@ -52,6 +52,7 @@ def test_the_documented_corpus_size_is_right() -> None:
     assert f"{len(WEAK)} weak tests" in listed
 
 
+@pytest.mark.heavy
 async def test_the_known_limit_of_nonce_mode(judge: Judge) -> None:
     passed = set()
     for forgery, code in CORPUS.items():

@@ -121,6 +121,7 @@ async def test_every_value_of_javascript_crosses_both_ways(sandbox: Sandbox, req
     assert not other.passed
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(240)
 async def test_no_forgery_in_javascript_passes(sandbox: Sandbox, require: Require) -> None:
     need("javascript", require)
@@ -185,6 +186,7 @@ async def test_functions_in_go(sandbox: Sandbox, require: Require) -> None:
     assert fact.line is not None
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(400)
 async def test_no_forgery_in_go_passes(sandbox: Sandbox, require: Require) -> None:
     need("go", require)

@@ -113,6 +113,7 @@ async def test_code_that_does_not_load_fails_all_checks_with_one_fact(
     assert (only(verdict).exception, only(verdict).line) == (exception, line)
 
 
+@pytest.mark.heavy
 async def test_one_bad_call_does_not_spoil_the_next_check(judge: Judge) -> None:
     code = """
 import os, sys

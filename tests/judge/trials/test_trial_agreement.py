@@ -175,6 +175,7 @@ async def tried(
     return Tried(suite=suite, statuses=statuses, found=found)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("habit", HABITS)
 async def test_a_trial_agrees_with_the_run_and_the_bug_is_mended(
     habit: str, tmp_path: Path, sandbox: BubblewrapSandbox
@@ -188,6 +189,7 @@ async def test_a_trial_agrees_with_the_run_and_the_bug_is_mended(
     assert any("return a + b\n" in text for text in done.repaired), done.found
 
 
+@pytest.mark.heavy
 async def test_tests_that_run_in_several_processes_are_run_here(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
@@ -198,6 +200,7 @@ async def test_tests_that_run_in_several_processes_are_run_here(
     assert GOOD in done.repaired
 
 
+@pytest.mark.heavy
 async def test_what_an_import_refuses_is_refused_in_a_trial(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:

@@ -236,6 +236,7 @@ def test_names_are_near_where_a_letter_or_two_differ() -> None:
     assert find_similar_name("flasher", known) == ""
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "name",
     ["requirements.txt", "pyproject.toml", "package.json", "go.mod", "setup.py", "setup.cfg", "Pipfile"],

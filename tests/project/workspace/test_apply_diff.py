@@ -15,9 +15,7 @@ TREES = st.dictionaries(NAMES, CONTENT, max_size=3)
 
 
 @given(before=TREES, after=TREES)
-def test_a_diff_applies_to_its_own_files(
-    before: dict[str, bytes], after: dict[str, bytes]
-) -> None:
+def test_a_diff_applies_to_its_own_files(before: dict[str, bytes], after: dict[str, bytes]) -> None:
     assert apply_diff(before, unified_diff(before, after)) == after
 
 

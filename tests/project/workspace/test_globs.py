@@ -52,6 +52,7 @@ def said_by_git(root: Path, patterns: list[str], path: str) -> bool:
     return ended.returncode == 0
 
 
+@pytest.mark.heavy
 @settings(
     max_examples=600,
     deadline=None,

@@ -21,6 +21,8 @@ from suture.core.settings import BudgetSettings, PathSettings, RepairSettings, S
 from suture.errors import UsageError
 from suture.sandbox import BubblewrapSandbox
 
+pytestmark = pytest.mark.heavy
+
 __all__ = ["proxy"]
 PYPROJECT = """# The shop's own.
 [project]

@@ -217,6 +217,7 @@ func main() {
 WORD_MOD = "module word\n\ngo 1.18\n\nrequire example.org/alpha v1.0.0\n"
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(500)  # several builds by go on a loaded machine
 async def test_a_cli_in_go_that_needs_a_module(
     proxy: Index, sandbox: BubblewrapSandbox, tmp_path: Path

@@ -30,6 +30,7 @@ def packages(cache: Path) -> NewProjectPackages:
     return NewProjectPackages(language="python", cache=cache, allowed=ALLOWED)
 
 
+@pytest.mark.heavy
 async def test_an_upper_bound_of_the_list_binds_what_pip_resolves(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
