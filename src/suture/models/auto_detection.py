@@ -124,7 +124,7 @@ def _ollama_models(address: str) -> list[str] | None:
     ):
         asking = threading.Thread(target=lambda: listed.append(_listing(client, address)), daemon=True)
         asking.start()
-        asking.join(OLLAMA_DETECTION_TIMEOUT_S)  # closing the client then ends a request that is still running
+        asking.join(OLLAMA_DETECTION_TIMEOUT_S)  # closing the client ends an unfinished request
     return listed[0] if listed else None
 
 

@@ -25,7 +25,7 @@ from suture.storage.tracing import export_run_trace, is_tracing_enabled
 TASK = "Write a function double(n) that doubles a number: double(2) == 4"
 SCRIPT = """
 import suture
-print(suture.run_sync(suture.solve({task!r}, model={model!r})).outcome)
+print(suture.run_sync(suture.solve({task!r}, suture.WriteOptions(model={model!r}))).outcome)
 """
 
 

@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from suture.core.records import decode_record
 from suture.core.safe_files import write_file_atomically
 from suture.errors import ModelError
 from suture.models.llama_server.server_process import LlamaServerOptions, start_llama_server
@@ -133,11 +134,8 @@ def list_calibrations(cache: Path) -> tuple[ThreadCalibration, ...]:
     """Return all stored calibrations; a damaged file counts as empty."""
     try:
         entries = json.loads(_store_path(cache).read_bytes())
-        return tuple(
-            ThreadCalibration(**{**entry, "speeds": tuple(TokenSpeed(**speed) for speed in entry["speeds"])})
-            for entry in entries
-        )
-    except (OSError, ValueError, TypeError, KeyError):
+        return tuple(decode_record(ThreadCalibration, entry) for entry in entries)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return ()
 
 

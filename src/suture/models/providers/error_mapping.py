@@ -141,8 +141,13 @@ UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, Recur
 PROTOCOLS = {"anthropic": "Anthropic", "ollama": "Ollama"}
 """Provider -> protocol; all other providers speak OpenAI's."""
 NO_QUOTA = (
-    *("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "current quota"),
-    *("credit balance is too low", "insufficient balance", "arrearage"),
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "current quota",
+    "credit balance is too low",
+    "insufficient balance",
+    "arrearage",
 )
 """How OpenAI, Anthropic, DeepSeek and Model Studio say that an account is used up."""
 UNREACHED: Mapping[ConnectionFailure, ProviderErrorKind] = {

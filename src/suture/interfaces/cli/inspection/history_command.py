@@ -49,7 +49,7 @@ def history(
     model: ModelPart = "",
     project: Project = "",
     error: Annotated[
-        str, typer.Option("--error", metavar="KIND", help="Such as KeyError, `wrong answer` or timeout.")
+        str, typer.Option("--error", metavar="KIND", help="Such as KeyError, wrong_answer or timeout.")
     ] = "",
     since: SinceOption = "",
     assignments: Assignments = None,
@@ -148,10 +148,12 @@ def metrics(
         catch_up(store, settings.paths.home)
         summary = summarise_runs(store, question)
     if html is not None:
-        from suture.bench.reports.metrics_page import metrics_page
+        from suture.bench.reports.run_metrics_page import render_run_metrics_page
         from suture.core.safe_files import write_file_atomically
 
-        page = metrics_page(summary, f"Suture: {summary['runs']:,} runs of {settings.store.namespace}")
+        page = render_run_metrics_page(
+            summary, f"Suture: {summary['runs']:,} runs of {settings.store.namespace}"
+        )
         write_file_atomically(html, page.encode("utf-8", "replace"), remedy="name a file that you can write")
         print_note(f"written: {html}")
     if as_json:
