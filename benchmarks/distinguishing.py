@@ -17,7 +17,7 @@ from pathlib import Path
 
 from data_files import read_data
 from ending import exit_code_of
-from trust import WEAKER, task_of
+from trust import WEAKER, build_task
 
 from suture.core.records import Candidate
 from suture.core.settings import load_settings
@@ -36,7 +36,7 @@ async def run(first: int, models: tuple[str, ...]) -> None:
     by_chance = by_cluster = 0.0
     try:
         for record in tasks[:first]:
-            task = task_of(record)
+            task = build_task(record)
             suite = await prepare_suite(task, sandbox, settings.sandbox)
             right: dict[str, bool] = {}
             candidates: list[Candidate] = []
