@@ -46,7 +46,16 @@ NOW_AND_THEN = ("killing_everything_is_survived",)
 """Of these, what falls short only where the box's end is seen before the program's."""
 
 
-@pytest.fixture(scope="module", params=[*SANDBOXES, E2B])
+HEAVY = ("cold", "container", "gvisor", E2B)
+"""Back ends whose start is slow: each program of theirs waits for a process, a container or a kernel."""
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=pytest.mark.heavy if name in HEAVY else ()) for name in (*SANDBOXES, E2B)
+    ],
+)
 def conformance(request: pytest.FixtureRequest, require: Require) -> Iterator[tuple[str, Conformance]]:
     with ExitStack() as held:
         if request.param == E2B:
