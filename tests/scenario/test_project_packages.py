@@ -137,7 +137,7 @@ async def test_a_cli_that_needs_a_package(
     found = [one async for one in verify(certificate, settings=caching, sandbox=sandbox)]
     assert all(one.ok for one in found), found
     shutil.rmtree(kept)
-    with pytest.raises(PrerequisiteError, match="none may be fetched"):
+    with pytest.raises(PrerequisiteError, match="must not be fetched"):
         _ = [one async for one in verify(certificate, settings=caching, sandbox=sandbox)]
 
 
