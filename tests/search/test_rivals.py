@@ -11,7 +11,7 @@ from bare_pytest import BARE_PYTEST
 from suture.api import HealOptions, heal
 from suture.core.ledger import find_run
 from suture.core.settings import CertificationSettings, LoopSettings, PathSettings, SandboxSettings, Settings
-from suture.interfaces.narrative.run_progress_text import render_short_result
+from suture.interfaces.narrative.result_text import rival_lines
 from suture.judge import prepare_suite
 from suture.judge.certificates.certificate import CERTIFICATE_FILE
 from suture.judge.trials.trial_records import Proposal
@@ -320,7 +320,7 @@ async def test_undistinguished_rivals_are_reported_and_can_be_refused(
     assert all("line 4" in rival for rival in result.rivals)
     assert result.outcome == ("not_healed" if abstains else "healed")
     assert (folder.path / CERTIFICATE_FILE).exists() is not abstains
-    assert any("tests do not decide" in line for line in render_short_result(result, folder)) is not abstains
+    assert any(result.rivals[0] in line for line in rival_lines(result)) is not abstains
     if abstains:
         assert "has_rivals" in result.reason.notes
     else:
