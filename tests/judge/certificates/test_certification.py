@@ -65,7 +65,7 @@ async def test_a_healed_project_has_a_small_diff_and_a_certificate_that_replays(
     assert all(f.ok for f in replayed), replayed
 
     stranger = shutil.copy(find_run(settings.paths.home, result.run_id).path / "certificate.json", tmp_path)
-    with pytest.raises(UsageError, match="not beside the certificate"):
+    with pytest.raises(UsageError, match="does not have the project.s files"):
         await findings(stranger, settings, sandbox)
     (project / "README.md").write_text("new since then\n")
     assert all(f.ok for f in await findings(stranger, settings, sandbox, project))

@@ -1,1 +1,1 @@
-"""A quality gate over a fixed list of tasks: sequential, exact, with its error rates stated."""
+"""Quality gate: a sequential test over a fixed list of tasks, with exact error rates."""

@@ -1,4 +1,4 @@
-"""A quality gate: does an arm still solve a fixed list of tasks often enough? Computed from rows alone."""
+"""The gate's decision whether an arm still solves enough of a fixed list of tasks, computed from rows."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from suture.core.records import decode_record, encode_record
 from suture.errors import StorageError, UsageError
 
 GateStanding = Literal[Standing, "broken"]
-"""`broken`: the machinery failed on so many tasks that the others say nothing of the arm."""
-MOST_SKIPPED = 0.1
-"""Of the tasks that were come to, those that may be without a truth; a single one always may."""
+"""`broken`: the machinery failed on so many tasks that the others say nothing about the arm."""
+MAX_SKIPPED_SHARE = 0.1
+"""Share of the tried tasks that may lack a result; a single one always may."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateTask:
-    """One task of the list, and whether it was solved when that was recorded."""
+    """One task of the list, and whether it was solved when the baseline was recorded."""
 
     problem: str
     problem_hash: str
@@ -32,16 +32,16 @@ class GateTask:
 
 @dataclass(frozen=True, kw_only=True)
 class GateBaseline:
-    """A fixed list of tasks, and what was solved of it once.
+    """A fixed list of tasks, and which of them were solved when it was recorded.
 
     Attributes:
         dataset: The data set's name, such as `humaneval`.
         regime: What the loop could see of the checks.
         arm: The name of the recipe that is measured.
         model: `provider:model`.
-        cap: Generated tokens that each run could spend.
-        tasks: In the order in which they are tried. It follows the hash of their ids, so that no one chose it
-            and easy and hard tasks are mixed; the test needs that.
+        cap: Reply tokens that each run could spend.
+        tasks: The tasks in the order in which they are tried. They are sorted by the hash of their ids, so
+            that easy and hard tasks are mixed, as the test requires.
         made: Machine, versions, date and command of the measurement.
     """
 
@@ -55,20 +55,20 @@ class GateBaseline:
 
     @property
     def rate(self) -> float:
-        """The share that was solved."""
+        """The share of solved tasks."""
         return sum(task.solved for task in self.tasks) / len(self.tasks)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateResult:
-    """How a gate stands.
+    """The state of a gate.
 
     Attributes:
-        decision: The test's, on the tasks that have a truth.
-        next: Tasks that must be run for the test to go on, in order; none where it is decided or at its end.
-        skipped: Tasks passed over because a fault, or a missing grade, leaves them without a truth.
-        lost: Of the tasks tried, those that were solved when the baseline was recorded and are not now.
-        won: Likewise the other way round.
+        decision: The decision of the test, on the tasks that have a result.
+        next: Tasks that must run for the test to continue, in order; empty if it has ended.
+        skipped: Tasks without a result, because of a fault or a missing grade.
+        lost: Tried tasks that were solved in the baseline and are not solved now.
+        won: Tried tasks that are solved now and were not solved in the baseline.
     """
 
     decision: SequentialDecision
@@ -79,9 +79,9 @@ class GateResult:
 
     @property
     def standing(self) -> GateStanding:
-        """What a user is told: the decision, unless too much of what it should rest on is missing."""
+        """The decision, or `broken` if too many tasks have no result."""
         skipped, tried = len(self.skipped), self.decision.tasks
-        if skipped and (not tried or skipped > max(1, MOST_SKIPPED * (skipped + tried))):
+        if skipped and (not tried or skipped > max(1, MAX_SKIPPED_SHARE * (skipped + tried))):
             return "broken"
         return self.decision.standing
 
@@ -89,16 +89,16 @@ class GateResult:
 def decide_gate(
     baseline: GateBaseline, rows: Sequence[BenchmarkRow], design: SequentialDesign, model: str = ""
 ) -> GateResult:
-    """Follow the test through rows, in the baseline's order.
+    """Apply the test to rows, in the baseline's order.
 
     Args:
-        baseline: The tasks that are measured, and the rate that they were solved at.
-        rows: Those of other arms, sets, regimes, caps, models and of seeds above 0 are passed over.
+        baseline: The tasks, and the rate at which they were solved.
+        rows: The rows. Those of other arms, data sets, regimes, caps, models and seeds above 0 are skipped.
         design: The test, for as many tasks as the baseline has.
-        model: Whose rows to judge; the baseline's where not given.
+        model: The model whose rows are judged; by default the baseline's.
 
     Raises:
-        UsageError: A task is not what it was when the baseline was recorded.
+        UsageError: A task has changed since the baseline was recorded.
     """
     found = {row.problem: row for row in rows if _is_of(row, baseline, model or baseline.model)}
     tried: list[tuple[GateTask, bool]] = []
@@ -109,13 +109,13 @@ def decide_gate(
             break
         row = found.get(task.problem)
         if row is None:
-            # A later result must not take the place of this one: what is tried would depend on what is there.
+            # Later results must not be used instead: which tasks are tried would depend on what exists.
             missing = tuple(t.problem for t in baseline.tasks[place:] if t.problem not in found)
             break
         if row.problem_hash != task.problem_hash:
             raise UsageError(
                 f"task {task.problem!r} has changed since the baseline was recorded",
-                remedy="record it anew: suture bench baseline",
+                remedy="record it again: suture bench baseline",
             )
         solved = row.solved()
         if solved is None:
@@ -137,19 +137,19 @@ def record_baseline(
     tasks: int | None = None,
     made: Mapping[str, str] | None = None,
 ) -> GateBaseline:
-    """The baseline that some rows make: one arm, one set, one model, seed 0.
+    """Return the baseline of some rows: one arm, one data set, one model, seed 0.
 
     Args:
-        rows: At least one whose truth is known.
-        arm: The arm; not needed where the rows are of one.
-        tasks: The first so many in the order of the test; all where not given.
+        rows: At least one row with a result.
+        arm: The arm; not needed if the rows are of one arm.
+        tasks: Number of tasks, in the order of the test; by default all.
         made: Machine, versions, date and command of the measurement.
 
     Raises:
         UsageError: The rows are of several arms, sets, regimes, models or caps, or there is none.
     """
     chosen = [
-        row for row in rows if row.seed == 0 and (not arm or row.arm == arm) and _truth(row) is not None
+        row for row in rows if row.seed == 0 and (not arm or row.arm == arm) and row.solved() is not None
     ]
     cells = sorted({(row.dataset, row.regime, row.arm, row.model, row.cap) for row in chosen})
     if len(cells) != 1:
@@ -166,7 +166,7 @@ def record_baseline(
         model=model,
         cap=cap,
         tasks=tuple(
-            GateTask(problem=row.problem, problem_hash=row.problem_hash, solved=bool(_truth(row)))
+            GateTask(problem=row.problem, problem_hash=row.problem_hash, solved=bool(row.solved()))
             for row in ordered[:tasks]
         ),
         made=dict(made or {}),
@@ -174,16 +174,16 @@ def record_baseline(
 
 
 def read_baseline(path: Path) -> GateBaseline:
-    """A baseline from its file.
+    """Load a baseline from its file.
 
     Raises:
-        UsageError: It cannot be read, is none, or has no tasks.
+        UsageError: The file cannot be read, is not a baseline, or has no tasks.
     """
     try:
         found = decode_record(GateBaseline, json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError, AttributeError) as fault:
         raise UsageError(
-            f"{str(path)!r} holds no baseline: {fault}", remedy="record one: suture bench baseline"
+            f"{str(path)!r} is not a baseline: {fault}", remedy="record one: suture bench baseline"
         ) from fault
     if not found.tasks:
         raise UsageError(f"the baseline {str(path)!r} has no tasks")
@@ -205,7 +205,3 @@ def write_baseline(baseline: GateBaseline, path: Path) -> None:
 def _is_of(row: BenchmarkRow, baseline: GateBaseline, model: str) -> bool:
     wanted = (baseline.dataset, baseline.regime, baseline.arm, baseline.cap)
     return (row.dataset, row.regime, row.arm, row.cap) == wanted and row.model == model and row.seed == 0
-
-
-def _truth(row: BenchmarkRow) -> bool | None:
-    return row.solved()

@@ -1,4 +1,4 @@
-"""A quality gate that measures as it goes: a few tasks at a time, until the test is decided."""
+"""A quality gate that measures a few tasks at a time until the test is decided."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from suture.bench.running.benchmark_plan import BenchmarkPlan, extend_plan
 from suture.core.settings import Settings
 from suture.models import open_model
 
-BATCH = 8
+TASKS_PER_BATCH = 8
 
 
 async def measure_until_decided(
@@ -31,19 +31,19 @@ async def measure_until_decided(
     opener: ModelOpener = open_model,
     on_progress: ProgressListener = lambda advance: None,
 ) -> GateResult:
-    """Run the tasks that the test asks for, and no more than eight too many.
+    """Run the tasks that the test needs, a batch at a time, so that at most one batch runs in vain.
 
     Args:
-        baseline: The tasks that are measured, and the rate that they were solved at.
-        design: Where the sequential test stops.
-        folder: Where rows are kept; those that are there count.
+        baseline: The tasks, and the rate at which they were solved.
+        design: The sequential test.
+        folder: The benchmark folder; its rows count.
         settings: All settings.
-        model: The model that is asked.
-        parallel: Tasks that run at the same time, at most.
+        model: The model to measure.
+        parallel: Maximum number of tasks that run at the same time.
         recordings: Files of replies to draw from.
-        replayed: Whether a reply that none of them holds is an error, in place of asking the model.
-        made: The circumstances, for a folder that is new.
-        opener: Makes a model of its name.
+        replayed: Whether a reply that is not recorded is an error, instead of a call of the model.
+        made: The environment of the measurement, for a new folder.
+        opener: Opens a model by its name.
         on_progress: Called after each step.
 
     Raises:
@@ -54,7 +54,7 @@ async def measure_until_decided(
         if not found.next:
             return found
         batch = BenchmarkPlan(
-            ids={baseline.dataset: found.next[:BATCH]},
+            ids={baseline.dataset: found.next[:TASKS_PER_BATCH]},
             arms=(baseline.arm,),
             models=(model,),
             caps=(baseline.cap,),

@@ -1,9 +1,10 @@
-"""A sequential test of a success rate, with error rates that are computed and not approximated.
+"""A sequential test of a success rate, with exactly computed error rates.
 
 Wald's sequential probability ratio test ("Sequential Tests of Statistical Hypotheses", 1945) between a rate
 that is good enough and one that is too poor, with the thresholds of Ville's inequality ("Étude critique de la
-notion de collectif", 1939), which hold for any length. It is cut off at a number of tasks; the error that the
-early stops have not used up by then is spent on a last, fixed test. All chances are sums over binomial paths.
+notion de collectif", 1939), which hold for any length. It ends at a number of tasks; the error that
+the early stops have not used by then is spent on a last, fixed test. All probabilities are sums over binomial
+paths.
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ Standing = Literal["passed", "failed", "undecided"]
 
 @dataclass(frozen=True, kw_only=True)
 class SequentialDesign:
-    """Where a test stops.
+    """The stopping rules of a test.
 
     Attributes:
-        least: The rate that is good enough: with it or a better one the test fails with a chance of at most
-            `error`.
-        poor: The rate that is too poor: with it or a worse one the test passes with a chance of at most
-            `error`.
-        error: The chance of an error of either kind, in [0, 1].
-        fails: After n + 1 tasks so many solved ones or fewer fail; -1 where none do.
-        passes: After n + 1 tasks so many solved ones or more pass; n + 2, which cannot be, where none do.
+        least: The rate that is good enough. At this rate or a better one, the test fails with a probability
+            of at most `error`.
+        poor: The rate that is too poor. At this rate or a worse one, the test passes with a probability of at
+            most `error`.
+        error: Probability of an error of either kind, in [0, 1].
+        fails: Entry n: after n + 1 tasks, the test fails with at most so many solved; -1 if it cannot fail
+            yet.
+        passes: Entry n: after n + 1 tasks, it passes with at least so many solved; n + 2 if it cannot pass
+            yet.
     """
 
     least: float
@@ -40,19 +43,19 @@ class SequentialDesign:
 
     @property
     def tasks(self) -> int:
-        """The most that it takes."""
+        """Maximum number of tasks."""
         return len(self.fails)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeChances:
-    """What comes of a test at a true rate.
+    """The outcome probabilities of a test at a true rate.
 
     Attributes:
-        passed: The chance that it passes.
-        failed: The chance that it fails.
-        undecided: The chance that the tasks run out first.
-        tasks: How many it takes on average.
+        passed: Probability that it passes.
+        failed: Probability that it fails.
+        undecided: Probability that the tasks run out first.
+        tasks: Mean number of tasks.
     """
 
     passed: float
@@ -63,7 +66,7 @@ class OutcomeChances:
 
 @dataclass(frozen=True, kw_only=True)
 class SequentialDecision:
-    """What came of it: how it stands, after how many tasks, and how many of them were solved."""
+    """The state of a test after some tasks, of which some were solved."""
 
     standing: Standing
     tasks: int
@@ -71,13 +74,13 @@ class SequentialDecision:
 
 
 def design_sequential_test(least: float, margin: float, confidence: float, tasks: int) -> SequentialDesign:
-    """Lay a test out.
+    """Design a test.
 
     Args:
         least: The rate that is good enough.
-        margin: How far below it a rate is too poor.
+        margin: How far below `least` a rate is too poor.
         confidence: One minus the error of either kind.
-        tasks: The most that may be tried.
+        tasks: Maximum number of tasks.
 
     Raises:
         UsageError: The rates are not inside (0, 1), the confidence not in (0.5, 1), or there are no tasks.
@@ -89,7 +92,7 @@ def design_sequential_test(least: float, margin: float, confidence: float, tasks
             remedy="both the rate and the rate less the margin lie between 0 and 1",
         )
     if not 0.5 < confidence < 1:
-        raise UsageError(f"a confidence of {confidence:g} cannot be had", remedy="such as 0.95")
+        raise UsageError(f"a confidence of {confidence:g} is not possible", remedy="such as 0.95")
     if tasks < 1:
         raise UsageError("there are no tasks to test with")
     up, down = math.log(least / poor), math.log((1 - poor) / (1 - least))
@@ -107,7 +110,7 @@ def design_sequential_test(least: float, margin: float, confidence: float, tasks
 
 
 def compute_chances(design: SequentialDesign, rate: float) -> OutcomeChances:
-    """What comes of a test when each task is solved with a chance of `rate`."""
+    """Return the outcome probabilities of a test if each task is solved with the probability `rate`."""
     passed, failed, last, tried = _paths(design, rate)
     n = design.tasks - 1
     passed += sum(chance for solved, chance in last.items() if solved >= design.passes[n])
@@ -116,11 +119,11 @@ def compute_chances(design: SequentialDesign, rate: float) -> OutcomeChances:
 
 
 def decide(design: SequentialDesign, results: Iterable[bool]) -> SequentialDecision:
-    """Follow a test until it stops, or the results do.
+    """Apply a test to results until it stops or they end.
 
     Args:
-        design: Where the sequential test stops.
-        results: Whether each task was solved, in the order fixed beforehand.
+        design: The test.
+        results: Whether each task was solved, in an order that was fixed beforehand.
     """
     tried = solved = 0
     for tried, right in enumerate(results, 1):
@@ -138,7 +141,7 @@ def _standing(design: SequentialDesign, tried: int, solved: int) -> Standing:
 
 
 def _with_last_test(early: SequentialDesign) -> SequentialDesign:
-    """The same test, deciding as much as the errors allow once the tasks are spent."""
+    """Return the test with a last decision, as strict as the remaining errors allow."""
     n = early.tasks
     _, failed, at_least, _ = _paths(early, early.least)
     passed, _, at_poor, _ = _paths(early, early.poor)
@@ -163,9 +166,9 @@ def _with_last_test(early: SequentialDesign) -> SequentialDesign:
 
 
 def _paths(design: SequentialDesign, rate: float) -> tuple[float, float, dict[int, float], float]:
-    """Chances to have passed, to have failed, of each count of solved tasks at the end, and the mean length.
+    """Return the probabilities of passing, failing and each final count of solved tasks, and the mean length.
 
-    The last task is tried, and nothing is decided after it.
+    Nothing is decided after the last task.
     """
     passed = failed = tried = 0.0
     open_: dict[int, float] = {0: 1.0}

@@ -1,1 +1,1 @@
-"""What rows add up to, and what such numbers can bear. No model and no sandbox is opened here."""
+"""Metrics of arms and the statistics behind them, computed from rows with the standard library alone."""

@@ -19,26 +19,26 @@ from suture.bench.rows import BenchmarkRow, CandidateStep
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
-    """So many of so many runs."""
+    """A count of a total, such as solved runs of all runs."""
 
     count: int
     of: int
 
     @property
     def share(self) -> float | None:
-        """In [0, 1]; `None` of none."""
+        """The share in [0, 1]; `None` if the total is 0."""
         return self.count / self.of if self.of else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class SolvedShare:
-    """What an arm has solved with a cap of so many tokens.
+    """What an arm solved with a cap.
 
     Attributes:
-        tokens: Generated tokens that each run could spend.
-        runs: Solved runs, of those whose truth is known.
-        tasks: Tasks with such a run.
-        share: Over tasks, with its 95% interval; `None` where there is no task.
+        tokens: Reply tokens that each run could spend.
+        runs: Solved runs, of the runs with a result.
+        tasks: Number of tasks with such a run.
+        share: Share of tasks with its 95% interval; `None` without tasks.
         generated: Mean generated tokens of a run.
         prompted: Mean prompt tokens of a run.
     """
@@ -53,7 +53,7 @@ class SolvedShare:
 
 @dataclass(frozen=True, kw_only=True)
 class Rounds:
-    """Runs that took so many rounds, and how many of them ended right."""
+    """Runs with a number of rounds, and how many of them ended right."""
 
     rounds: int
     runs: Ratio
@@ -78,13 +78,13 @@ class PassAt:
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratedTests:
-    """The tests that an arm wrote for itself, held against the reference.
+    """The tests that an arm wrote for itself, compared with the reference.
 
     Attributes:
-        decided: Of the tests that had a say, those that are right: the precision of trust.
-        others: Likewise of the tests that only informed.
-        unknown: Tests of which it could not be found out; they count nowhere else.
-        calibration: Of the trust that each was given last; `None` without tests.
+        decided: Right tests of those that decided, which is the precision of the trust.
+        others: Right tests of those that only informed.
+        unknown: Tests whose correctness could not be determined; they count nowhere else.
+        calibration: Calibration of the last trust of each test; `None` without tests.
     """
 
     decided: Ratio
@@ -95,16 +95,16 @@ class GeneratedTests:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpending:
-    """What all runs of an arm took, and what that makes for each solved one.
+    """What all runs of an arm spent.
 
     Attributes:
-        solved: Runs that ended right.
+        solved: Number of runs that ended right.
         generated: Tokens of replies, summed.
         prompted: Tokens of prompts, summed.
-        calls: Calls of a model, a count.
+        calls: Number of model calls.
         seconds: Wall-clock seconds, summed.
-        model_s: Of it, waiting for replies; replayed ones count nothing.
-        money: US dollars; `None` where a price is not known.
+        model_s: Seconds of waiting for replies; replayed ones count 0.
+        money: US dollars; `None` if a price is not known.
     """
 
     solved: int
@@ -116,42 +116,42 @@ class RunSpending:
     money: float | None
 
     def per_solved(self, total: float | None) -> float | None:
-        """A total for each solved run; `None` where it is not known or nothing was solved."""
+        """Return a total divided by the solved runs; `None` if it is not known or nothing was solved."""
         return None if total is None or not self.solved else total / self.solved
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArmMetrics:
-    """One arm in one cell of dataset, regime, model and cap.
+    """The metrics of one arm in one cell of data set, regime, model and cap.
 
     Attributes:
-        arm: The name of the recipe that is measured.
-        tasks: Tasks that it was run on.
-        seeds: How many different seeds the rows have.
-        runs: How many rows there are.
-        faults: Runs without a number: the machinery failed, in the run or in grading. They count nowhere
-            else.
-        ungraded: Runs whose result has no grade yet; they count nowhere else either.
-        solved: By the hidden checks.
+        arm: Name of the measured recipe.
+        tasks: Number of tasks.
+        seeds: Number of different seeds.
+        runs: Number of rows.
+        faults: Runs without a result, because the machinery failed in the run or in grading. They count
+            nowhere else.
+        ungraded: Runs whose result has no grade yet; they count nowhere else.
+        solved: What the arm solved by the hidden checks.
         claimed: Runs that ended `healed` or `nothing_to_heal`.
-        false_claims: Of the claimed runs, those that are wrong.
-        forged: Of the claimed runs of which it can be told, those whose code passed the visible checks in the
-            run and fails them behind another wall.
-        unclaimed_right: Of the runs that claim nothing, those that are right.
-        first_pass: Runs whose first proposed candidate is right; one that proposed none is not passed at
-            first, unless the given code was right.
-        healed: Of the other runs, those that ended right.
-        harmed: Of the runs that had a right first candidate or right given code, those that ended wrong.
-        rounds: By number of rounds.
-        errors: By the error of a wrong first candidate, or that there was none; the most frequent first.
-        outcomes: Outcome -> how many runs ended so.
-        evidence: How strong the verdict on the result is -> runs.
-        timeouts: Ids of tasks of which a candidate ran out of time when it was graded; it counts as wrong.
-        felled: Ids of tasks of which a candidate brought the wall down, in the run or in grading; likewise.
-        spent: By all runs that count.
-        pass_at: By k, up to the number of seeds.
-        calibration: Of the final confidence; `None` without runs.
-        tests: What generated tests were worth; `None` where no run weighed one.
+        false_claims: Claimed runs that are wrong.
+        forged: Claimed runs whose code passed the visible checks in the run and fails them in another
+            sandbox, of those for which this is known.
+        unclaimed_right: Right runs, of those that claim nothing.
+        first_pass: Runs whose first candidate is right. A run without a candidate counts only if the given
+            code was right.
+        healed: Runs that ended right, of the other runs.
+        harmed: Runs that ended wrong, of those with a right first candidate or right given code.
+        rounds: Runs by number of rounds.
+        errors: Runs by the error of a wrong first candidate, the most frequent first.
+        outcomes: Outcome -> number of runs.
+        evidence: Kind of evidence of the last verdict -> number of runs.
+        timeouts: Ids of tasks whose candidate timed out in grading; it counts as wrong.
+        felled: Ids of tasks whose candidate broke the sandbox, in the run or in grading; it counts as wrong.
+        spent: What all counted runs spent.
+        pass_at: pass@k, up to the number of seeds.
+        calibration: Calibration of the final confidence; `None` without runs.
+        tests: Correctness of generated tests; `None` if no run assessed one.
     """
 
     arm: str
@@ -181,7 +181,7 @@ class ArmMetrics:
 
     @property
     def unknown(self) -> Ratio:
-        """Runs that no figure counts, of all."""
+        """Runs that no metric counts, of all runs."""
         return Ratio(count=self.faults + self.ungraded, of=self.runs)
 
 
@@ -192,11 +192,11 @@ NO_CANDIDATE = "no candidate"
 
 
 def compute_arm_metrics(arm: str, rows: Sequence[BenchmarkRow]) -> ArmMetrics:
-    """All metrics of one arm.
+    """Compute all metrics of one arm.
 
     Args:
-        arm: The name of the recipe that is measured.
-        rows: Its rows, at least one, of one dataset, regime, model and cap.
+        arm: Name of the measured recipe.
+        rows: At least one row of the arm; all of one data set, regime, model and cap.
     """
     known = [row for row in rows if row.solved() is not None]
     right = [row for row in known if row.solved()]
@@ -233,15 +233,15 @@ def compute_arm_metrics(arm: str, rows: Sequence[BenchmarkRow]) -> ArmMetrics:
 
 
 def claims_success(row: BenchmarkRow) -> bool:
-    """Whether the user was told that it is right."""
+    """Return whether the run told the user that the result is right."""
     return row.outcome in ("healed", "nothing_to_heal")
 
 
 def scores_by_task(rows: Iterable[BenchmarkRow]) -> dict[str, dict[int, float]]:
-    """Task -> seed -> 1 where it was solved, 0 where not; runs whose truth is not known are left out.
+    """Return task -> seed -> 1 if it was solved, else 0; runs without a result are left out.
 
     Args:
-        rows: Of one arm and cap.
+        rows: Rows of one arm and cap.
     """
     scores: dict[str, dict[int, float]] = {}
     for row in rows:
@@ -252,13 +252,13 @@ def scores_by_task(rows: Iterable[BenchmarkRow]) -> dict[str, dict[int, float]]:
 
 
 def estimate_task_share(scores: Sequence[Sequence[float]]) -> Interval | None:
-    """A share over tasks with its 95% interval; `None` of no task.
+    """Return a share of tasks with its 95% interval; `None` without tasks.
 
-    Exact (Clopper and Pearson) with one seed for each task, else a bootstrap over tasks and seeds; exact over
-    tasks again where all scores are equal, because a bootstrap of those has no width.
+    The interval is exact (Clopper and Pearson) with one seed per task, and otherwise a bootstrap over tasks
+    and seeds. If all scores are equal it is exact too, because a bootstrap would have no width.
 
     Args:
-        scores: Of each task its scores, one for each seed.
+        scores: The scores of each task, one per seed.
     """
     if not scores:
         return None
@@ -283,14 +283,12 @@ def _solved(rows: Sequence[BenchmarkRow]) -> SolvedShare:
 
 
 def _is_right(step: CandidateStep) -> bool | None:
-    """Whether it passes the hidden checks; `None` where that is not known."""
+    """Return whether a candidate passes the hidden checks; `None` if that is not known."""
     return None if step.grade is None or step.grade.standing == "infra" else step.grade.right
 
 
 def _passed_at_first(row: BenchmarkRow) -> bool | None:
-    """Whether the first candidate is right. A run that proposed none stands as it ended: right only where the
-    given code needed none.
-    """
+    """Return whether the first candidate is right; without candidates, whether the given code was."""
     first = row.first_proposed()
     return bool(row.solved()) if first is None else _is_right(first)
 

@@ -1,4 +1,4 @@
-"""How far a confidence can be believed."""
+"""Calibration: how well confidences agree with the truth."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from statistics import mean
 
 BINS = 10
-"""As papers have it, so that an ECE can be held against theirs."""
+"""As in the literature, so that values of the ECE can be compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bin:
-    """Answers of about the same confidence: how many, their mean confidence, the share that was right."""
+    """Answers of similar confidence: their number, mean confidence, and share of right ones."""
 
     count: int
     confidence: float
@@ -21,13 +21,13 @@ class Bin:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What a set of answers says of their confidences.
+    """How well the confidences of some answers agree with the truth.
 
     Attributes:
-        brier: Mean squared error of the confidence; 0 is perfect, 0.25 is what always saying 0.5 gives.
+        brier: Mean squared error of the confidence; 0 is perfect, 0.25 results from always saying 0.5.
         ece: Expected calibration error: the mean gap of confidence and accuracy over the bins.
-        bins: The bins that hold an answer, from the least confident.
-        selective: `(coverage, accuracy)` as the least confident answers are left out one after the other,
+        bins: The bins that have an answer, the least confident first.
+        selective: (coverage, accuracy) as the least confident answers are dropped one after the other,
             equally confident ones together.
     """
 
@@ -38,23 +38,23 @@ class Calibration:
 
 
 def compute_calibration(answers: Sequence[tuple[float, bool]]) -> Calibration:
-    """Hold confidences against the truth.
+    """Compare confidences with the truth.
 
     Args:
-        answers: Of each answer its confidence in [0, 1], and whether it was right.
+        answers: (confidence in [0, 1], whether it was right) of each answer.
 
     Raises:
         ValueError: There are no answers, or a confidence is not in [0, 1].
     """
     if not answers or not all(0 <= confidence <= 1 for confidence, _ in answers):
-        raise ValueError("confidences in [0, 1] are needed, at least one")
+        raise ValueError("at least one confidence in [0, 1] is needed")
     total = len(answers)
-    fill_placeholders: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
+    filled: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
     for confidence, right in answers:
-        fill_placeholders[min(BINS - 1, int(confidence * BINS))].append((confidence, right))
+        filled[min(BINS - 1, int(confidence * BINS))].append((confidence, right))
     bins = tuple(
         Bin(count=len(b), confidence=mean(c for c, _ in b), accuracy=mean(r for _, r in b))
-        for b in fill_placeholders
+        for b in filled
         if b
     )
     surest = sorted(answers, key=lambda answer: -answer[0])

@@ -1,6 +1,6 @@
-"""The statistics of a benchmark: paired by task, exact where that is possible, seeded where it is not.
+"""Statistics of a benchmark: paired by task, exact where possible, and otherwise with a fixed seed.
 
-Only the standard library: samples here are hundreds of tasks, never millions.
+The standard library is enough, because samples are hundreds of tasks and never millions.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import mean
 
-BOOTSTRAPS = 2000
-STEPS = 60
+RESAMPLES = 2000
+BISECTIONS = 60
 """Halvings of [0, 1]: enough for the last bit of a float."""
-NODES = 200
-"""Points at which a chance is integrated."""
+INTEGRATION_POINTS = 200
+"""Points at which a probability is integrated."""
 NEGLIGIBLE = 1e-12
-"""Chances below it change no figure that is printed."""
+"""Smaller probabilities change no printed number."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """An estimate and the ends of its confidence interval."""
+    """An estimate with the ends of its confidence interval."""
 
     estimate: float
     low: float
@@ -31,7 +31,7 @@ class Interval:
 
 
 def pass_at_k(samples: int, right: int, k: int) -> float:
-    """The chance that at least one of `k` samples is right, estimated without bias from more samples.
+    """Return the unbiased estimate of the probability that at least one of `k` samples is right.
 
     Chen et al. 2021, "Evaluating Large Language Models Trained on Code".
 
@@ -49,7 +49,7 @@ def pass_at_k(samples: int, right: int, k: int) -> float:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """The exact two-sided p-value that two arms solve equally many tasks."""
+    """Return the exact two-sided p-value of the hypothesis that two arms solve equally many tasks."""
     discordant = only_first + only_second
     if discordant == 0:
         return 1.0
@@ -58,7 +58,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    """P-values adjusted for their number, after Holm; in the order given."""
+    """Return p-values adjusted for their number by Holm's method, in the given order."""
     ordered = sorted(p_values, key=lambda name: p_values[name])
     adjusted: dict[str, float] = {}
     highest = 0.0
@@ -69,13 +69,13 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
 
 
 def exact_interval(right: int, tasks: int, confidence: float = 0.95) -> Interval:
-    """The share of tasks solved, with the exact interval of Clopper and Pearson.
+    """Return the share of solved tasks with the exact interval of Clopper and Pearson.
 
     Raises:
         ValueError: There are no tasks, or more were solved than there are.
     """
     if not 0 <= right <= tasks or tasks == 0:
-        raise ValueError(f"{right} of {tasks} is no share")
+        raise ValueError(f"{right} of {tasks} is not a share")
     tail = (1.0 - confidence) / 2
     low = 0.0 if right == 0 else _solve(lambda p: 1 - _at_most(right - 1, tasks, p), tail)
     high = 1.0 if right == tasks else _solve(lambda p: 1 - _at_most(right, tasks, p), 1 - tail)
@@ -83,9 +83,10 @@ def exact_interval(right: int, tasks: int, confidence: float = 0.95) -> Interval
 
 
 def paired_interval(only_first: int, only_second: int, tasks: int, confidence: float = 0.95) -> Interval:
-    """The difference of two arms (second minus first) with an interval that agrees with McNemar's exact test.
+    """Return the difference of two arms (second minus first), with an interval that agrees with McNemar's
+    test.
 
-    It leaves 0 out just where the exact p-value is below one minus the confidence, and always has a width.
+    It excludes 0 exactly if the p-value is below one minus the confidence, and it always has a width.
     Fay and Lumbard 2021, "Confidence intervals for difference in proportions for matched pairs compatible
     with exact McNemar's or sign tests" (Statistics in Medicine 40:1147): the exact limits of the share of
     tasks on which the arms disagree, and of the share of these that go to one of them, multiplied as
@@ -102,11 +103,11 @@ def paired_interval(only_first: int, only_second: int, tasks: int, confidence: f
         ValueError: There are no tasks, or more were solved by one arm alone than there are.
     """
     if min(only_first, only_second) < 0 or not 0 < tasks >= only_first + only_second:
-        raise ValueError(f"{only_first} and {only_second} of {tasks} tasks are no comparison")
+        raise ValueError(f"{only_first} and {only_second} of {tasks} tasks cannot be compared")
     return Interval(
         estimate=(only_second - only_first) / tasks,
-        low=_least_lead(only_second, only_first, tasks, confidence),
-        high=-_least_lead(only_first, only_second, tasks, confidence),
+        low=_lower_limit(only_second, only_first, tasks, confidence),
+        high=-_lower_limit(only_first, only_second, tasks, confidence),
     )
 
 
@@ -117,14 +118,14 @@ def bootstrap_difference(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Interval:
-    """The difference of two arms (second minus first), resampled over tasks and over the seeds in each.
+    """Return the difference of two arms (second minus first), with a bootstrap over tasks and their seeds.
 
-    It has no width where no resample differs: each task's seeds are of one score, all differences the same.
+    The interval has no width if no resample differs.
 
     Args:
-        first: Of each task the scores of the first arm, one for each seed.
-        second: The same tasks, in the same order, for the second arm.
-        confidence: Of the percentile interval.
+        first: The scores of each task for the first arm, one per seed.
+        second: The same tasks in the same order for the second arm.
+        confidence: Confidence level of the percentile interval.
         seed: Seed of the resampling.
 
     Raises:
@@ -141,14 +142,14 @@ def bootstrap_difference(
 
     drawn = sorted(
         sum(again(b) - again(a) for a, b in chance.choices(pairs, k=len(pairs))) / len(pairs)
-        for _ in range(BOOTSTRAPS)
+        for _ in range(RESAMPLES)
     )
-    cut = int((1.0 - confidence) / 2 * BOOTSTRAPS)
+    cut = int((1.0 - confidence) / 2 * RESAMPLES)
     return Interval(estimate=estimate, low=drawn[cut], high=drawn[-1 - cut])
 
 
-def _least_lead(wins: int, losses: int, tasks: int, confidence: float) -> float:
-    """The lower limit of (wins - losses) / tasks."""
+def _lower_limit(wins: int, losses: int, tasks: int, confidence: float) -> float:
+    """Return the lower limit of (wins - losses) / tasks."""
     discordant = wins + losses
     if wins == 0:  # then the share of wins may be 0, and only how many are discordant is left to ask
         return -exact_interval(losses, tasks, confidence).high
@@ -171,7 +172,7 @@ def _beta(first: int, second: int) -> list[tuple[float, float]]:
         return [(1.0, 1.0)]
     total = first + second - 1
     low, high = (_solve(lambda p: 1 - _at_most(first - 1, total, p), tail) for tail in (1e-9, 1 - 1e-9))
-    points = [low + (high - low) * (n + 0.5) / NODES for n in range(NODES)]
+    points = [low + (high - low) * (n + 0.5) / INTEGRATION_POINTS for n in range(INTEGRATION_POINTS)]
     # The density is that of the binomial chance, but for a factor that is the same everywhere.
     heights = [_chance(first - 1, total - 1, point) for point in points]
     return [(point, height / sum(heights)) for point, height in zip(points, heights, strict=True)]
@@ -180,7 +181,7 @@ def _beta(first: int, second: int) -> list[tuple[float, float]]:
 def find_detectable_difference(
     tasks: int, discordant_share: float, *, alpha: float = 0.05, power: float = 0.8
 ) -> float | None:
-    """The smallest true difference of two arms that McNemar's exact test of so many tasks usually finds.
+    """Return the smallest true difference of two arms that McNemar's exact test usually finds.
 
     Args:
         tasks: Tasks that both arms tried.
@@ -190,7 +191,7 @@ def find_detectable_difference(
         power: How often it must be found.
 
     Returns:
-        A difference in (0, 1], rounded up to a thousandth; `None` where even the largest could not be found.
+        A difference in (0, 1], rounded up to a thousandth; `None` if even the largest would not be found.
     """
 
     def found(thousandths: int) -> bool:
@@ -207,7 +208,7 @@ def find_detectable_difference(
 
 
 def _power(tasks: int, discordant_share: float, difference: float, alpha: float) -> float:
-    """The chance that the exact test finds a difference, in its true direction."""
+    """Return the probability that the exact test finds a difference in its true direction."""
     worse = (1 - difference / discordant_share) / 2  # of a discordant task: the arm that is worse solves it
     chances = ((d, _chance(d, tasks, discordant_share)) for d in range(tasks + 1))
     return sum(c * _at_most(_critical(d, alpha), d, worse) for d, c in chances if c > NEGLIGIBLE)
@@ -215,7 +216,7 @@ def _power(tasks: int, discordant_share: float, difference: float, alpha: float)
 
 @cache
 def _critical(discordant: int, alpha: float) -> int:
-    """The most tasks that the worse arm may win alone for the test to find a difference; -1 if never."""
+    """Return how many tasks the worse arm may win alone so that a difference is found; -1 if none."""
     tail = 0
     for fewer in range(discordant + 1):
         tail += math.comb(discordant, fewer)
@@ -225,7 +226,7 @@ def _critical(discordant: int, alpha: float) -> int:
 
 
 def _chance(right: int, tasks: int, share: float) -> float:
-    """The chance of exactly so many right ones; by logarithms, as the factorials outgrow a float."""
+    """Return the binomial probability of a count, by logarithms because factorials overflow a float."""
     if share <= 0 or share >= 1:
         return float(right == (tasks if share >= 1 else 0))
     ways = math.lgamma(tasks + 1) - math.lgamma(right + 1) - math.lgamma(tasks - right + 1)
@@ -233,7 +234,7 @@ def _chance(right: int, tasks: int, share: float) -> float:
 
 
 def _at_most(right: int, tasks: int, share: float) -> float:
-    """The chance of at most so many right ones."""
+    """Return the binomial probability of at most a count."""
     if right > tasks * share:  # the terms are added from the largest on, away from the middle
         return 1.0 - _at_most(tasks - right - 1, tasks, 1 - share)
     if right < 0:
@@ -246,9 +247,9 @@ def _at_most(right: int, tasks: int, share: float) -> float:
 
 
 def _solve(rising: Callable[[float], float], value: float) -> float:
-    """Where a rising function of [0, 1] takes a value."""
+    """Return where an increasing function on [0, 1] takes a value."""
     low, high = 0.0, 1.0
-    for _ in range(STEPS):
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
         low, high = (middle, high) if rising(middle) < value else (low, middle)
     return (low + high) / 2

@@ -1,6 +1,6 @@
-"""Benchmarks in MLflow: read from their folders after the fact, and never in the way of a run.
+"""MLflow: upload a benchmark from its folder after the fact, never during a run.
 
-This room turns rows and run folders into MLflow's words. It measures nothing and keeps nothing of its own.
+This package turns rows and run folders into MLflow runs. It measures nothing and keeps no state.
 """
 
 from suture.bench.mlflow_tracking.mlflow_runs import track_benchmark

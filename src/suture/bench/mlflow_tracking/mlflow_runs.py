@@ -1,4 +1,4 @@
-"""A benchmark as nested runs of an MLflow server or database, with artifacts and traces."""
+"""Write a benchmark to an MLflow server or database as nested runs with artifacts and traces."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from suture.errors import PrerequisiteError, StorageError
 from suture.storage.tracing import Span, build_spans
 
 EXPERIMENT = "suture"
-NANO = 1_000_000_000
-"""Nanoseconds of a second: MLflow keeps the times of a trace in them."""
-TYPES = {"run": "AGENT", "round": "CHAIN", "model": "LLM", "search": "TOOL", "check": "EVALUATOR"}
+NS_PER_S = 1_000_000_000
+"""MLflow stores the times of a trace in nanoseconds."""
+SPAN_TYPES = {"run": "AGENT", "round": "CHAIN", "model": "LLM", "search": "TOOL", "check": "EVALUATOR"}
 ARTIFACTS = ("ledger.jsonl", "result.diff")
 
 
@@ -30,11 +30,11 @@ class TrackingResult:
     """What was written to MLflow.
 
     Attributes:
-        uri: Where: the tracking server or database, without its password.
-        experiment: The experiment's name.
-        run: The benchmark's run id there.
-        rows: Rows that were written now.
-        known: Rows that were there already.
+        uri: The tracking server or database, without its password.
+        experiment: Name of the experiment.
+        run: MLflow's id of the benchmark's run.
+        rows: Number of rows that were written now.
+        known: Number of rows that were already there.
     """
 
     uri: str
@@ -45,12 +45,12 @@ class TrackingResult:
 
 
 def track_benchmark(folder: BenchFolder, *, uri: str, experiment: str = EXPERIMENT) -> TrackingResult:
-    """Write a benchmark to MLflow; what is there already, word for word, is not written again.
+    """Write a benchmark to MLflow; unchanged rows that are already there are not written again.
 
     Args:
         folder: The benchmark, ended or not. It is only read.
-        uri: Any tracking URI. Artifacts of an SQLite database lie beside it.
-        experiment: The experiment that the runs belong to; made where it is not there.
+        uri: Any tracking URI. Artifacts of an SQLite database are stored next to it.
+        experiment: The experiment of the runs; created if it does not exist.
 
     Raises:
         PrerequisiteError: MLflow is not installed.
@@ -60,13 +60,15 @@ def track_benchmark(folder: BenchFolder, *, uri: str, experiment: str = EXPERIME
     plan, rows = folder.plan(), folder.rows()
     with _client(uri) as (client, fault):
         try:
-            place = _experiment(client, uri, experiment)
+            place = _open_experiment(client, uri, experiment)
             whole = describe_benchmark(folder.path.name, folder.id, plan, rows)
-            parent = _found(client, place, whole, "suture.benchmark_id") or _made(client, place, whole)
-            _log(client, parent, whole)
+            parent = _find_run(client, place, whole, "suture.benchmark_id") or _create_run(
+                client, place, whole
+            )
+            _log_run(client, parent, whole)
             if folder.rows_path.is_file():
                 client.log_artifact(parent, str(folder.rows_path))
-            known = _known(client, place, folder.id)
+            known = _load_known_rows(client, place, folder.id)
             written = 0
             for row in rows:
                 description = describe_row(folder.path.name, folder.id, row)
@@ -86,7 +88,7 @@ def track_benchmark(folder: BenchFolder, *, uri: str, experiment: str = EXPERIME
 
 @contextmanager
 def _client(uri: str) -> Iterator[tuple[Any, type[Exception]]]:
-    """A client, and what it raises. MLflow keeps one address for the process; it is put back."""
+    """Yield a client and its exception class; MLflow's URI of the process is restored afterwards."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     try:
         import mlflow
@@ -102,26 +104,26 @@ def _client(uri: str) -> Iterator[tuple[Any, type[Exception]]]:
         mlflow.set_tracking_uri(before)
 
 
-def _experiment(client: Any, uri: str, name: str) -> str:
+def _open_experiment(client: Any, uri: str, name: str) -> str:
     found = client.get_experiment_by_name(name)
     if found is not None:
         return str(found.experiment_id)
     location = None
     if uri.startswith("sqlite:///"):
-        # Otherwise MLflow would make a folder where the command happens to be started.
+        # Otherwise MLflow would create a folder in the current directory.
         location = (Path(uri.removeprefix("sqlite:///")).resolve().parent / "mlflow-artifacts").as_uri()
     return str(client.create_experiment(name, artifact_location=location))
 
 
-def _found(client: Any, place: str, description: RunDescription, tag: str) -> str | None:
+def _find_run(client: Any, place: str, description: RunDescription, tag: str) -> str | None:
     tags = description.tags
     asked = f"tags.`{tag}` = '{tags[tag]}' and tags.`suture.what` = '{tags['suture.what']}'"
     runs = client.search_runs([place], filter_string=asked, max_results=1)
     return str(runs[0].info.run_id) if runs else None
 
 
-def _known(client: Any, place: str, benchmark: str) -> set[str]:
-    """The keys of rows that are there, and whole."""
+def _load_known_rows(client: Any, place: str, benchmark: str) -> set[str]:
+    """Return the keys of rows that were written completely."""
     asked = (
         f"tags.`suture.benchmark_id` = '{benchmark}' and tags.`suture.what` = 'row' "
         "and attributes.status != 'RUNNING'"
@@ -136,17 +138,17 @@ def _known(client: Any, place: str, benchmark: str) -> set[str]:
             return keys
 
 
-def _made(client: Any, place: str, description: RunDescription, **tags: str) -> str:
+def _create_run(client: Any, place: str, description: RunDescription, **tags: str) -> str:
     run = client.create_run(place, run_name=description.name, tags={**description.tags, **tags})
     return str(run.info.run_id)
 
 
-def _log(client: Any, run: str, description: RunDescription) -> None:
+def _log_run(client: Any, run: str, description: RunDescription) -> None:
     from mlflow.entities import Metric, Param
 
     now_ms = int(time.time() * 1000)
     metrics = [Metric(key, float(value), now_ms, 0) for key, value in description.metrics.items()]
-    there = client.get_run(run).data.params  # what is there cannot be written again with another value
+    there = client.get_run(run).data.params  # MLflow refuses another value for an existing parameter
     params = [Param(key, value) for key, value in description.params.items() if key not in there]
     client.log_batch(run, metrics=metrics, params=params)
 
@@ -154,13 +156,13 @@ def _log(client: Any, run: str, description: RunDescription) -> None:
 def _write_row(
     client: Any, place: str, parent: str, description: RunDescription, row: BenchmarkRow, folder: Path
 ) -> None:
-    run = _made(client, place, description, **{"mlflow.parentRunId": parent})
-    _log(client, run, description)
+    run = _create_run(client, place, description, **{"mlflow.parentRunId": parent})
+    _log_run(client, run, description)
     if row.run and folder.is_dir():
         for name in ARTIFACTS:
             if (folder / name).is_file():
                 client.log_artifact(run, str(folder / name))
-        if (folder / "replies").is_dir():  # each holds its prompt beside it
+        if (folder / "replies").is_dir():  # with their prompts
             client.log_artifacts(run, str(folder / "replies"), "replies")
         events = read_ledger(RunFolder(folder).ledger_path).events
         _write_trace(client, place, run, build_spans(events, row.run))
@@ -173,10 +175,10 @@ def _write_trace(client: Any, place: str, run: str, spans: tuple[Span, ...]) -> 
     root, *inner = spans
     trace = client.start_trace(
         root.name,
-        span_type=TYPES[root.kind],
+        span_type=SPAN_TYPES[root.kind],
         attributes=dict(root.attributes),
         experiment_id=place,
-        start_time_ns=int(root.start_s * NANO),
+        start_time_ns=int(root.start_s * NS_PER_S),
         run_id=run,
     )
     made = [trace]
@@ -187,11 +189,11 @@ def _write_trace(client: Any, place: str, run: str, spans: tuple[Span, ...]) -> 
                 span.name,
                 trace_id=trace.trace_id,
                 parent_id=made[span.parent].span_id,
-                span_type=TYPES[span.kind],
+                span_type=SPAN_TYPES[span.kind],
                 attributes=dict(span.attributes),
-                start_time_ns=int(span.start_s * NANO),
+                start_time_ns=int(span.start_s * NS_PER_S),
             )
         )
     for span, opened in list(zip(spans, made, strict=True))[:0:-1]:
-        client.end_span(trace.trace_id, opened.span_id, end_time_ns=int(span.end_s * NANO))
-    client.end_trace(trace.trace_id, end_time_ns=int(root.end_s * NANO))
+        client.end_span(trace.trace_id, opened.span_id, end_time_ns=int(span.end_s * NS_PER_S))
+    client.end_trace(trace.trace_id, end_time_ns=int(root.end_s * NS_PER_S))

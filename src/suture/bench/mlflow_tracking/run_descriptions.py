@@ -1,4 +1,4 @@
-"""What MLflow is told of a benchmark and of each of its rows: parameters, metrics, tags."""
+"""Describe a benchmark and its rows for MLflow: parameters, metrics and tags."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from suture.bench.rows import BenchmarkRow
 from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.core.records import content_hash, encode_record
 
-LONGEST = 500
+MAX_PARAM_CHARS = 500
 """Characters of a parameter; older servers refuse longer ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunDescription:
-    """A run as MLflow keeps it: name, parameters, metrics and tags.
+    """A run in MLflow's terms.
 
     Attributes:
-        name: The run's name, for people.
-        params: What was run: name -> value.
-        metrics: What came of it; a share is in [0, 1].
-        tags: What it is found by.
+        name: Name of the run, for people.
+        params: Name -> value of what was run.
+        metrics: Name -> result; shares are in [0, 1].
+        tags: Tags by which the run is found.
     """
 
     name: str
@@ -35,13 +35,13 @@ class RunDescription:
 def describe_benchmark(
     name: str, key: str, plan: BenchmarkPlan, rows: Sequence[BenchmarkRow]
 ) -> RunDescription:
-    """A whole benchmark as one run of MLflow's.
+    """Describe a whole benchmark as one MLflow run.
 
     Args:
-        name: Its folder's name.
-        key: Its id: folders of one name are different benchmarks.
-        plan: What it was to measure.
-        rows: What is measured up to now.
+        name: Name of the folder.
+        key: Id of the benchmark; folders of the same name are different benchmarks.
+        plan: The plan.
+        rows: The rows that exist so far.
     """
     params = {
         "sets": ", ".join(f"{dataset} ({len(ids)})" for dataset, ids in plan.ids.items()),
@@ -70,7 +70,7 @@ def describe_benchmark(
 
 
 def describe_row(benchmark: str, key: str, row: BenchmarkRow) -> RunDescription:
-    """One task under one arm. A row that says something new is another run: its hash is its key."""
+    """Describe one row. Its content hash is its key, so a changed row is another MLflow run."""
     solved = row.solved()
     params = {
         "set": row.dataset,
@@ -109,12 +109,12 @@ def describe_row(benchmark: str, key: str, row: BenchmarkRow) -> RunDescription:
         "suture.run": row.run,
     }
     if row.fault:
-        tags["suture.fault"] = row.fault[:LONGEST]
+        tags["suture.fault"] = row.fault[:MAX_PARAM_CHARS]
     if row.felled:
-        tags["suture.felled"] = row.felled[:LONGEST]
+        tags["suture.felled"] = row.felled[:MAX_PARAM_CHARS]
     name = f"{row.problem} {row.arm}" + (f" seed {row.seed}" if row.seed else "")
     return RunDescription(name=name, params=_cut(params), metrics=metrics, tags=tags)
 
 
 def _cut(params: Mapping[str, str]) -> dict[str, str]:
-    return {key: value[:LONGEST] for key, value in params.items()}
+    return {key: value[:MAX_PARAM_CHARS] for key, value in params.items()}

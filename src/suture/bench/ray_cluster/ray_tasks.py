@@ -1,7 +1,7 @@
-"""The same evaluation on many machines, as Ray tasks: back come the row and all that its run left behind.
+"""Evaluate benchmark jobs on a Ray cluster. Each job returns its row, its run folder and its new replies.
 
-A worker that is lost is replaced by Ray, and its task begins again there. What the lost one had drawn and not
-returned back is drawn again; everything else comes from the pool, which stays with whoever started it all.
+Ray replaces a lost worker and starts its job again. Replies that the lost worker had received but not
+returned are requested again; all others come from the reply pool, which stays with the driver.
 """
 
 from __future__ import annotations
@@ -30,21 +30,27 @@ from suture.models import Model
 from suture.sandbox import Sandbox, open_sandbox
 
 ModelOpener = Callable[[Settings, str], Model]
-RETRIES = 3
-"""How often a task is begun again whose worker was lost."""
-LOST = ("WorkerCrashedError", "NodeDiedError", "LocalRayletDiedError", "OutOfMemoryError", "ObjectLostError")
-"""What Ray raises when it has tried so often; any other of its errors is of another kind."""
+MAX_RETRIES = 3
+"""How often a job is started again after its worker was lost."""
+LOST_WORKER_ERRORS = (
+    "WorkerCrashedError",
+    "NodeDiedError",
+    "LocalRayletDiedError",
+    "OutOfMemoryError",
+    "ObjectLostError",
+)
+"""Names of Ray's exceptions for a worker that was lost too often."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteJob:
-    """What a worker gets.
+    """What a worker receives.
 
     Attributes:
-        job: The task and the arm.
-        settings: The knobs as JSON, without keys and folders: those are the worker's own.
-        draws: The replies that are known for this task.
-        opener: Makes a model of its name; `None` where no model may be asked.
+        job: The job.
+        settings: The settings as JSON, without keys and folders, which the worker has of its own.
+        draws: The known replies for this task.
+        opener: Opens a model by its name; `None` if no model may be called.
     """
 
     job: EvaluationJob
@@ -55,9 +61,9 @@ class RemoteJob:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteResult:
-    """What comes back: the row, the run's folder as a tar, new draws; or why there is nothing.
+    """What a worker returns: the row, the run folder as a tar archive, and new replies; or why it failed.
 
-    An exception comes as its class, message and remedy, so that no class has to survive the journey.
+    An exception is returned as class name, message and remedy, so that no exception class must be pickled.
     """
 
     row: BenchmarkRow | None = None
@@ -67,14 +73,14 @@ class RemoteResult:
 
 
 class RayCluster:
-    """A Ray cluster that evaluates; an asynchronous context.
+    """A Ray cluster that evaluates jobs; an asynchronous context manager.
 
     Args:
-        address: Of the cluster, as `ray.init` takes it; `local` starts one here.
-        home: Where the folders of runs go, below `runs`.
-        settings: The knobs of every run.
-        pool: Where known replies come from and new ones go.
-        opener: Makes the workers' models; `None` where none may be asked.
+        address: Address of the cluster, as for `ray.init`; `local` starts one here.
+        home: Folder whose subfolder `runs` receives the run folders.
+        settings: The settings of every run.
+        pool: Provides known replies, and receives new ones.
+        opener: Opens the workers' models; `None` if no model may be called.
 
     Raises:
         PrerequisiteError: Ray is not installed, or the cluster does not answer.
@@ -92,20 +98,22 @@ class RayCluster:
         self._settings = json.dumps(encode_settings(settings))
         self._pool = pool
         self._opener = opener
-        # Arms of one task ask for the same replies: one after the other they pay for each of them once.
+        # Arms of one task need the same replies. One after the other, they pay for each reply once.
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def __aenter__(self) -> RayCluster:
         try:
             self._ray.init(
-                address=self._address, log_to_driver=False, include_dashboard=False if self._here else None
+                address=self._address,
+                log_to_driver=False,
+                include_dashboard=False if self._is_local else None,
             )
         except (ConnectionError, RuntimeError, ValueError) as fault:
             raise PrerequisiteError(
                 f"the cluster at {self._address!r} does not answer: {fault}",
                 remedy="give the address that `ray start --head` printed, or `local`",
             ) from fault
-        self._remote = self._ray.remote(max_retries=RETRIES, num_cpus=1)(run_remote_job)
+        self._remote = self._ray.remote(max_retries=MAX_RETRIES, num_cpus=1)(run_remote_job)
         return self
 
     async def __aexit__(
@@ -114,11 +122,11 @@ class RayCluster:
         self._ray.shutdown()
 
     @property
-    def _here(self) -> bool:
+    def _is_local(self) -> bool:
         return self._address == "local"
 
     async def row(self, job: EvaluationJob) -> BenchmarkRow:
-        """Evaluate somewhere; raises as `evaluate` does."""
+        """Evaluate a job on some worker; raises as `evaluate` does."""
         async with self._turns[job.problem.id]:
             remote_job = RemoteJob(
                 job=job,
@@ -129,7 +137,7 @@ class RayCluster:
             try:
                 returned: RemoteResult = await self._remote.remote(remote_job)
             except self._ray.exceptions.RayError as fault:
-                return job.row(fault=self._why(fault))
+                return job.row(fault=self._explain(fault))
             for draw in returned.draws:
                 self._pool.add(draw)
         if returned.refused is not None:
@@ -140,24 +148,25 @@ class RayCluster:
             _unpack(returned.run, self._home / "runs")
         return returned.row
 
-    def _why(self, fault: BaseException) -> str:
+    def _explain(self, fault: BaseException) -> str:
         known = self._ray.exceptions
-        if isinstance(fault, known.RayTaskError):  # raised there, such as by an import: not tried again
-            return f"it failed on its worker: {_in_words(fault.cause)}"
-        if isinstance(fault, tuple(getattr(known, name) for name in LOST)):
-            return f"its worker was lost {RETRIES + 1} times: {_in_words(fault)}"
-        return f"the cluster failed: {_in_words(fault)}"
+        if isinstance(fault, known.RayTaskError):
+            # It was raised on the worker, such as by an import, and Ray does not retry that.
+            return f"it failed on its worker: {_describe(fault.cause)}"
+        if isinstance(fault, tuple(getattr(known, name) for name in LOST_WORKER_ERRORS)):
+            return f"its worker was lost {MAX_RETRIES + 1} times: {_describe(fault)}"
+        return f"the cluster failed: {_describe(fault)}"
 
 
-def _in_words(fault: BaseException) -> str:
-    """A fault in a line; where it quotes a traceback, what that ends with."""
+def _describe(fault: BaseException) -> str:
+    """Return an exception in one line; of a quoted traceback, the last line."""
     lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
     return ": ".join((type(fault).__name__, *lines[-1:]))
 
 
 @dataclass
 class _WorkerState:
-    """What one worker process keeps from task to task."""
+    """What a worker process keeps from job to job."""
 
     settings: Settings
     sandbox: Sandbox
@@ -167,19 +176,19 @@ class _WorkerState:
 
 
 _worker_states: dict[str, _WorkerState] = {}
-"""By the settings: a process of Ray serves many tasks, and a model or a wall takes its time to open."""
+"""Settings -> state. A Ray process serves many jobs, and opening a model or a sandbox takes time."""
 
 
 def run_remote_job(remote_job: RemoteJob) -> RemoteResult:
-    """A worker's part: the same `evaluate` as everywhere."""
-    there = _worker_states.get(remote_job.settings)
-    if there is None:
+    """Evaluate a job in a worker process."""
+    state = _worker_states.get(remote_job.settings)
+    if state is None:
         try:
-            there = _worker_states[remote_job.settings] = _open(remote_job.settings)
+            state = _worker_states[remote_job.settings] = _open(remote_job.settings)
         except ABORTING_ERRORS as fault:
-            # Such as a machine without a sandbox: raised here it would be taken for a lost worker.
-            return RemoteResult(refused=_as_plain(fault))
-    return there.runner.run(_run_job(remote_job, there))
+            # Such as a machine without a sandbox. Ray would take a raised exception for a lost worker.
+            return RemoteResult(refused=_encode_fault(fault))
+    return state.runner.run(_run_job(remote_job, state))
 
 
 def _open(plain: str) -> _WorkerState:
@@ -192,36 +201,36 @@ def _open(plain: str) -> _WorkerState:
     )
 
 
-async def _run_job(remote_job: RemoteJob, there: _WorkerState) -> RemoteResult:
+async def _run_job(remote_job: RemoteJob, state: _WorkerState) -> RemoteResult:
     with tempfile.TemporaryDirectory(prefix="suture-bench-", ignore_cleanup_errors=True) as home:
-        return await _evaluated(remote_job, there, Path(home))
+        return await _evaluate_in(remote_job, state, Path(home))
 
 
-async def _evaluated(remote_job: RemoteJob, there: _WorkerState, home: Path) -> RemoteResult:
+async def _evaluate_in(remote_job: RemoteJob, state: _WorkerState, home: Path) -> RemoteResult:
     job, opener, drawn = remote_job.job, remote_job.opener, home / "drawn"
-    paths = there.settings.paths.model_copy(update={"home": home})
-    settings = there.settings.model_copy(update={"paths": paths})
+    paths = state.settings.paths.model_copy(update={"home": home})
+    settings = state.settings.model_copy(update={"paths": paths})
     try:
         model: Model | None = None
         if opener is not None:
-            model = there.models.get(job.model) or opener(there.settings, job.model)
-            there.models[job.model] = model
+            model = state.models.get(job.model) or opener(state.settings, job.model)
+            state.models[job.model] = model
         pool = ReplyPool(drawn, draws=remote_job.draws)
         answering = PooledModel(model, job.model, pool, job.problem, seed=job.seed)
         row = await evaluate(
-            job, model=answering, settings=settings, sandbox=there.sandbox, judge=there.judge
+            job, model=answering, settings=settings, sandbox=state.sandbox, judge=state.judge
         )
         run = _pack(home / "runs" / row.run) if row.run else b""
         return RemoteResult(row=row, run=run, draws=tuple(read_draws(drawn, [])))
     except ABORTING_ERRORS as fault:
-        return RemoteResult(refused=_as_plain(fault), draws=tuple(read_draws(drawn, [])))
+        return RemoteResult(refused=_encode_fault(fault), draws=tuple(read_draws(drawn, [])))
     except Exception as fault:
-        # The edge, as on one machine: a crash in one task is a line of the table.
+        # As on one machine, a crash in one task becomes a row with a fault.
         lost = job.row(fault=f"{type(fault).__name__}: {fault}")
         return RemoteResult(row=lost, draws=tuple(read_draws(drawn, [])))
 
 
-def _as_plain(fault: SutureError) -> tuple[str, str, str]:
+def _encode_fault(fault: SutureError) -> tuple[str, str, str]:
     kind = next(known.__name__ for known in ABORTING_ERRORS if isinstance(fault, known))
     return kind, fault.message, fault.remedy
 

@@ -1,6 +1,6 @@
-"""Reports of benchmark runs: figures, paired tests, tables and plots, from rows and nothing else.
+"""Reports of benchmark runs: metrics, paired tests, tables and plots, from rows alone.
 
-No model and no sandbox is opened here, and nothing is computed while a run goes on.
+This package opens no model and no sandbox.
 """
 
 from suture.bench.reports.arm_comparison import compare_runs, render_arm_comparison
@@ -10,13 +10,13 @@ from suture.bench.reports.report_summary import build_report
 from suture.bench.reports.tables import comparison_table
 
 __all__ = [
+    "build_report",
     "compare_runs",
     "comparison_table",
-    "render_arm_comparison",
+    "load_sessions",
     "read_rows",
+    "render_arm_comparison",
     "render_json_report",
     "render_markdown_report",
-    "build_report",
-    "load_sessions",
     "write_report",
 ]

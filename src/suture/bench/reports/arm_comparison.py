@@ -19,33 +19,33 @@ from suture.bench.rows import BenchmarkRow
 from suture.errors import UsageError
 
 ALPHA = 0.05
-"""By convention; a report calls a difference significant from here on down."""
+"""By convention: a report calls a difference significant at this p-value or below."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArmComparison:
-    """The paired test of two arms at the same tokens.
+    """The paired test of two arms at the same cap.
 
-    With several seeds a task counts for the arm that solved it in more of them; under the hypothesis that the
-    arms are alike either is as likely, so the test stays exact. With one seed it is McNemar's.
+    With several seeds, a task counts for the arm that solved it more often. If the arms are equal, both are
+    equally likely, so the test stays exact. With one seed it is McNemar's test.
 
     Attributes:
-        first: An arm, with what tells it apart from the other.
+        first: The name of the first arm.
         second: The arm that it is compared with.
-        tasks: Tasks that both ran, with a known truth and a seed in common.
-        runs: Of each arm, on these tasks: one for each common seed.
+        tasks: Tasks that both arms ran, with results for a common seed.
+        runs: Runs of each arm on these tasks, one per common seed.
         only_first: Tasks on which the first is ahead.
         only_second: Tasks on which the second is ahead.
         missing_first: Tasks that only the second ran.
         missing_second: Tasks that only the first ran.
-        unknown: Tasks that both ran, left out because a fault or a missing grade leaves no common seed.
+        unknown: Tasks that both ran, without results for a common seed.
         difference: Second minus first, in shares of tasks, with its 95% interval; `None` without tasks. With
-            one seed the interval leaves 0 out just where `p_value` is below 0.05; with several it is a
+            one seed the interval excludes 0 exactly if `p_value` is below 0.05; with several it is a
             bootstrap over tasks and seeds.
-        p_value: Of the exact two-sided test, in [0, 1].
-        adjusted: After Holm, for all comparisons made together.
-        detectable: The smallest true difference that such a sample finds with power 0.8 at this many
-            comparisons; `None` where it finds none.
+        p_value: p-value of the exact two-sided test, in [0, 1].
+        adjusted: The p-value after Holm's adjustment for all comparisons.
+        detectable: The smallest true difference that such a sample finds with power 0.8 at this number of
+            comparisons; `None` if it finds none.
     """
 
     first: str
@@ -71,7 +71,7 @@ class ArmComparison:
 def compare_arms(
     first: str, first_rows: Sequence[BenchmarkRow], second: str, second_rows: Sequence[BenchmarkRow]
 ) -> ArmComparison:
-    """The paired test of two arms, not yet adjusted."""
+    """Return the paired test of two arms, not adjusted yet."""
     ran = {row.problem for row in first_rows}, {row.problem for row in second_rows}
     pairs = paired_scores(first_rows, second_rows)
     only_first, only_second = count_ahead(pairs)
@@ -96,7 +96,7 @@ def compare_arms(
 def paired_scores(
     first_rows: Sequence[BenchmarkRow], second_rows: Sequence[BenchmarkRow]
 ) -> list[tuple[list[float], list[float]]]:
-    """Of each task that can be compared the scores of both arms, seed by seed."""
+    """Return the scores of both arms for each comparable task, seed by seed."""
     ones, others = scores_by_task(first_rows), scores_by_task(second_rows)
     pairs = []
     for task in sorted(ones.keys() & others.keys()):
@@ -106,7 +106,7 @@ def paired_scores(
 
 
 def count_ahead(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> tuple[int, int]:
-    """On how many tasks the first arm is ahead, and on how many the second."""
+    """Return on how many tasks the first arm is better, and on how many the second."""
     return sum(sum(a) > sum(b) for a, b in pairs), sum(sum(b) > sum(a) for a, b in pairs)
 
 
@@ -115,14 +115,14 @@ def _difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Int
     if all(len(a) == 1 for a, _ in pairs):
         return exact
     found = bootstrap_difference([a for a, _ in pairs], [b for _, b in pairs])
-    # Without width only where no seed differs from another of its task: then one seed says as much as all.
+    # It has no width only if no seed differs from another of its task; then one seed says as much as all.
     return exact if found.low == found.high else found
 
 
 def adjust_comparisons(comparisons: Sequence[ArmComparison]) -> tuple[ArmComparison, ...]:
-    """The same comparisons, with p-values and detectable differences for as many as were made together."""
+    """Return the comparisons with p-values and detectable differences adjusted for their number."""
     p_values = holm({str(n): one.p_value for n, one in enumerate(comparisons)})
-    # Holm's first and strictest step: what every comparison must be able to bear.
+    # The first and strictest step of Holm's method.
     alpha = ALPHA / max(1, len(comparisons))
     return tuple(
         replace(
@@ -140,12 +140,12 @@ def _detectable(tasks: int, discordant: int, alpha: float) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class RunComparison:
-    """The tests of two runs in one cell.
+    """The tests of two benchmark runs in one cell.
 
     Attributes:
         title: Dataset, regime, model and cap of the cell.
         warnings: What must be read before the numbers.
-        comparisons: One a pair of arms, adjusted over all cells together.
+        comparisons: One per pair of arms, adjusted over all cells together.
     """
 
     title: str
@@ -159,17 +159,17 @@ def compare_runs(
     arms: Sequence[str] = (),
     names: tuple[str, str] = ("A", "B"),
 ) -> tuple[RunComparison, ...]:
-    """The paired tests of two runs, in every cell that both have.
+    """Return the paired tests of two benchmark runs, in every cell that both have.
 
     Args:
-        first: Rows of the one run.
-        second: Rows of the other; it may be the same run, where `arms` are two.
-        arms: None: each arm against itself in the other run. One: only that arm. Two: the first in the one
-            run against the second in the other.
-        names: What to call the runs.
+        first: Rows of one run.
+        second: Rows of the other run; with two arms it may be the same run.
+        arms: Without arms, each arm is compared with itself in the other run. With one arm, only that arm.
+            With two, the first in one run is compared with the second in the other.
+        names: Names of the runs.
 
     Raises:
-        UsageError: There are more than two arms, or nothing that can be compared.
+        UsageError: There are more than two arms, or nothing can be compared.
     """
     if len(arms) > 2:
         raise UsageError(f"two arms are compared, not {len(arms)}", remedy="give --arm at most twice")
@@ -200,9 +200,11 @@ def compare_runs(
 
 
 def render_arm_comparison(found: ArmComparison) -> str:
-    """The test as a sentence."""
+    """Return the test as a sentence."""
     if found.difference is None:
-        return f"{found.second} and {found.first} have no task in common whose truth is known: no comparison."
+        return (
+            f"{found.second} and {found.first} have no common task with a result, so they cannot be compared."
+        )
     counts = (
         f"of {found.tasks} tasks {found.only_second} go to {found.second} alone "
         f"and {found.only_first} to {found.first} alone"
@@ -215,7 +217,7 @@ def render_arm_comparison(found: ArmComparison) -> str:
         more = found.only_second > found.only_first
         winner, loser = (found.second, found.first) if more else (found.first, found.second)
         return f"{winner} solves more tasks than {loser}: {counts}; {numbers}."
-    return f"{found.second} and {found.first} cannot be told apart: {counts}; {numbers}. {_limit(found)}"
+    return f"{found.second} and {found.first} cannot be distinguished: {counts}; {numbers}. {_limit(found)}"
 
 
 def _limit(found: ArmComparison) -> str:
@@ -228,7 +230,7 @@ def _limit(found: ArmComparison) -> str:
 
 
 def _cell_pairs(first: Sequence[BenchmarkRow], second: Sequence[BenchmarkRow]) -> Iterator[tuple[Cell, Cell]]:
-    """Cells that both runs have, without the tasks whose content differs between the runs."""
+    """Yield the cells that both runs have, without tasks whose content differs between the runs."""
     changed = {cell.title: frozenset(cell.changed) for cell in group_into_cells([*first, *second])}
     ones = {cell.title: cell for cell in group_into_cells(first)}
     for other in group_into_cells(second):

@@ -1,4 +1,4 @@
-"""The same arms at several caps, side by side: cells that differ in nothing but the cap."""
+"""The same arms at several caps: cells that differ only in the cap."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from suture.bench.reports.report_summary import ReportSection
 
 @dataclass(frozen=True, kw_only=True)
 class CapComparison:
-    """What each arm solves with how many generated tokens.
+    """What each arm solves at each cap.
 
     Attributes:
-        title: What tells it apart: set, regime and model.
-        caps: Smallest first.
-        arms: Baselines first; of each arm what it solves at each cap, `None` where it was not run.
+        title: Data set, regime and model.
+        caps: The caps, the smallest first.
+        arms: Arm -> its result at each cap, `None` if it did not run; baselines come first.
     """
 
     title: str
@@ -26,7 +26,7 @@ class CapComparison:
 
 
 def compare_caps(sections: Sequence[ReportSection]) -> Iterator[CapComparison]:
-    """One of each set, regime and model, in the order of the sections."""
+    """Yield one comparison for each data set, regime and model, in the order of the sections."""
     groups: dict[tuple[str, str, str], list[ReportSection]] = {}
     for section in sections:
         groups.setdefault((section.dataset, section.regime, section.model), []).append(section)

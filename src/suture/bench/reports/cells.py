@@ -9,12 +9,12 @@ from suture.bench.problem import REGIMES, Regime
 from suture.bench.rows import BenchmarkRow
 
 BASELINES = ("greedy", "best_of_k")
-"""What every table must carry: a number without them says nothing about healing."""
+"""Arms that every table needs: a number without them says nothing about healing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """Rows that may stand in one table.
+    """Rows that may be in one table.
 
     Attributes:
         dataset: The data set's name.
@@ -34,17 +34,17 @@ class Cell:
 
     @property
     def title(self) -> str:
-        """What tells it apart from other cells."""
+        """What distinguishes the cell from others."""
         return f"{self.dataset}, regime {self.regime}, {self.model}, at most {self.cap:,} generated tokens"
 
     @property
     def missing_baselines(self) -> tuple[str, ...]:
-        """Baselines that no row of the cell is of."""
+        """Baselines of which the cell has no rows."""
         return tuple(arm for arm in BASELINES if arm not in self.arms)
 
 
 def group_into_cells(rows: Iterable[BenchmarkRow]) -> tuple[Cell, ...]:
-    """The cells of some rows, the headline's regime and the largest cap first."""
+    """Group rows into cells; the regime of the headline and the largest cap come first."""
     sorted_rows: dict[tuple[str, Regime, str, int], list[BenchmarkRow]] = {}
     for row in rows:
         sorted_rows.setdefault((row.dataset, row.regime, row.model, row.cap), []).append(row)

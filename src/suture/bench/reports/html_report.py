@@ -14,7 +14,7 @@ from suture.bench.reports.tables import Table, budget_tables, build_tables
 
 
 def render_html_report(report: BenchmarkReport) -> str:
-    """The whole report as one HTML document."""
+    """Return the report as an HTML document."""
     style = Markup(files(__package__).joinpath("page.css").read_text("utf-8"))
     head = element(
         "head",

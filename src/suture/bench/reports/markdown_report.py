@@ -9,12 +9,12 @@ from suture.bench.reports.budgets import compare_caps
 from suture.bench.reports.report_summary import BenchmarkReport, ReportSection, render_sessions
 from suture.bench.reports.tables import Table, budget_tables, build_tables
 
-SPECIAL = re.compile(r"[\\`*{}\[\]<>#|]|(?<![^\W_])_|_(?![^\W_])")
-"""What may act as markup; a `_` between two letters does not."""
+MARKUP_CHARS = re.compile(r"[\\`*{}\[\]<>#|]|(?<![^\W_])_|_(?![^\W_])")
+"""Characters that may act as markup; a `_` between two letters does not."""
 
 
 def render_markdown_report(report: BenchmarkReport) -> str:
-    """The whole report as one Markdown document."""
+    """Return the report as a Markdown document."""
     return "\n".join(_lines(report)) + "\n"
 
 
@@ -58,5 +58,5 @@ def _line(cells: tuple[str, ...]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Names come from rows, so nothing in them may act as markup."""
-    return SPECIAL.sub(r"\\\g<0>", " ".join(text.split()))
+    """Escape a text: names come from rows, so nothing in them may act as markup."""
+    return MARKUP_CHARS.sub(r"\\\g<0>", " ".join(text.split()))

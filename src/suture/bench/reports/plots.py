@@ -1,6 +1,6 @@
-"""The plots of a section, as inline SVG: no library, no network, colours from the page's style sheet.
+"""The plots of a section as inline SVG, without a library; colours come from the page's style sheet.
 
-An arm is told by its colour, its dash and its marker, so that no reader needs the colour.
+Each arm has its own colour, dash and marker, so that no reader depends on the colour.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from suture.bench.reports.markup import Markup, element, joined
 WIDTH, HEIGHT = 760.0, 400.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 170.0, 14.0, 52.0
 SPREAD = 60.0
-"""Pixels over which the arms of one budget stand side by side, so that no interval hides another."""
-SERIES = 8
-"""Colours in the style sheet."""
+"""Pixels over which the arms of one cap are spread, so that no interval hides another."""
+SERIES_COLOURS = 8
+"""Number of colours in the style sheet."""
 DASHES = ("none", "7 3", "2 3", "9 3 2 3")
 MARKERS = ("circle", "square", "triangle", "diamond", "cross")
 
@@ -33,7 +33,7 @@ class Bar:
 
 
 def solved_against_tokens(budgets: CapComparison, series: Mapping[str, int]) -> Markup:
-    """Share of tasks solved at each cap, with its 95% interval, one line an arm.
+    """Plot the share of solved tasks at each cap with its 95% interval, one line per arm.
 
     Args:
         budgets: At least one arm's.
@@ -64,10 +64,10 @@ def solved_against_tokens(budgets: CapComparison, series: Mapping[str, int]) -> 
 
 
 def bars(title: str, series: int, items: Sequence[Bar]) -> Markup:
-    """Horizontal bars: what there was, and in full colour the part that ended right.
+    """Plot horizontal bars, with the part that ended right in full colour.
 
     Args:
-        title: What it is of, for those who cannot see it.
+        title: Description for readers who cannot see the plot.
         series: The number of the series, which picks its colour.
         items: From top to bottom.
     """
@@ -81,8 +81,8 @@ def bars(title: str, series: int, items: Sequence[Bar]) -> Markup:
         end = label + scale * bar.value.of
         parts += [
             _text(label - 8, y + 12, _short(bar.label), anchor="end"),
-            _rect(label, y, scale * bar.value.of, line - 8, f"part s{series % SERIES}"),
-            _rect(label, y, scale * bar.value.count, line - 8, f"full s{series % SERIES}"),
+            _rect(label, y, scale * bar.value.of, line - 8, f"part s{series % SERIES_COLOURS}"),
+            _rect(label, y, scale * bar.value.count, line - 8, f"full s{series % SERIES_COLOURS}"),
             _text(end + 6, y + 12, count),
         ]
     said = "; ".join(f"{bar.label}: {bar.value.count} of {bar.value.of}" for bar in items)
@@ -90,10 +90,10 @@ def bars(title: str, series: int, items: Sequence[Bar]) -> Markup:
 
 
 def reliability(title: str, series: int, found: Calibration) -> Markup:
-    """Share right against mean confidence, one point a bin, with its exact 95% interval.
+    """Plot the share of right answers against the mean confidence, one point per bin.
 
     Args:
-        title: What it is of, for those who cannot see it.
+        title: Description for readers who cannot see the plot.
         series: The number of the series, which picks its colour.
         found: The bins of the reliability diagram.
     """
@@ -130,7 +130,7 @@ def _line_of(arm: str, solved: Sequence[SolvedShare | None], series: int, places
     ]
     line = element(
         "polyline",
-        class_=f"line s{series % SERIES}",
+        class_=f"line s{series % SERIES_COLOURS}",
         stroke_dasharray=DASHES[series % len(DASHES)],
         points=" ".join(f"{x:.1f},{y(share.estimate):.1f}" for x, share, _ in points),
     )
@@ -151,7 +151,7 @@ def _legend(place: int, series: int, name: str) -> Markup:
         "g",
         element(
             "line",
-            class_=f"line s{series % SERIES}",
+            class_=f"line s{series % SERIES_COLOURS}",
             stroke_dasharray=DASHES[series % len(DASHES)],
             x1=x,
             y1=y,
@@ -177,13 +177,13 @@ def _share_axis(left: float, right: float, top: float, bottom: float) -> Markup:
 
 
 def _interval(x: float, low: float, high: float, series: int) -> Markup:
-    return element("line", class_=f"interval s{series % SERIES}", x1=x, y1=low, x2=x, y2=high)
+    return element("line", class_=f"interval s{series % SERIES_COLOURS}", x1=x, y1=low, x2=x, y2=high)
 
 
 def _marker(series: int, x: float, y: float, label: str) -> Markup:
     shape = MARKERS[series % len(MARKERS)]
     title = element("title", label)
-    kind = f"marker s{series % SERIES}"
+    kind = f"marker s{series % SERIES_COLOURS}"
     if shape == "circle":
         return element("circle", title, class_=kind, cx=x, cy=y, r=4.5)
     return element("path", title, class_=kind, d=" ".join(_outline(shape, x, y)))
@@ -195,8 +195,18 @@ def _outline(shape: str, x: float, y: float) -> Iterator[str]:
         "triangle": ((0, -5.5), (5, 4), (-5, 4)),
         "diamond": ((0, -6), (5, 0), (0, 6), (-5, 0)),
         "cross": (
-            *((-5, -2), (-2, -2), (-2, -5), (2, -5), (2, -2), (5, -2)),
-            *((5, 2), (2, 2), (2, 5), (-2, 5), (-2, 2), (-5, 2)),
+            (-5, -2),
+            (-2, -2),
+            (-2, -5),
+            (2, -5),
+            (2, -2),
+            (5, -2),
+            (5, 2),
+            (2, 2),
+            (2, 5),
+            (-2, 5),
+            (-2, 2),
+            (-5, 2),
         ),
     }[shape]
     yield "M"

@@ -1,4 +1,4 @@
-"""What reports read from the folders of benchmarks, and reports as files."""
+"""Read the rows of benchmark folders, and write reports to files."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from suture.errors import StorageError, UsageError
 
 
 def read_rows(folders: Sequence[Path]) -> list[BenchmarkRow]:
-    """Every row of some benchmarks; one that stands there twice, word for word, counts once.
+    """Read the rows of some benchmarks; equal rows count once.
 
     Raises:
-        UsageError: A folder holds no rows, or two rows are of the same task, arm and seed.
+        UsageError: A folder has no rows, or two different rows are of the same task, arm and seed.
         StorageError: A folder's rows are damaged.
     """
     seen: dict[tuple[object, ...], BenchmarkRow] = {}
@@ -42,9 +42,7 @@ def read_rows(folders: Sequence[Path]) -> list[BenchmarkRow]:
 
 
 def load_sessions(folders: Sequence[Path]) -> dict[str, tuple[Mapping[str, str], ...]]:
-    """Of each benchmark, by its folder's name, the circumstances of every session that measured.
-
-    Folders that share a name are told apart by their paths.
+    """Return folder name -> the environment of each session; folders with equal names go by their paths.
 
     Raises:
         StorageError: A plan is damaged.
@@ -57,12 +55,12 @@ def load_sessions(folders: Sequence[Path]) -> dict[str, tuple[Mapping[str, str],
 
 
 def render_json_report(report: BenchmarkReport) -> str:
-    """The whole report as one JSON document."""
+    """Return the report as a JSON document."""
     return json.dumps(encode_record(report), indent=2) + "\n"
 
 
 def write_report(report: BenchmarkReport, folder: Path) -> tuple[Path, ...]:
-    """Write `report.md`, `report.json` and `report.html`; answers where.
+    """Write `report.md`, `report.json` and `report.html`, and return their paths.
 
     Raises:
         StorageError: The folder cannot be written to.

@@ -1,4 +1,4 @@
-"""A report as a record: sections of figures and tests, and what a reader must know before them."""
+"""A report as a record: sections with metrics and tests, and the warnings that come first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from suture.bench.reports.arm_comparison import ArmComparison, adjust_comparison
 from suture.bench.reports.cells import BASELINES, Cell, group_into_cells
 from suture.bench.rows import BenchmarkRow
 
-REGIME_WORDS: dict[Regime, str] = {
+REGIME_TEXTS: dict[Regime, str] = {
     "visible": "the loop saw the visible checks only",
     "self": "no check was run for the loop; the examples of the statement were still to be read",
     "oracle": "the loop was shown the hidden checks that also grade it, so this is no measure of solving",
@@ -20,18 +20,18 @@ REGIME_WORDS: dict[Regime, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ReportSection:
-    """One cell: its figures, its tests, its warnings.
+    """The metrics, tests and warnings of one cell.
 
     Attributes:
-        title: What tells it apart.
+        title: What distinguishes the cell.
         dataset: The data set's name, such as `humaneval`.
         regime: What the loop could see of the checks.
         model: `provider:model`.
         cap: Generated tokens that each run could spend.
         warnings: What must be read before the numbers, a sentence each.
-        arms: Baselines first.
-        comparisons: Every arm against each baseline there is, at the whole cap, adjusted together.
-        resolution: What the sample can resolve, in a sentence.
+        arms: The metrics of each arm, baselines first.
+        comparisons: Every arm against each baseline, adjusted together.
+        resolution: Which differences the sample can show, in a sentence.
     """
 
     title: str
@@ -47,14 +47,14 @@ class ReportSection:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkReport:
-    """What a set of rows says.
+    """The report of a set of rows.
 
     Attributes:
-        warnings: Of the whole report, a sentence each, for its first lines.
-        regimes: Each regime in it with what it means.
+        warnings: Warnings about the whole report, a sentence each.
+        regimes: Regime -> what it means.
         sections: One for each cell: a dataset, regime, model and cap.
-        sessions: Benchmark -> the circumstances of each session that measured.
-        schema_version: The version of this record's form.
+        sessions: Benchmark -> the environment of each session.
+        schema_version: Version of this record.
     """
 
     warnings: tuple[str, ...]
@@ -67,23 +67,23 @@ class BenchmarkReport:
 def build_report(
     rows: Sequence[BenchmarkRow], sessions: Mapping[str, Sequence[Mapping[str, str]]] | None = None
 ) -> BenchmarkReport:
-    """Sum up rows, each cell for itself.
+    """Build the report of some rows, cell by cell.
 
     Args:
-        rows: Of any number of benchmarks.
-        sessions: Benchmark -> the circumstances of each session that measured.
+        rows: Rows of any number of benchmarks.
+        sessions: Benchmark -> the environment of each session.
     """
     cells = group_into_cells(rows)
     return BenchmarkReport(
-        warnings=tuple(_first_lines(cells)),
-        regimes={cell.regime: REGIME_WORDS[cell.regime] for cell in cells},
+        warnings=tuple(_report_warnings(cells)),
+        regimes={cell.regime: REGIME_TEXTS[cell.regime] for cell in cells},
         sections=tuple(map(_section, cells)),
         sessions=dict(sessions or {}),
     )
 
 
 def render_sessions(report: BenchmarkReport) -> Iterator[str]:
-    """Of each benchmark, and of each of its sessions, where and with what it was measured."""
+    """Yield the environment of each session of each benchmark, as text."""
     for name, sessions in report.sessions.items():
         for number, made in enumerate(sessions or [{}], 1):
             which = f", session {number}" if len(sessions) > 1 else ""
@@ -91,7 +91,7 @@ def render_sessions(report: BenchmarkReport) -> Iterator[str]:
             yield f"Benchmark {name}{which}: {measured_with or 'describe_environment not known'}."
 
 
-def _first_lines(cells: Sequence[Cell]) -> Iterator[str]:
+def _report_warnings(cells: Sequence[Cell]) -> Iterator[str]:
     if not cells:
         yield "There are no rows, so there are no numbers."
     bare = [
@@ -121,7 +121,7 @@ def _section(cell: Cell) -> ReportSection:
 
 
 def _against_baselines(cell: Cell) -> Iterator[ArmComparison]:
-    """Each pair once: `best_of_k` is itself held against `greedy`."""
+    """Yield the comparison of each arm with each baseline, each pair once."""
     names = list(cell.arms)
     for baseline in (arm for arm in BASELINES if arm in cell.arms):
         for arm in names[names.index(baseline) + 1 :]:
@@ -141,7 +141,7 @@ def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:
                 f"{name}: {over} runs generated more than the cap. The table of solved tasks and the tests "
                 "stop at the cap; the other figures are of the whole runs."
             )
-        # A run that had no need of a role says nothing of that role's prompt.
+        # A run that did not use a role says nothing about that role's prompt.
         versions = {version for row in rows for version in row.prompts.items()}
         if len(versions) > len({role for role, _ in versions}):
             yield f"{name}: its rows were made with different versions of the prompts."
@@ -150,7 +150,7 @@ def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:
 
 
 def _caveats(arm: ArmMetrics) -> Iterator[str]:
-    """What an arm's numbers leave out, and what they count as wrong or lean on."""
+    """Yield what an arm's numbers leave out, count as wrong, or rest on."""
     if arm.faults:
         yield f"{arm.arm}: {arm.faults} of {arm.runs} runs left out: the machinery failed, not the code."
     if arm.ungraded:
@@ -168,8 +168,8 @@ def _caveats(arm: ArmMetrics) -> Iterator[str]:
         )
     if arm.felled:
         yield (
-            f"{arm.arm}: a candidate counted as wrong because the wall failed under it twice, and not under "
-            f"harmless code between and after: {', '.join(arm.felled)}."
+            f"{arm.arm}: a candidate counted as wrong because it broke the sandbox twice, which harmless "
+            f"code in between did not: {', '.join(arm.felled)}."
         )
     if weak := {kind: n for kind, n in arm.evidence.items() if kind != "split"}:
         counts = ", ".join(f"{n} by {kind}" for kind, n in weak.items())
@@ -178,14 +178,14 @@ def _caveats(arm: ArmMetrics) -> Iterator[str]:
 
 def _resolution(comparisons: Sequence[ArmComparison]) -> str:
     if not comparisons:
-        return "Nothing is compared, so nothing can be told apart."
+        return "There are no comparisons."
     found = [one.detectable for one in comparisons]
     sizes = [size for size in found if size is not None]
     tasks = sorted({one.tasks for one in comparisons})
     count = f"{tasks[0]}" if len(tasks) == 1 else f"{tasks[0]} to {tasks[-1]}"
     at = f"With {count} tasks in common, tested exactly at p <= 0.05 over {len(comparisons)} comparisons"
     if len(sizes) < len(found):
-        return f"{at}, some arms could not be told apart whatever they did: the sample is too small."
+        return f"{at}, some arms could not be distinguished at all: the sample is too small."
     return (
         f"{at}, a true difference of {100 * max(sizes):.1f} points is found four times in five whichever "
         "arms are compared; a smaller one is missed more often, so none found does not mean none there."
@@ -193,10 +193,10 @@ def _resolution(comparisons: Sequence[ArmComparison]) -> str:
 
 
 def render_shown_checks(rows: Iterable[BenchmarkRow]) -> str:
-    """Of how many tasks the visible checks are the hidden ones; empty where there is none.
+    """Return for how many tasks the visible checks are the hidden ones, as text; empty if for none.
 
     Args:
-        rows: Of one set. Those of the regime `oracle` are passed over: it is named so.
+        rows: Rows of one data set. Those of the regime `oracle` are skipped, because they are labelled so.
     """
     shown = {row.problem: row.shown for row in rows if row.regime != "oracle"}
     count = sum(shown.values())

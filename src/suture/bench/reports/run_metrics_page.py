@@ -1,4 +1,4 @@
-"""What many runs add up to, as one page that needs nothing else: no script, no network."""
+"""The metrics of many runs as one HTML page that needs no script and no network."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from suture.bench.reports.markup import Markup, element, joined
 
 WIDTH, ROW, LABEL = 720.0, 22.0, 190.0
-MOST_BARS = 40
+MAX_BARS = 40
 BAR, PALE = "fill:var(--s1)", "fill:var(--line)"
 INK = "fill:var(--ink)"
 PLOTS = (
@@ -24,11 +24,11 @@ PLOTS = (
 
 
 def render_run_metrics_page(summary: Mapping[str, Any], title: str) -> str:
-    """The page as HTML.
+    """Return the page as HTML.
 
     Args:
-        summary: As `suture.storage.database.run_queries.summarise_runs` makes it.
-        title: What the numbers are of.
+        summary: The result of `suture.storage.database.run_queries.summarise_runs`.
+        title: What the numbers are about.
     """
     style = resources.files("suture.bench.reports").joinpath("page.css").read_text("utf-8")
     parts = [element("h1", title), element("p", _sentence(summary))]
@@ -64,8 +64,8 @@ def _sentence(summary: Mapping[str, Any]) -> str:
 
 
 def bars(values: Mapping[str, float], caption: str) -> Markup:
-    """Named numbers as bars, the largest first."""
-    shown = list(values.items())[:MOST_BARS]
+    """Plot named numbers as bars, the largest first."""
+    shown = list(values.items())[:MAX_BARS]
     most = max(value for _, value in shown) or 1.0
     room = WIDTH - LABEL - 100
     rows = []
@@ -81,8 +81,8 @@ def bars(values: Mapping[str, float], caption: str) -> Markup:
 
 
 def days(by_day: Mapping[str, Mapping[str, int]]) -> Markup:
-    """Runs of each day as bars, the healed ones of them darker."""
-    shown = list(by_day.items())[-MOST_BARS:]
+    """Plot the runs of each day as bars, with the healed ones darker."""
+    shown = list(by_day.items())[-MAX_BARS:]
     most = max(day["runs"] for _, day in shown)
     step, height = WIDTH / len(shown), 140.0
     rows = []

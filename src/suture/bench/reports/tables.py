@@ -1,4 +1,4 @@
-"""The tables of a section, once for every form that a report takes: plain cells, each number with its n."""
+"""The tables of a section as plain text cells, used by every format of the report."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from suture.bench.reports.arm_comparison import ArmComparison
 from suture.bench.reports.budgets import CapComparison
 from suture.bench.reports.report_summary import ReportSection
 
-NONE = "-"
-"""A number that there is not."""
+NO_VALUE = "-"
+"""Shown for a missing number."""
 COVERAGES = (1.0, 0.75, 0.5, 0.25)
 
 
@@ -22,10 +22,10 @@ class Table:
     """A table of text.
 
     Attributes:
-        caption: What it shows.
-        head: Of each column its name; the first column names the row.
-        rows: As many cells as the head, each.
-        note: What its columns mean.
+        caption: What the table shows.
+        head: Names of the columns; the first column names the row.
+        rows: The cells, as many per row as `head` has.
+        note: What the columns mean.
     """
 
     caption: str
@@ -35,7 +35,7 @@ class Table:
 
 
 def build_tables(section: ReportSection) -> Iterator[Table]:
-    """Every table of a section, the most important first; each says of every arm what it leaves out."""
+    """Yield the tables of a section, the most important first, each with the runs that it leaves out."""
     yield _with_unknown(_solved_table(section), section)
     yield comparison_table(section.comparisons)
     yield _with_unknown(_claims_table(section), section)
@@ -50,7 +50,7 @@ def build_tables(section: ReportSection) -> Iterator[Table]:
 
 
 def _with_unknown(table: Table, section: ReportSection) -> Table:
-    """The same table, with a last column of the runs that are in none of its numbers."""
+    """Return the table with a last column for the runs that are in none of its numbers."""
     unknown = {arm.arm: f"{arm.unknown.count} of {arm.unknown.of}" for arm in section.arms}
     return replace(
         table,
@@ -60,12 +60,19 @@ def _with_unknown(table: Table, section: ReportSection) -> Table:
 
 
 def comparison_table(comparisons: tuple[ArmComparison, ...]) -> Table:
-    """Paired tests, one a row."""
+    """Return the table of the paired tests."""
     return Table(
         caption="Paired tests",
         head=(
-            *("second against first", "tasks (runs)", "only first", "only second", "difference"),
-            *("p", "p (Holm)", "detectable", "left out"),
+            "second against first",
+            "tasks (runs)",
+            "only first",
+            "only second",
+            "difference",
+            "p",
+            "p (Holm)",
+            "detectable",
+            "left out",
         ),
         rows=tuple(
             (
@@ -76,7 +83,7 @@ def comparison_table(comparisons: tuple[ArmComparison, ...]) -> Table:
                 _points(one.difference),
                 _p(one.p_value),
                 _p(one.adjusted),
-                NONE if one.detectable is None else f"{100 * one.detectable:.1f}",
+                NO_VALUE if one.detectable is None else f"{100 * one.detectable:.1f}",
                 f"{one.missing_first} / {one.missing_second} / {one.unknown}",
             )
             for one in comparisons
@@ -91,7 +98,7 @@ def comparison_table(comparisons: tuple[ArmComparison, ...]) -> Table:
 
 
 def budget_tables(budgets: CapComparison) -> Iterator[Table]:
-    """What the arms solve at each cap, and what prompts they take for it."""
+    """Yield what the arms solve at each cap, and the prompt tokens that they use."""
     head = ("arm", *(f"{cap:,} tokens" for cap in budgets.caps))
     yield Table(
         caption="Solved by the hidden checks, with a cap of so many generated tokens on each task",
@@ -104,7 +111,7 @@ def budget_tables(budgets: CapComparison) -> Iterator[Table]:
         caption="Prompt tokens beside them",
         head=head,
         rows=tuple(
-            (arm, *(NONE if at is None else f"{at.prompted:,.0f}" for at in found))
+            (arm, *(NO_VALUE if at is None else f"{at.prompted:,.0f}" for at in found))
             for arm, found in budgets.arms.items()
         ),
         note="Mean of a run.",
@@ -117,8 +124,12 @@ def _solved_table(section: ReportSection) -> Table:
         head=("arm", "tasks", "seeds", "solved", "generated tokens", "prompt tokens"),
         rows=tuple(
             (
-                *(arm.arm, str(arm.tasks), str(arm.seeds), _solved(arm.solved)),
-                *(f"{arm.solved.generated:,.0f}", f"{arm.solved.prompted:,.0f}"),
+                arm.arm,
+                str(arm.tasks),
+                str(arm.seeds),
+                _solved(arm.solved),
+                f"{arm.solved.generated:,.0f}",
+                f"{arm.solved.prompted:,.0f}",
             )
             for arm in section.arms
         ),
@@ -131,8 +142,15 @@ def _claims_table(section: ReportSection) -> Table:
     return Table(
         caption="What was claimed, and what it was worth",
         head=(
-            *("arm", "claimed", "claimed and wrong", "forged", "claimed minus solved", "right, not claimed"),
-            *("first pass", "initial failures healed", "harmed"),
+            "arm",
+            "claimed",
+            "claimed and wrong",
+            "forged",
+            "claimed minus solved",
+            "right, not claimed",
+            "first pass",
+            "initial failures healed",
+            "harmed",
         ),
         rows=tuple(
             (
@@ -149,8 +167,8 @@ def _claims_table(section: ReportSection) -> Table:
             for arm in section.arms
         ),
         note="""In runs. First pass: a run that proposed no candidate has not passed, unless the given code
-        was right. Forged: the code passed the visible checks in the run, and fails them behind another
-        wall. Harmed: right first (the given code or the first candidate), wrong in the end.""",
+        was right. Forged: the code passed the visible checks in the run, and fails them in another
+        sandbox. Harmed: right first (the given code or the first candidate), wrong in the end.""",
     )
 
 
@@ -169,7 +187,7 @@ def _cost_row(arm: ArmMetrics) -> tuple[str, ...]:
     totals = (spent.generated, spent.prompted, spent.calls, spent.seconds, spent.model_s)
     money = spent.per_solved(spent.money)
     each = (_number(spent.per_solved(total)) for total in totals)
-    return (arm.arm, str(spent.solved), *each, NONE if money is None else f"{money:.4f}")
+    return (arm.arm, str(spent.solved), *each, NO_VALUE if money is None else f"{money:.4f}")
 
 
 def _rounds_table(section: ReportSection) -> Table:
@@ -179,7 +197,7 @@ def _rounds_table(section: ReportSection) -> Table:
         caption="Rounds",
         head=("arm", *(f"{n} {'round' if n == 1 else 'rounds'}" for n in rounds)),
         rows=tuple(
-            (name, *(_count(of[n]) if n in of else NONE for n in rounds)) for name, of in counts.items()
+            (name, *(_count(of[n]) if n in of else NO_VALUE for n in rounds)) for name, of in counts.items()
         ),
         note="""Runs that ended right, of the runs that took so many rounds.""",
     )
@@ -204,7 +222,7 @@ def _pass_table(section: ReportSection) -> Table:
             (
                 arm.arm,
                 *(f"{one.share:.1%} (n = {one.tasks})" for one in arm.pass_at),
-                *(NONE for _ in range(most - len(arm.pass_at))),
+                *(NO_VALUE for _ in range(most - len(arm.pass_at))),
             )
             for arm in section.arms
         ),
@@ -224,7 +242,7 @@ def _calibration_table(section: ReportSection) -> Table:
                 *(
                     (f"{found.brier:.3f}", f"{found.ece:.3f}", *(_accuracy_at(found, c) for c in COVERAGES))
                     if (found := arm.calibration)
-                    else (NONE,) * (2 + len(COVERAGES))
+                    else (NO_VALUE,) * (2 + len(COVERAGES))
                 ),
             )
             for arm in section.arms
@@ -251,7 +269,7 @@ def _tests_table(section: ReportSection) -> Table:
 
 def _tests_cells(found: GeneratedTests) -> tuple[str, ...]:
     calibration = found.calibration
-    errors = (f"{calibration.brier:.3f}", f"{calibration.ece:.3f}") if calibration else (NONE, NONE)
+    errors = (f"{calibration.brier:.3f}", f"{calibration.ece:.3f}") if calibration else (NO_VALUE, NO_VALUE)
     return (_count(found.decided), _count(found.others), str(found.unknown), *errors)
 
 
@@ -266,13 +284,13 @@ def _p(value: float) -> str:
 
 def _solved(at: SolvedShare | None) -> str:
     if at is None or at.share is None:
-        return NONE
+        return NO_VALUE
     return f"{_percent(at.share)} {at.runs.count}/{at.runs.of}"
 
 
 def _claimed_minus_solved(arm: ArmMetrics) -> str:
     if not arm.claimed.of:
-        return NONE
+        return NO_VALUE
     return f"{100 * (arm.claimed.count - arm.spent.solved) / arm.claimed.of:+.1f} points"
 
 
@@ -282,7 +300,7 @@ def _percent(interval: Interval) -> str:
 
 def _points(interval: Interval | None) -> str:
     if interval is None:
-        return NONE
+        return NO_VALUE
     return f"{100 * interval.estimate:+.1f} [{100 * interval.low:+.1f}, {100 * interval.high:+.1f}]"
 
 
@@ -292,4 +310,4 @@ def _count(count: Ratio) -> str:
 
 
 def _number(value: float | None) -> str:
-    return NONE if value is None else f"{value:,.1f}"
+    return NO_VALUE if value is None else f"{value:,.1f}"

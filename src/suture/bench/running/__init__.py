@@ -1,1 +1,1 @@
-"""Runs of a benchmark, from its plan to its rows; each task is run through the front door and then graded."""
+"""Running benchmarks: plans, folders, evaluation of each row, control solvers and grading again."""

@@ -1,4 +1,4 @@
-"""A benchmark's folder: its plan, one line for each finished task, and the runs below it."""
+"""A benchmark folder: the plan, one line for each finished row, and the run folders below it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from suture.core.safe_files import write_file_atomically
 from suture.errors import StorageError, UsageError
 
 RowKey = tuple[str, str, str, str, int, int]
-"""Set, task, arm, model, cap, seed."""
+"""Data set, task, arm, model, cap, seed."""
 
 
 def row_key(row: BenchmarkRow) -> RowKey:
-    """What a row is of."""
+    """Return the key of a row."""
     return row.dataset, row.problem, row.arm, row.model, row.cap, row.seed
 
 
 class BenchFolder:
-    """Everything that a benchmark leaves on disk.
+    """The files of a benchmark.
 
     Args:
-        path: The folder. Runs lie in `runs`, and new draws in `pool` unless they go elsewhere.
+        path: The folder. Runs are in `runs`, and new replies in `pool` by default.
     """
 
     def __init__(self, path: Path) -> None:
@@ -46,58 +46,58 @@ class BenchFolder:
 
     @property
     def exists(self) -> bool:
-        """Whether a benchmark was begun here."""
+        """Whether the folder has a benchmark."""
         return (self.path / "plan.json").is_file()
 
     def plan(self) -> BenchmarkPlan:
-        """What is measured here.
+        """Load the plan.
 
         Raises:
-            UsageError: No benchmark was begun here.
+            UsageError: The folder has no benchmark.
             StorageError: The plan is damaged.
         """
         return decode_record(BenchmarkPlan, self._read("plan.json"))
 
     def write_plan(self, plan: BenchmarkPlan) -> None:
-        """Write down what is to be measured; the benchmark keeps its id, or gets one."""
+        """Save the plan; the benchmark keeps its id, or gets one."""
         known = plan.id or (self.plan().id if self.exists else "")
         self._write("plan.json", encode_record(replace(plan, id=known or secrets.token_hex(8))))
 
     @property
     def id(self) -> str:
-        """Which benchmark this is: its plan's id, or one made of where it lies, for a plan that has none.
+        """The id of the benchmark; for a plan without an id, one made from the folder's path.
 
         Raises:
-            UsageError: No benchmark was begun here.
+            UsageError: The folder has no benchmark.
             StorageError: The plan is damaged.
         """
         return self.plan().id or content_hash({"folder": str(self.path.resolve())})[:16]
 
     def references(self) -> dict[str, Grade]:
-        """How the tasks' references were graded, by the hash of the task."""
+        """Load the grades of the references: task hash -> grade."""
         if not (self.path / "references.json").is_file():
             return {}
         return {name: decode_record(Grade, grade) for name, grade in self._read("references.json").items()}
 
     def write_references(self, grades: Mapping[str, Grade]) -> None:
-        """Write down how the tasks' references were graded."""
+        """Save the grades of the references."""
         self._write("references.json", {name: encode_record(grade) for name, grade in grades.items()})
 
     def controls(self) -> list[tuple[str, str]]:
-        """Set and id of the tasks on which the controls were tried."""
+        """Load data set and id of the tasks on which the controls ran."""
         if not (self.path / "controls.json").is_file():
             return []
         return [(dataset, task) for dataset, task in self._read("controls.json")["tried"]]
 
     def write_controls(self, tried: Sequence[tuple[str, str]]) -> None:
-        """Write down on which tasks the controls scored what they must."""
+        """Save on which tasks the controls scored what they must."""
         self._write("controls.json", {"right": 1, "wrong": 0, "tried": list(tried)})
 
     def rows(self) -> list[BenchmarkRow]:
-        """What is finished. A last line that a crash cut short is passed over.
+        """Load the finished rows. A last line that a crash cut short is skipped.
 
         Raises:
-            StorageError: Another line is no row, or the file cannot be read.
+            StorageError: Another line is not a row, or the file cannot be read.
         """
         if not self.rows_path.is_file():
             return []
@@ -107,15 +107,15 @@ class BenchFolder:
                 rows.append(decode_record(BenchmarkRow, json.loads(line)))
             except (ValueError, TypeError) as fault:
                 where = f"line {number} of {str(self.rows_path)!r}"
-                raise StorageError(f"{where} is no row of a benchmark: {fault}") from fault
+                raise StorageError(f"{where} is not a benchmark row: {fault}") from fault
         return rows
 
     def write_rows(self, rows: list[BenchmarkRow]) -> None:
-        """Put these rows in the place of those that are there."""
+        """Replace all rows."""
         write_file_atomically(self.rows_path, b"".join(map(_line, rows)))
 
     def add_row(self, row: BenchmarkRow) -> None:
-        """Write a row down, on disk when this returns.
+        """Append a row; it is on disk when this returns.
 
         Raises:
             StorageError: The disk is full or gone.
@@ -132,11 +132,11 @@ class BenchFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Alone with the folder, made where it is missing.
+        """Lock the folder against other processes; it is created if it does not exist.
 
         Raises:
-            UsageError: Another process measures here.
-            StorageError: It cannot be made.
+            UsageError: Another process uses the folder.
+            StorageError: It cannot be created.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -148,7 +148,7 @@ class BenchFolder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as fault:
                 raise UsageError(
-                    f"another process measures in {str(self.path)!r}", remedy="wait for it to end"
+                    f"another process uses {str(self.path)!r}", remedy="wait for it to end"
                 ) from fault
             yield
 
@@ -171,15 +171,15 @@ class BenchFolder:
 def require_same_tasks(
     folder: BenchFolder, problems: Mapping[tuple[str, str], Problem], rows: Sequence[BenchmarkRow]
 ) -> None:
-    """See that each row is of its task as it is now: statement, checks, reference and all.
+    """Check that no task has changed since its row was written.
 
     Args:
         folder: The benchmark.
-        problems: Set and id -> the task of now; one that is not there is passed over.
-        rows: Those that have a fault say nothing of a task, and are passed over.
+        problems: (data set, id) -> the present task; rows of other tasks are skipped.
+        rows: The rows; those with a fault are skipped.
 
     Raises:
-        UsageError: A task has changed since its row was written.
+        UsageError: A task has changed.
     """
     hashes = {key: problem.content_hash for key, problem in problems.items()}
     measured = {(row.dataset, row.problem, row.problem_hash) for row in rows if not row.fault}

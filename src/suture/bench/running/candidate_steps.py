@@ -1,7 +1,7 @@
-"""From a run's ledger to the candidates it judged: what each had cost when it was there, and which led.
+"""Read a run's candidates from its ledger: what the run had spent at each one, and which one was the best.
 
-The tests that it wrote for itself are tried on the reference, after the run has ended, and behind a wall that
-the run did not use: how far did they deserve their trust?
+The tests that the run wrote for itself are run on the reference afterwards, in a sandbox that the run did not
+use, to measure whether they deserved their trust.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from suture.core.settings import SandboxSettings
 from suture.sandbox import Sandbox
 
 RunSpending = tuple[int, int, int]
-"""Tokens of replies, tokens of prompts, calls."""
+"""Reply tokens, prompt tokens, calls."""
 
 
 @dataclass
 class _Judged:
-    """A candidate, where it came from and what was said of it."""
+    """A judged candidate with its events."""
 
     proposed: CandidateProposed | None
     checked: CandidateChecked
-    came: Event
-    """The event of the proposal; of the check where there was none."""
-    ended: Event
+    proposed_at: Event
+    """The event of the proposal; the event of the check if there was none."""
+    checked_at: Event
     """The event of the check."""
     regressed: int = 0
 
 
 @dataclass
 class _Reading:
-    """What was read of a ledger so far."""
+    """What has been read of a ledger so far."""
 
     started_s: float
     events: Sequence[Event]
@@ -65,7 +65,7 @@ class _Reading:
         self.steps.append(replace(step, leads=leads))
 
     def lead(self, candidate: str | None, event: Event) -> None:
-        """What the run itself calls its best has the last word, such as after a tournament."""
+        """Make the candidate that the run itself calls its best the leader, such as after a tournament."""
         if candidate is None or candidate == self.leader or candidate not in self.merits:
             return
         self.leader = candidate
@@ -84,8 +84,8 @@ class _Reading:
 
     def _step(self, judged: _Judged) -> CandidateStep:
         checked, proposed = judged.checked, judged.proposed
-        generated, prompted, calls = _spent(self.events, judged.came)
-        step = judged.came.step if proposed else None
+        generated, prompted, calls = _spent(self.events, judged.proposed_at)
+        step = judged.proposed_at.step if proposed else None
         return CandidateStep(
             candidate=checked.candidate,
             origin=proposed.origin if proposed else "user",
@@ -93,7 +93,7 @@ class _Reading:
             generated=generated,
             prompted=prompted,
             calls=calls,
-            seconds=round(judged.ended.time_s - self.started_s, 3),
+            seconds=round(judged.checked_at.time_s - self.started_s, 3),
             passed=checked.passed,
             failed=checked.failed,
             claimed=_merit(judged)[0],
@@ -102,10 +102,10 @@ class _Reading:
 
 
 def read_steps(folder: RunFolder, events: Sequence[Event]) -> tuple[CandidateStep, ...]:
-    """The candidates of a run, in the order in which they were judged.
+    """Return the candidates of a run in the order in which they were judged.
 
-    The branches of a round are put in their order, as if each had begun when the one before had ended: a run
-    with fewer tokens would have drawn the first of them only.
+    The branches of a round are sorted as if they had run one after the other, because a run with fewer tokens
+    would have run only the first ones.
 
     Raises:
         StorageError: A verdict cannot be read.
@@ -120,7 +120,7 @@ def read_steps(folder: RunFolder, events: Sequence[Event]) -> tuple[CandidateSte
 
 
 def load_candidate_files(step: CandidateStep, folder: RunFolder, events: Sequence[Event]) -> dict[str, str]:
-    """The files that a candidate wrote, path -> text; none for the code that was given.
+    """Return the files that a candidate wrote, path -> text; empty for given code.
 
     Raises:
         StorageError: They cannot be read.
@@ -132,7 +132,7 @@ def load_candidate_files(step: CandidateStep, folder: RunFolder, events: Sequenc
 
 
 def _rounds(events: Sequence[Event]) -> Iterator[tuple[list[_Judged], tuple[str | None, Event] | None]]:
-    """The candidates judged before each decision, in the order of their branches, and what it calls best."""
+    """Yield the candidates judged before each decision, by branch, and the candidate that it calls best."""
     proposed: dict[str, tuple[Event, CandidateProposed]] = {}
     batch: dict[str, _Judged] = {}
     seen: set[str] = set()
@@ -142,31 +142,33 @@ def _rounds(events: Sequence[Event]) -> Iterator[tuple[list[_Judged], tuple[str 
                 proposed.setdefault(name, (event, one))
             case CandidateChecked(candidate=name) as checked if name not in seen:
                 seen.add(name)
-                came, origin = proposed.get(name, (event, None))
-                batch[name] = _Judged(proposed=origin, checked=checked, came=came, ended=event)
+                proposed_at, origin = proposed.get(name, (event, None))
+                batch[name] = _Judged(
+                    proposed=origin, checked=checked, proposed_at=proposed_at, checked_at=event
+                )
             case CandidateRegressed(candidate=name, checks=checks) if name in batch:
                 batch[name].regressed = len(checks)
             case MovesDecided(best=best) | RunFinished(best=best):
-                yield sorted(batch.values(), key=_place), (best, event)
+                yield sorted(batch.values(), key=_branch_order), (best, event)
                 batch = {}
     if batch:
-        yield sorted(batch.values(), key=_place), None
+        yield sorted(batch.values(), key=_branch_order), None
 
 
-def _place(judged: _Judged) -> tuple[int, int]:
-    branch = judged.came.branch
-    return -1 if branch is None else branch, judged.came.seq
+def _branch_order(judged: _Judged) -> tuple[int, int]:
+    branch = judged.proposed_at.branch
+    return -1 if branch is None else branch, judged.proposed_at.seq
 
 
 def _merit(judged: _Judged) -> tuple[bool, int, int, int]:
-    """The trusted order: solved, then no regression, most checks passed, fewest failed; the earliest wins."""
+    """Return the key of the trusted order: solved, no regression, most checks passed, fewest failed."""
     passed, failed = judged.checked.passed, judged.checked.failed
     solved = passed > 0 and failed == 0 and judged.regressed == 0
     return solved, -judged.regressed, passed, -failed
 
 
 def _spent(events: Sequence[Event], at: Event) -> RunSpending:
-    """What replies had cost when something happened; of its own round, those of its branch and before it."""
+    """Return what had been spent at an event; of its own round, only its branch and earlier ones count."""
     called = [call for event, call in select_events(events, ModelCalled) if _before(event, at)]
     return (
         sum(call.completion_tokens for call in called),
@@ -189,11 +191,11 @@ def _first_error(verdict: Verdict) -> str:
         if outcome.status == "timeout":
             return "timeout"
         fact = outcome.counterexample
-        return _class_of(fact.exception) if fact is not None and fact.exception else "AssertionError"
+        return _exception_class(fact.exception) if fact is not None and fact.exception else "AssertionError"
     return ""
 
 
-def _class_of(exception: str) -> str:
+def _exception_class(exception: str) -> str:
     return exception.partition(":")[0].strip().rpartition(".")[2]
 
 
@@ -216,7 +218,7 @@ def sum_run_totals(events: Sequence[Event]) -> Mapping[str, Any]:
 async def assess_generated_tests(
     problem: Problem, folder: RunFolder, events: Sequence[Event], judge: Sandbox, settings: SandboxSettings
 ) -> tuple[GeneratedTestRecord, ...]:
-    """Every generated test that a run gave a trust, in the order in which it first did.
+    """Return every generated test that a run assessed, in the order of the first assessment.
 
     Raises:
         StorageError: The run's settings cannot be read.

@@ -1,4 +1,4 @@
-"""One task under one arm: the run through the front door, then, when it has ended, its grading."""
+"""Evaluate one task with one arm: a run through the public API, and its grading after the run has ended."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from suture.errors import (
 from suture.models import Model, Role
 from suture.sandbox import Sandbox
 
-GENEROUS_SECONDS = 24 * 3600.0
-GENEROUS_TOKENS = 10**9
-"""More than any run takes: a benchmark limits the tokens of replies alone."""
+UNLIMITED_SECONDS = 24 * 3600.0
+UNLIMITED_TOKENS = 10**9
+"""More than any run takes, because a benchmark limits only the reply tokens."""
 ABORTING_ERRORS = (Cancelled, ModelAuthError, PrerequisiteError, StorageError, UsageError)
-"""Faults that the next task would meet too: they end the benchmark, which is resumed when they are gone."""
-LOST_MOVES = ("BudgetExceeded", "MalformedReply", "EditDoesNotApply", "ContextTooLong")
-"""Faults of a move that are the arm's own; any other means that the model could not be asked."""
+"""Exceptions that every further task would raise too. They end the benchmark, which can be resumed later."""
+OWN_MOVE_FAULTS = ("BudgetExceeded", "MalformedReply", "EditDoesNotApply", "ContextTooLong")
+"""Faults of a move that the arm caused. Any other fault means that the model could not be called."""
 SANDBOX_FAULTS = ("SandboxError", "SandboxBroken")
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationJob:
-    """One line of a table: a task under an arm.
+    """One row to measure: a task with an arm.
 
     Attributes:
         problem: The task.
-        arm: The name of the recipe that is measured.
-        model: `provider:model`, which speaks for every role.
-        seed: Which repetition, from 0.
-        cap: The most tokens of replies.
-        regime: What of the checks the loop may see.
-        reference: How the task's own reference is graded here.
+        arm: Name of the measured recipe.
+        model: `provider:model`, used for every role.
+        seed: Number of the repetition, from 0.
+        cap: Maximum reply tokens.
+        regime: Which checks the loop may see.
+        reference: Grade of the task's own reference.
     """
 
     problem: Problem
@@ -64,7 +64,7 @@ class EvaluationJob:
     reference: Grade
 
     def row(self, **fields: Any) -> BenchmarkRow:
-        """A row of this job, with so much of it filled in."""
+        """Return a row of this job with some fields set."""
         bare = BenchmarkRow(
             problem=self.problem.id,
             problem_hash=self.problem.content_hash,
@@ -83,17 +83,17 @@ class EvaluationJob:
 
 
 def make_arm_settings(settings: Settings, job: EvaluationJob) -> Settings:
-    """The settings of one run: the arm's recipe, the cap, and nothing else that could end it."""
+    """Return the settings of one run: the arm's recipe, the cap, and no other limit."""
     budget = BudgetSettings(
-        attempts=job.cap, tokens=GENEROUS_TOKENS, completion_tokens=job.cap, seconds=GENEROUS_SECONDS
+        attempts=job.cap, tokens=UNLIMITED_TOKENS, completion_tokens=job.cap, seconds=UNLIMITED_SECONDS
     )
     return settings.model_copy(
         update={
             "loop": settings.loop.model_copy(update={"recipe": job.arm}),
             "budget": budget,
-            # The job's model speaks for every role: a row is of no other.
+            # A row is about one model, so no role may use another.
             "models": settings.models.model_copy(update=dict.fromkeys(get_args(Role))),
-            # A proof says nothing about solving, and takes as long as the run.
+            # A certificate says nothing about solving, and takes as long as the run.
             "certification": settings.certification.model_copy(update={"seconds": 0.0}),
         }
     )
@@ -102,36 +102,36 @@ def make_arm_settings(settings: Settings, job: EvaluationJob) -> Settings:
 async def evaluate(
     job: EvaluationJob, *, model: Model, settings: Settings, sandbox: Sandbox, judge: Sandbox
 ) -> BenchmarkRow:
-    """Run a task under an arm, then grade its first candidate and every one that led.
+    """Run a task with an arm, then grade its first candidate and every one that led.
 
-    Where the wall fails in the run, harmless code is run behind it, then everything once more, and harmless
-    code again: `model` must give the same replies again. A run that brings the wall down twice, while
-    harmless code between and after does not, is wrong and no fault of the machinery.
+    If the sandbox fails in the run, harmless code runs in it, then the run is repeated with the same replies,
+    and harmless code runs again. A run that breaks the sandbox twice, while harmless code does not, counts as
+    wrong and not as a fault of the machinery.
 
     Args:
         job: The task, the recipe, the model, the seed and the cap.
-        model: The model that is asked.
-        settings: The knobs; the run's folder comes below their `paths.home`.
-        sandbox: The wall for the run.
-        judge: Another one, for the hidden checks.
+        model: The model; it must give the same replies again.
+        settings: The settings; the run folder is below their `paths.home`.
+        sandbox: The sandbox of the run.
+        judge: Another sandbox, for the hidden checks.
 
     Returns:
-        A row; one with a fault where the wall or the model failed.
+        The row; it has a fault if the sandbox or the model failed.
 
     Raises:
-        PrerequisiteError: Something is missing: a sandbox, a model, a key.
-        UsageError: The arm is unknown, or the recordings lack a reply and nobody is to be asked.
+        PrerequisiteError: A sandbox, a model or a key is missing.
+        UsageError: The arm is unknown, or a recorded reply is missing.
         StorageError: A folder cannot be written.
         Cancelled: The user stopped it.
     """
-    if unfit := _unfit(job):
-        return job.row(fault=unfit)
+    if reason := _explain_unusable(job):
+        return job.row(fault=reason)
     felled = ""
     try:
-        result = await _ran(job, model, settings, sandbox)
-        harmless = _harmless(job.problem)
+        result = await _run(job, model, settings, sandbox)
+        harmless = _without_hidden_checks(job.problem)
         if _sandbox_fault(result) and await sandbox_holds(harmless, sandbox, settings.sandbox):
-            result = await _ran(job, model, settings, sandbox)
+            result = await _run(job, model, settings, sandbox)
             fell = _sandbox_fault(result)
             felled = fell if fell and await sandbox_holds(harmless, sandbox, settings.sandbox) else ""
     except ABORTING_ERRORS:
@@ -142,20 +142,20 @@ async def evaluate(
     return await build_row(job, folder, result, settings, judge, felled=felled)
 
 
-async def _ran(job: EvaluationJob, model: Model, settings: Settings, sandbox: Sandbox) -> Result:
+async def _run(job: EvaluationJob, model: Model, settings: Settings, sandbox: Sandbox) -> Result:
     task = build_task(job.problem, job.regime)
     options = WriteOptions(settings=make_arm_settings(settings, job), model=model, sandbox=sandbox)
     return await solve(task, options)
 
 
 def _sandbox_fault(result: Result) -> str:
-    """How the wall failed in a run; empty where it did not."""
+    """Return how the sandbox failed in a run; empty if it did not."""
     failed = result.outcome == "infra_error" and result.reason.fault in SANDBOX_FAULTS
     return render_reason(result.reason) if failed else ""
 
 
-def _harmless(problem: Problem) -> Problem:
-    """The task with nothing to grade: its hidden checks have no business in the wall of the runs."""
+def _without_hidden_checks(problem: Problem) -> Problem:
+    """Return the task without its hidden checks, which must not enter the sandbox of the runs."""
     return replace(problem, hidden="pass")
 
 
@@ -168,15 +168,15 @@ async def build_row(
     *,
     felled: str = "",
 ) -> BenchmarkRow:
-    """What a run's folder says, with grades for its first candidate and for every one that led at some time.
+    """Build the row of an ended run, with grades for its first candidate and for every one that led.
 
     Args:
         job: The task, the recipe, the model, the seed and the cap.
-        folder: The run's.
-        result: The run's outcome, candidate and spend.
-        settings: The limits of the sandbox.
-        judge: A wall that the run did not use.
-        felled: How the run's code brought its wall down, where it did.
+        folder: The run folder.
+        result: The result of the run.
+        settings: The sandbox limits.
+        judge: A sandbox that the run did not use.
+        felled: How the run's code broke the sandbox, if it did.
 
     Raises:
         StorageError: The folder is damaged.
@@ -187,7 +187,7 @@ async def build_row(
         outcome=result.outcome,
         confidence=result.confidence,
         steps=read_steps(folder, events),
-        fault=_unfit(job) or _fault(job, folder, result, events, felled),
+        fault=_explain_unusable(job) or _fault(job, folder, result, events, felled),
         felled=felled,
         **sum_run_totals(events),
     )
@@ -196,7 +196,7 @@ async def build_row(
     grades: dict[str, Grade] = {}
     first = row.first_proposed()
     for step in row.steps:
-        # The first one counts also where it does no better than the code that was given.
+        # The first candidate counts even if it is no better than the given code.
         if (step.leads or step is first) and step.candidate not in grades:
             code = load_candidate_files(step, folder, events)
             grades[step.candidate] = await grade_code(
@@ -214,8 +214,8 @@ async def build_row(
     return replace(row, forged=await is_forged_pass(job.problem, job.regime, code, judge, settings.sandbox))
 
 
-def _unfit(job: EvaluationJob) -> str:
-    """Why nothing can be measured with the task; empty where something can."""
+def _explain_unusable(job: EvaluationJob) -> str:
+    """Return why the task cannot be measured; empty if it can."""
     if job.reference.right:
         return ""
     return f"its own reference does not pass here: {job.reference.why or 'no reason'}"
@@ -227,8 +227,8 @@ def _fault(
     if job.regime != "oracle":
         leaked = find_leaks(job.problem, folder, job.regime)
         if leaked:
-            return f"a hidden check stood in a prompt: {leaked[0]!r:.80}"
+            return f"a prompt has a hidden check: {leaked[0]!r:.80}"
     for _, failed in select_events(events, MoveFailed):
-        if failed.error_type not in LOST_MOVES:
+        if failed.error_type not in OWN_MOVE_FAULTS:
             return f"{failed.error_type}: {failed.message}"
     return render_reason(result.reason) if result.outcome == "infra_error" and not felled else ""
