@@ -13,7 +13,7 @@ SET_SECCOMP, SET_NO_NEW_PRIVILEGES, SECCOMP_MODE_FILTER = 22, 38, 2
 """Of `linux/prctl.h` and `linux/seccomp.h`."""
 
 
-class Program(ctypes.Structure):
+class _FilterProgram(ctypes.Structure):
     """`struct sock_fprog` of `linux/filter.h`."""
 
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
@@ -22,7 +22,7 @@ class Program(ctypes.Structure):
 def main() -> None:
     """Install the filter irrevocably and become the program."""
     code = bytes.fromhex(sys.argv[1])
-    program = Program(len(code) // 8, code)
+    program = _FilterProgram(len(code) // 8, code)
     call = ctypes.CDLL(None, use_errno=True).prctl
     for words in (
         (SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0),

@@ -27,7 +27,7 @@ CHUNK = 24 << 10
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Program(ctypes.Structure):
+class _FilterProgram(ctypes.Structure):
     """`struct sock_fprog` of `linux/filter.h`."""
 
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
@@ -68,7 +68,7 @@ def enter_namespaces(code: bytes, user: int, disk_bytes: int) -> None:
     os.setresuid(user, user, user)
     check(libc.prctl(SET_PDEATHSIG, 9, 0, 0, 0), "prctl")  # a change of user clears it
     check(libc.prctl(SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
-    program = Program(len(code) // 8, code)
+    program = _FilterProgram(len(code) // 8, code)
     check(libc.prctl(SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0), "seccomp")
 
 

@@ -73,7 +73,7 @@ SLACK_PAGES = 1024
 """Pages that an allocator may keep."""
 
 
-class Zygote:
+class ZygoteServer:
     """Serves the host's requests one after another, each in a child of its own.
 
     Args:
@@ -271,6 +271,6 @@ def main() -> CodeType | None:
         place = ZygotePlace(settings["namespaces"], settings["covered"], settings["hidden_folders"])
         if not place.namespaces and os.getpid() != 1:
             sys.exit("without namespaces for each run, a zygote must be PID 1 of its namespace")
-        return Zygote(host, bytes.fromhex(settings["filter"]), place, fd_socket).serve()
+        return ZygoteServer(host, bytes.fromhex(settings["filter"]), place, fd_socket).serve()
     except HostGone:
         sys.exit(0)
