@@ -143,7 +143,8 @@ def test_every_searched_table_has_its_index_of_words(store: Store) -> None:
 def test_a_file_is_made_by_several_processes_at_once(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from suture.storage.database.store import open_store\n"
-        "with open_store(None, Path(sys.argv[1])) as store, store.read_transaction():\n    print(store.location)"
+        "with open_store(None, Path(sys.argv[1])) as store, store.read_transaction():\n"
+        "    print(store.location)"
     )
     children = [
         subprocess.Popen(

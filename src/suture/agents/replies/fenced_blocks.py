@@ -173,7 +173,9 @@ def _block(body: Sequence[str], info: str, before: str, *, closed: bool) -> Code
 
 def named_path(before: str, info: str, first: str = "") -> str | None:
     """Return the file that the line before a block, its info string or its first line names."""
-    before, info, first = (line if len(line) <= MAX_FILE_NAME_LINE_CHARS else "" for line in (before, info, first))
+    before, info, first = (
+        line if len(line) <= MAX_FILE_NAME_LINE_CHARS else "" for line in (before, info, first)
+    )
     named = (
         FILE_TAG.match(before)
         or PATH_LINE.match(before)

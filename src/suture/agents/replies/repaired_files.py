@@ -92,7 +92,11 @@ def _target(block: CodeBlock, files: Mapping[str, str]) -> str | None:
         if len(named) == 1:
             return named[0]
         # A wrong name over a whole known file is a mistake; over anything else it is another file.
-        whole = [path for path, text in files.items() if top_level_names(text) and preserves_definitions(block.code, text)]
+        whole = [
+            path
+            for path, text in files.items()
+            if top_level_names(text) and preserves_definitions(block.code, text)
+        ]
         return whole[0] if len(whole) == 1 else None
     if len(files) == 1:
         return next(iter(files))

@@ -158,7 +158,9 @@ def files_from_project_reply(reply: Reply, brief: ProjectBrief) -> dict[str, str
 
 def _is_file(block: CodeBlock) -> bool:
     path = block.path
-    return bool(path and block.code.strip() and is_creatable(path, ()) and fence_label(block) not in SHELL_LABELS)
+    if not path or not block.code.strip() or fence_label(block) in SHELL_LABELS:
+        return False
+    return is_creatable(path, ())
 
 
 def _strip_root_folder(files: Mapping[str, str], entry: str) -> dict[str, str]:

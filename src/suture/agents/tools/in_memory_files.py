@@ -88,7 +88,9 @@ class InMemoryFiles:
 
 
 def _merge_over(old: str, code: str) -> str | None:
-    return code if not old.strip() or parse_module(old) is None or preserves_definitions(code, old) else splice(old, code)
+    if not old.strip() or parse_module(old) is None or preserves_definitions(code, old):
+        return code
+    return splice(old, code)
 
 
 def merge_subtask_files(base: Mapping[str, str], works: list[Mapping[str, str]]) -> dict[str, str]:
