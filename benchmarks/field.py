@@ -22,7 +22,6 @@ from field_set.bugs import Bug, read_bugs, write_bugs
 from field_set.cache import Cache
 from field_set.drawing import draw_pairs, draw_singles
 from field_set.healing import heal_bug
-from field_set.historical import draw_historical
 from field_set.packages import Package, read_packages
 from field_set.ranks import Rank, line_of_rank, rank_bug, see_bug, tell_ranks
 from field_set.rows import tell_rows
@@ -50,9 +49,6 @@ def main() -> int:
     if wanted.draw:
         _draw(chosen, cache, wanted.draw, wanted.pairs, wanted.seed)
         return 0
-    if wanted.draw_historical:
-        _draw_historical(chosen, cache, wanted.draw_historical)
-        return 0
     bugs = _chosen_bugs(chosen, wanted)
     if wanted.ranks:
         _rank(bugs, chosen, cache, wanted)
@@ -70,7 +66,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = parser_for(__doc__)
-    parser.add_argument("--kind", action="append", choices=("one", "two", "historical"), help="only these")
+    parser.add_argument("--kind", action="append", choices=("one", "two"), help="only these")
     parser.add_argument(
         "--first", type=int, metavar="N", help="only the first N bugs of each package and kind"
     )
@@ -89,9 +85,6 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--pairs", type=int, default=2, metavar="N", help="with --draw: N bugs of two edits")
     parser.add_argument("--seed", type=int, default=15, help="with --draw")
-    parser.add_argument(
-        "--draw-historical", type=int, metavar="N", help="draw up to N bugs a package from older releases"
-    )
     return parser.parse_args()
 
 
@@ -144,15 +137,8 @@ def _draw(packages: dict[str, Package], cache: Cache, singles: int, pairs: int, 
         two = [bug for bug in known if bug.package == package.name and bug.kind == "two"]
         if len(two) < pairs:
             two = draw_pairs(package, cache, drawn, pairs, seed)
-        others = [bug for bug in known if bug.package != package.name or bug.kind == "historical"]
+        others = [bug for bug in known if bug.package != package.name]
         write_bugs(_in_order([*others, *drawn, *two]))
-
-
-def _draw_historical(packages: dict[str, Package], cache: Cache, wanted: int) -> None:
-    for package in packages.values():
-        drawn = draw_historical(package, cache, wanted)
-        others = [bug for bug in read_bugs() if bug.package != package.name or bug.kind != "historical"]
-        write_bugs(_in_order([*others, *drawn]))
 
 
 def _in_order(bugs: Sequence[Bug]) -> list[Bug]:

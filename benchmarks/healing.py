@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from healing_rows import Row, line_of, sums_of, tell_rows
+from healing_rows import BenchmarkRow, line_of, sums_of, print_rows
 from row_files import append_row, read_rows
 
 from suture.api import HealOptions, heal
@@ -147,7 +147,7 @@ def run_benchmark(about: str, name: str, programs: Callable[[], Sequence[Program
     if wanted.json:
         print(json.dumps({"rows": [asdict(row) for row in found], "arms": sums_of(found)}, indent=1))
     else:
-        tell_rows(found)
+        print_rows(found)
 
 
 def _sampled(programs: Sequence[Program], most: int) -> list[Program]:
@@ -156,10 +156,10 @@ def _sampled(programs: Sequence[Program], most: int) -> list[Program]:
     return [program for program in programs if program.name.rpartition("/")[2] in drawn]
 
 
-async def _measured(programs: Sequence[Program], arms: Sequence[Arm], caps: Caps, rows: Path) -> list[Row]:
+async def _measured(programs: Sequence[Program], arms: Sequence[Arm], caps: Caps, rows: Path) -> list[BenchmarkRow]:
     """Arm by arm, so that one model is in memory at a time; what has its row is not run again."""
     known = {
-        (row.program, row.arm): row for row in read_rows(rows, Row) for arm in arms if _is_of(row, arm, caps)
+        (row.program, row.arm): row for row in read_rows(rows, BenchmarkRow) for arm in arms if _is_of(row, arm, caps)
     }
     rows.parent.mkdir(parents=True, exist_ok=True)
     sandbox = open_sandbox(Settings().sandbox)
@@ -181,7 +181,7 @@ async def _measured(programs: Sequence[Program], arms: Sequence[Arm], caps: Caps
     return [known[program.name, arm.name] for arm in arms for program in programs]
 
 
-def _is_of(row: Row, arm: Arm, caps: Caps) -> bool:
+def _is_of(row: BenchmarkRow, arm: Arm, caps: Caps) -> bool:
     capped = (row.arm, row.cap_seconds, row.cap_tokens) == (arm.name, caps.seconds, _cap_tokens(arm, caps))
     return capped and row.outcome not in NOT_MEASURED
 
@@ -194,7 +194,7 @@ def _model_settings(arm: Arm) -> Settings:
     return load_settings(Path(), {"model.name": arm.model}).settings
 
 
-async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sandbox: Sandbox) -> Row:
+async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sandbox: Sandbox) -> BenchmarkRow:
     """Heal one program, then grade what came of it."""
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
         for path, text in program.files.items():
@@ -215,7 +215,7 @@ async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sand
         plausible = result is not None and result.outcome == "healed" and candidate is not None
         if plausible and candidate is not None:
             graded = await program.grade(candidate.files, Path(folder), settings, sandbox)
-    return Row(
+    return BenchmarkRow(
         program=program.name,
         arm=arm.name,
         cap_seconds=caps.seconds,
@@ -227,8 +227,8 @@ async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sand
         seconds=round(seconds, 1),
         proof_seconds=round(proved, 1),
         search_seconds=told.get("seconds", 0.0),
-        candidates=told.get("tried", 0),
-        plausible_found=told.get("plausible", 0),
+        candidates=told.get("candidates_tried", 0),
+        plausible_found=told.get("plausible_count", 0),
         tokens=result.spend.tokens if result is not None else 0,
         model_calls=result.spend.model_calls if result is not None else 0,
         compared=graded.compared,
@@ -242,7 +242,9 @@ async def _healed(
 ) -> tuple[Result | None, str]:
     """How the run ended, in a word; there is no result where it would need a model and has none."""
     try:
-        result = await heal(folder, HealOptions(test=command, settings=settings, sandbox=sandbox, model=model))
+        result = await heal(
+            folder, HealOptions(test=command, settings=settings, sandbox=sandbox, model=model)
+        )
     except UsageError as fault:
         return None, f"refused: {fault.message}"
     except PrerequisiteError as fault:

@@ -6,11 +6,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Row", "line_of", "sums_of", "tell_rows"]
+__all__ = ["BenchmarkRow", "line_of", "sums_of", "print_rows"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class BenchmarkRow:
     """How one program fared under one arm; seconds are those to the last decision, the proof's are apart."""
 
     program: str
@@ -33,11 +33,11 @@ class Row:
     label: str
 
 
-def _verdict(row: Row) -> str:
+def _verdict(row: BenchmarkRow) -> str:
     return "correct" if row.correct else "plausible" if row.plausible else "-"
 
 
-def line_of(row: Row) -> str:
+def line_of(row: BenchmarkRow) -> str:
     """A row for people."""
     return (
         f"{row.program:27} {row.arm:30} {_verdict(row):9} {row.agreed:3}/{row.compared:<3} "
@@ -46,12 +46,12 @@ def line_of(row: Row) -> str:
     )
 
 
-def sums_of(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+def sums_of(rows: Sequence[BenchmarkRow]) -> dict[str, dict[str, float]]:
     """Counts, tokens and medians of each arm."""
     return {arm: _sum([row for row in rows if row.arm == arm]) for arm in dict.fromkeys(r.arm for r in rows)}
 
 
-def _sum(rows: Sequence[Row]) -> dict[str, float]:
+def _sum(rows: Sequence[BenchmarkRow]) -> dict[str, float]:
     return {
         "programs": len(rows),
         "correct": sum(row.correct for row in rows),
@@ -63,9 +63,9 @@ def _sum(rows: Sequence[Row]) -> dict[str, float]:
     }
 
 
-def tell_rows(rows: Sequence[Row]) -> None:
+def print_rows(rows: Sequence[BenchmarkRow]) -> None:
     """A table of programs and arms, and a line for each arm."""
-    table: dict[str, dict[str, Row]] = {}
+    table: dict[str, dict[str, BenchmarkRow]] = {}
     for row in rows:
         table.setdefault(row.program, {})[row.arm] = row
     for program, by_arm in table.items():

@@ -18,7 +18,6 @@ from suture.errors import PrerequisiteError, UsageError
 __all__ = [
     "Bug",
     "Mutation",
-    "Older",
     "ask_tool",
     "broken_files",
     "combined",
@@ -43,14 +42,6 @@ class Mutation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Older:
-    """An older release, whose code stands in for the package's own."""
-
-    version: str
-    sha256: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Bug:
     """A bug of one package.
 
@@ -63,22 +54,16 @@ class Bug:
         interrupted: Whether those are files that cannot be imported, and no test is run.
         seed: With which it was drawn.
         mutations: The mutants.
-        older: The release whose code is taken.
-        files: Which of the older release's files differ.
-        fixed: What the changelog of `version` says.
     """
 
     id: str
     package: str
     version: str
-    kind: Literal["one", "two", "historical"]
+    kind: Literal["one", "two"]
     failing: int
     interrupted: bool = False
     seed: int = 0
     mutations: tuple[Mutation, ...] = ()
-    older: Older | None = None
-    files: tuple[str, ...] = ()
-    fixed: str = ""
 
 
 def read_bugs(listed: Path = LISTED) -> list[Bug]:
@@ -94,10 +79,8 @@ def write_bugs(bugs: Iterable[Bug], listed: Path = LISTED) -> None:
 
 
 def _bug(fields: dict[str, Any]) -> Bug:
-    older = Older(**fields["older"]) if "older" in fields else None
     mutations = tuple(Mutation(**told) for told in fields.get("mutations", ()))
-    parts = {"older": older, "mutations": mutations, "files": tuple(fields.get("files", ()))}
-    return Bug(**{**fields, **parts})
+    return Bug(**{**fields, "mutations": mutations})
 
 
 def broken_files(bug: Bug, package: Package, cache: Cache) -> dict[str, str]:
@@ -109,9 +92,6 @@ def broken_files(bug: Bug, package: Package, cache: Cache) -> dict[str, str]:
     if bug.version != package.version:
         raise UsageError(f"{bug.id} is a bug of {bug.package} {bug.version}, not of {package.version}")
     tree = cache.tree(package)
-    if bug.older is not None:
-        old = Package(**{**asdict(package), "version": bug.older.version, "sha256": bug.older.sha256})
-        return {path: read_text(cache.tree(old) / path) for path in bug.files}
     made = ask_tool(cache, tree, {"make": [asdict(mutation) for mutation in bug.mutations]})["made"]
     texts: dict[str, list[str]] = {}
     for mutation, text in zip(bug.mutations, made, strict=True):

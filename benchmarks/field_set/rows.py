@@ -23,7 +23,7 @@ class Row:
         bug: Its id.
         package: The package's name.
         half: `tune` or `report`.
-        kind: `one`, `two` or `historical`.
+        kind: `one` or `two`.
         operator: The tool's operators.
         cap_seconds: What the run was allowed.
         exit_code: Of the process; `None` where it was killed.
@@ -34,7 +34,7 @@ class Row:
         baseline: Tests that fail in the run's first check; `None` where it did not come to that.
         baseline_passed: Tests that pass there.
         cause: The run's triage; empty for a fault in the code.
-        search_ended: Why the search ended; empty where there was none.
+        search_ended: The code of why the search ended, a `SearchEnding`; empty without a search.
         tried: Candidates.
         search_seconds: Of them.
         claimed: Whether it says healed and has changed the files.
@@ -99,12 +99,14 @@ def cause_of(row: Row) -> str:
 def _search_cause(row: Row) -> str:
     if not row.search_ended:
         return "no search"
-    if "no test fails" in row.search_ended or "differ" in row.search_ended:
+    if row.search_ended in ("no_failing_test", "trials_disagree", "targets_pass_alone"):
         return "the trial disagrees"
-    if "are over" in row.search_ended:
+    if row.search_ended == "time_over":
         slow = row.tried < ENOUGH_A_SECOND * row.search_seconds
         return "time over, slow" if slow else "time over, not yet tried"
-    return "found, but not handed over" if "enough" in row.search_ended else "not among the changes tried"
+    return (
+        "found, but not delivered" if row.search_ended == "enough_repairs" else "not among the changes tried"
+    )
 
 
 def line_of(row: Row) -> str:

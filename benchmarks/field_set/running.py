@@ -132,16 +132,16 @@ def row_of(
         baseline=checked.get("failed"),
         baseline_passed=checked.get("passed", 0),
         cause=str(told.get("triage.finished", {}).get("cause") or ""),
-        search_ended=str(search.get("ended", "")),
-        tried=search.get("tried", 0),
+        search_ended=str(search.get("ending") or ""),
+        tried=search.get("candidates_tried", 0),
         search_seconds=search.get("seconds", 0.0),
         claimed=claimed,
         suite=suite,
         same=not changed,
         confidence=ended.answer.get("confidence"),
         changed=changed[:MOST_SHOWN] if claimed else "",
-        share=told.get("candidate.proposed", {}).get("share"),
-        undetermined=len(ended.answer.get("undetermined") or ()),
+        share=told.get("candidate.proposed", {}).get("score_share"),
+        undetermined=len(ended.answer.get("rivals") or ()),
     )
 
 

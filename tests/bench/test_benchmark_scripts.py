@@ -40,18 +40,13 @@ def ran(script: str, *arguments: str, data: Path) -> subprocess.CompletedProcess
 @pytest.mark.parametrize(
     ("script", "arguments", "code", "says"),
     [
-        ("distinguishing.py", [], 3, "'humaneval/tasks' is not on this machine"),
         ("grading.py", ["--set", "quixbugs"], 3, "'quixbugs' is not on this machine"),
-        ("harness.py", ["--dataset", "nope"], 2, "no set 'nope'"),
         ("humanevalfix.py", [], 3, "'humanevalfix' is not on this machine"),
         ("models.py", ["--model", "nope"], 2, "nope"),
         ("quixbugs.py", [], 3, "'quixbugs' is not on this machine"),
         ("recordings.py", ["nope", "--dataset", "suture", "--out", "o.jsonl"], 2, "no folder 'nope'"),
         ("recordings.py", [".", "--dataset", "suture", "--out", "o.jsonl"], 2, "'.' holds no reply"),
         ("recordings.py", [".", "--dataset", "nope", "--out", "o.jsonl"], 2, "no set 'nope'"),
-        ("search_on_samples.py", ["nope"], 2, "nope"),
-        ("selection_bound.py", ["nope"], 2, "nope"),
-        ("structured.py", [], 3, "'humanevalfix/tasks' is not on this machine"),
         ("trust.py", ["run", "--outcomes", "o.json"], 3, "'humaneval/tasks' is not on this machine"),
         ("trust.py", ["report", "--outcomes", "nope"], 2, "'nope' cannot be read"),
     ],
