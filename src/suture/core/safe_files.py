@@ -101,7 +101,7 @@ def read_state_file(path: Path, max_bytes: int, what: str, *, follow: bool = Tru
     if content is None and not os.path.lexists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     if content is None or len(content) > max_bytes:
-        why = "it is no regular file" if content is None else f"it is longer than {max_bytes // 2**20:,} MiB"
+        why = "it is not a regular file" if content is None else f"it is longer than {max_bytes // 2**20:,} MiB"
         raise StorageError(f"{what} {str(path)!r} cannot be read: {why}", remedy="move it away")
     return content
 
@@ -123,7 +123,7 @@ def read_text_file(
     try:
         content = read_regular_file(path, max_bytes, follow=True)
         if content is None:
-            why = "it is no regular file" if os.path.lexists(path) else "there is no such file"
+            why = "it is not a regular file" if os.path.lexists(path) else "there is no such file"
         elif len(content) > max_bytes:
             why = f"it is longer than {max_bytes // 2**10:,} KiB"
         else:

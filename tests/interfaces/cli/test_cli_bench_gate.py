@@ -48,7 +48,7 @@ def test_the_exit_code_says_how_it_stands(
 
 
 @pytest.mark.parametrize(("broken", "code"), [(20, 6), (3, 6), (1, 0)])
-def test_a_gate_whose_tasks_have_no_truth_is_broken(
+def test_a_gate_whose_tasks_cannot_be_graded_is_broken(
     cli: Cli, tmp_path: Path, baseline: str, broken: int, code: int
 ) -> None:
     order = [task["problem"] for task in json.loads(Path(baseline).read_text())["tasks"]]
@@ -63,7 +63,7 @@ def test_a_gate_whose_tasks_have_no_truth_is_broken(
     if code:
         assert shown.stdout.startswith("broken: adaptive with local:tiny on set, regime visible: ")
         assert (
-            f"{broken} more have no grade because the infrastructure failed, using there is no verdict"
+            f"{broken} more have no grade because the infrastructure failed, so there is no verdict"
             in shown.stdout
         )
         assert plain["standing"] == "broken"
@@ -107,10 +107,10 @@ def test_a_test_that_cannot_be_is_a_usage_error(
 
 
 @pytest.mark.parametrize("option", [["--replayed"], ["--recording", "replies.jsonl.gz"]])
-def test_replies_have_no_use_where_nothing_is_run(
+def test_options_about_replies_need_measure(
     cli: Cli, tmp_path: Path, baseline: str, option: list[str]
 ) -> None:
     shown = cli("bench", "gate", baseline, str(tmp_path / "recorded"), *option)
     assert shown.exit_code == 2
-    assert f"so {option[0]} needs --measure, because nothing is run without it" in shown.stderr
+    assert f"{option[0]} needs --measure, because nothing is run without it" in shown.stderr
     assert "--measure" in shown.stderr

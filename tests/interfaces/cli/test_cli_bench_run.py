@@ -18,14 +18,14 @@ from suture.interfaces.cli.bench.bench_run_command import add_resume_hint
 
 
 def test_no_set_is_a_usage_error(cli: Cli) -> None:
-    for arguments, told in (
+    for arguments, message in (
         ([], "nothing to measure"),
         (["--validate-reference"], "nothing to validate"),
-        (["--task", "HumanEval/0"], "no set that has them"),
+        (["--task", "HumanEval/0"], "tasks are named, but no data set"),
     ):
         shown = cli("bench", "run", "mine", "--arm", "greedy", *arguments)
         assert shown.exit_code == 2, arguments
-        assert told in shown.stderr
+        assert message in shown.stderr
         assert "--dataset" in shown.stderr
 
 
@@ -71,42 +71,42 @@ def requests_at(cli: Cli, *models: str, **environ: str) -> tuple[int, str]:
 
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.parametrize("name", ["auto", "ollama:x", "openai:y", "local:qwen2.5-coder-0.5b"])
-def test_the_address_that_is_set_holds_for_the_model_that_is_measured(cli: Cli, name: str) -> None:
+def test_the_configured_address_is_used_for_the_measured_model(cli: Cli, name: str) -> None:
     asked, output = requests_at(cli, "openai:stub", SUTURE_MODEL_NAME=name)
     assert asked > 0, output
 
 
-def test_an_address_that_may_be_anybodys_is_refused(cli: Cli) -> None:
+def test_an_ambiguous_address_is_refused(cli: Cli) -> None:
     asked, output = requests_at(cli, "openai:stub", "anthropic:stub")
     assert asked == 0
-    assert "whose address it is cannot be told" in output
+    assert "it is ambiguous which model it is for" in output
 
 
 @pytest.mark.parametrize(
-    ("stopped", "begun", "told"),
+    ("stopped", "started", "remedy"),
     [
         (KeyboardInterrupt(), True, "results so far are kept; continue: suture bench run 'my set' --resume"),
-        (ModelError("gone"), True, "go on: suture bench run 'my set' --resume"),
+        (ModelError("gone"), True, "continue: suture bench run 'my set' --resume"),
         (KeyboardInterrupt(), False, ""),
         (UsageError("of another regime"), True, ""),
     ],
 )
-def test_what_stops_a_benchmark_names_the_way_on(
-    stopped: BaseException, begun: bool, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_interrupted_benchmark_names_the_command_that_continues_it(
+    stopped: BaseException, started: bool, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["suture", "bench", "run", "my set"])
     folder = BenchFolder(tmp_path / "mine")
-    if begun:
+    if started:
         folder.path.mkdir()
         folder.write_plan(BenchmarkPlan(ids={"suture": ("a",)}, arms=("greedy",), models=("m",), caps=(9,)))
-    with pytest.raises(SutureError) as said, add_resume_hint(folder):
+    with pytest.raises(SutureError) as caught, add_resume_hint(folder):
         raise stopped
-    assert told in said.value.remedy
-    assert bool(told) == bool(said.value.remedy)
+    assert remedy in caught.value.remedy
+    assert bool(remedy) == bool(caught.value.remedy)
 
 
-def test_progress_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_rendered_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     with BenchProgress() as bar:
-        for doing in PHASE_TEXTS:
-            bar(BenchmarkProgress(phase=doing, done=1, total=2))
+        for phase in PHASE_TEXTS:
+            bar(BenchmarkProgress(phase=phase, done=1, total=2))
     assert capsys.readouterr().err.splitlines() == [f"{text}: 1 of 2" for text in PHASE_TEXTS.values()]

@@ -62,7 +62,7 @@ def test_a_home_that_cannot_be_made_is_missing(cli: Cli, tmp_path: Path) -> None
 def test_the_catalogue(cli: Cli) -> None:
     told = cli("models", "list")
     assert told.exit_code == 0
-    assert "qwen2.5-coder-1.5b  1,117 MB  Apache-2.0  not here" in told.stdout
+    assert "qwen2.5-coder-1.5b  1,117 MB  Apache-2.0  not downloaded" in told.stdout
     entries = json.loads(cli("models", "list", "--json").stdout)
     assert {entry["path"] for entry in entries} == {None}
 

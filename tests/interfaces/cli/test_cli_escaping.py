@@ -77,9 +77,8 @@ def planted_run(home: Path, sample: str) -> RunFolder:
     """Write a run in which every text is hostile."""
     folder = RunFolder(home / "runs" / RUN)
     folder.path.mkdir(parents=True)
-    events = [
-        json.loads(line) for line in (SAMPLE_LEDGERS / f"{sample}.jsonl").read_text("utf-8").splitlines()
-    ]
+    text = (SAMPLE_LEDGERS / f"{sample}.jsonl").read_text("utf-8")
+    events = [json.loads(line) for line in text.splitlines()]
     code = folder.save_json({"files": {f"a{HOSTILE}.py": HOSTILE}, "origin": "sample", "label": HOSTILE})
     for event in events:
         if event["kind"] == "candidate.proposed":

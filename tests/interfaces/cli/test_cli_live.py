@@ -31,20 +31,20 @@ STORY: tuple[tuple[str, dict[str, Any]], ...] = (
         "candidate.checked",
         {"candidate": "b" * 64, "label": "sample\x1b[2J 2", "passed": 3, "failed": 0, "verdict": "v"},
     ),
-    ("lessons.drawn", {"lessons": [{"text": "an empty list is a case too"}]}),
+    ("lessons.drawn", {"lessons": ["an empty list is a case too"]}),
     ("moves.decided", {"round": 1, "best": "b" * 64, "moves": [{"kind": "repair"}]}),
     ("candidate.checked", {"candidate": 7}),
 )
 
 
-def told(story: tuple[tuple[str, dict[str, Any]], ...] = STORY) -> LiveView:
+def make_view(story: tuple[tuple[str, dict[str, Any]], ...] = STORY) -> LiveView:
     view = LiveView({"attempts": 12, "tokens": 60_000, "money": None, "seconds": 900})
     for seq, (kind, data) in enumerate(story):
         view.update(Event(seq=seq, time_s=1_000.0 + seq, kind=kind, data=data))
     return view
 
 
-def drawn(view: LiveView, width: int, height: int = 24) -> list[str]:
+def draw(view: LiveView, width: int, height: int = 24) -> list[str]:
     screen = io.StringIO()
     console = Console(file=screen, width=width, height=height, force_terminal=True, color_system=None)
     console.print(view, soft_wrap=False)
@@ -52,7 +52,7 @@ def drawn(view: LiveView, width: int, height: int = 24) -> list[str]:
 
 
 def test_it_shows_phase_scores_spend_and_lessons() -> None:
-    text = "\n".join(drawn(told(), 100))
+    text = "\n".join(draw(make_view(), 100))
     assert "checking · round 2" in text
     assert "1/3  aaaaaaaa  try 1" in text
     assert "3/3  bbbbbbbb  sample\\x1b[2J 2 (best)" in text
@@ -60,33 +60,35 @@ def test_it_shows_phase_scores_spend_and_lessons() -> None:
     assert "lesson: an empty list is a case too" in text
 
 
-def test_words_of_the_first_of_several_replies_are_shown_and_the_tokens_of_all() -> None:
-    view = told()
+def test_the_first_of_several_replies_is_shown_and_the_tokens_of_all() -> None:
+    view = make_view()
     for number, words in ((4, "def "), (5, "class"), (4, "def f(x):"), (5, "class A:")):
         view.update_reply(number, words)
-    text = "\n".join(drawn(view, 100))
+    text = "\n".join(draw(view, 100))
     assert "4 tokens" in text
     assert "| def f(x):" in text
     assert "class A" not in text
     view.update_reply(4, None)
-    assert "| class A:" in "\n".join(drawn(view, 100))
+    assert "| class A:" in "\n".join(draw(view, 100))
     view.update_reply(5, None)
-    assert " tokens\n" not in "\n".join(drawn(view, 100))
+    assert " tokens\n" not in "\n".join(draw(view, 100))
 
 
 @pytest.mark.parametrize("width", [1, 2, 7, 20, 40, 79, 200])
 def test_no_line_ever_wraps(width: int) -> None:
-    view = told()
-    lines = drawn(view, width)
+    view = make_view()
+    lines = draw(view, width)
     assert len(lines) == len(view.widths) == 5
     assert all(cells < max(width, 2) for cells in view.widths)
 
 
 def test_it_fits_a_low_terminal() -> None:
-    assert len(drawn(told(), 80, height=4)) == 2
+    assert len(draw(make_view(), 80, height=4)) == 2
 
 
-def test_what_is_said_while_the_view_is_drawn_leaves_no_row_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_printed_during_the_view_leaves_no_row_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The view gets higher with each candidate: what is cleared must be what is on the screen by then."""
 
     class Slow(Console):
@@ -96,7 +98,7 @@ def test_what_is_said_while_the_view_is_drawn_leaves_no_row_of_it(monkeypatch: p
 
     sent = io.StringIO()
     screen = Slow(file=sent, width=100, height=50, force_terminal=True, color_system=None)
-    monkeypatch.setattr(progress, "console", lambda *, stderr: screen)
+    monkeypatch.setattr(progress, "make_console", lambda *, stderr: screen)
     monkeypatch.setattr(progress, "REFRESHES_PER_SECOND", 1000)
     with progress.RunProgress(BudgetSettings(), "verbose") as shown:
         for seq in range(20):

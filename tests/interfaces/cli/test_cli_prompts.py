@@ -46,13 +46,13 @@ def test_the_list_says_where_each_prompt_comes_from(cli: Cli, own: Path) -> None
     assert all(len(row["hash"]) == 64 for row in rows)
 
 
-def test_what_is_shown_can_be_put_into_a_project_and_means_the_same(cli: Cli, tmp_path: Path) -> None:
+def test_a_shown_prompt_can_be_put_into_a_project_unchanged(cli: Cli, tmp_path: Path) -> None:
     shown = cli("prompts", "show", "coder")
     assert "text: |\n      Write the Python module" in shown.stdout
     path = tmp_path / ".suture" / "prompts" / "coder.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(shown.stdout)
-    assert cli("prompts", "check").stdout.endswith("coder.yaml: fits\n")
+    assert cli("prompts", "check").stdout.endswith("coder.yaml: ok\n")
     hashes = [
         json.loads(cli("prompts", "show", "coder", *flags, "--json").stdout)["hash"]
         for flags in ([], ["--packaged"])
@@ -61,13 +61,13 @@ def test_what_is_shown_can_be_put_into_a_project_and_means_the_same(cli: Cli, tm
     assert "are the same" in cli("prompts", "diff", "coder").stderr
 
 
-def test_an_own_prompt_is_shown_whole_and_ours_on_request(cli: Cli, own: Path) -> None:
+def test_an_own_prompt_is_shown_and_the_packaged_one_on_request(cli: Cli, own: Path) -> None:
     assert "Think of empty inputs." in cli("prompts", "show", "coder").stdout
     assert yaml.safe_load(cli("prompts", "show", "coder").stdout)["templates"].keys() >= {"write", "guard"}
     assert "Think of" not in cli("prompts", "show", "coder", "--packaged").stdout
 
 
-def test_the_difference_to_ours_and_to_another_version(cli: Cli, own: Path, tmp_path: Path) -> None:
+def test_the_difference_to_packaged_and_other_prompts(cli: Cli, own: Path, tmp_path: Path) -> None:
     changes = cli("prompts", "diff", "coder").stdout
     assert changes.startswith("--- packaged\n")
     assert "+version: 9\n" in changes
@@ -84,8 +84,8 @@ def test_the_difference_to_ours_and_to_another_version(cli: Cli, own: Path, tmp_
     ("file", "text", "says"),
     [
         ("coder.yaml", OWN.replace("Think", "Think of $task"), "template 'guard'"),
-        ("coder.yaml", "a: [", "no YAML"),
-        ("codr.yaml", OWN, "no role reads it"),
+        ("coder.yaml", "a: [", "is not YAML"),
+        ("codr.yaml", OWN, "no role uses it"),
     ],
 )
 def test_a_prompt_that_cannot_be_used_is_found(
@@ -102,7 +102,7 @@ def test_a_prompt_that_cannot_be_used_is_found(
     assert json.loads(answered.stdout)["ok"] is False
 
 
-def test_without_own_prompts_all_is_well(cli: Cli) -> None:
+def test_check_passes_without_own_prompts(cli: Cli) -> None:
     checked = cli("prompts", "check")
     assert (checked.exit_code, checked.stdout) == (0, "the project has no prompts of its own\n")
 

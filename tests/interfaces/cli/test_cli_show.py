@@ -128,51 +128,51 @@ def checked(run: RunFolder, verdict: Verdict, label: str) -> dict[str, object]:
     }
 
 
-def test_a_run_is_told_step_by_step(cli: Cli, home: Path) -> None:
+def test_a_run_is_shown_step_by_step(cli: Cli, home: Path) -> None:
     run = write_run(home)
     result = cli("show", "last")
     assert result.exit_code == 0
-    told = result.stdout
-    assert f"run {run.id} (ended)" in told
-    assert "make add add" in told
-    assert "scripted, not a model" in told
-    assert "-    return a - b\n" in told
-    assert "+    return a + b\n" in told
-    assert "call: add(1, 2)" in told
-    assert "got: -1\\x1b[2J" in told
-    assert "healed: every trusted check passes" in told
-    assert "spent: 1 attempt, 120 tokens, $0.0125, 2 s" in told
-    assert "  role coder: 1 attempt, 120 tokens, 1 call, $0.0125" in told
-    assert "  move repair: 1 attempt, 120 tokens, 1 call, $0.0125" in told
-    assert "budget." not in told
+    shown = result.stdout
+    assert f"run {run.id} (ended)" in shown
+    assert "make add add" in shown
+    assert "scripted, not a model" in shown
+    assert "-    return a - b\n" in shown
+    assert "+    return a + b\n" in shown
+    assert "call: add(1, 2)" in shown
+    assert "got: -1\\x1b[2J" in shown
+    assert "healed: every trusted check passes" in shown
+    assert "spent: 1 attempt, 120 tokens, $0.0125, 2 s" in shown
+    assert "  role coder: 1 attempt, 120 tokens, 1 call, $0.0125" in shown
+    assert "  move repair: 1 attempt, 120 tokens, 1 call, $0.0125" in shown
+    assert "budget." not in shown
 
 
 def test_a_run_as_json(cli: Cli, home: Path) -> None:
     run = write_run(home)
-    told = json.loads(cli("show", run.id, "--json").stdout)
-    assert (told["run"], told["state"], told["outcome"]) == (run.id, "ended", "healed")
+    shown = json.loads(cli("show", run.id, "--json").stdout)
+    assert (shown["run"], shown["state"], shown["outcome"]) == (run.id, "ended", "healed")
     share = {"attempts": 1, "tokens": 120, "model_calls": 1, "money": 0.0125, "unpriced_calls": 0}
-    assert told["spend"] == {
+    assert shown["spend"] == {
         **share,
         "seconds": 2.0,
         "by_role": {"coder": share},
         "by_move": {"repair": share},
     }
-    assert told["events"][0]["kind"] == "run.started"
+    assert shown["events"][0]["kind"] == "run.started"
 
 
 def test_a_killed_run_says_so_and_reports_the_torn_line(cli: Cli, home: Path) -> None:
     run = write_run(home, finish=False)
     with run.ledger_path.open("ab") as file:
         file.write(b'{"seq": 9, "ki')
-    told = cli("show").stdout
-    assert "(stopped)" in told
-    assert "was cut short" in told
-    assert "has no end" in told
+    shown = cli("show").stdout
+    assert "(stopped)" in shown
+    assert "is incomplete" in shown
+    assert "has no end" in shown
     assert json.loads(cli("show", "--json").stdout)["torn_lines"] == [10]
 
 
-def test_a_run_that_still_goes_on_says_so(cli: Cli, home: Path) -> None:
+def test_a_run_in_progress_says_so(cli: Cli, home: Path) -> None:
     run = write_run(home, finish=False)
     with Ledger(run.ledger_path):
         assert "the run is still in progress" in cli("show").stdout
@@ -182,22 +182,20 @@ def test_a_run_that_still_goes_on_says_so(cli: Cli, home: Path) -> None:
 @pytest.mark.parametrize(
     "line", [{"kind": "some.thing", "data": {"a": 1}}, {"kind": "moves.decided", "data": {"b": 2}}]
 )
-def test_events_of_another_version_are_told_by_their_data(
-    cli: Cli, home: Path, line: dict[str, object]
-) -> None:
+def test_events_of_another_version_are_shown_as_data(cli: Cli, home: Path, line: dict[str, object]) -> None:
     run = write_run(home)
     with run.ledger_path.open("a") as file:
         file.write(json.dumps({"seq": 10, "time_s": 1e9, **line}) + "\n")
     assert f"{line['kind']} {json.dumps(line['data'])}" in cli("show").stdout
 
 
-def test_a_blob_that_is_gone_is_said_and_the_story_goes_on(cli: Cli, home: Path) -> None:
+def test_a_missing_blob_is_reported_and_the_story_continues(cli: Cli, home: Path) -> None:
     run = write_run(home)
     for blob in (run.path / "blobs").iterdir():
         blob.unlink()
-    told = cli("show").stdout
-    assert "not readable" in told
-    assert "healed: every trusted check passes" in told
+    shown = cli("show").stdout
+    assert "unreadable" in shown
+    assert "healed: every trusted check passes" in shown
 
 
 def test_the_list_of_runs(cli: Cli, home: Path) -> None:
@@ -232,7 +230,7 @@ def test_the_diff_alone(cli: Cli, home: Path) -> None:
     assert cli("show", "last", "--diff").stdout == "--- a/x\n+++ b/x\n"
 
 
-def test_settings_with_their_origin(cli: Cli) -> None:
+def test_settings_are_shown_with_their_origin(cli: Cli) -> None:
     result = cli("config", "show", "--set", "loop.samples=7", env={"SUTURE_KEYS_OPENAI": "sk-secret"})
     assert result.exit_code == 0
     row = next(line for line in result.stdout.splitlines() if line.startswith("loop.samples"))

@@ -61,8 +61,8 @@ OUTPUT_MODULE = "suture.interfaces.cli.terminal.terminal_output"
 PRINT_DIFF = f"from {OUTPUT_MODULE} import print_raw; print_raw('+a\\x1b[2J[red]\\n', diff=True)"
 
 
-def test_what_is_said_is_harmless_through_a_pipe_too() -> None:
-    said = "from suture.interfaces.cli.terminal.terminal_output import print_text; print_text('a\\x1b[2J\\r\\u2028')"
+def test_control_characters_are_escaped_in_a_pipe_too() -> None:
+    said = f"from {OUTPUT_MODULE} import print_text; print_text('a\\x1b[2J\\r\\u2028')"
     done = subprocess.run([sys.executable, "-c", said], capture_output=True, check=True)
     assert done.stdout == b"a\\x1b[2J\\r\\u2028\n"
 

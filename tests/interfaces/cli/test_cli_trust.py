@@ -136,7 +136,7 @@ def test_files_too_large_to_hash_are_not_trusted(suture: Suture, project: Path) 
     with (project / "weights" / "model.safetensors").open("wb") as file:
         file.truncate(2**33)
     refused = suture("trust", str(project), "--yes")
-    assert (refused.returncode, "too much to be trusted" in refused.stderr) == (2, True)
+    assert (refused.returncode, "too large to be trusted" in refused.stderr) == (2, True)
 
 
 def test_options_that_exclude_each_other_and_nothing_to_trust(suture: Suture, tmp_path: Path) -> None:

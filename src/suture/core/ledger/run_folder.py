@@ -85,7 +85,7 @@ class RunFolder:
                 f"blob {digest!r} of run {self.id!r} cannot be read: {fault.strerror}"
             ) from fault
         if content is None:
-            raise StorageError(f"blob {digest!r} of run {self.id!r} cannot be read: it is no regular file")
+            raise StorageError(f"blob {digest!r} of run {self.id!r} cannot be read: it is not a regular file")
         if hashlib.sha256(content).hexdigest() != digest:
             raise StorageError(f"blob {digest!r} of run {self.id!r} was changed on disk")
         return content

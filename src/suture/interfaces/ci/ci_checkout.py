@@ -83,9 +83,9 @@ def base_files(checkout: Checkout, now: Mapping[str, bytes]) -> dict[str, bytes]
         checkout: The checkout; its base is known.
         now: The project's current files, path -> content.
     """
-    tracked = checkout.repository.files_of(checkout.commit)
+    tracked = checkout.repository.read_tree(checkout.commit)
     untracked = {path: content for path, content in now.items() if path not in tracked}
-    return {**untracked, **checkout.repository.files_of(checkout.base)}
+    return {**untracked, **checkout.repository.read_tree(checkout.base)}
 
 
 def _resolve_commit(repository: Repository, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from suture.project.workspace import changed_ranges, text_of
+from suture.project.workspace import changed_ranges, decode_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ def line_edits_between(before: Mapping[str, bytes], after: Mapping[str, bytes]) 
     """
     found: list[LineEdit] = []
     for path in sorted(path for path in after if before.get(path) != after[path]):
-        old, new = (text_of(files.get(path, b"")).split("\n") for files in (before, after))
+        old, new = (decode_text(files.get(path, b"")).split("\n") for files in (before, after))
         for start, end, other, stop in changed_ranges(old, new):
             found.append(
                 LineEdit(
@@ -61,7 +61,7 @@ def widen_to_replacement(edit: LineEdit, before: Mapping[str, bytes], prefix: st
     edit = replace(edit, path=prefix + edit.path)
     if edit.old:
         return edit
-    lines = text_of(before[edit.path.removeprefix(prefix)]).split("\n")
+    lines = decode_text(before[edit.path.removeprefix(prefix)]).split("\n")
     at = max(edit.start - 1, 1)
     line = lines[at - 1]
     new = (line, *edit.new) if edit.start > 1 else (*edit.new, line)

@@ -17,7 +17,7 @@ from suture.errors import StorageError
 from suture.interfaces.jobs.job import Job
 from suture.interfaces.jobs.project_archives import ARCHIVE_ID
 from suture.interfaces.jobs.tuning import MIN_UPLOAD_AGE_S
-from suture.loop.resume.recorded_run import has_passed
+from suture.loop.resume.recorded_run import is_transient_end
 
 log = logging.getLogger("suture.interfaces.jobs")
 DAY_S = 86_400.0
@@ -129,4 +129,4 @@ def _is_finished(run: RunFolder) -> bool:
         end = find_final_event(read_ledger(run.ledger_path).events)
     except StorageError:
         return False
-    return end is not None and not has_passed(end)
+    return end is not None and not is_transient_end(end)

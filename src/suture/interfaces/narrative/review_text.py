@@ -19,7 +19,7 @@ MAX_QUESTION_CHARS = 6000
 def render_review_question(review: Review) -> str:
     """Return the question that a run asks."""
     if review.difference is not None:
-        first, second = review.difference.apart
+        first, second = review.difference.answer_pair
         return f"Which is right for {review.difference.call}: first, {first}, or second, {second}?"
     count = len(review.moves)
     return REVIEW_QUESTION_TEXTS[review.stage].format(

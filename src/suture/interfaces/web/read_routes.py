@@ -361,25 +361,25 @@ def benchmark_as_json(home: Path, name: str) -> dict[str, Any]:
         StorageError: Its rows are damaged.
     """
     # Imported on demand: the reports need more packages than the rest of the service.
-    from suture.bench.reports import read_rows, report_of, sessions_of
-    from suture.bench.reports.summary import circumstances_in_words
-    from suture.bench.reports.tables import tables_of
+    from suture.bench.reports import build_report, load_sessions, read_rows
+    from suture.bench.reports.report_summary import render_sessions
+    from suture.bench.reports.tables import build_tables
 
     folder = home / "benchmarks" / name
-    report = report_of(read_rows([folder]), sessions_of([folder]))
+    report = build_report(read_rows([folder]), load_sessions([folder]))
     sections = [
         {
             "title": section.title,
             "warnings": list(section.warnings),
             "resolution": section.resolution,
-            "tables": [asdict(table) for table in tables_of(section)],
+            "tables": [asdict(table) for table in build_tables(section)],
         }
         for section in report.sections
     ]
-    circumstances = list(circumstances_in_words(report))
+    describe_environment = list(render_sessions(report))
     return {
         "name": name,
         "warnings": list(report.warnings),
         "sections": sections,
-        "circumstances": circumstances,
+        "circumstances": describe_environment,
     }

@@ -64,7 +64,7 @@ class BenchProgress:
                 self._line = self._bar.add_task(PHASE_TEXTS[advance.phase], total=advance.total)
         if advance.row is not None and advance.row.fault:
             self._console.print(
-                f"{advance.row.problem} under {advance.row.arm}: no number: {advance.row.fault}"
+                f"{advance.row.problem} under {advance.row.arm}: not measured: {advance.row.fault}"
             )
         if self._console.is_terminal:
             self._bar.update(self._line, completed=advance.done, total=advance.total)

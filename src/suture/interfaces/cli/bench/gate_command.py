@@ -173,8 +173,8 @@ def gate_sentence(fixed: GateBaseline, design: SequentialDesign, found: GateResu
         "failed": f"the rate is below {design.least:.1%} {confidence_text}",
         "undecided": f"too few tasks to distinguish a rate of {design.least:.1%} from "
         f"{design.poor:.1%} {confidence_text}",
-        "broken": f"{len(found.skipped)} more have no grade because the infrastructure failed, so "
-        f"there is no verdict",
+        "broken": f"{len(found.skipped)} more have no grade because the infrastructure failed, "
+        "so there is no verdict",
     }
     counts = f"{made.solved} of {made.tasks} tasks solved, {design.tasks} at most"
     what = f"{fixed.arm} with {model} on {fixed.dataset}, regime {fixed.regime}"

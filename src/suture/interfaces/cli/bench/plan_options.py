@@ -15,8 +15,7 @@ from suture.bench.datasets import load_problems
 from suture.bench.problem import Regime
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import grade_references
-from suture.bench.running.benchmark_plan import describe_environment
-from suture.bench.running.benchmark_plan import DEFAULT_CAPS, BenchmarkPlan, extend_plan
+from suture.bench.running.benchmark_plan import DEFAULT_CAPS, BenchmarkPlan, describe_environment, extend_plan
 from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import load_command_settings

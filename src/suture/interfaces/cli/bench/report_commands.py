@@ -44,11 +44,11 @@ def report_command(
     in dataset, regime, model or cap are reported separately.
     """
     from suture.bench.reports import (
+        build_report,
+        load_sessions,
         read_rows,
         render_json_report,
         render_markdown_report,
-        build_report,
-        load_sessions,
         write_report,
     )
     from suture.interfaces.cli.bench.plan_options import bench_folder
@@ -80,7 +80,7 @@ def compare_command(
     Tasks that only one of them ran are excluded and counted. Without --arm, every arm is compared with itself
     in the other benchmark; p-values are adjusted (Holm) for all comparisons.
     """
-    from suture.bench.reports import compare_runs, comparison_table, render_arm_comparison, read_rows
+    from suture.bench.reports import compare_runs, comparison_table, read_rows, render_arm_comparison
     from suture.core.records import encode_record
     from suture.interfaces.cli.bench.plan_options import bench_folder
 

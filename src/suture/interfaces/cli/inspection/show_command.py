@@ -117,10 +117,10 @@ def show_suspects(run: RunFolder, *, as_json: bool) -> None:
 def _file_texts(run: RunFolder, blob: str) -> dict[str, str]:
     """Return the project's files at the start of the run; empty if the folder no longer has them."""
     from suture.core.records import Task
-    from suture.project.workspace import text_of
+    from suture.project.workspace import decode_text
 
     try:
         files = run.load_record(Task, blob).files
     except StorageError:
         return {}
-    return {path: text_of(content) for path, content in files.items()}
+    return {path: decode_text(content) for path, content in files.items()}

@@ -230,7 +230,7 @@ async def ask_right_repair(
         difference: An input on which the repairs differ.
         read: Returns the next typed line, or `None` at the end of input.
     """
-    first, second = difference.apart
+    first, second = difference.answer_pair
     print_note(f"Two repairs pass all tests. For {difference.call} they return:")
     print_note(f"  1: {first}")
     print_note(f"  2: {second}")

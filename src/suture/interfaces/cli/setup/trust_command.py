@@ -54,7 +54,12 @@ def _print_trusted_projects(as_json: bool) -> None:
     for folder in trusted_projects(home):
         try:
             rows.append(
-                (folder, "trusted" if is_trusted(home, Path(folder)) else "no longer: its files have changed")
+                (
+                    folder,
+                    "trusted"
+                    if is_trusted(home, Path(folder))
+                    else "no longer trusted: its files have changed",
+                )
             )
         except UsageError as fault:
             rows.append((folder, fault.message))
@@ -83,7 +88,7 @@ def _confirm_trust(project: Path, yes: bool, as_json: bool) -> None:
     home, requested = find_requested_settings(project)
     if not requested:
         print_json(
-            {"project": str(project.resolve()), "wishes": [], "trusted": False}
+            {"project": str(project.resolve()), "settings": [], "trusted": False}
         ) if as_json else print_text(
             "there is nothing to trust: the project's files set nothing beyond harmless settings"
         )
@@ -101,7 +106,7 @@ def _confirm_trust(project: Path, yes: bool, as_json: bool) -> None:
     trust_project(home, project, digest)
     if as_json:
         print_json(
-            {"project": str(project.resolve()), "wishes": [vars(w) for w in requested], "trusted": True}
+            {"project": str(project.resolve()), "settings": [vars(w) for w in requested], "trusted": True}
         )
     else:
         print_note("trusted, until one of these files changes")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 PHASES: dict[type[Payload], str] = {
     RunStarted: "preparing the checks",
     TaskPrepared: "testing the unchanged code",
-    TriageFinished: "deciding",
+    TriageFinished: "choosing the next step",
     SearchStarted: "searching for a repair without a model",
     SearchFinished: "judging what the search found",
     MovesDecided: "asking the model",
@@ -121,9 +121,8 @@ class LiveView:
         tokens = sum(count for _, count in self._partial_replies.values())
         written = f" · {tokens} tokens" if tokens else ""
         yield Text.assemble(mark, " ", (self._phase, "bold"), f" · round {self._round + 1}{written}")
-        words = next(
-            (words for words, _ in self._partial_replies.values()), ""
-        )  # of several replies, the one that started first
+        # Of several replies, show the one that started first.
+        words = next((words for words, _ in self._partial_replies.values()), "")
         last = [line for line in words.splitlines() if line.strip()][-MAX_REPLY_LINES:]
         yield from (Text(f"  | {escape_unprintable(line)}", style="dim") for line in last)
         for name, (label, passed, total) in list(self._candidates.items())[-MAX_CANDIDATES:]:

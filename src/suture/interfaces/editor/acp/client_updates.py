@@ -47,7 +47,7 @@ from suture.interfaces.narrative.event_text import counterexample_lines
 from suture.interfaces.narrative.plain_text import escape_markdown, sanitize_text
 from suture.interfaces.narrative.review_text import render_review_question, review_as_text
 from suture.interfaces.narrative.run_progress_text import ProgressNarrator
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 
 Send = Callable[[Any], Awaitable[None]]
 """Sends an update of the session."""
@@ -89,7 +89,7 @@ def candidate_diffs(
     files = task.files if task is not None else {}
     diffs, places = [], []
     for path, text in sorted(candidate.files.items()):
-        old = text_of(files[path]) if path in files else None
+        old = decode_text(files[path]) if path in files else None
         if max(len(text), len(old or "")) <= MAX_DIFF_CHARS:
             diffs.append(
                 tool_diff_content(

@@ -23,7 +23,7 @@ from suture.interfaces.jobs.job_process import run_standalone_job
 from suture.interfaces.narrative.plain_text import escape_markdown
 from suture.interfaces.narrative.run_progress_text import render_short_result
 from suture.models import NO_MODEL
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 
 COMMANDS = {
     "heal": "Repair the project until its tests pass; add a hint if you like",
@@ -202,7 +202,7 @@ class PromptTurn:
             if content is None:
                 continue
             held = await self.client.read_text_file(self.session.id, str(place))
-            if held.content.replace("\r\n", "\n") != text_of(content):
+            if held.content.replace("\r\n", "\n") != decode_text(content):
                 raise UsageError(f"{path!r} has unsaved changes", remedy="save it, then /apply")
 
     async def _verify(self, folder: RunFolder) -> None:

@@ -30,7 +30,7 @@ from suture.core.records import Candidate, CheckOutcome, Counterexample, Result,
 from suture.errors import StorageError
 from suture.interfaces.narrative.event_text import counterexample_lines
 from suture.interfaces.narrative.run_progress_text import UNCHANGED_CODE
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 
 MAX_RELATED = 5
 RecordT = TypeVar("RecordT", Task, Verdict, Result)
@@ -103,7 +103,7 @@ def read_findings(folder: RunFolder, root: Path) -> RunFindings:
     """
     reading = read_ledger(folder.ledger_path)
     task = _load_task(folder, reading)
-    texts = {path: text_of(content) for path, content in task.files.items()} if task else {}
+    texts = {path: decode_text(content) for path, content in task.files.items()} if task else {}
     result = _load_result(folder, reading)
     change, passed = _verified_change(result)
     searched = last_payload(reading.events, SearchFinished)
