@@ -192,7 +192,7 @@ async def test_a_run_is_in_the_database_when_it_has_ended(
         steps = connection.execute(select(iterations).order_by(iterations.c.number)).all()
     assert (task.run_id, task.namespace, task.outcome) == (result.run_id, "team.a", "healed")
     assert [(step.move, step.passed, step.failed) for step in steps] == [("sample", 0, 1), ("sample", 1, 0)]
-    assert steps[0].error_kind == "wrong answer"
+    assert steps[0].error_kind == "wrong_answer"
     assert "f(1); expected 2; got 1" in steps[0].error
     assert check_database(store, settings.paths.home) == []
 
