@@ -230,9 +230,9 @@ def test_a_baseline_survives_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"dataset": 3}'])
 def test_what_is_no_baseline_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "b.json").write_text(text)
-    with pytest.raises(UsageError, match="holds no baseline"):
+    with pytest.raises(UsageError, match="is not a baseline"):
         read_baseline(tmp_path / "b.json")
-    with pytest.raises(UsageError, match="holds no baseline"):
+    with pytest.raises(UsageError, match="is not a baseline"):
         read_baseline(tmp_path / "nowhere.json")
 
 

@@ -49,6 +49,17 @@ class Story:
             **stamps,
         )
 
+    def finish(self, best: str) -> None:
+        self.tell(
+            "run.finished",
+            outcome="healed",
+            reason={"code": "checks_pass"},
+            best=best,
+            confidence=0.9,
+            warnings=[],
+            result="r",
+        )
+
 
 @pytest.fixture
 def story(tmp_path: Path) -> Story:
@@ -88,7 +99,7 @@ def test_replies_that_brought_nothing_count_for_those_after_them(story: Story) -
     story.propose("a", branch=0, step=1)
     story.judge("a", 1, 0)
     story.call(30, branch=0, step=1, role="critic")
-    story.tell("run.finished", outcome="healed", best="a")
+    story.finish(best="a")
     assert led(story) == [("a", 150)]
     assert sum_run_totals(story.events)["generated"] == 180
 
@@ -128,7 +139,7 @@ def test_the_runs_own_choice_has_the_last_word(story: Story) -> None:
         story.propose(f"c{branch}", branch=branch)
         story.judge(f"c{branch}", 2, 0)
     story.call(40, role="critic")
-    story.tell("run.finished", outcome="healed", best="c1")
+    story.finish(best="c1")
     assert led(story) == [("c0", 100), ("c1", 240)]
 
 
@@ -138,7 +149,7 @@ def test_a_best_that_was_never_judged_alone_changes_nothing(story: Story) -> Non
     story.call(100, branch=0)
     story.propose("c")
     story.judge("c", 1, 0)
-    story.tell("run.finished", outcome="healed", best="smaller")
+    story.finish(best="smaller")
     assert led(story) == [("c", 100)]
 
 

@@ -88,7 +88,7 @@ def render_sessions(report: BenchmarkReport) -> Iterator[str]:
         for number, made in enumerate(sessions or [{}], 1):
             which = f", session {number}" if len(sessions) > 1 else ""
             measured_with = "; ".join(f"{what} {value}" for what, value in made.items())
-            yield f"Benchmark {name}{which}: {measured_with or 'describe_environment not known'}."
+            yield f"Benchmark {name}{which}: {measured_with or 'environment not known'}."
 
 
 def _report_warnings(cells: Sequence[Cell]) -> Iterator[str]:
@@ -169,7 +169,7 @@ def _caveats(arm: ArmMetrics) -> Iterator[str]:
     if arm.felled:
         yield (
             f"{arm.arm}: a candidate counted as wrong because it broke the sandbox twice, which harmless "
-            f"code in between did not: {', '.join(arm.felled)}."
+            f"code in between and afterwards did not: {', '.join(arm.felled)}."
         )
     if weak := {kind: n for kind, n in arm.evidence.items() if kind != "split"}:
         counts = ", ".join(f"{n} by {kind}" for kind, n in weak.items())

@@ -26,7 +26,7 @@ from suture.judge.mutation_testing.mutant_generation import find_mutable_lines
 from suture.judge.mutation_testing.mutant_runs import build_mutant_detector, replay_mutants, select_mutants
 from suture.judge.unmeasured import render_unmeasured
 from suture.project.languages import Interpreter
-from suture.project.workspace import DiffDoesNotApply, text_of
+from suture.project.workspace import DiffDoesNotApply, decode_text
 from suture.sandbox import Sandbox
 from suture.sandbox.packages import PackagesRefused, packages_for_task
 
@@ -66,7 +66,7 @@ async def replay_certificate(
         interpreter: What `python` means in the test command.
 
     Raises:
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
         PrerequisiteError: The change needs packages that are not kept here; none are fetched.
     """
     try:
@@ -81,7 +81,7 @@ async def replay_certificate(
         task = replace(strip_task(certificate.task), files=files)
         suite = await _suite(certificate, task, sandbox, settings, interpreter)
         candidate = Candidate(
-            files={path: text_of(after[path]) for path in certificate.result}, origin="repair"
+            files={path: decode_text(after[path]) for path in certificate.result}, origin="repair"
         )
         ready, _ = await suite.install_packages(after)  # a lock is allowed where its packages are kept
         check_changed_paths(certificate, candidate, suite, after)

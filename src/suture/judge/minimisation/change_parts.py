@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from suture.judge.tuning import MAX_NAME_CHARS
-from suture.project.python_source.parsing import parsed
-from suture.project.workspace import changed_ranges, text_of
+from suture.project.python_source.parsing import parse_module
+from suture.project.workspace import changed_ranges, decode_text
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 WORD = re.compile(r"\w+")
@@ -103,7 +103,7 @@ def diff_blocks(path: str, before: bytes | None, text: str) -> list[ChangedLines
     """
     if before is None:
         return [ChangedLines(path=path, start=0, end=0, lines=tuple(split_lines(text)))]
-    old, new = split_lines(text_of(before)), split_lines(text)
+    old, new = split_lines(decode_text(before)), split_lines(text)
     return [
         ChangedLines(path=path, start=start, end=end, lines=tuple(new[other:stop]))
         for start, end, other, stop in changed_ranges(old, new)
@@ -120,11 +120,11 @@ def split_lines(text: str) -> list[str]:
 def _find_places(path: str, before: bytes | None, text: str) -> list[_Place]:
     """Return the changed places of a file; a file that is not Python is one place."""
     blocks = diff_blocks(path, before, text)
-    old = parsed(text_of(before)) if before is not None else None
-    new = parsed(text)
+    old = parse_module(decode_text(before)) if before is not None else None
+    new = parse_module(text)
     if not path.endswith(".py") or old is None or new is None:
         return [_whole_file(path, blocks, text)] if blocks else []
-    old_lines, new_lines = split_lines(text_of(before or b"")), split_lines(text)
+    old_lines, new_lines = split_lines(decode_text(before or b"")), split_lines(text)
     variables = _module_variables(old) | _module_variables(new)
     found: dict[str, _Place] = {}
     shift = 0
@@ -147,7 +147,7 @@ def _find_places(path: str, before: bytes | None, text: str) -> list[_Place]:
 
 def _whole_file(path: str, blocks: list[ChangedLines], text: str) -> _Place:
     """Return a file as one place: other code depends on it if it names the file or what it defines."""
-    tree = parsed(text) if path.endswith(".py") else None
+    tree = parse_module(text) if path.endswith(".py") else None
     used = set(_names_in(tree)) if tree is not None else set(WORD.findall(text))
     defined = {PurePosixPath(path).name, PurePosixPath(path).stem}
     for node in tree.body if tree is not None else ():

@@ -19,8 +19,8 @@ from suture.judge.minimisation.change_parts import (
     split_lines,
 )
 from suture.judge.tuning import MAX_TRIED_PARTS
-from suture.project.python_source.parsing import parsed
-from suture.project.workspace import text_of
+from suture.project.python_source.parsing import parse_module
+from suture.project.workspace import decode_text
 
 ChangeOracle = Callable[[Mapping[str, str]], Awaitable[bool]]
 """Returns whether files (path -> text, over the project's own) pass every check that decides."""
@@ -212,7 +212,11 @@ class _Search:
 
     def _is_plausible(self, path: str, text: str) -> bool:
         """Return whether a file parses if the whole change does. Half a change rarely does."""
-        return not path.endswith(".py") or parsed(self.files[path]) is None or parsed(text) is not None
+        return (
+            not path.endswith(".py")
+            or parse_module(self.files[path]) is None
+            or parse_module(text) is not None
+        )
 
     def apply_parts(self, parts: Iterable[ChangePart]) -> dict[str, str]:
         """Return the files with these parts of the change applied."""
@@ -222,7 +226,7 @@ class _Search:
                 by_path.setdefault(edit.path, []).append(edit)
         files: dict[str, str] = {}
         for path, edits in sorted(by_path.items()):
-            lines = split_lines(text_of(self.before.get(path, b"")))
+            lines = split_lines(decode_text(self.before.get(path, b"")))
             # Edits are applied from the end, so of two at the same place the first one is applied last.
             for edit in reversed(sorted(edits, key=lambda edit: (edit.start, edit.end))):
                 lines[edit.start : edit.end] = edit.lines

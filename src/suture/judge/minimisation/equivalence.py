@@ -29,8 +29,8 @@ from suture.judge.tuning import (
 )
 from suture.mutation import Edit
 from suture.project.languages import pytest_equivalent
-from suture.project.python_source.parsing import parsed
-from suture.project.workspace import overlay_candidate, text_of
+from suture.project.python_source.parsing import parse_module
+from suture.project.workspace import overlay_candidate, decode_text
 
 FunctionPlace = tuple[str, str]
 """A path, and the name of a top-level function of that file."""
@@ -60,7 +60,11 @@ def changed_functions(
 
 
 def _differing_names(path: str, whole: Mapping[str, bytes], part: Mapping[str, bytes]) -> set[str] | None:
-    trees = [parsed(text_of(files[path])) for files in (whole, part)] if path.endswith(".py") else [None]
+    trees = (
+        [parse_module(decode_text(files[path])) for files in (whole, part)]
+        if path.endswith(".py")
+        else [None]
+    )
     if any(tree is None for tree in trees):
         return None
     (full, plain), (less, plain_less) = (_definitions_by_name(tree) for tree in trees if tree is not None)
@@ -99,7 +103,7 @@ def _is_referred_to(name: str, files: Mapping[str, bytes]) -> bool:
 
 def functions_called_by_checks(task: Task) -> frozenset[str]:
     """Return the names of the functions that a task's checks call."""
-    trees = [parsed(check.source) for check in task.checks]
+    trees = [parse_module(check.source) for check in task.checks]
     calls = (
         node for tree in trees if tree is not None for node in ast.walk(tree) if isinstance(node, ast.Call)
     )
@@ -177,9 +181,9 @@ class ChangeBehaviour:
     ) -> bool:
         texts = {path: text for path, text in self.files.items() if path.endswith(".py")}
         proposals = [
-            _replacing(path, text, text_of(less[path]))
+            _replacing(path, text, decode_text(less[path]))
             for path, text in texts.items()
-            if path in less and text_of(less[path]) != text
+            if path in less and decode_text(less[path]) != text
         ]
         paths = {proposal.path for proposal in proposals}
         calls = [call for call in await self._calls(command, texts) if call[0] in paths]
@@ -239,7 +243,7 @@ def _in_other_letter_cases(seeds: Sequence[Arguments]) -> list[Arguments]:
 
 
 def _top_level_names(text: str) -> frozenset[str]:
-    tree = parsed(text)
+    tree = parse_module(text)
     return frozenset(getattr(node, "name", "") for node in tree.body) if tree is not None else frozenset()
 
 
