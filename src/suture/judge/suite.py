@@ -14,7 +14,7 @@ from suture.judge.runners.test_dependencies import find_test_dependencies
 from suture.judge.smoke.smoke_checks import SmokeChecks
 from suture.judge.split.call_runner import CallRunner
 from suture.project.languages import LANGUAGES, Interpreter
-from suture.project.workspace import overlay_candidate, text_of
+from suture.project.workspace import decode_text, overlay_candidate
 from suture.sandbox import Sandbox
 from suture.sandbox.packages import AddedPackages, NewProjectPackages, with_packages_shown
 
@@ -143,4 +143,4 @@ async def prepare_suite(
 
 
 def _own_sources(task: Task) -> list[str]:
-    return [text_of(content) for path, content in task.files.items() if path.endswith(".py")]
+    return [decode_text(content) for path, content in task.files.items() if path.endswith(".py")]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
 from suture.mutation.python.python_tree import FUNCTIONS
-from suture.project.python_source.parsing import first_line, parsed
+from suture.project.python_source.parsing import first_line, parse_module
 
 TamperingCode = Literal[
     "compares_with_test_literals",
@@ -69,7 +69,7 @@ def find_tampering_warnings(
         after: The source with the change.
         test_literals: Literals of the tests, as returned by `collect_literals`.
     """
-    whole_old, whole_new = parsed(before), parsed(after)
+    whole_old, whole_new = parse_module(before), parse_module(after)
     if whole_old is None or whole_new is None:
         return ()
     own = {
@@ -138,7 +138,7 @@ def collect_literals(sources: Iterable[str]) -> frozenset[str]:
     """Return the `repr` of each literal in some sources, without those that any code uses, such as 0 or 1."""
     found: set[str] = set()
     for source in sources:
-        tree = parsed(source)
+        tree = parse_module(source)
         if tree is not None:
             found |= {repr(node.value) for node in ast.walk(tree) if _is_specific(node)}
     return frozenset(found)

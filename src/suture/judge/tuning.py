@@ -99,7 +99,7 @@ MAX_MUTATED_STATEMENTS = 40
 MAX_GENERATED_MUTANTS = 4_000
 """Mutants that the selection is made from, for the same reason."""
 MUTANTS_PER_ROUND = 4
-"""Mutants that run at the same time. The clock is checked after each round, so larger rounds overshoot more."""
+"""Mutants that run at once. The clock is checked after each round, so larger rounds overshoot more."""
 MUTANTS_PER_YIELD = 16
 """Mutants that are generated, in a few milliseconds, before the event loop gets its turn."""
 MIN_MUTANT_TIMEOUT_S = 10.0

@@ -24,8 +24,8 @@ from suture.judge.protected_files import apply_allowed_files
 from suture.judge.split.nonce_runner import run_with_nonce
 from suture.judge.split.split_runner import ProgramOutcome, SplitRunner
 from suture.judge.suite import Suite
-from suture.project.python_source.parsing import parsed
-from suture.project.workspace import text_of
+from suture.project.python_source.parsing import parse_module
+from suture.project.workspace import decode_text
 from suture.sandbox import Sandbox
 from suture.sandbox.packages import PackagesRefused
 
@@ -196,7 +196,7 @@ def _module(task: Task, files: Mapping[str, bytes]) -> str:
         return task.module
     requested = [path for path in task.modules if path in files]
     for path, content in {path: files[path] for path in (*requested, *files)}.items():
-        if path.endswith(".py") and _defines(text_of(content), task.entry_point):
+        if path.endswith(".py") and _defines(decode_text(content), task.entry_point):
             return path
     return task.module
 
@@ -221,7 +221,7 @@ def _names(suite: Suite, files: Mapping[str, bytes]) -> TaskNames:
 
 
 def _defines(source: str, name: str) -> bool:
-    tree = parsed(source)
+    tree = parse_module(source)
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return tree is not None and any(isinstance(node, kinds) and node.name == name for node in tree.body)
 

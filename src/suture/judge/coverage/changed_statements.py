@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from suture.project.python_source.parsing import first_line, parsed
+from suture.project.python_source.parsing import first_line, parse_module
 from suture.project.workspace import changed_ranges
 
 
@@ -33,7 +33,7 @@ def find_touched_statements(before: str, after: str) -> tuple[range, ...]:
         before: The file's text; empty for a new file.
         after: The file's text after the change; text that is not Python has no statements.
     """
-    tree = parsed(after)
+    tree = parse_module(after)
     if tree is None:
         return ()
     lines = find_changed_lines(before, after)

@@ -12,7 +12,7 @@ from suture.judge import Suite
 from suture.judge.coverage.changed_statements import find_touched_statements
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files, make_program_limits
 from suture.project.languages import LANGUAGES, Interpreter, program_environment, resolve_command
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 from suture.sandbox import BOX, RunRequest, mounts_for_interpreter
 
 MAX_SOURCE_BYTES = 512 << 10
@@ -58,7 +58,7 @@ def find_touched_by_file(
         if path.endswith(".py") and before.get(path) != content and len(content) <= MAX_SOURCE_BYTES
     )
     found = {
-        path: find_touched_statements(text_of(before.get(path, b"")), text_of(after[path]))
+        path: find_touched_statements(decode_text(before.get(path, b"")), decode_text(after[path]))
         for path in changed
     }
     return {path: statements for path, statements in found.items() if statements}

@@ -124,7 +124,7 @@ def parse_call(source: str, name: str, driver: CallDriver) -> CallExample | None
 def _calls(text: str, name: str, driver: CallDriver, *, awaits: bool) -> Iterator[CallExample | str]:
     for match in islice(re.finditer(rf"(?<![\w.$]){re.escape(name)}[ ]?\(", text), MAX_EXAMPLE_CALLS):
         end = _closing_bracket(text, match.end() - 1)
-        args = driver.read(text[match.end() : end - 1]) if end is not None else None
+        args = driver.read_literals(text[match.end() : end - 1]) if end is not None else None
         if end is None or args is None:
             continue
         before = text[max(0, match.start() - 80) : match.start()]
@@ -212,7 +212,7 @@ def _value_at(text: str, start: int, driver: CallDriver) -> tuple[JsonPlus, str]
         (end for end in _result_ends(text, start) if AFTER_RESULT.match(text, end)), MAX_LITERAL_ENDS
     ):
         shown = text[start:end].strip()
-        values = driver.read(shown) if shown else None
+        values = driver.read_literals(shown) if shown else None
         if values and (len(values) == 1 or driver.typed):
             return values[0] if len(values) == 1 else ["results", list(values)], _one_line(shown)
     return None

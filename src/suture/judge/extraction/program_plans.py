@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 from suture.judge.extraction.free_names import NameUse, find_free_names, find_name_uses
-from suture.project.python_source.parsing import PARSE_FAULTS, parsed
+from suture.project.python_source.parsing import PARSE_FAULTS, parse_module
 
 SHARED = frozenset((
     "asyncio", "glob", "mock", "os", "pathlib", "shutil", "sqlite3", "subprocess", "tempfile",
@@ -114,11 +114,11 @@ def plan_program(source: str, known: TaskNames) -> ProgramPlan:
     """
     own = (get_module_name(known.module), *map(get_module_name, known.beside))
     functions, classes, only = known.functions, known.classes, known.only
-    tree = parsed(source)
+    tree = parse_module(source)
     if tree is None:
         return ProgramPlan(source=source)  # the judge reports the syntax error
     taking = _Taking(known.modules(), {} if only is None else {own[0]: only})
-    remaining = taking.visit(parsed(source) or tree)
+    remaining = taking.visit(parse_module(source) or tree)
     imported, stars = taking.imported, taking.stars
     text = ast.unparse(remaining) if taking.took else source
     try:

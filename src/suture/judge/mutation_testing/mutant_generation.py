@@ -11,7 +11,7 @@ from suture.mutation import Mutant, OperatorName, generate_mutants, has_grammar
 from suture.mutation.syntax_repair.tree_repair import tree_has_error
 from suture.mutation.tree_sitter.tree_mutants import generate_tree_mutants
 from suture.project.languages import LANGUAGES, is_source
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 
 COMPILABLE_OPERATORS: tuple[OperatorName, ...] = (
     "comparison",
@@ -54,8 +54,8 @@ def find_mutable_lines(
     found: dict[str, tuple[range, ...]] = {}
     for path, content in sorted(after.items()):
         changed = before.get(path) != content and len(content) <= MAX_SOURCE_BYTES
-        if changed and is_source(path, language) and not tree_has_error(text_of(content), path, language):
-            lines = find_changed_lines(text_of(before.get(path, b"")), text_of(content))
+        if changed and is_source(path, language) and not tree_has_error(decode_text(content), path, language):
+            lines = find_changed_lines(decode_text(before.get(path, b"")), decode_text(content))
             found[path] = tuple(range(line, line + 1) for line in sorted(lines))
     return {path: spots for path, spots in found.items() if spots}
 

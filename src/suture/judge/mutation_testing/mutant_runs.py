@@ -28,7 +28,7 @@ from suture.judge.tuning import (
 )
 from suture.mutation import Mutant, apply_edits
 from suture.project.languages import LANGUAGES
-from suture.project.workspace import apply_diff, overlay_candidate, text_of, unified_diff
+from suture.project.workspace import apply_diff, overlay_candidate, decode_text, unified_diff
 
 MutantDetector = Callable[[Mapping[str, str]], Awaitable[bool]]
 """Returns whether a test that passes on the result fails on further changed files, path -> text."""
@@ -113,7 +113,7 @@ async def select_mutants(
     """
     pool: dict[str, tuple[str, Mutant]] = {}
     for path, lines in sorted(_choose_lines(after, statements).items()):
-        for mutant in generate_file_mutants(path, text_of(after[path]), lines, language):
+        for mutant in generate_file_mutants(path, decode_text(after[path]), lines, language):
             if len(pool) >= MAX_GENERATED_MUTANTS:
                 break
             edits = [[edit.start, edit.end, edit.text] for edit in mutant.edits]
@@ -126,7 +126,7 @@ async def select_mutants(
 
 
 def _is_parsable(path: str, mutant: Mutant, after: Mapping[str, bytes], language: Language) -> bool:
-    return is_parsable_mutant(path, apply_edits(text_of(after[path]), mutant.edits), language)
+    return is_parsable_mutant(path, apply_edits(decode_text(after[path]), mutant.edits), language)
 
 
 def _choose_lines(
@@ -135,7 +135,7 @@ def _choose_lines(
     """Return path -> lines of the statements that mutants are generated from."""
     found: list[tuple[str, str, range]] = []
     for path, ranges in statements.items():
-        text = text_of(after[path]).split("\n")
+        text = decode_text(after[path]).split("\n")
         found += [(content_hash([path, text[r.start - 1 : r.stop - 1], r.start]), path, r) for r in ranges]
     lines: dict[str, frozenset[int]] = {}
     for _, path, chosen in sorted(found, key=lambda entry: entry[0])[:MAX_MUTATED_STATEMENTS]:
@@ -144,7 +144,7 @@ def _choose_lines(
 
 
 def _as_diff(path: str, mutant: Mutant, after: Mapping[str, bytes]) -> MutantRun:
-    source = text_of(after[path])
+    source = decode_text(after[path])
     texts = (source, apply_edits(source, mutant.edits))
     old, new = (text.encode("utf-8", "surrogateescape") for text in texts)
     diff = unified_diff({path: old}, {path: new})
@@ -205,7 +205,7 @@ async def replay_mutants(
     """
 
     async def replay(run: MutantRun) -> MutantRun:
-        source = text_of(after[run.path]).encode("utf-8", "surrogateescape")
+        source = decode_text(after[run.path]).encode("utf-8", "surrogateescape")
         changed = apply_diff({run.path: source}, run.diff)
         return replace(
             run, killed=await is_noticed({run.path: changed[run.path].decode("utf-8", "surrogateescape")})

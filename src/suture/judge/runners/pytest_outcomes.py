@@ -20,7 +20,7 @@ from suture.judge.failures import (
 from suture.judge.runners.collection import CollectionResult, find_written_examples, is_in_folder
 from suture.judge.runners.pytest_report import Pair, PytestReport, make_test_outcome
 from suture.judge.tuning import LIMIT_TOLERANCE_S, MAX_MACHINERY_NAME_CHARS
-from suture.project.workspace import DEFAULT_PROTECTED, is_protected, decode_text
+from suture.project.workspace import DEFAULT_PROTECTED, decode_text, is_protected
 from suture.sandbox import RunResult
 
 

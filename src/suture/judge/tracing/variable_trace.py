@@ -20,7 +20,7 @@ from suture.judge.sandbox_programs import (
 )
 from suture.judge.tuning import MAX_TRACE_LINES, TRACE_SPARE_S
 from suture.project.languages import Interpreter, program_environment
-from suture.project.workspace import text_of
+from suture.project.workspace import decode_text
 from suture.sandbox import BOX, RunRequest, RunResult, Sandbox, mounts_for_interpreter
 
 TraceEnding = Literal["returned", "raised", "stopped", "lost"]
@@ -146,7 +146,7 @@ def render_trace(trace: RunTrace, files: Mapping[str, bytes]) -> str:
         trace: The trace of a run.
         files: The project, for the source of the lines.
     """
-    sources = {path: text_of(content).splitlines() for path, content in files.items() if path.endswith(".py")}
+    sources = {path: decode_text(content).splitlines() for path, content in files.items() if path.endswith(".py")}
     lines = [_render_line(entry, sources) for entry in trace.entries]
     if trace.omitted or len(lines) > MAX_TRACE_LINES:
         head = lines[: MAX_TRACE_LINES * 2 // 3]

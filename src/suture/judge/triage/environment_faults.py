@@ -11,7 +11,7 @@ from posixpath import basename, isabs, normpath, splitext
 
 from suture.core.records import ExclusionReason, Language
 from suture.project.languages import LANGUAGES, detect_file_languages
-from suture.project.workspace import is_protected, is_test_file, render_exclusion, text_of
+from suture.project.workspace import is_protected, is_test_file, render_exclusion, decode_text
 from suture.sandbox import BOX
 
 MODULE_RE = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '(?P<name>[\w.]+)'")
@@ -177,7 +177,7 @@ def _is_made(path: str, files: Mapping[str, bytes]) -> bool:
     name = re.escape(basename(path))
     making = re.compile(rf"{name}['\"]\s*,\s*['\"][wax]|(?:write|append|create)\w*\(.*{name}", re.IGNORECASE)
     return any(
-        making.search(text_of(content)) for path, content in files.items() if detect_file_languages((path,))
+        making.search(decode_text(content)) for path, content in files.items() if detect_file_languages((path,))
     )
 
 
@@ -190,7 +190,7 @@ def _is_required(name: str, files: Mapping[str, bytes]) -> bool:
     """Whether the project's own build_files ask for a package."""
     build_files = [content for path, content in files.items() if _is_build_file(path)]
     named = re.compile(rf"^[\s\"']*{re.escape(name).replace('_', '[-_.]')}\b", re.MULTILINE | re.IGNORECASE)
-    return any(named.search(text_of(content)) for content in build_files)
+    return any(named.search(decode_text(content)) for content in build_files)
 
 
 def _is_build_file(path: str) -> bool:
@@ -294,8 +294,8 @@ def _is_source(path: str, name: str) -> bool:
 def _names_as_generated(build_file: str, content: bytes, missing: str) -> bool:
     """Return whether a build file of the project names a file as generated."""
     if build_file == ".gitignore":
-        return is_protected(missing, text_of(content).splitlines())
-    return re.search(rf"(?<![\w./-]){re.escape(missing)}\b", text_of(content)) is not None
+        return is_protected(missing, decode_text(content).splitlines())
+    return re.search(rf"(?<![\w./-]){re.escape(missing)}\b", decode_text(content)) is not None
 
 
 def find_missing_plugin(exception: str, files: Mapping[str, bytes]) -> EnvironmentFault | None:
@@ -351,7 +351,7 @@ def _is_own_fixture(name: str, files: Mapping[str, bytes]) -> bool:
     """
     if any(re.search(rf"\b{name}\b", text) for text in _code_texts(files)):
         return True
-    texts = [text_of(content) for path, content in files.items() if path.endswith(".py")]
+    texts = [decode_text(content) for path, content in files.items() if path.endswith(".py")]
     made = {match["name"] for text in texts for match in FIXTURE_DEFINITION_RE.finditer(text)}
     given = re.compile(rf"^\s*{name}\s*=|\bname\s*=\s*['\"]{name}['\"]", re.MULTILINE)
     return bool(get_close_matches(name, made, n=1, cutoff=0.8)) or any(map(given.search, texts))
@@ -359,4 +359,4 @@ def _is_own_fixture(name: str, files: Mapping[str, bytes]) -> bool:
 
 def _code_texts(files: Mapping[str, bytes]) -> Iterator[str]:
     """Yield the texts of Python files that are not tests."""
-    yield from (text_of(c) for path, c in files.items() if path.endswith(".py") and not is_test_file(path))
+    yield from (decode_text(c) for path, c in files.items() if path.endswith(".py") and not is_test_file(path))

@@ -13,7 +13,7 @@ from posixpath import basename
 from suture.core.records import CheckOutcome
 from suture.judge.suite import Suite
 from suture.judge.tuning import ENDLESS_PROBE_TIMEOUT_S
-from suture.project.python_source.parsing import PARSE_FAULTS, parsed
+from suture.project.python_source.parsing import PARSE_FAULTS, parse_module
 from suture.project.workspace import is_test_file
 
 SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
@@ -57,7 +57,7 @@ async def find_endless_tests(suite: Suite) -> dict[str, int]:
         return {}
     suspects: dict[str, int] = {}
     for path in suite.test_files:
-        tree = parsed(suite.task.files.get(path, b""))
+        tree = parse_module(suite.task.files.get(path, b""))
         suspects |= (
             {f"{path}::{name}": line for name, line in endless_loops(tree)} if tree is not None else {}
         )
@@ -75,7 +75,7 @@ def has_endless_loops(files: Mapping[str, bytes]) -> bool:
     return any(
         is_test_file(path) or "test" in name
         for path in suspects
-        if (tree := parsed(files[path])) is not None
+        if (tree := parse_module(files[path])) is not None
         for name, _ in endless_loops(tree)
     )
 
@@ -147,7 +147,7 @@ def find_documented_examples(files: Mapping[str, bytes]) -> dict[str, Documented
     code = {path: text for path, text in files.items() if path.endswith(".py") and not is_test_file(path)}
     found: dict[str, DocumentedResult] = {}
     for path, content in code.items():
-        tree = parsed(content) if b">>>" in content else None
+        tree = parse_module(content) if b">>>" in content else None
         for node in ast.walk(tree) if tree else ():
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 found |= {
@@ -186,7 +186,7 @@ def find_contradictions(
 @lru_cache(maxsize=64)  # called once per failing test, of which a file may have thousands
 def _find_equality_asserts(content: bytes) -> Mapping[str, Sequence[tuple[str, str]]]:
     """Return function -> (call, value) of each `assert call(...) == value` in it."""
-    tree = parsed(content)
+    tree = parse_module(content)
     found: dict[str, list[tuple[str, str]]] = {}
     for function in ast.walk(tree) if tree is not None else ():
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):

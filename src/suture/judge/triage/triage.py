@@ -28,8 +28,8 @@ from suture.judge.triage.suspect_tests import (
 )
 from suture.judge.tuning import MIN_RERUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR
 from suture.project.languages import LANGUAGES
-from suture.project.python_source.parsing import parsed
-from suture.project.workspace import is_test_file, text_of
+from suture.project.python_source.parsing import parse_module
+from suture.project.workspace import is_test_file, decode_text
 
 RerunFailures = Callable[[], Awaitable[frozenset[str]]]
 """Returns the ids of tests that fail in a further run of the same files."""
@@ -99,7 +99,7 @@ async def triage_failures(
     if suite.command is None or not failing:
         return TriageResult(code_failures=tuple(o.check_id for o in failing))
     files = suite.task.files
-    code = [text_of(c) for p, c in files.items() if p.endswith(".py") and not is_test_file(p)]
+    code = [decode_text(c) for p, c in files.items() if p.endswith(".py") and not is_test_file(p)]
     documented = find_documented_examples(files)
     found: dict[str, NonCodeFailure] = {}
     find_fault = cache(
@@ -258,7 +258,7 @@ async def _check_order(victim: str, base: Verdict, reruns: Reruns) -> Mapping[st
     order = [outcome.check_id for outcome in base.outcomes]
     polluter = await reruns.find_polluter(victim, order[: order.index(victim)])
     path, _, name = polluter.partition("::")
-    tree = parsed(reruns.suite.task.files.get(path, b"")) if polluter else None
+    tree = parse_module(reruns.suite.task.files.get(path, b"")) if polluter else None
     statement = find_shared_state_write(tree, name.partition("[")[0].split("::")[-1]) if tree else ""
     if not statement:
         return {}

@@ -16,7 +16,7 @@ from suture.judge.trials.tuning import (
     MIN_TEST_CPU_S,
     UNMEASURED_TEST_CPU_S,
 )
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 
 COMPARABLE_OUTCOMES = {
     "failed": "failed",
@@ -212,7 +212,7 @@ def find_import_lines(texts: Mapping[str, str]) -> dict[str, frozenset[int]]:
     """Return path -> the lines that an import runs, by parsing: all except the bodies of functions."""
     found = {}
     for path, text in texts.items():
-        tree = parsed(text)
+        tree = parse_module(text)
         if tree is None:
             continue
         lines = set(range(1, text.count("\n") + 2))

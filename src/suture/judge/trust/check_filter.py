@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from suture.core.records import Check, Provenance
 from suture.judge.extraction.assert_checks import deduplicate_checks
-from suture.project.python_source.parsing import parsed
+from suture.project.python_source.parsing import parse_module
 
 LITERAL_ERRORS = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 BUILTINS = frozenset(dir(builtins))
@@ -194,7 +194,7 @@ def _reject_repetition(check: Check, claim: CheckClaim, known: Sequence[CheckCla
 
 def parse_claim(check: Check) -> CheckClaim | None:
     """Return the claim of a check; `None` if it is not valid Python, or is nested too deeply."""
-    tree = parsed(check.source)
+    tree = parse_module(check.source)
     try:
         return None if tree is None else _parse_tree(tree)
     except RecursionError:
