@@ -105,7 +105,7 @@ async def test_the_prompt_shows_divergences_and_related_functions(
     assert result.outcome == "healed", result.reason
     prompt = model.calls[0].messages[-1].content
     card = next(line for line in prompt.splitlines() if line.startswith("- `total([1, 2])`"))
-    assert card.endswith("; `result` in total is -1 at line 4 of shop.py, and 1 where it goes well")
+    assert card.endswith("; `result` in total is -1 at line 4 of shop.py, and 1 in the run that passes")
     assert "IV" in prompt
-    assert prompt.count("where it goes well") == 1  # no run of the other call goes well
+    assert prompt.count("in the run that passes") == 1  # no run of the other call goes well
     assert "- `Bill.due` in bills.py calls total:\n    def due(self, prices):\n        return total" in prompt

@@ -92,7 +92,7 @@ async def test_a_call_is_reserved_in_full_and_settled_at_what_it_cost(run: Setti
     assert (reserved["tokens"], reserved["role"], reserved["move"]) == (BOUND + 200, "coder", "sample")
     assert reserved["money"] == pytest.approx(BOUND * 0.001 + 200 * 0.01)
     (called,) = run.events("model.called")
-    assert (called["role"], called["move"], called["index"], called["counted"]) == (
+    assert (called["role"], called["move"], called["index"], called["token_count_source"]) == (
         "coder",
         "sample",
         0,
@@ -120,7 +120,7 @@ async def test_a_helper_leaves_most_of_what_is_left_for_replies_to_the_coder(run
     await ask(question("critic"), context)
     await ask(question("critic", index=1), context)
     await ask(question("coder"), context)
-    granted = [event["most"] for event in run.events("budget.reserved")]
+    granted = [event["max_reply_tokens"] for event in run.events("budget.reserved")]
     assert granted == [250, 200, 790]
 
 
@@ -131,7 +131,7 @@ async def test_a_helper_is_not_asked_where_its_part_is_not_worth_it(run: Setting
         await ask(question("critic"), context)
     await ask(question("coder"), context)
     (granted,) = run.events("budget.reserved")
-    assert (granted["role"], granted["most"]) == ("coder", 200)
+    assert (granted["role"], granted["max_reply_tokens"]) == ("coder", 200)
     (refused,) = run.events("budget.refused")
     assert (refused["limited"], refused["used"], refused["limit"]) == ("completion_tokens", 0, 255)
 
@@ -172,7 +172,7 @@ async def test_each_step_down_is_an_event_before_the_next_is_asked(run: Setting)
     assert (await ask(question(), context)).model == "paid:b"
     assert seen == ["budget.reserved", "budget.settled", "model.fell_back", "budget.reserved"]
     (stepped,) = run.events("model.fell_back")
-    assert (stepped["from"], stepped["to"], stepped["kind"]) == ("paid:a", "paid:b", "ModelError")
+    assert (stepped["from"], stepped["to"], stepped["error_type"]) == ("paid:a", "paid:b", "ModelError")
     assert stepped["message"] == "gone"
     spend = context.budget.spend()
     assert (spend.attempts, spend.model_calls, spend.tokens) == (1, 1, 30)
@@ -288,24 +288,24 @@ async def test_spend_is_told_by_role_and_by_move_and_adds_up(run: Setting) -> No
     assert sampled.tokens == context.budget.spend().tokens
 
 
-BEGUN = Prefill(text="```python\ndef f(x):", stop=("\n```",))
+PREFILL = Prefill(text="```python\ndef f(x):", stop=("\n```",))
 BODY = Reply(text="\n    return x", prompt_tokens=20, completion_tokens=10)
 
 
 async def test_a_reply_is_begun_where_the_model_goes_on_and_its_text_is_whole(run: Setting) -> None:
     model = ScriptedModel([BODY], name="local:a")
-    reply = await ask(replace(question(), beginning=BEGUN), run.context(model))
+    reply = await ask(replace(question(), prefill=PREFILL), run.context(model))
     assert reply.text == "```python\ndef f(x):\n    return x"
-    assert reply.prefill == BEGUN.text
+    assert reply.prefill == PREFILL.text
     (call,) = model.calls
-    assert call.messages == (*PROMPT, Message(role="assistant", content=BEGUN.text))
-    assert call.sampling.stop == BEGUN.stop
+    assert call.messages == (*PROMPT, Message(role="assistant", content=PREFILL.text))
+    assert call.sampling.stop == PREFILL.stop
     assert [data["prefilled"] for data in run.events("model.called")] == [True]
 
 
 async def test_a_model_that_does_not_go_on_begins_by_itself(run: Setting) -> None:
     model = ScriptedModel([ANSWER], name="openai:a")
-    reply = await ask(replace(question(), beginning=BEGUN), run.context(model))
+    reply = await ask(replace(question(), prefill=PREFILL), run.context(model))
     assert (reply.text, reply.prefill) == ("yes", "")
     (call,) = model.calls
     assert (call.messages, call.sampling.stop) == (PROMPT, ())
@@ -314,7 +314,7 @@ async def test_a_model_that_does_not_go_on_begins_by_itself(run: Setting) -> Non
 async def test_a_model_that_refuses_a_beginning_is_asked_without(run: Setting) -> None:
     model = ScriptedModel([ModelRequestRejected("no prefill here"), ANSWER], name="ollama:a")
     context = run.context(model)
-    reply = await ask(replace(question(), beginning=BEGUN), context)
+    reply = await ask(replace(question(), prefill=PREFILL), context)
     assert (reply.text, reply.prefill) == ("yes", "")
     assert [call.messages[-1].role for call in model.calls] == ["assistant", "user"]
     spent = context.budget.spend()
@@ -335,13 +335,13 @@ async def test_a_model_that_calls_tools_is_told_of_them_and_one_that_refuses_is_
 async def test_a_refusal_of_the_plain_question_is_one(run: Setting) -> None:
     model = ScriptedModel([ModelRequestRejected("no"), ModelRequestRejected("no")], name="ollama:a")
     with pytest.raises(ModelRequestRejected):
-        await ask(replace(question(), beginning=BEGUN), run.context(model))
+        await ask(replace(question(), prefill=PREFILL), run.context(model))
     assert len(model.calls) == 2
 
 
 async def test_who_stands_in_for_a_model_is_asked_in_its_own_way(run: Setting) -> None:
     first = ScriptedModel([ModelTimeout("late")], name="local:a")
     second = ScriptedModel([ANSWER], name="openai:b")
-    reply = await ask(replace(question(), beginning=BEGUN), run.context(first, second))
+    reply = await ask(replace(question(), prefill=PREFILL), run.context(first, second))
     assert (reply.text, reply.prefill) == ("yes", "")
     assert [call.messages[-1].role for call in (*first.calls, *second.calls)] == ["assistant", "user"]

@@ -92,7 +92,7 @@ def test_a_recipe_may_be_a_file_of_the_users_own(tmp_path: Path) -> None:
         ("sample = 9", "no key 'sample'; did you mean 'samples'"),
         ("samples = 0", "samples = 0"),
         ('repair_of = "worst"', "repair_of = 'worst'"),
-        ("samples = ", "no TOML"),
+        ("samples = ", "not valid TOML"),
     ],
 )
 def test_a_recipe_that_means_nothing_is_a_usage_error(tmp_path: Path, text: str, said: str) -> None:

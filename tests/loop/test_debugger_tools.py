@@ -1,4 +1,4 @@
-"""The debugger's tools behind a real wall."""
+"""The debugger's tools inside a real sandbox."""
 
 from __future__ import annotations
 
@@ -15,66 +15,66 @@ def total(values):
         result = value
     return result
 """
-MENDED = CODE.replace("result = value\n", "result += value\n")
+REPAIRED = CODE.replace("result = value\n", "result += value\n")
 OTHER = CODE.replace("result = 0", "result = 1")
 
 
-def tools_of(sandbox: BubblewrapSandbox, **more: object) -> dict[str, object]:
+def make_tools(sandbox: BubblewrapSandbox, **options: object) -> dict[str, object]:
     probe = TraceTarget(
         sandbox=sandbox,
         settings=SandboxSettings(),
         files={"solution.py": CODE.encode()},
         module="solution.py",
     )
-    return {tool.name: tool for tool in make_debugger_tools(probe, **more)}  # type: ignore[arg-type]
+    return {tool.name: tool for tool in make_debugger_tools(probe, **options)}  # type: ignore[arg-type]
 
 
-async def use(tools: dict[str, object], tool: str, given: str = "", code: str = "") -> str:
+async def use_tool(tools: dict[str, object], tool: str, given: str = "", code: str = "") -> str:
     return str(await tools[tool].run(ToolAction(tool=tool, input=given, code=code)))  # type: ignore[attr-defined]
 
 
 async def test_a_call_is_traced_and_compared_with_code_that_passes(sandbox: BubblewrapSandbox) -> None:
-    tools = tools_of(sandbox, setup="numbers = [1, 2]", reference={"solution.py": MENDED.encode()})
-    text = await use(tools, "trace_call", "total(numbers)")
+    tools = make_tools(sandbox, setup="numbers = [1, 2]", reference={"solution.py": REPAIRED.encode()})
+    text = await use_tool(tools, "trace_call", "total(numbers)")
     assert "line 4: result = value   -> result = 1" in text
     assert "The result is 2" in text
-    told = "`result` in total is 2 at line 4 of solution.py, and 3 where it goes well"
-    assert text.endswith(f"Compared with code that passes: {told}")
-    assert "Compared" not in await use(tools, "trace_call", "total([5])")
+    difference = "`result` in total is 2 at line 4 of solution.py, and 3 in the run that passes"
+    assert text.endswith(f"Compared with code that passes: {difference}")
+    assert "Compared" not in await use_tool(tools, "trace_call", "total([5])")
 
 
 async def test_a_snippet_is_run(sandbox: BubblewrapSandbox) -> None:
-    tools = tools_of(sandbox, setup="import math")
-    assert await use(tools, "run_snippet", "total([1, 2]) + math.floor(0.5)") == "The result is 2"
-    assert await use(tools, "run_snippet", code="for n in (3, 4):\n    print(total([n]))") == "printed: 3\n4"
-    assert await use(tools, "run_snippet", "x = 1") == "It printed nothing."
-    assert "NameError" in await use(tools, "run_snippet", "nothing")
+    tools = make_tools(sandbox, setup="import math")
+    assert await use_tool(tools, "run_snippet", "total([1, 2]) + math.floor(0.5)") == "The result is 2"
+    assert await use_tool(tools, "run_snippet", code="for n in (3, 4):\n    print(total([n]))") == "printed: 3\n4"
+    assert await use_tool(tools, "run_snippet", "x = 1") == "It printed nothing."
+    assert "NameError" in await use_tool(tools, "run_snippet", "nothing")
 
 
 async def test_odd_inputs_are_answered_in_words(sandbox: BubblewrapSandbox) -> None:
-    tools = tools_of(sandbox)
+    tools = make_tools(sandbox)
     for name in ("trace_call", "run_snippet"):
-        assert await use(tools, name) == "There was no input."
-        assert "may have 4000" in await use(tools, name, "1 + " * 2000 + "1")
-        assert "SyntaxError" in await use(tools, name, "total(")
-    assert "def total(values)" in await use(tools, "inspect_function", "total([1])")
-    assert "There is no function 'f'" in await use(tools, "inspect_function", "f")
+        assert await use_tool(tools, name) == "There was no input."
+        assert "may have 4000" in await use_tool(tools, name, "1 + " * 2000 + "1")
+        assert "SyntaxError" in await use_tool(tools, name, "total(")
+    assert "def total(values)" in await use_tool(tools, "inspect_function", "total([1])")
+    assert "There is no function 'f'" in await use_tool(tools, "inspect_function", "f")
 
 
 async def test_two_attempts_are_compared(sandbox: BubblewrapSandbox) -> None:
-    assert "diff_iterations" not in tools_of(sandbox)
-    tried = [
+    assert "diff_iterations" not in make_tools(sandbox)
+    attempts = [
         ComparedAttempt(label="sample 1", files={"solution.py": OTHER}, failed=frozenset({"a", "b"})),
         ComparedAttempt(label="repair 1", files={"solution.py": CODE}, failed=frozenset({"b", "c"})),
     ]
-    tools = tools_of(sandbox, iterations=tried)
-    text = await use(tools, "diff_iterations", "1 and 2")
-    assert text == await use(tools, "diff_iterations", "the last two")
+    tools = make_tools(sandbox, attempts=attempts)
+    text = await use_tool(tools, "diff_iterations", "1 and 2")
+    assert text == await use_tool(tools, "diff_iterations", "the last two")
     assert text.startswith("from attempt 1 (sample 1) to attempt 2 (repair 1):\n")
     assert "-    result = 1\n+    result = 0" in text
     assert text.endswith("now passes: a\nnow fails: c")
-    assert await use(tools, "diff_iterations", "1 7") == "There are the attempts 1 to 2."
-    assert "the code is the same" in await use(tools, "diff_iterations", "2 2")
+    assert await use_tool(tools, "diff_iterations", "1 7") == "There are the attempts 1 to 2."
+    assert "the code is the same" in await use_tool(tools, "diff_iterations", "2 2")
 
 
 def test_the_setup_of_a_test_runs_nothing_of_the_code() -> None:

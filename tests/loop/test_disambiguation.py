@@ -67,5 +67,5 @@ async def test_whoever_tells_repairs_apart_is_asked_nothing_else() -> None:
 def test_an_answer_to_another_kind_of_question_is_refused(
     difference: DistinguishingInput | None, choice: str
 ) -> None:
-    with pytest.raises(UsageError, match="no answer to"):
+    with pytest.raises(UsageError, match="does not answer the question"):
         question(difference).require_answered_by(ReviewAnswer(choice=cast(Any, choice)))

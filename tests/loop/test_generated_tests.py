@@ -41,7 +41,7 @@ async def test_a_test_that_was_not_tried_on_every_candidate_does_not_decide(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(generated_tests, "assess_checks", assessed)
-    monkeypatch.setattr(generated_tests, "judged_again", out_of_time)
+    monkeypatch.setattr(generated_tests, "judge_again", out_of_time)
     settings, folder = Settings(), new_run(tmp_path)
     seat = RoleModel(chain=(ScriptedModel([]),), temperature=0.8, max_tokens=200)
     with Ledger(folder.ledger_path, FakeClock()) as ledger:

@@ -13,8 +13,6 @@ from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, Re
 from suture.errors import SutureError
 from suture.models import pull_model
 
-pytestmark = pytest.mark.heavy
-
 SMALL = "qwen2.5-coder-0.5b"
 TASK = (
     "Write to_roman(n): a number from 1 to 3999 in Roman numerals.\n\n"
@@ -22,7 +20,7 @@ TASK = (
 )
 """Hard enough for the smallest model to need more than one reply."""
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("sandbox")]
+pytestmark = [pytest.mark.heavy, pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("sandbox")]
 
 
 async def test_replies_of_the_embedded_model_replay(tmp_path: Path, require: Require) -> None:

@@ -6,7 +6,6 @@ import ast
 from pathlib import Path
 
 import pytest
-from suture.judge.triage.broken_tests import endless_loops
 
 from bare_pytest import BARE_PYTEST
 from suture.api import HealOptions, WriteOptions, heal, solve
@@ -22,6 +21,7 @@ from suture.core.settings import (
     Settings,
 )
 from suture.errors import PrerequisiteError
+from suture.judge.triage.suspect_tests import endless_loops
 from suture.models import NO_MODEL
 from suture.sandbox import BubblewrapSandbox
 

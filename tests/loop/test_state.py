@@ -13,10 +13,10 @@ from suture.loop.state import (
     with_judged_attempts,
 )
 
-# As Suture 0.2 kept them: fields that nothing was known of are not there.
+# As a checkpoint stores them: fields with their default are not there.
 WITHOUT_A_CANDIDATE = {
     **{"candidate": "", "blob": "", "origin": "", "round": 1, "start": 1, "depth": 0, "label": ""},
-    **{"fault": "malformed", "message": "'no code'"},
+    **{"fault": "malformed", "fault_message": "'no code'"},
 }
 THE_CODE_AS_IT_IS = {
     **{"candidate": "c0", "blob": "b0", "verdict": "v0", "label": "the code as it is", "origin": "user"},
@@ -25,11 +25,11 @@ THE_CODE_AS_IT_IS = {
 RANKED = {
     **THE_CODE_AS_IT_IS,
     **{"candidate": "c1", "origin": "repair", "parent": "c0", "round": 0, "depth": 1, "fingerprint": "f"},
-    **{"rank": 2, "sent_back": True, "confidence": 0.4, "advised": "guard", "rejected": True},
+    **{"rank": 2, "sent_back": True, "confidence": 0.4, "advised_strategy": "guard", "rejected": True},
 }
 
 
-def test_attempts_of_older_checkpoints_are_read() -> None:
+def test_attempts_are_read_without_their_default_fields() -> None:
     state = initial_state("run")
     state["proposals"] = [WITHOUT_A_CANDIDATE]
     state["judged"] = [THE_CODE_AS_IT_IS, RANKED]
