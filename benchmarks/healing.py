@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from healing_rows import BenchmarkRow, line_of, sums_of, print_rows
+from healing_rows import BenchmarkRow, line_of, print_rows, sums_of
 from row_files import append_row, read_rows
 
 from suture.api import HealOptions, heal
@@ -156,10 +156,15 @@ def _sampled(programs: Sequence[Program], most: int) -> list[Program]:
     return [program for program in programs if program.name.rpartition("/")[2] in drawn]
 
 
-async def _measured(programs: Sequence[Program], arms: Sequence[Arm], caps: Caps, rows: Path) -> list[BenchmarkRow]:
+async def _measured(
+    programs: Sequence[Program], arms: Sequence[Arm], caps: Caps, rows: Path
+) -> list[BenchmarkRow]:
     """Arm by arm, so that one model is in memory at a time; what has its row is not run again."""
     known = {
-        (row.program, row.arm): row for row in read_rows(rows, BenchmarkRow) for arm in arms if _is_of(row, arm, caps)
+        (row.program, row.arm): row
+        for row in read_rows(rows, BenchmarkRow)
+        for arm in arms
+        if _is_of(row, arm, caps)
     }
     rows.parent.mkdir(parents=True, exist_ok=True)
     sandbox = open_sandbox(Settings().sandbox)

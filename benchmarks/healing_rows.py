@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["BenchmarkRow", "line_of", "sums_of", "print_rows"]
+__all__ = ["BenchmarkRow", "line_of", "print_rows", "sums_of"]
 
 
 @dataclass(frozen=True, kw_only=True)

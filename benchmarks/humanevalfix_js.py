@@ -48,7 +48,9 @@ def _examples(source: str) -> Iterator[tuple[str, str]]:
     """Each assertion of a test, and the statements before it that are none."""
     before = ""
     blocks = [
-        node for node in walk(parse_source_tree(source, "a.js", "javascript")) if node.type == "statement_block"
+        node
+        for node in walk(parse_source_tree(source, "a.js", "javascript"))
+        if node.type == "statement_block"
     ]
     for statement in blocks[0].named_children if blocks else ():
         call = statement.named_children[0] if statement.named_children else None

@@ -177,7 +177,9 @@ async def _row(
         began = time.perf_counter()
         result: Result | None = None
         try:
-            result = await heal(folder, HealOptions(test=COMMAND, settings=settings, sandbox=sandbox, model=model))
+            result = await heal(
+                folder, HealOptions(test=COMMAND, settings=settings, sandbox=sandbox, model=model)
+            )
         except PrerequisiteError as fault:  # nothing was found, and there is no model to ask
             if isinstance(fault, SandboxError) or model is not None:
                 raise

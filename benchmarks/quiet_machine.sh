@@ -1,10 +1,10 @@
 #!/bin/sh
-# The figures of the field set that count seconds: on a machine that does nothing else, or they mean nothing.
+# Measures the figures of the field set and of QuixBugs that count seconds. Run it on a quiet machine only.
 #
-#     SUTURE_DATA=... benchmarks/idle.sh FOLDER        # rows and sums go there; a second call goes on
+#     SUTURE_DATA=... benchmarks/quiet_machine.sh FOLDER   # writes rows and sums there; a second call continues
 #
-# On two slow cores: one edit 40 minutes at most (27 bugs, a minute each and the suite once more), two edits 15,
-# QuixBugs 40. Fetching the packages takes 10 more the first time.
+# On two slow cores, one-edit bugs take at most 40 minutes (27 bugs, a minute each and one more run of the suite),
+# two-edit bugs 15 and QuixBugs 40. Fetching the packages takes 10 minutes more the first time.
 set -eu
 out=${1:?a folder for rows}
 mkdir -p "$out"

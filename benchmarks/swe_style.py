@@ -76,7 +76,9 @@ async def _own(given: argparse.Namespace) -> None:
             code = {path: text for path, text in tree.items() if path not in tests}
             commit = _committed(given.tasks / "repos" / f"own__{name}", code)
             before = await _passed(tree, {}, sandbox, settings, python)
-            after = await _passed(tree, {p: decode_text(t) for p, t in fixed.items()}, sandbox, settings, python)
+            after = await _passed(
+                tree, {p: decode_text(t) for p, t in fixed.items()}, sandbox, settings, python
+            )
             record = {
                 "instance_id": f"own__{name}-1",
                 "repo": f"own/{name}",

@@ -67,7 +67,9 @@ def build_task(record: dict[str, Any]) -> Task:
         statement=record["prompt"],
         module=f"task_{record['id'].rpartition('/')[2]}.py",
         entry_point=record["entry_point"],
-        checks=extract_asserts(record["visible_tests"], "visible") if parse_module(record["visible_tests"]) else (),
+        checks=extract_asserts(record["visible_tests"], "visible")
+        if parse_module(record["visible_tests"])
+        else (),
     )
 
 

@@ -190,7 +190,7 @@ def _aliases() -> Iterator[str]:
     from suture.core.settings.aliases import VARIABLES
 
     yield "\n## Variables of older programs\n"
-    yield "They apply if no stronger source sets the setting; variables without a setting name a replacement.\n"
+    yield "They apply if no stronger source sets the setting. Variables without one name a replacement.\n"
     yield "| variable | setting | note |\n|---|---|---|"
     for alias in VARIABLES:
         setting = f"`{alias.setting}`" if alias.setting else ""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from suture.api import (
         HealOptions,
         ReviewAnswer,
+        RunOptions,
         SelfHealingAgent,
         WriteOptions,
         fork_from_iteration,
@@ -30,6 +31,7 @@ __all__ = [
     "HealOptions",
     "Result",
     "ReviewAnswer",
+    "RunOptions",
     "SelfHealingAgent",
     "Task",
     "WriteOptions",

@@ -37,8 +37,9 @@ def find_comparisons(tree: ast.AST) -> Iterator[int]:
             names = [*language_names(node.slice)]
         elif isinstance(node, ast.MatchValue):
             names = [*language_names(node.value)]
-        if names:
-            yield node.lineno if isinstance(node, ast.expr) else node.value.lineno
+            node = node.value
+        if names and isinstance(node, ast.expr):
+            yield node.lineno
 
 
 def test_no_other_package_compares_languages_by_name() -> None:

@@ -10,7 +10,7 @@ import pytest
 from bench.bench_tasks import LuckyModel, calls_in, write_set
 from suture.bench.datasets import load_problems
 from suture.bench.gate.gate_decision import GateBaseline, GateTask
-from suture.bench.gate.live_gate import BATCH, measure_until_decided
+from suture.bench.gate.live_gate import TASKS_PER_BATCH, measure_until_decided
 from suture.bench.gate.sequential_test import design_sequential_test
 from suture.bench.running.bench_folder import BenchFolder
 from suture.core.settings import Settings
@@ -44,7 +44,7 @@ async def test_it_stops_measuring_when_it_is_decided(tmp_path: Path, baseline: G
         baseline, design, folder, Settings(), model="lucky:model", opener=opener, made={"date": "today"}
     )
     assert found.decision.standing == "failed"
-    assert found.decision.tasks <= len(folder.rows()) <= found.decision.tasks + BATCH < 24
+    assert found.decision.tasks <= len(folder.rows()) <= found.decision.tasks + TASKS_PER_BATCH < 24
     assert len(found.lost) == found.decision.tasks - found.decision.solved > 0
     assert folder.plan().sessions == ({"date": "today"},)
     asked = calls_in(log)

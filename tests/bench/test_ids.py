@@ -11,7 +11,7 @@ from requirements import Require
 from suture.bench.datasets import load_problems
 from suture.bench.running.benchmark_plan import choose_ids
 from suture.errors import PrerequisiteError
-from suture.interfaces.cli.bench.bench_run_command import lines_of
+from suture.interfaces.cli.bench.bench_run_command import read_task_ids
 
 ROOT = Path(__file__).parents[2]
 IDS = ROOT / "benchmarks" / "ids"
@@ -19,7 +19,7 @@ SETS = {"humaneval-40": "humaneval", "humaneval-80": "humaneval", "mbpp-80": "mb
 
 
 def ids_of(name: str) -> list[str]:
-    return lines_of(IDS / f"{name}.txt")
+    return read_task_ids(IDS / f"{name}.txt")
 
 
 def test_the_ids_of_humaneval_follow_their_rule() -> None:

@@ -15,7 +15,7 @@ import pytest
 from bench.bench_tasks import LuckyModel, write_set
 from bench.test_ray import carried_out, errand
 from requirements import Require
-from suture.bench.ray_cluster.ray_tasks import LOST, RETRIES, RayCluster
+from suture.bench.ray_cluster.ray_tasks import LOST_WORKER_ERRORS, MAX_RETRIES, RayCluster
 from suture.bench.replies.reply_pool import ReplyPool
 from suture.bench.running.bench_folder import BenchFolder
 from suture.core.settings import Settings
@@ -54,7 +54,7 @@ class RayTaskError(RayError):
 
 
 class WorkerCrashedError(RayError):
-    """A name of `LOST`."""
+    """A name of `LOST_WORKER_ERRORS`."""
 
 
 def fake_ray(fault: Exception) -> ModuleType:
@@ -65,7 +65,7 @@ def fake_ray(fault: Exception) -> ModuleType:
             raise fault
 
     ray = ModuleType("ray")
-    lost = {name: WorkerCrashedError for name in LOST}
+    lost = {name: WorkerCrashedError for name in LOST_WORKER_ERRORS}
     ray.exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError, **lost)  # type: ignore[attr-defined]
     ray.init = lambda **named: None  # type: ignore[attr-defined]
     ray.shutdown = lambda: None  # type: ignore[attr-defined]
@@ -84,7 +84,10 @@ def fake_ray(fault: Exception) -> ModuleType:
             RayTaskError(RuntimeError("Traceback:\n  a line\nImportError: no such name\n")),
             "it failed on its worker: RuntimeError: ImportError: no such name",
         ),
-        (WorkerCrashedError("died"), f"its worker was lost {RETRIES + 1} times: WorkerCrashedError: died"),
+        (
+            WorkerCrashedError("died"),
+            f"its worker was lost {MAX_RETRIES + 1} times: WorkerCrashedError: died",
+        ),
         (RayError(), "the cluster failed: RayError"),
     ],
 )

@@ -46,7 +46,10 @@ async def test_a_call_is_traced_and_compared_with_code_that_passes(sandbox: Bubb
 async def test_a_snippet_is_run(sandbox: BubblewrapSandbox) -> None:
     tools = make_tools(sandbox, setup="import math")
     assert await use_tool(tools, "run_snippet", "total([1, 2]) + math.floor(0.5)") == "The result is 2"
-    assert await use_tool(tools, "run_snippet", code="for n in (3, 4):\n    print(total([n]))") == "printed: 3\n4"
+    assert (
+        await use_tool(tools, "run_snippet", code="for n in (3, 4):\n    print(total([n]))")
+        == "printed: 3\n4"
+    )
     assert await use_tool(tools, "run_snippet", "x = 1") == "It printed nothing."
     assert "NameError" in await use_tool(tools, "run_snippet", "nothing")
 

@@ -20,7 +20,12 @@ TASK = (
 )
 """Hard enough for the smallest model to need more than one reply."""
 
-pytestmark = [pytest.mark.heavy, pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("sandbox")]
+pytestmark = [
+    pytest.mark.heavy,
+    pytest.mark.live,
+    pytest.mark.timeout(600),
+    pytest.mark.usefixtures("sandbox"),
+]
 
 
 async def test_replies_of_the_embedded_model_replay(tmp_path: Path, require: Require) -> None:

@@ -28,11 +28,10 @@ from suture.models.llama_server.shared_servers import (
 )
 from suture.models.weights.model_catalogue import find_catalogue_entry
 
-pytestmark = pytest.mark.heavy
-
 pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
 live = pytest.mark.live
-pytestmark = pytest.mark.timeout(600)  # a busy machine may need a minute for one reply
+# A busy machine may need a minute for one reply.
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(600)]
 PROMPT = (Message(role="user", content="Write a Python function that adds two numbers."),)
 
 PARENT = """

@@ -18,8 +18,6 @@ from suture.core.settings.schema import ModelSettings, Settings
 from suture.errors import ContextTooLong, ModelTimeout, PrerequisiteError
 from suture.models import Message, Model, Sampling, listen_to_replies, open_model, prompt_token_upper_bound
 
-pytestmark = pytest.mark.heavy
-
 PROMPT = (
     Message(role="system", content="You write code."),
     Message(role="user", content="def add(a, b):"),
@@ -27,7 +25,7 @@ PROMPT = (
 TEMPLATE = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}<|assistant|>"
 CONTEXT_TOKENS = 256
 # What torch and transformers warn of is theirs.
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("default")]
 
 
 @pytest.mark.parametrize("name", ["org/model", "model"])

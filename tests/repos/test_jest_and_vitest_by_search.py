@@ -157,8 +157,8 @@ async def test_many_candidates_are_tried_in_one_start(
 def test_what_a_line_gives_its_runner_is_given_again(line: str, runner: str, words: Sequence[str]) -> None:
     found = parse_start([line], runner)
     assert found is not None
-    assert found.words == words
-    assert ("--experimental-vm-modules" in found.flags) == ("vm-modules" in line)
+    assert found.arguments == words
+    assert ("--experimental-vm-modules" in found.node_flags) == ("vm-modules" in line)
 
 
 @pytest.mark.parametrize(
@@ -174,6 +174,6 @@ def test_words_behind_two_dashes_and_variables_are_the_runner_s_too() -> None:
     files = {"package.json": b'{"scripts": {"test": "cross-env TZ=UTC jest"}}'}
     driver = find_driver(("npm", "test", "--", "--env=node"), files, "javascript")
     assert driver is not None
-    told = driver.common(files, [], ["cross-env TZ=UTC jest --env=node"])
-    assert (told["words"], told["variables"]["TZ"]) == (("--env=node",), "UTC")
+    told = driver.build_common(files, [], ["cross-env TZ=UTC jest --env=node"])
+    assert (told["arguments"], told["variables"]["TZ"]) == (("--env=node",), "UTC")
     assert find_driver(("npm", "test", "--", "-t", "adds"), files, "javascript") is None

@@ -17,8 +17,7 @@ def test_head_and_tail_are_kept_and_the_gap_is_marked(chunks: list[bytes], limit
     assert output.truncated == (len(whole) > 2 * half)
     if output.truncated:
         assert (
-            kept
-            == whole[:half] + b"\n[... %d bytes omitted ...]\n" % (len(whole) - 2 * half) + whole[-half:]
+            kept == whole[:half] + b"\n[... %d bytes omitted ...]\n" % (len(whole) - 2 * half) + whole[-half:]
         )
     else:
         assert kept == whole

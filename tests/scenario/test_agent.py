@@ -249,7 +249,7 @@ def test_the_first_command_of_a_reply_counts_written_out_or_called() -> None:
     assert parse_command("TOOL: create_file\nINPUT: a.py\n\n```python\nx = 1\n```") == whole
     assert parse_command('TOOL: create_file\nINPUT: {"path": "a.py", "content": "x = 1\\n"}') == whole
     assert parse_command('TOOL: create_file\nINPUT: {"content": "x = 1\\n", "path": "a.py"}') == whole
-    assert parse_command("TOOL: create_file\nINPUT: a/__init__.py").given == "a/__init__.py"
+    assert parse_command("TOOL: create_file\nINPUT: a/__init__.py").input == "a/__init__.py"
     with pytest.raises(MalformedReply, match="needs a path"):
         parse_command("TOOL: create_file\n```python\nimport os\n```")
     deep = f"TOOL: search\nINPUT: {'[' * 7000}"

@@ -35,21 +35,22 @@ async def test_what_was_not_reached_has_not_failed_and_no_change_is_tried(tmp_pa
     settings = load_settings(project, given).settings
     result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings))
     assert result.outcome == "budget_exhausted"
-    told = re.fullmatch(
+    message = re.fullmatch(
         r"your tests were cut off after \d+ s: (\d+) passed, 1 failed, (\d+) were not reached; "
         r"all of them may take \d+ s \(--seconds \d+ --set sandbox.test_timeout_s=\d+, "
         r"or name fewer tests with --test\)",
         result.reason.detail,
     )
-    assert told is not None
-    passed, unreached = map(int, told.groups())
+    assert message is not None
+    passed, unreached = map(int, message.groups())
     assert passed + unreached == 99
     assert passed
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
     assert not any(isinstance(event.payload, SearchStarted) for event in events)
     (checked,) = (event for event in events if isinstance(event.payload, CandidateChecked))
-    teller = ProgressNarrator()
-    assert teller.tell(checked) == (f"Your code: {passed} pass, 1 fail, {unreached} not reached.",)
+    assert ProgressNarrator().lines_for(checked) == (
+        f"Your code: {passed} pass, 1 fail, {unreached} not reached.",
+    )
 
 
 async def test_the_seconds_count_from_when_the_user_asked(tmp_path: Path) -> None:

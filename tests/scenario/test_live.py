@@ -19,10 +19,8 @@ from suture.core.settings import BudgetSettings, PathSettings, RepairSettings, S
 from suture.errors import PrerequisiteError, SutureError
 from suture.models import Sampling, count_tokens, open_model, pull_model
 
-pytestmark = pytest.mark.heavy
-
 SMALL = "local:qwen2.5-coder-0.5b"
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.heavy, pytest.mark.live, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

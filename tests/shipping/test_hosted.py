@@ -14,8 +14,6 @@ import yaml
 from requirements import Require
 from suture.sandbox import Requirement
 
-pytestmark = pytest.mark.heavy
-
 ROOT = Path(__file__).parents[2]
 VISIT = """
 import os, sys
@@ -58,7 +56,7 @@ assert any("Nothing can be run here" in str(text) for text in texts), texts
 assert not page.config["dependencies"], "a page without a wall has something to press"
 """
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(autouse=True)

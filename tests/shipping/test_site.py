@@ -101,7 +101,7 @@ def test_shell_in_the_pages_is_shell(text: str) -> None:
 
 
 def test_each_language_of_a_block_is_one_that_a_test_looks_at() -> None:
-    """Python is run, and the options of our own commands looked up, by `tests/interfaces/cli/test_cli_docs.py`.
+    """`tests/interfaces/cli/test_cli_docs.py` runs the Python and looks up the options of our commands.
 
     What an editor reads has no test: there is no editor here.
     """

@@ -13,8 +13,6 @@ from requirements import Require
 from shipping.conftest import Installed
 from suture.sandbox import Requirement
 
-pytestmark = pytest.mark.heavy
-
 LARGEST_WHEEL_BYTES = 2_000_000
 SHOP = "def total(prices):\n    return sum(prices) - 1\n"
 TESTS = "from shop import total\n\n\ndef test_total():\n    assert total([2, 3]) == 5\n"
@@ -28,7 +26,7 @@ def pytest_sessionfinish():
     open("loaded.json", "w").write(json.dumps(names))
 """
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(300)]
 
 
 @pytest.fixture

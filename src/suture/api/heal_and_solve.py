@@ -202,14 +202,18 @@ async def stream(
     """
     events: asyncio.Queue[Event | None] = asyncio.Queue()
     if options is not None and options.on_event is not None:
-        raise UsageError("a stream is its own listener", remedy="leave out on_event")
+        raise UsageError(
+            "stream() cannot have an on_event, because it yields the events", remedy="leave out on_event"
+        )
     if isinstance(task, Path):
         if isinstance(options, WriteOptions):
-            raise UsageError("a project is healed", remedy="pass HealOptions")
+            raise UsageError("WriteOptions do not fit a project", remedy="pass HealOptions")
         run = heal(task, replace(options or HealOptions(), on_event=events.put_nowait))
     else:
         if isinstance(options, HealOptions):
-            raise UsageError("a task is solved", remedy="pass WriteOptions, or the project as a Path")
+            raise UsageError(
+                "HealOptions do not fit a task", remedy="pass WriteOptions, or the project as a Path"
+            )
         run = solve(task, replace(options or WriteOptions(), on_event=events.put_nowait))
     work = asyncio.get_running_loop().create_task(run)
     work.add_done_callback(lambda _: events.put_nowait(None))

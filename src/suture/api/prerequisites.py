@@ -1,4 +1,4 @@
-"""What a run needs of this machine, and whether it is there."""
+"""Examine what a run needs on this machine: the sandbox, Python, a model, and disk space."""
 
 from __future__ import annotations
 
@@ -22,13 +22,21 @@ from suture.models import (
 )
 from suture.sandbox import diagnose_backends, discover_interpreter, find_sandbox_factories
 
-NEEDED_BYTES = 500_000_000
-"""Room for a few hundred runs."""
+MIN_FREE_BYTES = 500_000_000
+"""Disk space for a few hundred runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prerequisite:
-    """One thing that Suture needs or can use, and whether it is there."""
+    """Something that Suture needs or can use.
+
+    Attributes:
+        name: What it is.
+        ok: Whether it is available.
+        detail: What was found.
+        remedy: What to do if it is not available.
+        needed: Whether a run needs it.
+    """
 
     name: str
     ok: bool
@@ -38,17 +46,17 @@ class Prerequisite:
 
 
 def examine(settings: Settings) -> Iterator[Prerequisite]:
-    """Everything a run needs, one after the other."""
+    """Yield everything that a run needs, one after the other."""
     yield Prerequisite(
         name="suture", ok=True, detail=f"on Python {platform.python_version()}, {platform.machine()}"
     )
-    yield from _sandbox(settings)
-    yield _interpreter()
-    yield from _model(settings)
-    yield _home(settings.paths.home)
+    yield from _examine_sandbox(settings)
+    yield _examine_interpreter()
+    yield from _examine_model(settings)
+    yield _examine_home(settings.paths.home)
 
 
-def _sandbox(settings: Settings) -> Iterator[Prerequisite]:
+def _examine_sandbox(settings: Settings) -> Iterator[Prerequisite]:
     findings = diagnose_backends(
         find_sandbox_factories(settings.sandbox, settings.keys),
         needed=settings.sandbox.backend,
@@ -59,7 +67,7 @@ def _sandbox(settings: Settings) -> Iterator[Prerequisite]:
         yield Prerequisite(**vars(finding))
 
 
-def _interpreter() -> Prerequisite:
+def _examine_interpreter() -> Prerequisite:
     try:
         found = discover_interpreter(Path.cwd(), os.environ)
     except SutureError as fault:
@@ -71,11 +79,10 @@ def _interpreter() -> Prerequisite:
     )
 
 
-def _model(settings: Settings) -> Iterator[Prerequisite]:
-
+def _examine_model(settings: Settings) -> Iterator[Prerequisite]:
     name, why = choose_model(settings)
     if settings.model.name == "auto":
-        yield from _looked_for(settings)
+        yield from _list_choices(settings)
     try:
         asyncio.run(open_role_models(settings).close())
     except SutureError as fault:
@@ -85,15 +92,15 @@ def _model(settings: Settings) -> Iterator[Prerequisite]:
         return
     yield Prerequisite(name="model", ok=True, detail=f"{name} ({why}); nothing was asked of it")
     if name.startswith("local:"):
-        yield _threads(settings, name.removeprefix("local:"))
+        yield _examine_threads(settings, name.removeprefix("local:"))
 
 
-def _looked_for(settings: Settings) -> Iterator[Prerequisite]:
-    """What `auto` looks for, in its order, and the providers that are used only when they are named."""
-    for number, seen in enumerate(detect_models(settings), 1):
-        found = f"{seen.model}, " if seen.model else ""
+def _list_choices(settings: Settings) -> Iterator[Prerequisite]:
+    """Yield what `auto` looks for, in its order, and the providers that are used only when they are named."""
+    for number, choice in enumerate(detect_models(settings), 1):
+        model = f"{choice.model}, " if choice.model else ""
         yield Prerequisite(
-            name=f"model, choice {number}", ok=True, detail=f"{seen.label}: {found}{seen.detail}"
+            name=f"model, choice {number}", ok=True, detail=f"{choice.label}: {model}{choice.detail}"
         )
     keyed = [name for name in PROVIDERS if getattr(settings.keys, name, None) is not None]
     if keyed:
@@ -103,8 +110,8 @@ def _looked_for(settings: Settings) -> Iterator[Prerequisite]:
         )
 
 
-def _threads(settings: Settings, name: str) -> Prerequisite:
-    """Threads are measured on first use, since more of them can be slower."""
+def _examine_threads(settings: Settings, name: str) -> Prerequisite:
+    """Return the number of threads, which is measured on first use, because more threads can be slower."""
     if settings.model.threads is not None:
         return Prerequisite(
             name="threads", ok=True, detail=f"{settings.model.threads}, as set in model.threads"
@@ -118,17 +125,17 @@ def _threads(settings: Settings, name: str) -> Prerequisite:
     return Prerequisite(name="threads", ok=True, detail=f"{found.threads} on {found.cpu} (measured {speeds})")
 
 
-def _home(home: Path) -> Prerequisite:
-    """Whether runs can be kept: the nearest folder that exists must be writable and have room."""
-    there = next(folder for folder in (home, *home.parents) if folder.exists())
-    if not os.access(there, os.W_OK):
+def _examine_home(home: Path) -> Prerequisite:
+    """Return whether runs can be stored: the nearest existing folder must be writable and have free space."""
+    existing = next(folder for folder in (home, *home.parents) if folder.exists())
+    if not os.access(existing, os.W_OK):
         return Prerequisite(
             name="home", ok=False, detail=f"{home} cannot be written", remedy="set SUTURE_HOME"
         )
-    free_bytes = shutil.disk_usage(there).free
+    free_bytes = shutil.disk_usage(existing).free
     return Prerequisite(
         name="home",
-        ok=free_bytes >= NEEDED_BYTES,
+        ok=free_bytes >= MIN_FREE_BYTES,
         detail=f"{home}, {free_bytes / 1e9:.1f} GB free",
         remedy="free some disk space, or set SUTURE_HOME to another disk",
     )

@@ -1,4 +1,4 @@
-"""The quality of the code that a run accepted."""
+"""Measure the quality of the code that a run accepted."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ async def quality(
     settings: Settings | None = None,
     sandbox: Sandbox | None = None,
 ) -> dict[str, QualityResult]:
-    """Measure the code that a run ended with, by evaluators that decide nothing.
+    """Measure the code that a run ended with. The evaluators decide nothing.
 
     Args:
-        run: `last`, an id, the unique start or end of one, or a run's folder.
-        names: Evaluators by name; all where it is empty.
-        settings: Whose keys and folders count; from environment and files where not given.
-        sandbox: The wall; the recorded settings' where not given.
+        run: `last`, an id, the unique start or end of one, or a run folder.
+        names: The evaluators by name; empty for all.
+        settings: Settings for keys and folders; by default from the environment and the settings files.
+        sandbox: The sandbox; by default that of the recorded settings.
 
     Returns:
-        Name of the evaluator -> what it found, or why it found nothing.
+        Name of the evaluator -> its result, or why it has none.
 
     Raises:
         UsageError: There is no such run or evaluator, or the run has no Python code to measure.
         PrerequisiteError: There is no sandbox, or no Python.
-        SandboxError: The wall failed.
+        SandboxError: The sandbox failed.
         StorageError: The run folder is damaged.
     """
     recorded = load_recorded_run(run, settings)
@@ -50,12 +50,12 @@ async def quality(
         raise UsageError(f"the code of run {recorded.folder.id} is {facts.label}; only Python is measured")
     interpreter = recorded.interpreter or discover_programs(recorded.project, os.environ, task.language)
     known = recorded.settings
-    wall = sandbox or open_sandbox(known.sandbox, keys=known.keys, cache=known.paths.cache)
+    used = sandbox or open_sandbox(known.sandbox, keys=known.keys, cache=known.paths.cache)
     try:
         packages = packages_for_task(task, known, may_fetch=False)
-        suite = await prepare_suite(task, wall, known.sandbox, interpreter, packages=packages)
+        suite = await prepare_suite(task, used, known.sandbox, interpreter, packages=packages)
         subject = QualitySubject(files=result.candidate.files, suite=suite, interpreter=interpreter)
         return await measure_quality(subject, names)
     finally:
-        if wall is not sandbox:
-            await wall.close()
+        if used is not sandbox:
+            await used.close()

@@ -8,4 +8,4 @@ from suture.bench.datasets import load_problems
 from suture.bench.grading.hidden_checks import Grade, grade_code
 from suture.bench.problem import Problem, build_task
 
-__all__ = ["Grade", "Problem", "grade_code", "load_problems", "build_task"]
+__all__ = ["Grade", "Problem", "build_task", "grade_code", "load_problems"]

@@ -101,7 +101,9 @@ def read_state_file(path: Path, max_bytes: int, what: str, *, follow: bool = Tru
     if content is None and not os.path.lexists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     if content is None or len(content) > max_bytes:
-        why = "it is not a regular file" if content is None else f"it is longer than {max_bytes // 2**20:,} MiB"
+        why = (
+            "it is not a regular file" if content is None else f"it is longer than {max_bytes // 2**20:,} MiB"
+        )
         raise StorageError(f"{what} {str(path)!r} cannot be read: {why}", remedy="move it away")
     return content
 

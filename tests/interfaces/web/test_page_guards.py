@@ -13,9 +13,7 @@ from interfaces.web.real_browser import PATIENCE_MS, SCHEMES, WIDTHS, Opened
 from interfaces.web.real_server import Server, scripted
 from interfaces.web.uploaded_projects import laid
 
-pytestmark = pytest.mark.heavy
-
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(300)]
 EVIL = "<img src=x onerror=\"window.pwned='{}'\"><script>window.pwned='{}'</script>"
 TURNED = "\u202eevil"
 NAME = "<img src=x onerror=pwned()>.py"

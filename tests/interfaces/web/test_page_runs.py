@@ -16,9 +16,7 @@ from interfaces.web.real_browser import PATIENCE_MS, Opened
 from interfaces.web.real_server import Server, scripted
 from interfaces.web.uploaded_projects import BROKEN, laid
 
-pytestmark = pytest.mark.heavy
-
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(300)]
 TASK = "Write a function double(n) that doubles a number. For example: double(4) == 8 and double(5) == 10"
 REPLIES = (
     "```python\ndef double(n):\n    return 4 * n\n```",

@@ -13,9 +13,7 @@ from interfaces.web.real_server import PATIENCE_S, Server, ledger_of
 from interfaces.web.two_nodes import CountingModel, TwoNodes, task
 from requirements import Require
 
-pytestmark = pytest.mark.heavy
-
-pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.heavy, pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(400)]
 RUNS = 2
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,15 +92,9 @@ def healed(project: Path, settings: Settings, sandbox: BubblewrapSandbox) -> Hea
         **how: object,
     ) -> Result:
         reply = f"### shop/prices.py\n```python\n{text}\n```"
-        return await heal(
-            root or project,
-            HealOptions(
-                test=test,
-                settings=using or settings,
-                model=ScriptedModel([reply] * 4),
-                sandbox=sandbox,
-                **how,
-            ),  # type: ignore[arg-type]  # the options under test, by name
+        options = HealOptions(
+            test=test, settings=using or settings, model=ScriptedModel([reply] * 4), sandbox=sandbox
         )
+        return await heal(root or project, replace(options, **how))  # type: ignore[arg-type]
 
     return run

@@ -115,7 +115,7 @@ class Till:
 
 
 async def minimise_to(text: str, needed: str, answers_equally: bool = True) -> tuple[str, tuple[str, ...]]:
-    """Return what remains of a change of which the tests need one line, and the names of the dropped parts."""
+    """Return what remains of a change of which the tests need one line, and the dropped parts."""
 
     async def passes(part: Mapping[str, str]) -> bool:
         return needed in part.get("shop.py", "")

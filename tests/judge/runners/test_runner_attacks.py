@@ -16,9 +16,7 @@ from suture.judge import Suite, check_candidate, prepare_suite
 from suture.project.languages import LANGUAGES
 from suture.sandbox import Sandbox, discover_programs
 
-pytestmark = pytest.mark.heavy
-
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(240)]
 COMMANDS = {"javascript": ("npm", "test"), "go": ("go", "test", "./...")}
 WRONG_JS = "exports.add = (a, b) => a - b;\n"
 JS = {

@@ -18,9 +18,7 @@ from suture.judge import Suite, check_candidate, prepare_suite
 from suture.loop.intake.heal_task import build_heal_task
 from suture.sandbox import Sandbox, discover_programs
 
-pytestmark = pytest.mark.heavy
-
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(400)]
 WRONG = "exports.add = (a, b) => a - b;\n"
 TESTS = (
     "const { add } = require('../src/sum');\ntest('adds', () => expect(add(1, 2)).toBe(3));\n"

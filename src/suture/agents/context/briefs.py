@@ -25,7 +25,7 @@ from suture.core.records import Candidate, Counterexample, Move, Strategy, Task,
 from suture.judge import Suite, find_protected_files
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import parse_module
-from suture.project.workspace import DEFAULT_PROTECTED, is_protected, overlay_candidate, decode_text
+from suture.project.workspace import DEFAULT_PROTECTED, decode_text, is_protected, overlay_candidate
 
 HINT_PREFIX = "A person who reviews this adds: "
 
@@ -140,7 +140,9 @@ class BriefBuilder:
         shown = _drop_unsuspicious(shown, lines)
         excerpts = _make_excerpts(shown, lines)
         code = {
-            path: decode_text(files[path]) for path in files if path.endswith(".py") and not self._is_test(path)
+            path: decode_text(files[path])
+            for path in files
+            if path.endswith(".py") and not self._is_test(path)
         }
         return replace(
             brief,

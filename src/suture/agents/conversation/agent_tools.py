@@ -21,7 +21,7 @@ from suture.agents.replies.edit_blocks import apply_edits, is_creatable, split_e
 from suture.core.records import Candidate, Verdict
 from suture.errors import EditDoesNotApply
 from suture.judge import check_candidate, find_protected_files
-from suture.project.workspace import overlay_candidate, decode_text
+from suture.project.workspace import decode_text, overlay_candidate
 
 MAX_SHELL_S = 60.0
 """Wall-clock seconds of one shell command, and less where a run of the tests may take less."""

@@ -11,7 +11,7 @@ from suture.agents.tools.react_loop import AgentTool, ToolAction
 from suture.judge.tracing.variable_trace import TraceTarget, find_divergence, render_trace, run_traced_code
 from suture.project.python_source.functions import describe_function
 from suture.project.python_source.parsing import parse_module
-from suture.project.workspace import text_of, unified_diff
+from suture.project.workspace import decode_text, unified_diff
 
 MAX_CODE_CHARS = 4000
 MAX_DIFF_CHARS = 3000
@@ -48,7 +48,7 @@ def make_debugger_tools(
         setup: The code before the failing call in its test, such as imports.
         reference: The project with a candidate that passes the failing test, if one is known.
     """
-    sources = {path: text_of(content) for path, content in probe.files.items() if path.endswith(".py")}
+    sources = {path: decode_text(content) for path, content in probe.files.items() if path.endswith(".py")}
 
     async def trace_call(action: ToolAction) -> str:
         return await _trace(action.content, setup, probe, reference)

@@ -12,7 +12,7 @@ from suture.core.records import CheckOutcome, Evidence
 from suture.core.settings import SandboxSettings
 from suture.errors import SandboxError
 from suture.judge import grade_program
-from suture.project.workspace import overlay_candidate, decode_text
+from suture.project.workspace import decode_text, overlay_candidate
 from suture.sandbox import Sandbox
 
 Standing = Literal["right", "wrong", "timeout", "broke_sandbox", "infra"]

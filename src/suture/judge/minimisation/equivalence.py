@@ -30,7 +30,7 @@ from suture.judge.tuning import (
 from suture.mutation import Edit
 from suture.project.languages import pytest_equivalent
 from suture.project.python_source.parsing import parse_module
-from suture.project.workspace import overlay_candidate, decode_text
+from suture.project.workspace import decode_text, overlay_candidate
 
 FunctionPlace = tuple[str, str]
 """A path, and the name of a top-level function of that file."""

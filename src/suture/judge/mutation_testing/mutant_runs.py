@@ -28,7 +28,7 @@ from suture.judge.tuning import (
 )
 from suture.mutation import Mutant, apply_edits
 from suture.project.languages import LANGUAGES
-from suture.project.workspace import apply_diff, overlay_candidate, decode_text, unified_diff
+from suture.project.workspace import apply_diff, decode_text, overlay_candidate, unified_diff
 
 MutantDetector = Callable[[Mapping[str, str]], Awaitable[bool]]
 """Returns whether a test that passes on the result fails on further changed files, path -> text."""

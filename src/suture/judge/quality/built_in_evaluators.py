@@ -72,7 +72,9 @@ class DocstringCoverage:
 
     async def evaluate(self, subject: QualitySubject) -> QualityResult:
         """Check each definition whose name has no leading underscore; nested functions do not count."""
-        trees = {path: tree for path, text in subject.files.items() if (tree := parse_module(text)) is not None}
+        trees = {
+            path: tree for path, text in subject.files.items() if (tree := parse_module(text)) is not None
+        }
         if not trees:
             return QualityResult(unmeasured=NO_PYTHON)
         public = [(path, node) for path, tree in trees.items() for node in _definitions(tree)]

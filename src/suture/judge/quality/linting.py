@@ -83,7 +83,8 @@ async def lint_changes(
         return LintResult(tool="ruff", unmeasured="linter_failed")
     known = Counter((path, text) for path, _, text in then)
     lines = {
-        path: find_changed_lines(decode_text(before.get(path, b"")), decode_text(after[path])) for path in changed
+        path: find_changed_lines(decode_text(before.get(path, b"")), decode_text(after[path]))
+        for path in changed
     }
     fresh: list[str] = []
     for path, line, text in now:

@@ -146,7 +146,9 @@ def render_trace(trace: RunTrace, files: Mapping[str, bytes]) -> str:
         trace: The trace of a run.
         files: The project, for the source of the lines.
     """
-    sources = {path: decode_text(content).splitlines() for path, content in files.items() if path.endswith(".py")}
+    sources = {
+        path: decode_text(content).splitlines() for path, content in files.items() if path.endswith(".py")
+    }
     lines = [_render_line(entry, sources) for entry in trace.entries]
     if trace.omitted or len(lines) > MAX_TRACE_LINES:
         head = lines[: MAX_TRACE_LINES * 2 // 3]

@@ -11,7 +11,7 @@ from posixpath import basename, isabs, normpath, splitext
 
 from suture.core.records import ExclusionReason, Language
 from suture.project.languages import LANGUAGES, detect_file_languages
-from suture.project.workspace import is_protected, is_test_file, render_exclusion, decode_text
+from suture.project.workspace import decode_text, is_protected, is_test_file, render_exclusion
 from suture.sandbox import BOX
 
 MODULE_RE = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '(?P<name>[\w.]+)'")
@@ -177,7 +177,9 @@ def _is_made(path: str, files: Mapping[str, bytes]) -> bool:
     name = re.escape(basename(path))
     making = re.compile(rf"{name}['\"]\s*,\s*['\"][wax]|(?:write|append|create)\w*\(.*{name}", re.IGNORECASE)
     return any(
-        making.search(decode_text(content)) for path, content in files.items() if detect_file_languages((path,))
+        making.search(decode_text(content))
+        for path, content in files.items()
+        if detect_file_languages((path,))
     )
 
 
@@ -359,4 +361,6 @@ def _is_own_fixture(name: str, files: Mapping[str, bytes]) -> bool:
 
 def _code_texts(files: Mapping[str, bytes]) -> Iterator[str]:
     """Yield the texts of Python files that are not tests."""
-    yield from (decode_text(c) for path, c in files.items() if path.endswith(".py") and not is_test_file(path))
+    yield from (
+        decode_text(c) for path, c in files.items() if path.endswith(".py") and not is_test_file(path)
+    )

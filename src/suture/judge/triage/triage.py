@@ -29,7 +29,7 @@ from suture.judge.triage.suspect_tests import (
 from suture.judge.tuning import MIN_RERUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import parse_module
-from suture.project.workspace import is_test_file, decode_text
+from suture.project.workspace import decode_text, is_test_file
 
 RerunFailures = Callable[[], Awaitable[frozenset[str]]]
 """Returns the ids of tests that fail in a further run of the same files."""

@@ -51,7 +51,7 @@ from suture.loop.evaluation.change_warnings import find_warnings
 from suture.loop.evaluation.judging import judge
 from suture.loop.tuning import MAX_LISTED_FINDINGS
 from suture.project.recorded_task import get_accepted_files
-from suture.project.workspace import overlay_candidate, decode_text, unified_diff
+from suture.project.workspace import decode_text, overlay_candidate, unified_diff
 
 FULL_DIFF_FILE = "full.diff"
 """The complete change, in the run folder, if minimisation left out a part of it."""

@@ -34,7 +34,7 @@ from suture.loop.context import RunContext
 from suture.loop.state import LoopState, ended_state, judged_attempts
 from suture.loop.tuning import MAX_TEST_ATTEMPTS, TEST_RETRY_TEMPERATURE
 from suture.project.languages import is_pytest_command
-from suture.project.workspace import is_protected, decode_text
+from suture.project.workspace import decode_text, is_protected
 
 TEST_FAULTS = (
     "ImportError",

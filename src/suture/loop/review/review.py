@@ -25,9 +25,9 @@ from suture.errors import StorageError, UsageError
 from suture.project.languages import is_source
 from suture.project.workspace import (
     DEFAULT_PROTECTED,
+    decode_text,
     is_protected,
     overlay_candidate,
-    decode_text,
     unified_diff,
 )
 
@@ -102,7 +102,8 @@ class Review:
         task, written = self.task, dict(self.candidate.files) if self.candidate else {}
         if task.kind == "write":
             return written or dict.fromkeys(task.modules, "")
-        files = {path: decode_text(content) for path, content in overlay_candidate(task.files, written).items()}
+        project = overlay_candidate(task.files, written)
+        files = {path: decode_text(content) for path, content in project.items()}
         named = [fact.file for fact in self.facts]
         paths = dict.fromkeys([*written, *named, *sorted(files)])
         return {path: files[path] for path in paths if path in files and self._may_change(path)}

@@ -11,13 +11,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from suture.interfaces.cli.terminal.terminal_output import make_console, print_note
 
 if TYPE_CHECKING:
-    from suture.bench.running.benchmark import BenchmarkProgress
+    from suture.bench.running.benchmark import BenchmarkPhase, BenchmarkProgress
 
 LINE_INTERVAL_S = 20.0
 """Seconds between two progress lines without a terminal."""
 MINUTES_FROM_S = 90.0
 """From this many seconds on, the remaining time is shown in minutes."""
-PHASE_TEXTS = {
+PHASE_TEXTS: dict[BenchmarkPhase, str] = {
     "references": "grading the reference solutions",
     "controls": "checking the grader",
     "tasks": "measuring",
