@@ -89,7 +89,7 @@ async def graded(problem: Problem, code: str, sandbox: Sandbox) -> Grade:
 
 async def test_code_that_breaks_the_sandbox_twice_is_wrong(problem: Problem, sandbox: Sandbox) -> None:
     grade = await graded(problem, RIGHT + FELLS, FragileSandbox(sandbox))
-    assert (grade.standing, grade.right) == ("felled", False)
+    assert (grade.standing, grade.right) == ("broke_sandbox", False)
     assert WHY in grade.why
 
 
