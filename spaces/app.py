@@ -1,6 +1,6 @@
-"""Suture as a Gradio Space: a broken module and its tests in, a verified change out; or a task in, code out.
+"""Suture as a Gradio Space: repair a module by its tests, or write code for a task.
 
-Strangers send the code, so all of it runs behind the wall that the settings name, or nothing runs.
+The code comes from strangers, so it runs only inside the sandbox that the settings name.
 """
 
 from __future__ import annotations
@@ -11,25 +11,26 @@ import time
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 
-from suture.api import stream
-from suture.api.prerequisites import Prerequisite, examine
-from suture.errors import SutureError
+from suture.api import HealOptions, WriteOptions, stream
+from suture.api.prerequisites import examine
 from suture.core.ledger import find_run
-from suture.models import pull_model
-from suture.interfaces.narrative.brief import BriefTeller, brief_ending
-from suture.interfaces.narrative.lines import printable
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
+from suture.errors import SutureError
+from suture.interfaces.narrative.plain_text import escape_unprintable
+from suture.interfaces.narrative.run_progress_text import ProgressNarrator, render_short_result
+from suture.models import pull_model
+from suture.sandbox import Requirement
 
 RUN_SECONDS, RUN_ATTEMPTS, RUN_TOKENS = 180, 6, 4000
-RUNS_AN_HOUR = 6
-"""For each visitor; all visitors share one run at a time, and a queue of this many."""
-QUEUE = 8
-MOST_CHARACTERS = 20_000
+MAX_RUNS_PER_HOUR = 6
+"""Runs of one visitor."""
+MAX_QUEUE = 8
+"""Visitors who wait; one run at a time is carried out for all of them."""
+MAX_INPUT_CHARS = 20_000
 HOUR_S = 3600
 BROKEN = """def median(values):
     ordered = sorted(values)
@@ -43,104 +44,104 @@ def test_median():
 """
 
 
-class Visitors:
-    """Who has run how much within an hour; kept in memory alone."""
+class RateLimiter:
+    """Limits the runs per hour of each visitor. Its counts are kept only in memory."""
 
     def __init__(self) -> None:
         self._runs: dict[str, deque[float]] = defaultdict(deque)
 
-    def refusal(self, visitor: str, now_s: float) -> str:
-        """Why a visitor must wait, or nothing; where nothing, the run counts."""
+    def admit(self, visitor: str, now_s: float) -> str:
+        """Count a run of a visitor; return the refusal if there were too many, else an empty string."""
         for known in [name for name, runs in self._runs.items() if now_s - runs[-1] > HOUR_S]:
             del self._runs[known]
         runs = self._runs[visitor]
         while runs and now_s - runs[0] > HOUR_S:
             runs.popleft()
-        if len(runs) >= RUNS_AN_HOUR:
+        if len(runs) >= MAX_RUNS_PER_HOUR:
             left_min = (HOUR_S - now_s + runs[0]) / 60
-            return f"{RUNS_AN_HOUR} runs an hour for each visitor; try again in {left_min:.0f} min"
+            return f"{MAX_RUNS_PER_HOUR} runs an hour for each visitor; try again in {left_min:.0f} min"
         runs.append(now_s)
         return ""
 
 
-def settings_of(home: Path) -> Settings:
-    """The Space's settings: its variables, and what no visitor may exceed."""
+def load_space_settings(home: Path) -> Settings:
+    """Return the settings of the Space: those of its environment, and limits that no visitor may exceed."""
     fixed = {
         "paths.home": str(home),
         "loop.autonomy": "full_auto",
         "budget.seconds": RUN_SECONDS,
         "budget.attempts": RUN_ATTEMPTS,
         "budget.tokens": RUN_TOKENS,
-        "proof.seconds": 20,
+        "certification.seconds": 20,
     }
     if not os.environ.get("SUTURE_MODEL"):
         fixed |= {"model.name": "none", "models.coder": "none"}
     return load_settings(home, fixed, os.environ).settings
 
 
-def missing(settings: Settings) -> list[Prerequisite]:
-    """What the settings need and this machine lacks, a wall above all."""
-    return [row for row in examine(settings) if row.needed and not row.ok]
+def find_missing(settings: Settings) -> list[Requirement]:
+    """Return what a run needs and this machine lacks."""
+    return [found for found in examine(settings) if found.needed and not found.ok]
 
 
-async def told(task: str | Path, settings: Settings, **options: Any) -> AsyncIterator[tuple[str, str]]:
-    """Carry a run out: what was said so far, and at the end its diff or code."""
-    said: list[str] = []
-    teller = BriefTeller()
+async def show_run(task: str | Path, options: HealOptions | WriteOptions) -> AsyncIterator[tuple[str, str]]:
+    """Carry out a run. Yield its progress so far, with its diff or code at the end."""
+    assert options.settings is not None
+    shown: list[str] = []
+    narrator = ProgressNarrator()
     try:
-        async for one in stream(task, settings=settings, **options):
-            if isinstance(one, Result):
-                ending = brief_ending(one, find_run(settings.paths.home, one.run_id), typed=False)
-                said += [
-                    line for line in ending if "suture " not in line
-                ]  # commands are no visitor's to type
-                code = one.candidate.files if one.candidate and not isinstance(task, Path) else {}
-                yield printable("\n".join(said)), one.diff or "\n".join(code.values())
-            elif lines := teller.tell(one):
-                said += lines
-                yield printable("\n".join(said)), ""
+        async for item in stream(task, options):
+            if isinstance(item, Result):
+                folder = find_run(options.settings.paths.home, item.run_id)
+                shown += render_short_result(item, folder, suggest_commands=False)
+                code = item.candidate.files if item.candidate and not isinstance(task, Path) else {}
+                yield escape_unprintable("\n".join(shown)), item.diff or "\n".join(code.values())
+            elif lines := narrator.lines_for(item):
+                shown += lines
+                yield escape_unprintable("\n".join(shown)), ""
     except SutureError as fault:
-        yield printable("\n".join([*said, f"{fault.message}. {fault.remedy}"])), ""
+        yield escape_unprintable("\n".join([*shown, f"{fault.message}. {fault.remedy}"])), ""
 
 
-def project_at(folder: str, code: str, tests: str) -> Path:
-    """A visitor's two files as a project."""
+def write_project(folder: str, code: str, tests: str) -> Path:
+    """Write the two files of a visitor into a folder, and return it as a project."""
     Path(folder, "solution.py").write_text(code, "utf-8")
     Path(folder, "test_solution.py").write_text(tests, "utf-8")
     return Path(folder)
 
 
 def build(settings: Settings) -> gr.Blocks:
-    """The page."""
-    visitors = Visitors()
+    """Return the page."""
+    limiter = RateLimiter()
 
-    def admitted(request: gr.Request, *texts: str) -> None:
-        if any(len(text) > MOST_CHARACTERS for text in texts) or not all(text.strip() for text in texts):
-            raise gr.Error(f"each text has 1 to {MOST_CHARACTERS:,} characters")
+    def check_input(request: gr.Request, *texts: str) -> None:
+        if any(len(text) > MAX_INPUT_CHARS for text in texts) or not all(text.strip() for text in texts):
+            raise gr.Error(f"each text has 1 to {MAX_INPUT_CHARS:,} characters")
         visitor = request.client.host if request.client else ""
-        if refusal := visitors.refusal(visitor, time.time()):
+        if refusal := limiter.admit(visitor, time.time()):
             raise gr.Error(refusal)
 
     async def heal(code: str, tests: str, request: gr.Request) -> AsyncIterator[tuple[str, str]]:
-        admitted(request, code, tests)
+        check_input(request, code, tests)
         with tempfile.TemporaryDirectory() as folder:
-            async for shown in told(project_at(folder, code, tests), settings, test="python -m pytest -q"):
+            options = HealOptions(settings=settings, test="python -m pytest -q")
+            async for shown in show_run(write_project(folder, code, tests), options):
                 yield shown
 
     async def write(task: str, request: gr.Request) -> AsyncIterator[tuple[str, str]]:
-        admitted(request, task)
-        async for shown in told(task, settings):
+        check_input(request, task)
+        async for shown in show_run(task, WriteOptions(settings=settings)):
             yield shown
 
     with gr.Blocks(title="Suture", analytics_enabled=False) as page:
         gr.Markdown(
             "# Suture\nCode runs in a sandbox without network; a change counts when every test passes."
         )
-        lacking = missing(settings)
-        if lacking:
+        missing = find_missing(settings)
+        if missing:
             gr.Markdown("**Nothing can be run here.** This machine lacks what Suture needs:")
             gr.Textbox(
-                "\n".join(f"{row.name}: {row.detail}. {row.remedy}" for row in lacking),
+                "\n".join(f"{found.name}: {found.detail}. {found.remedy}" for found in missing),
                 label="missing",
                 lines=4,
             )
@@ -168,12 +169,12 @@ def build(settings: Settings) -> gr.Blocks:
 
 
 def main() -> None:
-    """Fetch the model where one is named, and serve the page."""
-    settings = settings_of(Path(tempfile.mkdtemp(prefix="suture-space-")))
+    """Download the local model if the settings name one, and serve the page."""
+    settings = load_space_settings(Path(tempfile.mkdtemp(prefix="suture-space-")))
     name = settings.model.name
     if name.startswith("local:"):
         pull_model(name.removeprefix("local:"), settings.paths.cache)
-    build(settings).queue(max_size=QUEUE).launch()
+    build(settings).queue(max_size=MAX_QUEUE).launch()
 
 
 if __name__ == "__main__":

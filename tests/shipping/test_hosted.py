@@ -22,8 +22,8 @@ sys.path.insert(0, {spaces!r})
 import app
 from gradio_client import Client
 
-settings = app.settings_of(Path({home!r}))
-page = app.build(settings).queue(max_size=app.QUEUE)
+settings = app.load_space_settings(Path({home!r}))
+page = app.build(settings).queue(max_size=app.MAX_QUEUE)
 _, address, _ = page.launch(prevent_thread_lock=True, quiet=True, server_name="127.0.0.1")
 client = Client(address, verbose=False)
 {visit}
@@ -37,18 +37,18 @@ assert "other changes pass them too" in said, said
 assert "suture apply" not in said and " --" not in said, "a visitor has no command line: " + said
 said, _ = client.predict(app.BROKEN, "x = 1", api_name="/heal")
 assert "write a function `test_...`" in said, said
-for refused in ("", "x" * (app.MOST_CHARACTERS + 1)):
+for refused in ("", "x" * (app.MAX_INPUT_CHARS + 1)):
     try:
         client.predict(refused, app.TESTS, api_name="/heal")
     except Exception as fault:
         assert "characters" in str(fault), fault
     else:
         raise SystemExit("it took " + repr(refused[:9]))
-visitors = app.Visitors()
-assert not any(visitors.refusal("a", float(now)) for now in range(app.RUNS_AN_HOUR))
-assert "an hour" in visitors.refusal("a", 100.0)
-assert visitors.refusal("b", 100.0) == ""
-assert visitors.refusal("a", 2 * app.HOUR_S) == ""
+limiter = app.RateLimiter()
+assert not any(limiter.admit("a", float(now)) for now in range(app.MAX_RUNS_PER_HOUR))
+assert "an hour" in limiter.admit("a", 100.0)
+assert limiter.admit("b", 100.0) == ""
+assert limiter.admit("a", 2 * app.HOUR_S) == ""
 """
 REFUSED = """
 texts = [part["props"].get("value") for part in page.config["components"]]

@@ -7,7 +7,6 @@ import os
 import platform
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from suture.core.settings import Settings
@@ -20,34 +19,15 @@ from suture.models import (
     open_role_models,
     read_calibration,
 )
-from suture.sandbox import diagnose_backends, discover_interpreter, find_sandbox_factories
+from suture.sandbox import Requirement, diagnose_backends, discover_interpreter, find_sandbox_factories
 
 MIN_FREE_BYTES = 500_000_000
 """Disk space for a few hundred runs."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Prerequisite:
-    """Something that Suture needs or can use.
-
-    Attributes:
-        name: What it is.
-        ok: Whether it is available.
-        detail: What was found.
-        remedy: What to do if it is not available.
-        needed: Whether a run needs it.
-    """
-
-    name: str
-    ok: bool
-    detail: str
-    remedy: str = ""
-    needed: bool = True
-
-
-def examine(settings: Settings) -> Iterator[Prerequisite]:
+def examine(settings: Settings) -> Iterator[Requirement]:
     """Yield everything that a run needs, one after the other."""
-    yield Prerequisite(
+    yield Requirement(
         name="suture", ok=True, detail=f"on Python {platform.python_version()}, {platform.machine()}"
     )
     yield from _examine_sandbox(settings)
@@ -56,84 +36,82 @@ def examine(settings: Settings) -> Iterator[Prerequisite]:
     yield _examine_home(settings.paths.home)
 
 
-def _examine_sandbox(settings: Settings) -> Iterator[Prerequisite]:
-    findings = diagnose_backends(
+def _examine_sandbox(settings: Settings) -> Iterator[Requirement]:
+    yield from diagnose_backends(
         find_sandbox_factories(settings.sandbox, settings.keys),
         needed=settings.sandbox.backend,
         minimum=settings.sandbox.minimum_level,
         cache=settings.paths.cache,
     )
-    for finding in findings:
-        yield Prerequisite(**vars(finding))
 
 
-def _examine_interpreter() -> Prerequisite:
+def _examine_interpreter() -> Requirement:
     try:
         found = discover_interpreter(Path.cwd(), os.environ)
     except SutureError as fault:
-        return Prerequisite(name="python", ok=False, detail=fault.message, remedy=fault.remedy)
-    return Prerequisite(
+        return Requirement(name="python", ok=False, detail=fault.message, remedy=fault.remedy)
+    return Requirement(
         name="python",
         ok=True,
         detail=f"{found.executable} ({found.version}): {found.origin}; for this folder",
     )
 
 
-def _examine_model(settings: Settings) -> Iterator[Prerequisite]:
+def _examine_model(settings: Settings) -> Iterator[Requirement]:
     name, why = choose_model(settings)
     if settings.model.name == "auto":
         yield from _list_choices(settings)
     try:
         asyncio.run(open_role_models(settings).close())
     except SutureError as fault:
-        yield Prerequisite(
+        yield Requirement(
             name="model", ok=False, detail=f"{name} ({why}): {fault.message}", remedy=fault.remedy
         )
         return
-    yield Prerequisite(name="model", ok=True, detail=f"{name} ({why}); nothing was asked of it")
+    yield Requirement(name="model", ok=True, detail=f"{name} ({why}); nothing was asked of it")
     if name.startswith("local:"):
         yield _examine_threads(settings, name.removeprefix("local:"))
 
 
-def _list_choices(settings: Settings) -> Iterator[Prerequisite]:
+def _list_choices(settings: Settings) -> Iterator[Requirement]:
     """Yield what `auto` looks for, in its order, and the providers that are used only when they are named."""
     for number, choice in enumerate(detect_models(settings), 1):
         model = f"{choice.model}, " if choice.model else ""
-        yield Prerequisite(
+        yield Requirement(
             name=f"model, choice {number}", ok=True, detail=f"{choice.label}: {model}{choice.detail}"
         )
     keyed = [name for name in PROVIDERS if getattr(settings.keys, name, None) is not None]
     if keyed:
         names = ", ".join(keyed)
-        yield Prerequisite(
+        yield Requirement(
             name="keys", ok=True, detail=f"{names}; used only when named, such as --model {keyed[0]}:NAME"
         )
 
 
-def _examine_threads(settings: Settings, name: str) -> Prerequisite:
+def _examine_threads(settings: Settings, name: str) -> Requirement:
     """Return the number of threads, which is measured on first use, because more threads can be slower."""
     if settings.model.threads is not None:
-        return Prerequisite(
+        return Requirement(
             name="threads", ok=True, detail=f"{settings.model.threads}, as set in model.threads"
         )
     found = read_calibration(model_path(name, settings.paths.cache), settings.paths.cache)
     if found is None:
-        return Prerequisite(
+        return Requirement(
             name="threads", ok=True, detail="not measured yet; the first use does (some seconds)"
         )
     speeds = ", ".join(f"{s.threads}: {s.reply_tokens_per_s:.1f} tokens/s" for s in found.speeds)
-    return Prerequisite(name="threads", ok=True, detail=f"{found.threads} on {found.cpu} (measured {speeds})")
+    return Requirement(name="threads", ok=True, detail=f"{found.threads} on {found.cpu} (measured {speeds})")
 
 
-def _examine_home(home: Path) -> Prerequisite:
+def _examine_home(home: Path) -> Requirement:
     """Return whether runs can be stored: the nearest existing folder must be writable and have free space."""
     existing = next(folder for folder in (home, *home.parents) if folder.exists())
     if not os.access(existing, os.W_OK):
-        return Prerequisite(
+        return Requirement(
             name="home", ok=False, detail=f"{home} cannot be written", remedy="set SUTURE_HOME"
         )
     free_bytes = shutil.disk_usage(existing).free
-    return Prerequisite(
+    return Requirement(
         name="home",
         ok=free_bytes >= MIN_FREE_BYTES,
         detail=f"{home}, {free_bytes / 1e9:.1f} GB free",

@@ -18,8 +18,8 @@ from suture.interfaces.narrative.plain_text import escape_line_breaks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from suture.api.prerequisites import Prerequisite
     from suture.core.settings import Settings
+    from suture.sandbox import Requirement
 
 EXAMPLE_PROGRAM = "def total(prices):\n    return sum(prices) - 1\n"
 EXAMPLE_TEST = "from shop import total\n\n\ndef test_total():\n    assert total([2, 3]) == 5\n"
@@ -36,7 +36,7 @@ def doctor(model: Model = None, assignments: Assignments = None, as_json: Json =
     print_prerequisites(list(examine(loaded.settings)), as_json=as_json)
 
 
-def print_prerequisites(rows: Sequence[Prerequisite], *, as_json: bool) -> None:
+def print_prerequisites(rows: Sequence[Requirement], *, as_json: bool) -> None:
     """Print the prerequisites, and how to get the missing ones.
 
     Raises:
@@ -53,7 +53,7 @@ def print_prerequisites(rows: Sequence[Prerequisite], *, as_json: bool) -> None:
         raise typer.Exit(PrerequisiteError.exit_code)
 
 
-def _state(row: Prerequisite) -> str:
+def _state(row: Requirement) -> str:
     if row.ok:
         return "ok"
     return "MISSING" if row.needed else "off"
@@ -76,12 +76,12 @@ def self_check(assignments: Assignments = None, as_json: Json = False) -> None:
     print_prerequisites(rows, as_json=as_json)
 
 
-def _check_heal(settings: Settings) -> Prerequisite:
+def _check_heal(settings: Settings) -> Requirement:
     """Return whether a broken program could be healed, using only the settings about where code runs."""
     from suture.api import heal, run_sync
     from suture.api.options import HealOptions
-    from suture.api.prerequisites import Prerequisite
     from suture.core.settings import Settings
+    from suture.sandbox import Requirement
 
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder, "shop")
@@ -100,9 +100,9 @@ def _check_heal(settings: Settings) -> Prerequisite:
         try:
             result = run_sync(heal(project, HealOptions(test="python -m pytest -q", settings=own)))
         except SutureError as fault:
-            return Prerequisite(name="heal", ok=False, detail=fault.message, remedy=fault.remedy)
+            return Requirement(name="heal", ok=False, detail=fault.message, remedy=fault.remedy)
     healed = result.outcome == "healed"
     why = "a broken program was healed" if healed else f"a broken program was not healed: {result.outcome}"
-    return Prerequisite(
+    return Requirement(
         name="heal", ok=healed, detail=why, remedy="" if healed else "run `suture heal --debug` for details"
     )
