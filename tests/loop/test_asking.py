@@ -133,7 +133,7 @@ async def test_a_helper_is_not_asked_where_its_part_is_not_worth_it(run: Setting
     (granted,) = run.events("budget.reserved")
     assert (granted["role"], granted["max_reply_tokens"]) == ("coder", 200)
     (refused,) = run.events("budget.refused")
-    assert (refused["limited"], refused["used"], refused["limit"]) == ("completion_tokens", 0, 255)
+    assert (refused["limit_kind"], refused["used"], refused["limit"]) == ("completion_tokens", 0, 255)
 
 
 async def test_a_reply_is_no_longer_than_the_money_pays_for(run: Setting) -> None:

@@ -39,18 +39,19 @@ TESTS = (
 Before = Callable[[str, int, RunRequest], Awaitable[RunRequest]]
 
 
-class Meddling:
-    """A real wall, before which something may be done to each verdict's run.
+class InterceptingSandbox:
+    """A real sandbox that calls a function before each run of the deciding suite.
 
     Args:
-        wall: It.
-        before: Given the text of `deep.py`, how often that was judged with this one, and the request.
+        sandbox: The real sandbox.
+        before: Receives the text of `deep.py`, how often that text was judged (this run included), and the
+            request; returns the request to run.
     """
 
-    name = "meddling"
+    name = "intercepting"
 
-    def __init__(self, wall: BubblewrapSandbox, before: Before) -> None:
-        self._wall = wall
+    def __init__(self, sandbox: BubblewrapSandbox, before: Before) -> None:
+        self._sandbox = sandbox
         self._before = before
         self.judged: list[str] = []
 
@@ -60,16 +61,16 @@ class Meddling:
         if is_verdict and "--collect-only" not in request.env.get("PYTEST_ADDOPTS", ""):
             self.judged.append(text)
             request = await self._before(text, self.judged.count(text), request)
-        return await self._wall.run(request)
+        return await self._sandbox.run(request)
 
     def open(self, request: RunRequest) -> AbstractAsyncContextManager[Channel]:
-        return self._wall.open(request)
+        return self._sandbox.open(request)
 
     async def capabilities(self) -> Capabilities:
-        return await self._wall.capabilities()
+        return await self._sandbox.capabilities()
 
     async def close(self) -> None:
-        await self._wall.close()
+        await self._sandbox.close()
 
 
 @pytest.fixture
@@ -105,9 +106,11 @@ async def test_what_passes_only_once_is_not_healed(
         only_once = text not in (BUGGY, WRITTEN) and number == 2
         return replace(request, env={**request.env, "UNLUCKY": "1"}) if only_once else request
 
-    wall = Meddling(sandbox, unlucky)
+    intercepting = InterceptingSandbox(sandbox, unlucky)
     model = ScriptedModel([f"```python\n{WRITTEN}```"])
-    result = await heal(project, HealOptions(test=COMMAND, settings=settings, sandbox=wall, model=model))
+    result = await heal(
+        project, HealOptions(test=COMMAND, settings=settings, sandbox=intercepting, model=model)
+    )
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert dict(result.candidate.files) == {"deep.py": WRITTEN}
@@ -115,13 +118,13 @@ async def test_what_passes_only_once_is_not_healed(
     assert lost
     assert {tuple(event.data["checks"]) for event in lost} == {("test_deep.py::test_answer",)}
     found = {event.data["candidate"] for event in lost}
-    told = {e.data["candidate"]: e.data for e in events_of(settings, result.run_id, "candidate.checked")}
-    assert {(told[c]["passed"], told[c]["failed"], told[c]["runs"]) for c in found} == {(0, 1, 2)}
-    assert [told[result.candidate.hash][key] for key in ("passed", "failed", "runs")] == [1, 0, 2]
-    assert wall.judged.count(WRITTEN) == 2
+    checked = {e.data["candidate"]: e.data for e in events_of(settings, result.run_id, "candidate.checked")}
+    assert {(checked[c]["passed"], checked[c]["failed"], checked[c]["runs"]) for c in found} == {(0, 1, 2)}
+    assert [checked[result.candidate.hash][key] for key in ("passed", "failed", "runs")] == [1, 0, 2]
+    assert intercepting.judged.count(WRITTEN) == 2
 
 
-async def test_a_fault_of_the_wall_does_not_lose_the_verdict_beside_it(
+async def test_a_fault_of_the_sandbox_does_not_lose_the_verdict_beside_it(
     project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
     broke = asyncio.Event()
@@ -129,19 +132,19 @@ async def test_a_fault_of_the_wall_does_not_lose_the_verdict_beside_it(
     async def breaks(text: str, number: int, request: RunRequest) -> RunRequest:
         if text == FOUND:
             broke.set()
-            raise SandboxBroken("the wall fell")
+            raise SandboxBroken("the sandbox broke")
         if text != BUGGY:
             await broke.wait()
         return request
 
     result = await heal(
-        project, HealOptions(test=COMMAND, settings=settings, sandbox=Meddling(sandbox, breaks))
+        project, HealOptions(test=COMMAND, settings=settings, sandbox=InterceptingSandbox(sandbox, breaks))
     )
     proposed = events_of(settings, result.run_id, "candidate.proposed")
     checked = events_of(settings, result.run_id, "candidate.checked")
     assert len(proposed) == len(checked) == 2  # the code as it is was checked too, and one never was
     assert result.outcome == "healed"
-    assert (result.reason.code, result.reason.detail) == ("fault", "the wall fell")
+    assert (result.reason.cut_short_by, result.reason.detail) == ("fault", "the sandbox broke")
     assert result.candidate is not None
     assert result.candidate.files["deep.py"] not in (BUGGY, FOUND)
 
@@ -162,10 +165,10 @@ async def test_all_have_ended_before_a_fault_goes_on() -> None:
     with pytest.raises(BudgetExceeded):
         await gather_verdicts([fails(late)])
     ended.clear()
-    with pytest.raises(SandboxBroken, match="fell") as told:
+    with pytest.raises(SandboxBroken, match="fell") as raised:
         await gather_verdicts([fails(late), fails(SandboxBroken("fell")), slow()])
     assert ended == ["slow"]
-    assert [note.split(":")[1].strip() for note in told.value.__notes__] == ["BudgetExceeded"]
+    assert [note.split(":")[1].strip() for note in raised.value.__notes__] == ["BudgetExceeded"]
     assert await gather_verdicts([]) == []
 
 

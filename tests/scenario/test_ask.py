@@ -90,7 +90,7 @@ async def test_a_question_that_nobody_answers_parks_the_run_and_is_answered_late
     assert asked.difference is not None
     assert (parked.reason.code, parked.reason.detail) == ("waiting_for_answer", "distinguish")
     approve = ReviewAnswer(choice="approve")
-    with pytest.raises(UsageError, match="no answer to"):
+    with pytest.raises(UsageError, match="does not answer the question"):
         await resume(parked.run_id, settings=searching, model=ScriptedModel([]), answer=approve)
     searches = [e for e in events_of(searching, parked.run_id) if e.kind == "search.started"]
 

@@ -107,11 +107,11 @@ class BreakingSandbox:
 
 
 async def test_a_wall_that_falls_is_an_infrastructure_error_with_the_best_so_far(settings: Settings) -> None:
-    wall = BreakingSandbox()
+    sandbox_requirement = BreakingSandbox()
     result = await solve(
-        TASK, WriteOptions(settings=settings, model=ScriptedModel([HALF, *[RIGHT] * 4]), sandbox=wall)
+        TASK, WriteOptions(settings=settings, model=ScriptedModel([HALF, *[RIGHT] * 4]), sandbox=sandbox_requirement)
     )
-    await wall.close()
+    await sandbox_requirement.close()
     assert result.outcome == "infra_error"
     assert (result.reason.code, result.reason.detail) == ("fault", "the wall fell")
     assert result.candidate is not None

@@ -49,9 +49,9 @@ async def test_a_heal_fork_that_cannot_collect_its_tests_ends_with_a_last_event(
     first = await heal(project, HealOptions(test=BARE_PYTEST, settings=quick, model=model))
 
     async def fork(fault: BaseException) -> Any:
-        wall = cast(Sandbox, Fallen(fault))
+        sandbox_requirement = cast(Sandbox, Fallen(fault))
         return await fork_from_iteration(
-            first.run_id, 0, candidate=MENDED, settings=quick, model=model, sandbox=wall
+            first.run_id, 0, candidate=MENDED, settings=quick, model=model, sandbox=sandbox_requirement
         )
 
     def last() -> tuple[str, Any]:

@@ -1,4 +1,4 @@
-"""A failing test names the commit that broke it, and what that commit changed is taken back first."""
+"""A failing test names the commit that broke it, and what that commit changed is reverted first."""
 
 from __future__ import annotations
 
@@ -101,15 +101,15 @@ async def healed(
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("since", [None, "HEAD~4"])
-async def test_the_commit_that_broke_the_tests_is_taken_back(
+async def test_the_commit_that_broke_the_tests_is_reverted(
     project: Path, settings: Settings, since: str | None
 ) -> None:
     result, found = await healed(project, settings, since)
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
     assert result.candidate.files["levels.py"] == RIGHT + "\n\nCOLOUR = 'red'\n"
-    assert found["broke"].endswith("levels by division")
-    assert git(project, "rev-parse", "HEAD~2")[:12] == found["broke"].split()[0]
+    assert found["first_bad"].endswith("levels by division")
+    assert git(project, "rev-parse", "HEAD~2")[:12] == found["first_bad"].split()[0]
 
 
 @pytest.mark.heavy
@@ -118,7 +118,7 @@ async def test_changes_that_are_not_committed_are_suspected_first(project: Path,
     (project / "levels.py").write_text(WRONG)
     result, found = await healed(project, settings)
     assert result.outcome == "healed", result.reason
-    assert found["broke"] == "changes that are not committed"
+    assert found["first_bad"] == "changes that are not committed"
     assert result.candidate is not None
     assert result.candidate.files["levels.py"] == RIGHT
 

@@ -118,7 +118,7 @@ CELLS = told_cells()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def wall() -> AsyncIterator[Sandbox]:
+async def sandbox_requirement() -> AsyncIterator[Sandbox]:
     """One wall for all of them: to build one costs more than most scenarios."""
     sandbox = open_sandbox(Settings().sandbox)
     yield sandbox
@@ -127,7 +127,7 @@ async def wall() -> AsyncIterator[Sandbox]:
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("recipe", "scenario"), list(CELLS))
-async def test_how_it_ends(recipe: str, scenario: str, settings: Settings, wall: Sandbox) -> None:
+async def test_how_it_ends(recipe: str, scenario: str, settings: Settings, sandbox_requirement: Sandbox) -> None:
     chosen = settings.model_copy(
         update={
             "loop": LoopSettings(recipe=recipe),
@@ -136,7 +136,7 @@ async def test_how_it_ends(recipe: str, scenario: str, settings: Settings, wall:
         }
     )
     model = Cast({**HELPFUL, **SCENARIOS[scenario]})
-    result = await solve(TASK, WriteOptions(settings=chosen, model=model, sandbox=wall))
+    result = await solve(TASK, WriteOptions(settings=chosen, model=model, sandbox=sandbox_requirement))
     assert f"{result.outcome}, {result.spend.attempts}, {len(model.calls)}" == CELLS[recipe, scenario]
     assert result.spend.attempts <= ATTEMPTS
     assert result.spend.tokens <= chosen.budget.tokens

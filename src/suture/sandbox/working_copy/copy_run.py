@@ -191,12 +191,11 @@ def _parse_ending(line: bytes) -> dict[str, Any] | None:
     """Parse the line that says how the command ended; `None` if it makes no sense."""
     try:
         report = json.loads(line)
-        ended = report["ended"]
         known = {"exit": "exit", "timeout": "timeout", "not_started": "not_started"}
         return {
-            "ended": known[ended],
-            "code": int(report["code"]),
-            "seconds": max(0.0, float(report["seconds"])),
+            "ending": known[report["ended"]],
+            "exit_code": int(report["code"]),
+            "duration_s": max(0.0, float(report["seconds"])),
             "printed_bytes": max(0, int(report["bytes"])),
         }
     except (ValueError, TypeError, KeyError, OverflowError):
