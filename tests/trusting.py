@@ -1,4 +1,4 @@
-"""A project that its user trusts, as `suture trust --yes` makes it one."""
+"""Loading the settings of a trusted project, as after `suture trust --yes`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = ["load_trusted"]
 def load_trusted(
     project: Path, flags: Mapping[str, object] | None, environ: Mapping[str, str]
 ) -> LoadedSettings:
-    """The settings, where the project's files count as far as any project's can."""
+    """Return the settings of a project whose own settings files are trusted."""
     folder = project if project.is_dir() else project.parent
-    with contextlib.suppress(UsageError):  # what is wrong with them, loading says
+    with contextlib.suppress(UsageError):  # loading reports what is wrong with the files
         digest = compute_project_digest(folder)
         home, requested = find_requested_settings(folder, environ)
         if requested:

@@ -21,7 +21,9 @@ NOT_IN_CI = {
 def words() -> set[str]:
     """Everything that a test may skip for want of, by its word of `SUTURE_REQUIRE`."""
     walls = (*BACKENDS.values(), *BY_HAND.values())
-    found = {wall.requirement for wall in walls} | {row.needs for row in ROWS.values()}
+    found = {sandbox_requirement.requirement for sandbox_requirement in walls} | {
+        row.needs for row in ROWS.values()
+    }
     expected = tomllib.loads((TESTS / "repos" / "expected.toml").read_text())
     found |= {project["needs"] for project in expected.values() if "needs" in project}
     for path in TESTS.rglob("*.py"):

@@ -31,9 +31,9 @@ FALLS_SHORT: dict[str, dict[int, str]] = {
 """Wall -> row -> why it falls there; `docs/sandbox-backends.md` says the same to users."""
 
 
-def main(wall: str, *rows: str) -> int:
+def main(sandbox_requirement: str, *rows: str) -> int:
     """Try rows against a sandbox as root, and tell of each."""
-    command = command_for("root", "attacks.driver", wall)
+    command = command_for("root", "attacks.driver", sandbox_requirement)
     if isinstance(command, str):
         sys.exit(command)
     driver, odd = Driver(command), 0
@@ -44,7 +44,7 @@ def main(wall: str, *rows: str) -> int:
         for number in map(int, rows or ROWS):
             began_s = time.monotonic()
             told = driver.face(number)
-            reason = FALLS_SHORT.get(wall, {}).get(number, "")
+            reason = FALLS_SHORT.get(sandbox_requirement, {}).get(number, "")
             known = told["outcome"] == "skipped" or (told["outcome"] == "failed") == bool(reason)
             odd += not known
             shown = reason if known and reason else told["detail"].strip()[-400:]

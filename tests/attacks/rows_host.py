@@ -81,7 +81,10 @@ async def two_honest(world: World) -> None:
     try:
         code = "import socket\nwith socket.create_server(('127.0.0.1', 7709)): print('fine')"
         results = await asyncio.gather(
-            *(wall.run(request(world, code)) for wall in (world.sandbox, other) * 2)
+            *(
+                sandbox_requirement.run(request(world, code))
+                for sandbox_requirement in (world.sandbox, other) * 2
+            )
         )
         demand(
             [result.stdout for result in results] == [b"fine\n"] * 4, [shown(result) for result in results]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from requirements import find_wall
+from requirements import find_bubblewrap
 
 pytestmark = pytest.mark.heavy
 
@@ -35,8 +35,10 @@ def on_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_nothing_that_is_drawn_gets_through(target: str, require: Callable[[str, bool, str], None]) -> None:
     import fuzz
 
-    wall = find_wall()
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    sandbox_requirement = find_bubblewrap()
+    require(
+        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
+    )
     tally = asyncio.run(fuzz.fuzz(target, SEED, SECONDS))
     again = f"python benchmarks/fuzz.py --target {target} --seed {SEED} --case"
     assert not tally.broken, "\n".join(f"{again} {number}: {found}" for number, found in tally.broken.items())

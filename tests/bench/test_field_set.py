@@ -107,9 +107,9 @@ def test_bugs_are_drawn_in_the_same_order_and_from_all_families(field_set: Any) 
 @pytest.mark.timeout(900)  # whole runs of whole suites: slow where the machine is busy with other work
 @pytest.mark.parametrize("package", CHEAPEST)
 def test_runs_on_packages_that_nobody_here_wrote(
-    package: str, tmp_path: Path, wall: Requirement, require: Require
+    package: str, tmp_path: Path, sandbox_requirement: Requirement, require: Require
 ) -> None:
-    require("bubblewrap", wall.ok, wall.detail)
+    require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
     cache = load_settings(Path()).settings.paths.cache / "field"
     script = [sys.executable, str(BENCHMARKS / "field.py"), "--cache", str(cache), "--package", package]
     fetched = subprocess.run([*script, "--fetch", "--offline"], capture_output=True, text=True, check=False)

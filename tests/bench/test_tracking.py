@@ -56,11 +56,11 @@ def row(number: int, run: str, **more: Any) -> BenchmarkRow:
 
 @pytest.fixture
 def bench(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wall: Requirement, require: Require
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox_requirement: Requirement, require: Require
 ) -> BenchFolder:
     """A benchmark with one real run, and a row that has none."""
     require("mlflow", HAS_MLFLOW, "the extra `mlflow` is not installed")
-    require("bubblewrap", wall.ok, wall.detail)
+    require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
     folder = BenchFolder(tmp_path / "first")
     folder.path.mkdir()
     script = tmp_path / "script.json"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from requirements import find_wall
+from requirements import find_bubblewrap
 from suture.core.records import Candidate, Check, Task, Verdict
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite, check_candidate, prepare_suite
@@ -33,7 +33,7 @@ def sandbox_settings() -> SandboxSettings:
 
 @pytest.fixture(scope="session")
 def bubblewrap() -> Requirement:
-    return find_wall()
+    return find_bubblewrap()
 
 
 @pytest.fixture

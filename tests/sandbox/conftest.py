@@ -14,10 +14,12 @@ from suture.sandbox import BubblewrapSandbox, Requirement
 
 @pytest.fixture(params=["warm", "spare", "cold"])
 async def sandbox(
-    request: pytest.FixtureRequest, wall: Requirement, require: Require
+    request: pytest.FixtureRequest, sandbox_requirement: Requirement, require: Require
 ) -> AsyncIterator[BubblewrapSandbox]:
     """A real sandbox, which must leave no task behind."""
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    require(
+        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
+    )
     sandbox = BubblewrapSandbox(mode=request.param)
     before = asyncio.all_tasks()
     try:

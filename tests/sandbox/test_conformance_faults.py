@@ -193,8 +193,10 @@ FAULTY: dict[str, type[Faithful]] = {
 
 
 @pytest.fixture
-def faithful(wall: Requirement, require: Require) -> Iterator[None]:
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+def faithful(sandbox_requirement: Requirement, require: Require) -> Iterator[None]:
+    require(
+        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
+    )
     yield
     while Leaking.held:
         os.close(Leaking.held.pop())

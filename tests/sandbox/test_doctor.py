@@ -95,8 +95,12 @@ def refuse() -> Sandbox:
     raise SandboxUnavailable("a library is missing", remedy="install it")
 
 
-def test_each_backend_has_a_row_and_the_needed_one_comes_last(wall: Requirement, require: Require) -> None:
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+def test_each_backend_has_a_row_and_the_needed_one_comes_last(
+    sandbox_requirement: Requirement, require: Require
+) -> None:
+    require(
+        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
+    )
     makers = {"bubblewrap": BubblewrapSandbox, "engine": Absent, "library": refuse}
     rows = diagnose_backends(makers, needed="bubblewrap", minimum="namespace")
     told = {row.name: row for row in rows}
@@ -124,8 +128,10 @@ def test_a_sandbox_that_the_settings_name_wrongly_has_a_row_too(backend: str, re
     assert remedy in row.remedy
 
 
-def test_a_sandbox_below_the_minimum_is_not_ok(wall: Requirement, require: Require) -> None:
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+def test_a_sandbox_below_the_minimum_is_not_ok(sandbox_requirement: Requirement, require: Require) -> None:
+    require(
+        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
+    )
     rows = diagnose_backends({"bubblewrap": BubblewrapSandbox}, needed="other", minimum="vm")
     assert (rows[-1].ok, rows[-1].needed) == (False, False)
     assert "minimum_level is 'vm'" in rows[-1].remedy

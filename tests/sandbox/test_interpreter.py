@@ -247,8 +247,12 @@ def test_condas_libraries_are_its_own(tmp_path: Path) -> None:
     assert str(conda / "lib") in targets(tmp_path)
 
 
-async def test_real_environments_still_run(tmp_path: Path, wall: Requirement, require: Require) -> None:
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+async def test_real_environments_still_run(
+    tmp_path: Path, sandbox_requirement: Requirement, require: Require
+) -> None:
+    require(
+        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
+    )
     make_environment(tmp_path / ".venv")
     sandbox = BubblewrapSandbox()
     code = "import ctypes, json, sqlite3, ssl, sys, sysconfig, zlib; print(sys.prefix, sys.base_prefix)"
@@ -266,10 +270,12 @@ async def test_real_environments_still_run(tmp_path: Path, wall: Requirement, re
 
 
 async def test_real_environments_of_every_kind_run(
-    tmp_path: Path, wall: Requirement, require: Require
+    tmp_path: Path, sandbox_requirement: Requirement, require: Require
 ) -> None:
     """Below a home, as pyenv, uv and conda have them: what is shown suffices to run."""
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    require(
+        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
+    )
     own = get_own_interpreter()
     version = ".".join(own.version.split(".")[:2])
     home = tmp_path / "home"

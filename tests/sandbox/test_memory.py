@@ -38,8 +38,10 @@ def no_groups() -> MemoryCgroups:
 
 
 @pytest.fixture(params=["warm", "spare", "cold"])
-def mode(request: pytest.FixtureRequest, wall: Requirement, require: Require) -> StartMode:
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+def mode(request: pytest.FixtureRequest, sandbox_requirement: Requirement, require: Require) -> StartMode:
+    require(
+        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
+    )
     mode: StartMode = request.param
     return mode
 

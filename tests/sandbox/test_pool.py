@@ -212,8 +212,10 @@ async def test_a_pool_that_makes_no_sense() -> None:
 
 
 @pytest.fixture(params=["warm", "spare", "cold"])
-def mode(request: pytest.FixtureRequest, wall: Requirement, require: Require) -> str:
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+def mode(request: pytest.FixtureRequest, sandbox_requirement: Requirement, require: Require) -> str:
+    require(
+        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
+    )
     return str(request.param)
 
 
@@ -264,8 +266,8 @@ async def kill_after(mode: str, path: str, seconds: float | None) -> str:
 
 
 @pytest.fixture
-def path(wall: Requirement) -> str:
-    return wall.detail.split()[0]
+def path(sandbox_requirement: Requirement) -> str:
+    return sandbox_requirement.detail.split()[0]
 
 
 async def test_nothing_outlives_a_host_that_is_killed_at_work(mode: str, path: str) -> None:

@@ -55,11 +55,15 @@ done
 
 @pytest.fixture
 def holed(
-    tmp_path: Path, wall: Requirement, require: Require
+    tmp_path: Path, sandbox_requirement: Requirement, require: Require
 ) -> Callable[[str], Callable[[], BubblewrapSandbox]]:
     """Makes sandboxes by a bubblewrap that is told something else than what we say."""
-    real = wall.detail.split()[0]
-    require("bubblewrap", wall.ok and is_reachable(real), f"{wall.detail}, for other users too")
+    real = sandbox_requirement.detail.split()[0]
+    require(
+        "bubblewrap",
+        sandbox_requirement.ok and is_reachable(real),
+        f"{sandbox_requirement.detail}, for other users too",
+    )
 
     def make(script: str, mode: str = "cold") -> Callable[[], BubblewrapSandbox]:
         wrapper = tmp_path / f"bwrap-{uuid.uuid4().hex}"
@@ -89,17 +93,17 @@ async def test_a_sound_sandbox_has_no_hole(
 
 
 async def test_a_shared_network_is_found(holed: Callable[..., Callable[[], BubblewrapSandbox]]) -> None:
-    wall = SelfTestedSandbox(holed(DROP.format(word="--unshare-net", values=0)))
-    found = await wall.capabilities()
+    sandbox_requirement = SelfTestedSandbox(holed(DROP.format(word="--unshare-net", values=0)))
+    found = await sandbox_requirement.capabilities()
     assert found.level == "none"
     assert "network of the host" in found.reason
     assert "abstract sockets of the host" in found.reason
     with pytest.raises(SandboxUnavailable, match="network of the host"):
-        await wall.run(RunRequest(python="print('ran')"))
+        await sandbox_requirement.run(RunRequest(python="print('ran')"))
     with pytest.raises(SandboxUnavailable, match=r"sandbox\.minimum_level is 'namespace'"):
-        async with wall.open(RunRequest(python="print('ran')")):
+        async with sandbox_requirement.open(RunRequest(python="print('ran')")):
             pytest.fail("it was let in")
-    await wall.close()
+    await sandbox_requirement.close()
 
 
 @pytest.mark.parametrize(
@@ -238,26 +242,32 @@ class Counting(BubblewrapSandbox):
 
 
 async def test_findings_are_cached_until_something_changes(
-    tmp_path: Path, require: Require, wall: Requirement, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, require: Require, sandbox_requirement: Requirement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    require(
+        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
+    )
     made = []
     for identity in ("", "", "another"):
         KNOWN_REPORTS.clear()
         before = Counting.made
-        vetted = SelfTestedSandbox(Counting, cache=tmp_path / "cache")
+        self_tested_cache = SelfTestedSandbox(Counting, cache=tmp_path / "cache")
         if identity:
             monkeypatch.setattr("suture.sandbox.self_test.self_tested_sandbox.SYSTEM_FACTS", ("version",))
-        assert (await vetted.capabilities()).level == "namespace"
-        assert (await vetted.run(RunRequest(python="print(1)"))).stdout == b"1\n"
-        await vetted.close()
+        assert (await self_tested_cache.capabilities()).level == "namespace"
+        assert (await self_tested_cache.run(RunRequest(python="print(1)"))).stdout == b"1\n"
+        await self_tested_cache.close()
         made.append(Counting.made - before)
     assert made == [2, 1, 2]  # one more where it was attacked
     assert len(list((tmp_path / "cache/sandbox").iterdir())) == 1
 
 
-async def test_sandboxs_that_open_at_once_are_attacked_once(require: Require, wall: Requirement) -> None:
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+async def test_sandboxs_that_open_at_once_are_attacked_once(
+    require: Require, sandbox_requirement: Requirement
+) -> None:
+    require(
+        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
+    )
     KNOWN_REPORTS.clear()
     before = Counting.made
     walls = [SelfTestedSandbox(Counting) for _ in range(3)]
@@ -315,17 +325,21 @@ def test_a_finding_rests_on_all_of_our_own_code(tmp_path: Path, monkeypatch: pyt
 async def test_holes_are_not_cached(
     holed: Callable[..., Callable[[], BubblewrapSandbox]], tmp_path: Path
 ) -> None:
-    vetted = SelfTestedSandbox(holed(DROP.format(word="--unshare-net", values=0)), cache=tmp_path / "cache")
-    assert (await vetted.capabilities()).level == "none"
+    self_tested_cache = SelfTestedSandbox(
+        holed(DROP.format(word="--unshare-net", values=0)), cache=tmp_path / "cache"
+    )
+    assert (await self_tested_cache.capabilities()).level == "none"
     assert not (tmp_path / "cache/sandbox").exists()
-    await vetted.close()
+    await self_tested_cache.close()
 
 
 @pytest.mark.parametrize(("minimum", "ok"), [("process", True), ("namespace", True), ("container", False)])
 async def test_the_configured_minimum_is_enforced(
-    minimum: str, ok: bool, wall: Requirement, require: Require
+    minimum: str, ok: bool, sandbox_requirement: Requirement, require: Require
 ) -> None:
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+    require(
+        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
+    )
     sandbox = open_sandbox(SandboxSettings(minimum_level=minimum))  # type: ignore[arg-type]
     try:
         if ok:

@@ -119,8 +119,8 @@ async def test_a_sandbox_that_cannot_be_tried(tmp_path: Path, monkeypatch: pytes
 
     before = set(KNOWN_REPORTS)
     monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
-    vetted = SelfTestedSandbox(Claiming)
+    self_tested_cache = SelfTestedSandbox(Claiming)
     with pytest.raises(SandboxBroken, match="bubblewrap could not be tested"):
-        await vetted.run(python("pass"))
+        await self_tested_cache.run(python("pass"))
     assert set(KNOWN_REPORTS) == before, "a fault was kept as a finding"
-    await vetted.close()
+    await self_tested_cache.close()

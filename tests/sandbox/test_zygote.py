@@ -62,8 +62,10 @@ CLEAN = b"[False, False, False] 18 [[], [], []] 1 2 box /box\n"
 
 
 @pytest.fixture
-async def sandbox(wall: Requirement, require: Require) -> AsyncIterator[BubblewrapSandbox]:
-    require("bubblewrap", wall.ok, f"{wall.detail} ({wall.remedy})")
+async def sandbox(sandbox_requirement: Requirement, require: Require) -> AsyncIterator[BubblewrapSandbox]:
+    require(
+        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
+    )
     sandbox = BubblewrapSandbox()
     found = await sandbox.capabilities()
     require("bubblewrap", found.mode == "warm", f"no warm sandbox: {found.reason}")
@@ -246,10 +248,14 @@ async def test_old_zygotes_are_ended_even_if_unused(
 
 
 async def test_a_sandbox_that_forbids_nesting_is_spare(
-    tmp_path: Path, require: Require, wall: Requirement
+    tmp_path: Path, require: Require, sandbox_requirement: Requirement
 ) -> None:
-    real = wall.detail.split()[0]
-    require("bubblewrap", wall.ok and is_reachable(real), f"{wall.detail}, for other users too")
+    real = sandbox_requirement.detail.split()[0]
+    require(
+        "bubblewrap",
+        sandbox_requirement.ok and is_reachable(real),
+        f"{sandbox_requirement.detail}, for other users too",
+    )
     wrapper = tmp_path / "bwrap"
     wrapper.write_text(f'#!/bin/sh\nexec {real} --disable-userns "$@"\n')
     wrapper.chmod(0o755)

@@ -109,7 +109,10 @@ class BreakingSandbox:
 async def test_a_wall_that_falls_is_an_infrastructure_error_with_the_best_so_far(settings: Settings) -> None:
     sandbox_requirement = BreakingSandbox()
     result = await solve(
-        TASK, WriteOptions(settings=settings, model=ScriptedModel([HALF, *[RIGHT] * 4]), sandbox=sandbox_requirement)
+        TASK,
+        WriteOptions(
+            settings=settings, model=ScriptedModel([HALF, *[RIGHT] * 4]), sandbox=sandbox_requirement
+        ),
     )
     await sandbox_requirement.close()
     assert result.outcome == "infra_error"

@@ -30,7 +30,7 @@ from suture.sandbox import Sandbox
 
 pytestmark = pytest.mark.heavy
 
-__all__ = ["wall"]
+__all__ = ["sandbox_requirement"]
 
 Question = str
 
@@ -101,10 +101,16 @@ def paid_in(home: Path) -> set[Question]:
     return {question_of(messages, sampling) for messages, sampling in asked}
 
 
-async def let_through(settings: Settings, copies: Path, model: Remembering, sandbox_requirement: Sandbox) -> Result:
+async def let_through(
+    settings: Settings, copies: Path, model: Remembering, sandbox_requirement: Sandbox
+) -> Result:
     async with open_run_models(settings, model, live=True) as models:
         spec = RunSpec(
-            task=build_write_task(TASK), settings=settings, project=copies, models=models, sandbox=sandbox_requirement
+            task=build_write_task(TASK),
+            settings=settings,
+            project=copies,
+            models=models,
+            sandbox=sandbox_requirement,
         )
         async with open_run(spec) as (context, saver):
             keep_copies(saver, settings.paths.home, copies)
@@ -122,7 +128,10 @@ async def test_a_run_killed_after_any_node_ends_as_if_it_had_not_been(
     known: dict[Question, Reply] = {}
     cast = Cast({**HELPFUL, **SCENARIOS[scenario]})
     first = await let_through(
-        settings_in(tmp_path / "home", recipe), tmp_path / "copies", Remembering(cast, known), sandbox_requirement
+        settings_in(tmp_path / "home", recipe),
+        tmp_path / "copies",
+        Remembering(cast, known),
+        sandbox_requirement,
     )
     assert first.outcome == ("not_healed" if recipe == "greedy" else "healed")
     nodes = sorted(path.name for path in (tmp_path / "copies").iterdir())
@@ -133,9 +142,13 @@ async def test_a_run_killed_after_any_node_ends_as_if_it_had_not_been(
         resumed = Remembering(None, known)
         if node == "finish":
             with pytest.raises(UsageError, match="has ended"):
-                await resume("last", settings=settings_in(home, recipe), model=resumed, sandbox=sandbox_requirement)
+                await resume(
+                    "last", settings=settings_in(home, recipe), model=resumed, sandbox=sandbox_requirement
+                )
             continue
-        again = await resume("last", settings=settings_in(home, recipe), model=resumed, sandbox=sandbox_requirement)
+        again = await resume(
+            "last", settings=settings_in(home, recipe), model=resumed, sandbox=sandbox_requirement
+        )
         assert told(again) == told(first), node
         assert paid.isdisjoint(resumed.asked), node
         assert sorted([*paid, *resumed.asked]) == sorted(known), node

@@ -127,7 +127,9 @@ async def sandbox_requirement() -> AsyncIterator[Sandbox]:
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("recipe", "scenario"), list(CELLS))
-async def test_how_it_ends(recipe: str, scenario: str, settings: Settings, sandbox_requirement: Sandbox) -> None:
+async def test_how_it_ends(
+    recipe: str, scenario: str, settings: Settings, sandbox_requirement: Sandbox
+) -> None:
     chosen = settings.model_copy(
         update={
             "loop": LoopSettings(recipe=recipe),

@@ -60,9 +60,9 @@ pytestmark = [pytest.mark.heavy, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(autouse=True)
-def walled(require: Require, wall: Requirement) -> None:
+def walled(require: Require, sandbox_requirement: Requirement) -> None:
     """Skip where there is no sandbox."""
-    require("bubblewrap", wall.ok, wall.detail)
+    require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
 
 
 def visited(visit: str, tmp_path: Path, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -30,9 +30,9 @@ pytestmark = [pytest.mark.heavy, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
-def sandbox(require: Require, wall: Requirement) -> None:
+def sandbox(require: Require, sandbox_requirement: Requirement) -> None:
     """Skip where there is no sandbox."""
-    require("bubblewrap", wall.ok, wall.detail)
+    require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
 
 
 def test_the_wheel_holds_the_package_and_its_page_and_is_small(installed: Installed) -> None:

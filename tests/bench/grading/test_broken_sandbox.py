@@ -113,7 +113,9 @@ async def test_half_a_surrogate_pair_is_graded_as_it_was_judged(problem: Problem
     assert (await graded(problem, RIGHT + "# \ud83d\n", sandbox)).standing == "right"
 
 
-async def row_of(problem: Problem, reply: str, wall: Sandbox, judge: Sandbox, home: Path) -> BenchmarkRow:
+async def row_of(
+    problem: Problem, reply: str, sandbox_requirement: Sandbox, judge: Sandbox, home: Path
+) -> BenchmarkRow:
     settings = Settings()
     paths = settings.paths.model_copy(update={"home": home})
     job = EvaluationJob(
@@ -127,7 +129,11 @@ async def row_of(problem: Problem, reply: str, wall: Sandbox, judge: Sandbox, ho
     )
     model = ScriptedModel([f"```python\n{reply}\n```"], name=job.model, repeat_last=True)
     return await evaluate(
-        job, model=model, settings=settings.model_copy(update={"paths": paths}), sandbox=wall, judge=judge
+        job,
+        model=model,
+        settings=settings.model_copy(update={"paths": paths}),
+        sandbox=sandbox_requirement,
+        judge=judge,
     )
 
 

@@ -30,8 +30,8 @@ BRANCH = "work/$(touch no);`touch no`"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def needs_wall(require: Require, wall: Requirement) -> None:
-    require("bubblewrap", wall.ok, wall.detail)
+def needs_wall(require: Require, sandbox_requirement: Requirement) -> None:
+    require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
 
 
 @pytest.fixture(scope="module")
@@ -41,20 +41,22 @@ def host() -> Iterator[CodeHost]:
 
 
 @pytest.fixture(scope="module")
-def healed(tmp_path_factory: pytest.TempPathFactory, host: CodeHost, vetted: Path) -> tuple[Path, Ended]:
+def healed(
+    tmp_path_factory: pytest.TempPathFactory, host: CodeHost, self_tested_cache: Path
+) -> tuple[Path, Ended]:
     """The pipeline whose code is at fault, healed once for all tests."""
     folder = tmp_path_factory.mktemp("code")
-    return folder, heal(RED[0], folder / "job", host.url, vetted)
+    return folder, heal(RED[0], folder / "job", host.url, self_tested_cache)
 
 
 @pytest.mark.parametrize("pipeline", RED, ids=lambda one: one.name)
 def test_each_pipeline_ends_as_its_table_says(
-    pipeline: RedPipeline, tmp_path: Path, host: CodeHost, healed: tuple[Path, Ended], vetted: Path
+    pipeline: RedPipeline, tmp_path: Path, host: CodeHost, healed: tuple[Path, Ended], self_tested_cache: Path
 ) -> None:
     before = len(host.calls)
     folder, ended = healed
     if pipeline is not RED[0]:
-        folder, ended = tmp_path, heal(pipeline, tmp_path / "job", host.url, vetted)
+        folder, ended = tmp_path, heal(pipeline, tmp_path / "job", host.url, self_tested_cache)
     found = (ended.outputs["outcome"], ended.outputs["reason"], ended.status)
     assert found == (pipeline.outcome, pipeline.reason, pipeline.status), ended.said
     handed = folder / "job" / "handed"

@@ -54,9 +54,9 @@ class CountingSandbox(BubblewrapSandbox):
 
 @pytest.mark.heavy
 async def test_candidates_run_the_new_failing_tests_alone(
-    tmp_path: Path, require: Require, wall: Requirement
+    tmp_path: Path, require: Require, sandbox_requirement: Requirement
 ) -> None:
-    require("bubblewrap", wall.ok, wall.detail)
+    require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
     files = {"shop.py": CODE.format(sign=">"), "test_shop.py": TESTS}
     folder = tmp_path / "checkout"
     base = make_repository(RedPipeline(name="", outcome="healed", status=0, files=files), folder)[1]

@@ -67,9 +67,9 @@ def forked() -> Iterator[ForkedSuture]:
 
 
 @pytest.fixture
-def suture(environ: dict[str, str], tmp_path: Path, forked: ForkedSuture, vetted: Path) -> Suture:
+def suture(environ: dict[str, str], tmp_path: Path, forked: ForkedSuture, self_tested_cache: Path) -> Suture:
     """Call a command as a process of its own."""
-    shutil.copytree(vetted, environ["SUTURE_PATHS_CACHE"], dirs_exist_ok=True)
+    shutil.copytree(self_tested_cache, environ["SUTURE_PATHS_CACHE"], dirs_exist_ok=True)
 
     def call(
         *arguments: str,
@@ -97,9 +97,9 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def diagnosis() -> list[str]:
     """What is missing for a sandbox."""
-    from requirements import find_wall
+    from requirements import find_bubblewrap
 
-    finding = find_wall()
+    finding = find_bubblewrap()
     return [] if finding.ok else [f"{finding.name}: {finding.detail}"]
 
 

@@ -16,11 +16,14 @@ pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
     [pytest.param(scene, columns, id=f"{scene.name}-{columns}") for scene, columns in scenes()],
 )
 def test_a_screen_equals_its_golden_file(
-    scene: Scene, columns: int, environ: dict[str, str], bare: Path, vetted: Path
+    scene: Scene, columns: int, environ: dict[str, str], bare: Path, self_tested_cache: Path
 ) -> None:
     # Compared word by word, because a longer number can move the end of a line.
     own = {**environ, "VIRTUAL_ENV": str(bare)}
-    assert play(scene, columns, own, vetted).split() == golden_file(scene, columns).read_text().split()
+    assert (
+        play(scene, columns, own, self_tested_cache).split()
+        == golden_file(scene, columns).read_text().split()
+    )
 
 
 @pytest.mark.parametrize("columns", COLUMNS)

@@ -27,12 +27,15 @@ def browser(require: Require) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def folder(
-    tmp_path_factory: pytest.TempPathFactory, require: Require, wall: Requirement, vetted: Path
+    tmp_path_factory: pytest.TempPathFactory,
+    require: Require,
+    sandbox_requirement: Requirement,
+    self_tested_cache: Path,
 ) -> Path:
     """Where a module's server works, whose runs need a wall."""
-    require("bubblewrap", wall.ok, wall.detail)
+    require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
     made = tmp_path_factory.mktemp("server")
-    shutil.copytree(vetted, made / "cache")
+    shutil.copytree(self_tested_cache, made / "cache")
     return made
 
 

@@ -149,8 +149,8 @@ class WaitingSandbox:
 
     name = "waiting"
 
-    def __init__(self, wall: BubblewrapSandbox) -> None:
-        self._wall = wall
+    def __init__(self, sandbox_requirement: BubblewrapSandbox) -> None:
+        self._wall = sandbox_requirement
         self.waits = asyncio.Event()
 
     async def run(self, request: RunRequest) -> RunResult:
@@ -175,10 +175,12 @@ async def test_no_run_of_the_proof_outlives_its_time(
     project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
     short = settings.model_copy(update={"certification": CertificationSettings(seconds=17)})
-    wall = WaitingSandbox(sandbox)
+    sandbox_requirement = WaitingSandbox(sandbox)
     model = ScriptedModel([f"### shop/prices.py\n```python\n{NOISY}\n```"])
-    result = await heal(project, HealOptions(test=COMMAND, settings=short, model=model, sandbox=wall))
-    assert wall.waits.is_set()
+    result = await heal(
+        project, HealOptions(test=COMMAND, settings=short, model=model, sandbox=sandbox_requirement)
+    )
+    assert sandbox_requirement.waits.is_set()
     assert (result.outcome, dict(result.candidate.files if result.candidate else {})) == (
         "healed",
         {"shop/prices.py": NOISY},
@@ -189,12 +191,17 @@ async def test_no_run_of_the_proof_outlives_its_time(
 async def test_a_run_that_is_stopped_while_it_is_proved_is_cancelled(
     project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
-    wall = WaitingSandbox(sandbox)
+    sandbox_requirement = WaitingSandbox(sandbox)
     model = ScriptedModel([f"### shop/prices.py\n```python\n{NOISY}\n```"])
     run = asyncio.create_task(
-        heal(project, HealOptions(test=COMMAND, settings=settings, model=model, sandbox=wall, apply=True))
+        heal(
+            project,
+            HealOptions(
+                test=COMMAND, settings=settings, model=model, sandbox=sandbox_requirement, apply=True
+            ),
+        )
     )
-    await wall.waits.wait()
+    await sandbox_requirement.waits.wait()
     run.cancel()
     with pytest.raises(Cancelled):
         await run

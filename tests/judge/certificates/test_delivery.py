@@ -129,7 +129,7 @@ async def test_undo_refuses_what_was_changed_since(healed: Healed, project: Path
     result = await healed(apply=True, text=FIXED)
     assert code(project) == FIXED
     (project / "shop" / "prices.py").write_text(FIXED + "\nMINE = 1\n")
-    with pytest.raises(UsageError, match="nothing was taken back"):
+    with pytest.raises(UsageError, match="nothing was undone"):
         undo(result.run_id, settings=settings)
     assert code(project) == FIXED + "\nMINE = 1\n"
     (project / "shop" / "prices.py").write_text(FIXED)
@@ -191,7 +191,7 @@ async def test_undo_without_a_name_leaves_other_projects_alone(
         monkeypatch.chdir(elsewhere)
         with pytest.raises(UsageError, match=result.run_id) as refused:
             undo(settings=settings)
-        assert refused.value.remedy == f"name it to take it back: suture undo {result.run_id}"
+        assert refused.value.remedy == f"name it to undo it: suture undo {result.run_id}"
     assert code(project) == FIXED
     monkeypatch.chdir(project / "shop")
     assert undo(settings=settings).files == ("shop/prices.py",)

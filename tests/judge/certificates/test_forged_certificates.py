@@ -253,8 +253,8 @@ class RememberingSandbox:
 
     name = "remembering"
 
-    def __init__(self, wall: BubblewrapSandbox) -> None:
-        self._wall = wall
+    def __init__(self, sandbox_requirement: BubblewrapSandbox) -> None:
+        self._wall = sandbox_requirement
         self._known: dict[str, RunResult] = {}
 
     async def run(self, request: RunRequest) -> RunResult:
@@ -287,11 +287,11 @@ async def test_every_tampering_is_rejected_for_what_it_is(
 ) -> None:
     # One key for all reports, or no two runs of pytest are alike.
     monkeypatch.setattr("suture.judge.runners.pytest_runner.secrets.token_bytes", lambda size: b"k" * size)
-    wall = RememberingSandbox(sandbox)
+    sandbox_requirement = RememberingSandbox(sandbox)
     result = await healed(text=FIXED)
     path = find_run(settings.paths.home, result.run_id).path / "certificate.json"
     certificate = parse_certificate(path.read_bytes())
-    accepted = await replayed(certificate, BASE, wall, settings)
+    accepted = await replayed(certificate, BASE, sandbox_requirement, settings)
     assert all(finding.ok for finding in accepted), accepted
     assert len(TAMPERINGS) >= 20
     for name, (where, tamper) in TAMPERINGS.items():
@@ -302,18 +302,18 @@ async def test_every_tampering_is_rejected_for_what_it_is(
             parse_certificate(json.dumps(plain).encode())
         forged = seal_certificate(decode_record(Certificate, plain))
         assert parse_certificate(json.dumps(encode_record(forged)).encode()) == forged
-        last = (await replayed(forged, BASE, wall, settings))[-1]
+        last = (await replayed(forged, BASE, sandbox_requirement, settings))[-1]
         assert (last.ok, last.name) == (False, where), (name, last)
     for files in FOREIGN:
-        (last,) = await replayed(certificate, files, wall, settings)
+        (last,) = await replayed(certificate, files, sandbox_requirement, settings)
         assert (last.ok, last.name) == (False, "project")
     claims = replace(certificate.claims, agreement=1.0, suture="999.0")
     claimed = seal_certificate(replace(certificate, claims=claims))
     for said in (certificate, claimed):
-        found = await replayed(said, {**BASE, "README.md": b"new\n"}, wall, settings)
+        found = await replayed(said, {**BASE, "README.md": b"new\n"}, sandbox_requirement, settings)
         assert found == accepted  # claims decide nothing
     careful = settings.model_copy(update={"loop": LoopSettings(abstain_below=0.99)})
-    last = (await replayed(certificate, BASE, wall, careful))[-1]
+    last = (await replayed(certificate, BASE, sandbox_requirement, careful))[-1]
     assert (last.ok, last.name) == (False, "confidence")
 
 

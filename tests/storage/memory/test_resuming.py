@@ -58,9 +58,9 @@ def victim(home: str, url: str) -> None:
 
 @pytest.mark.timeout(300)  # a process with a wall of its own
 async def test_a_resumed_run_keeps_its_recalled_memories(
-    store_url: str, tmp_path: Path, require: Require, wall: Requirement
+    store_url: str, tmp_path: Path, require: Require, sandbox_requirement: Requirement
 ) -> None:
-    require("bubblewrap", wall.ok, wall.detail)
+    require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
     home, log = tmp_path / "home", tmp_path / "calls.jsonl"
     with open_store(store_url, tmp_path) as store:
         store_items(store, [KNOWN], HashedNgrams())

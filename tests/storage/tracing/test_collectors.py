@@ -37,9 +37,11 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wall: Requirement, require: Require) -> str:
+def answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox_requirement: Requirement, require: Require
+) -> str:
     """A model whose first reply is wrong and whose second is right."""
-    require("bubblewrap", wall.ok, wall.detail)
+    require("bubblewrap", sandbox_requirement.ok, sandbox_requirement.detail)
     monkeypatch.setenv("SUTURE_HOME", str(tmp_path / "home"))
     script = tmp_path / "script.json"
     wrong, right = (f"```python\ndef double(n):\n    return n * {factor}\n```" for factor in (3, 2))
