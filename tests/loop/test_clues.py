@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 
 from suture.agents import Hint, Suspect
-from suture.agents.context.excerpts import MAX_WHOLE_CHARS, SURROUNDING_LINES, make_excerpt
+from suture.agents.context.excerpts import make_excerpt
 from suture.agents.context.search_clues import find_suspicious_functions, load_search_clues
+from suture.agents.tuning import MAX_WHOLE_FILE_CHARS, SURROUNDING_LINES
 from suture.core.ledger import Event
 from suture.core.ledger.kinds import SuspectLine
 from suture.core.records import encode_record
 
-FILLER = "def unused():\n" + "    x = 1\n" * (MAX_WHOLE_CHARS // 10) + "\n\n"
+FILLER = "def unused():\n" + "    x = 1\n" * (MAX_WHOLE_FILE_CHARS // 10) + "\n\n"
 HEAD = "import os\n\n\nclass Cart(dict):\n    limit = 3\n\n    def add(self):\n        return 1\n\n"
 METHOD = "    @property\n    def total(self):\n        return -1\n\n\n"
 TEXT = HEAD + METHOD + FILLER

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from suture.agents.context.file_selection import MAX_SHOWN_CHARS, select_suspicious_files
+from suture.agents.context.file_selection import select_suspicious_files
+from suture.agents.tuning import MAX_SELECTED_CHARS
 from suture.core.records import Counterexample
 from suture.errors import UsageError
 from suture.project.workspace import is_protected
@@ -53,9 +54,9 @@ def test_relative_imports_and_a_src_layout_are_understood() -> None:
 
 
 def test_no_file_is_cut_in_the_middle() -> None:
-    files = {"a.py": b"a = 1\n" * MAX_SHOWN_CHARS, "b.py": b"b = 1\n"}
+    files = {"a.py": b"a = 1\n" * MAX_SELECTED_CHARS, "b.py": b"b = 1\n"}
     assert shown(files=files) == ["a.py"]
-    assert select_suspicious_files(files, (), ())["a.py"] == "a = 1\n" * MAX_SHOWN_CHARS
+    assert select_suspicious_files(files, (), ())["a.py"] == "a = 1\n" * MAX_SELECTED_CHARS
 
 
 def test_a_file_that_does_not_parse_is_shown_and_stops_nothing() -> None:

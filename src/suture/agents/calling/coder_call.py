@@ -14,6 +14,7 @@ from suture.agents.replies.coder_reply import ends_inside_code, is_truncated_rep
 from suture.agents.roles.coder import Brief, WriteBrief, draft_coder_prompt, limit_to_shown_files
 from suture.agents.roles.project_coder import ProjectBrief, draft_project_prompt
 from suture.agents.roles.text_coder import TextBrief, draft_text_prompt
+from suture.agents.tuning import FUNCTION_BODY_TOKENS, MAX_PROMPT_RETRIES, MIN_RETRY_GAIN, RETRY_LENGTH_FACTOR
 from suture.core.ledger import select_events
 from suture.core.ledger.kinds import ModelCalled, PromptShrunk, ReplyTruncated
 from suture.core.records import Move
@@ -28,16 +29,6 @@ from suture.models import (
     prompt_token_upper_bound,
     supports_prefill,
 )
-
-MAX_PROMPT_RETRIES = 2
-"""How often a prompt that a provider calls too long is shortened, by a third each time."""
-FUNCTION_BODY_TOKENS = 512
-"""Reply limit where only the rest of a function is missing: about eight times what most take. A longer reply
-that does not repeat itself is continued."""
-RETRY_LENGTH_FACTOR = 2
-"""A reply that was cut is asked for again with so many times the limit of the setting."""
-MIN_RETRY_GAIN = 1.5
-"""With less room than so many times the length of the cut reply, a second one would hardly be complete."""
 
 
 async def ask_coder(

@@ -15,6 +15,7 @@ from suture.agents.calling.budgeted_call import (
 )
 from suture.agents.calling.call_context import CallContext
 from suture.agents.prompting.fitting import Prefill
+from suture.agents.tuning import HELPER_SHARE_DIVISOR, MIN_REPLY_TOKENS
 from suture.core.ledger import Reservation
 from suture.core.ledger.kinds import ModelCalled, ModelFellBack
 from suture.errors import (
@@ -40,11 +41,6 @@ from suture.models import (
     supports_tool_calls,
 )
 
-MIN_REPLY_TOKENS = 64
-"""A reply that may not be longer than this is not worth asking for."""
-HELPER_SHARE_DIVISOR = 4
-"""Roles that do not write the code get one part in so many of the remaining reply tokens, because a small
-model may ramble until its limit. They are not asked where that part is below `MIN_REPLY_TOKENS`."""
 CODE_WRITERS: frozenset[Role] = frozenset({"coder", "escalate", "optimiser"})
 """Roles that write the code itself."""
 UNPAID_FAULTS = (ModelError, PrerequisiteError, UsageError)

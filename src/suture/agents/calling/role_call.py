@@ -1,7 +1,7 @@
 """Ask a role that helps the coder, without ever stopping the run.
 
 A role that fails is degraded: the ledger records it, the result lists it, and the run continues without its
-contribution. A role that failed `MAX_FAILURES` times is suspended for the rest of the run.
+contribution. A role that failed `MAX_ROLE_FAILURES` times is suspended for the rest of the run.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from suture.agents.calling.coder_call import ask_fitted, prompt_room_tokens
 from suture.agents.calling.model_call import ModelQuestion, ask
 from suture.agents.prompting.fitting import PromptDraft, fit_prompt
 from suture.agents.prompting.prompt_files import Prompt
+from suture.agents.tuning import MAX_ROLE_CALLS, MAX_ROLE_FAILURES
 from suture.core.ledger import Event, Ledger, select_events
 from suture.core.ledger.kinds import RoleDegraded
 from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError
@@ -41,9 +42,6 @@ MODEL_ROLES: Mapping[str, Role] = {
     "project_tester": "tester",
 }
 """Name of the helper, which is also that of its prompt file -> the role whose model it uses."""
-MAX_FAILURES = 2
-MAX_TRIES = 2
-"""How often a question is asked until its reply can be used."""
 
 ReplyT = TypeVar("ReplyT", bound=BaseModel)
 T = TypeVar("T")
@@ -116,12 +114,12 @@ class RoleCall:
         Raises:
             MalformedReply: No reply could be parsed.
         """
-        for attempt in range(MAX_TRIES):
+        for attempt in range(MAX_ROLE_CALLS):
             _, reply = await ask_fitted(draft, self._question(attempt), self.calls)
             try:
                 return parse(reply)
             except MalformedReply:
-                if attempt == MAX_TRIES - 1:
+                if attempt == MAX_ROLE_CALLS - 1:
                     raise
         raise AssertionError("unreachable")
 
@@ -139,7 +137,9 @@ class RoleCall:
         async def complete(messages: Sequence[Message], sampling: Sampling) -> Reply:
             return await ask(replace(question, messages=messages, sampling=sampling), self.calls)
 
-        answer = await ask_structured(complete, fitted.messages, type_, question.sampling, tries=MAX_TRIES)
+        answer = await ask_structured(
+            complete, fitted.messages, type_, question.sampling, tries=MAX_ROLE_CALLS
+        )
         return answer.value
 
     def _question(self, attempt: int) -> ModelQuestion:
@@ -147,7 +147,7 @@ class RoleCall:
         sampling = Sampling(
             temperature=self.temperature if attempt == 0 else role_model.temperature,
             max_tokens=role_model.max_tokens,
-            index=self.round * MAX_TRIES + attempt,
+            index=self.round * MAX_ROLE_CALLS + attempt,
             logprobs=self.role == "tester"
             and all(model.name.startswith("local:") for model in role_model.chain),
         )
@@ -177,7 +177,7 @@ def record_degradation(helper: str, round_: int, fault: Exception, ledger: Ledge
 
 def is_suspended(helper: str, events: Sequence[Event]) -> bool:
     """Return whether a helper has failed too often to be asked again."""
-    return list_degraded_roles(events).count(helper) >= MAX_FAILURES
+    return list_degraded_roles(events).count(helper) >= MAX_ROLE_FAILURES
 
 
 def list_degraded_roles(events: Sequence[Event]) -> tuple[str, ...]:

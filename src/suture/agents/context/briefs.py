@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from suture.agents.context.deciding_checks import collect_deciding_facts
-from suture.agents.context.excerpts import MAX_WHOLE_CHARS, make_excerpt
+from suture.agents.context.excerpts import make_excerpt
 from suture.agents.context.file_selection import select_named_files, select_suspicious_files
 from suture.agents.context.project_briefs import (
     is_written_as_files,
@@ -21,6 +21,7 @@ from suture.agents.prompting.prompt_parts import EarlierAttempt, describe_fact
 from suture.agents.roles.coder import Brief, RepairBrief, WriteBrief
 from suture.agents.roles.project_coder import ProjectBrief
 from suture.agents.roles.text_coder import TextBrief
+from suture.agents.tuning import MAX_WHOLE_FILE_CHARS
 from suture.core.records import Candidate, Counterexample, Move, Strategy, Task, Verdict
 from suture.judge import Suite, find_protected_files
 from suture.project.languages import LANGUAGES
@@ -186,7 +187,7 @@ def _suspicious_lines(path: str, clues: SearchClues | None, facts: Sequence[Coun
 
 def _drop_unsuspicious(shown: Mapping[str, str], lines: Mapping[str, Sequence[int]]) -> dict[str, str]:
     """Drop files without a suspicious line where the files are long: a small model reads slowly."""
-    if not any(lines.values()) or sum(map(len, shown.values())) <= MAX_WHOLE_CHARS:
+    if not any(lines.values()) or sum(map(len, shown.values())) <= MAX_WHOLE_FILE_CHARS:
         return dict(shown)
     return {path: text for path, text in shown.items() if lines[path]}
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
+from suture.agents.tuning import (
+    MAX_EXCERPT_CHARS,
+    MAX_EXCERPT_FUNCTION_CHARS,
+    MAX_WHOLE_FILE_CHARS,
+    SURROUNDING_LINES,
+)
 from suture.project.python_source.parsing import first_line, parse_module
 from suture.project.python_source.statements import Definition, split_lines
-
-MAX_WHOLE_CHARS = 6000
-"""About 1,800 tokens: a longer file is shown in part, where the suspicious lines are known."""
-MAX_EXCERPT_CHARS = 4000
-"""About 1,200 tokens of code for a small model, beside the task and what fails."""
-MAX_FUNCTION_CHARS = 3000
-"""Of a longer function, only the surroundings of the suspicious line are shown."""
-SURROUNDING_LINES = 15
-"""Lines before and after a suspicious line."""
 
 
 def make_excerpt(text: str, suspicious: Sequence[int]) -> str | None:
@@ -28,7 +25,7 @@ def make_excerpt(text: str, suspicious: Sequence[int]) -> str | None:
     Returns:
         `None` if the file is short, or has no suspicious line: such a file is shown whole.
     """
-    tree = parse_module(text) if len(text) > MAX_WHOLE_CHARS else None
+    tree = parse_module(text) if len(text) > MAX_WHOLE_FILE_CHARS else None
     if tree is None:
         return None
     lines = split_lines(text)
@@ -48,7 +45,7 @@ def _lines_around(tree: ast.Module, line: int, lines: Sequence[str]) -> set[int]
     it.
     """
     function = set(_function_around(tree.body, line))
-    if function and _size(function, lines) <= MAX_FUNCTION_CHARS:
+    if function and _size(function, lines) <= MAX_EXCERPT_FUNCTION_CHARS:
         return function
     near = set(range(max(1, line - SURROUNDING_LINES), min(line + SURROUNDING_LINES, len(lines)) + 1))
     return near | set(_headers_around(tree.body, line)) if line in near else set()

@@ -11,14 +11,12 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from suture.agents.tuning import MAX_SELECTED_CHARS
 from suture.core.records import Counterexample, Language
 from suture.errors import UsageError
 from suture.project.languages import LANGUAGES, is_source
 from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text
-
-MAX_SHOWN_CHARS = 12_000
-"""About 3,500 tokens of code. More does not help a small model."""
 
 
 def select_suspicious_files(
@@ -52,7 +50,7 @@ def select_suspicious_files(
             remedy="save the source as UTF-8, or declare its encoding as in `# -*- coding: latin-1 -*-`",
         )
     with_content = {path: texts[path] for path in ranked if not _is_empty_package(path, texts[path])}
-    return _take_while_fitting(MAX_SHOWN_CHARS, with_content or {path: texts[path] for path in ranked})
+    return _take_while_fitting(MAX_SELECTED_CHARS, with_content or {path: texts[path] for path in ranked})
 
 
 def _is_empty_package(path: str, text: str) -> bool:
@@ -157,4 +155,4 @@ def select_named_files(
         return (not named, not stem.search(output), not stem.search(tests), not beside, path)
 
     ranked = sorted(editable, key=rank)
-    return _take_while_fitting(MAX_SHOWN_CHARS, {path: source[path] for path in ranked})
+    return _take_while_fitting(MAX_SELECTED_CHARS, {path: source[path] for path in ranked})

@@ -7,13 +7,11 @@ from __future__ import annotations
 import re
 
 from suture.agents.roles.project_coder import ProjectBrief, render_project_rules
+from suture.agents.tuning import MAX_PROJECT_CHARS
 from suture.core.records import Candidate, Move, Task
 from suture.judge import Suite, find_protected_files
 from suture.project.languages import LANGUAGES
 from suture.project.workspace import decode_text, is_test_file, overlay_candidate
-
-MAX_PROJECT_CHARS = 24_000
-"""Characters of an existing project's files that a prompt shows."""
 
 
 def is_written_as_files(task: Task) -> bool:

@@ -8,17 +8,15 @@ from pathlib import PurePosixPath
 
 from suture.agents.context.file_selection import is_encodable
 from suture.agents.prompting.prompt_parts import RelatedFunction, Suspect
+from suture.agents.tuning import (
+    MAX_RELATED_FUNCTION_CHARS,
+    MAX_RELATED_FUNCTIONS,
+    MAX_SCANNED_FILES,
+    MIN_NAME_SIMILARITY,
+)
 from suture.project.python_source.functions import FunctionFacts, iter_functions
 
-MAX_FUNCTION_CHARS = 1200
-"""About 350 tokens: a longer function would take the place of the code to repair."""
-MAX_FILES = 200
-"""Files that are searched, those in the same folder first."""
 INDENT = 4
-MAX_RELATED = 4
-"""Functions in a brief. The prompt decides how many of them it has room for."""
-MIN_SIMILARITY = 0.34
-"""Share of words that two functions must have in common to be similar."""
 WORD = re.compile(r"[A-Za-z][a-z]*|[0-9]+")
 
 
@@ -35,13 +33,15 @@ def find_related_functions(
     named = [(suspect.path, suspect.function) for suspect in suspects if suspect.function]
     folders = {PurePosixPath(path).parent for path, _ in named}
     nearest_first = sorted(texts, key=lambda path: (PurePosixPath(path).parent not in folders, path))
-    functions = [fact for path in nearest_first[:MAX_FILES] for fact in iter_functions(path, texts[path])]
+    functions = [
+        fact for path in nearest_first[:MAX_SCANNED_FILES] for fact in iter_functions(path, texts[path])
+    ]
     suspicious = [f for place in named for f in functions if (f.path, _short_name(f)) == place]
     others = [
         fact
         for fact in functions
         if fact not in suspicious
-        and 0 < len(fact.source) <= MAX_FUNCTION_CHARS
+        and 0 < len(fact.source) <= MAX_RELATED_FUNCTION_CHARS
         and is_encodable(fact.source)
         and not any(fact.source in text for text in shown)
     ]
@@ -52,10 +52,10 @@ def find_related_functions(
                 found.setdefault(fact, _related_function(fact, f"calls {_short_name(suspect)}"))
     for suspect in suspicious:
         similar = sorted(others, key=lambda fact: -_similarity(fact, suspect))
-        for fact in similar[:MAX_RELATED]:
-            if _similarity(fact, suspect) >= MIN_SIMILARITY:
+        for fact in similar[:MAX_RELATED_FUNCTIONS]:
+            if _similarity(fact, suspect) >= MIN_NAME_SIMILARITY:
                 found.setdefault(fact, _related_function(fact, f"is like {_short_name(suspect)}"))
-    return tuple(found.values())[:MAX_RELATED]
+    return tuple(found.values())[:MAX_RELATED_FUNCTIONS]
 
 
 def _related_function(fact: FunctionFacts, why: str) -> RelatedFunction:

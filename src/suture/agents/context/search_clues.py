@@ -8,12 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from suture.agents.prompting.prompt_parts import Hint, Suspect
+from suture.agents.tuning import MIN_SCORE_SHARE
 from suture.core.ledger import Event, last_payload
 from suture.core.ledger.kinds import SearchFinished, SuspectLine
 from suture.project.python_source.statements import split_lines
-
-MIN_SCORE_SHARE = 0.5
-"""Share of the highest score below which a line is no more suspicious than any other."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from suture.agents.replies.edit_blocks import HEAD
 from suture.agents.replies.fenced_blocks import fenced_blocks
 from suture.agents.tools.react_loop import INPUT_LINE, NEXT_LABEL, TOOL_LINE
+from suture.agents.tuning import MAX_COMMAND_CHARS, MAX_NEW_FILE_CHARS
 from suture.errors import MalformedReply
 from suture.models import ToolDeclaration
 
@@ -60,9 +61,6 @@ TOOL_ALIASES = {"read": "read_file"}
 TOOL_NAMES = tuple(tool.name for tool in TOOLS)
 SHELL_FENCES = ("sh", "bash", "shell", "console", "zsh")
 """Info strings of code blocks that hold a shell command."""
-MAX_COMMAND_CHARS = 8000
-MAX_NEW_FILE_CHARS = 40_000
-"""Characters of a new file, including its path."""
 
 
 @dataclass(frozen=True, kw_only=True)

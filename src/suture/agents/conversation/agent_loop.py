@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from suture.agents.calling.coder_call import MAX_PROMPT_RETRIES, prompt_room_tokens
+from suture.agents.calling.coder_call import prompt_room_tokens
 from suture.agents.calling.model_call import ModelQuestion, ask
 from suture.agents.conversation.agent_commands import (
     TOOLS,
@@ -22,24 +22,22 @@ from suture.agents.conversation.agent_commands import (
 from suture.agents.conversation.agent_tools import AgentTools, ToolResult
 from suture.agents.conversation.agent_turn import AgentChange, AgentTurn
 from suture.agents.conversation.conversation_history import (
-    DEFAULT_ROOM_TOKENS,
     AgentStep,
     build_conversation,
 )
 from suture.agents.conversation.recorded_steps import find_recorded_step
+from suture.agents.tuning import (
+    DEFAULT_CONTEXT_TOKENS,
+    MAX_HISTORY_REPLY_CHARS,
+    MAX_LEDGER_INPUT_CHARS,
+    MAX_LISTED_FILES,
+    MAX_MALFORMED_REPLIES,
+    MAX_PROMPT_RETRIES,
+    MAX_REPEATED_COMMANDS,
+)
 from suture.core.ledger.kinds import AgentStepped
 from suture.errors import BudgetExceeded, ContextTooLong, MalformedReply, ModelAuthError, ModelError
 from suture.models import Message, Reply, Sampling
-
-MAX_MALFORMED_REPLIES = 3
-"""Replies in a row that name no tool, after which the model is taken to know none."""
-MAX_REPEATED_COMMANDS = 3
-"""Times that the same command may come while nothing changes."""
-MAX_LISTED_FILES = 150
-"""Paths that the prompt lists."""
-MAX_LEDGER_INPUT_CHARS = 300
-MAX_HISTORY_REPLY_CHARS = 12_000
-"""Characters of a reply that the history keeps."""
 
 TurnEnding = Literal["", "submitted", "passed", "malformed", "repeated"]
 """Why a step was the last one of its turn; empty if the turn continues."""
@@ -152,7 +150,7 @@ async def _ask_for_step(turn: AgentTurn, opening: tuple[Message, ...], progress:
     """
     calls, steps = turn.calls, progress.steps
     role_model = calls.models.for_role(turn.coder)
-    room = prompt_room_tokens(role_model, calls.settings.model.context_tokens) or DEFAULT_ROOM_TOKENS
+    room = prompt_room_tokens(role_model, calls.settings.model.context_tokens) or DEFAULT_CONTEXT_TOKENS
     question = ModelQuestion(
         role=turn.coder,
         messages=(),

@@ -15,22 +15,22 @@ from suture.agents.context.deciding_checks import count_deciding_checks
 from suture.agents.conversation.agent_commands import AgentCommand
 from suture.agents.conversation.agent_turn import AgentTurn
 from suture.agents.conversation.project_copy import ProjectCopy, select_text_changes
-from suture.agents.conversation.task_briefing import MAX_LISTED_FACTS, make_briefing
+from suture.agents.conversation.task_briefing import make_briefing
 from suture.agents.prompting.prompt_parts import describe_fact
 from suture.agents.replies.edit_blocks import apply_edits, is_creatable, split_edits
+from suture.agents.tuning import (
+    MAX_COMMAND_OUTPUT_CHARS,
+    MAX_LISTED_FACTS,
+    MAX_LISTED_FOLDER_PATHS,
+    MAX_SEARCH_MATCHES,
+    MAX_SHELL_S,
+    MAX_SHOWN_LINES,
+)
 from suture.core.records import Candidate, Verdict
 from suture.errors import EditDoesNotApply
 from suture.judge import check_candidate, find_protected_files
 from suture.project.workspace import decode_text, overlay_candidate
 
-MAX_SHELL_S = 60.0
-"""Wall-clock seconds of one shell command, and less where a run of the tests may take less."""
-MAX_OBSERVATION_CHARS = 6000
-"""Characters of one observation: its beginning and its end, each half of them."""
-MAX_FILE_LINES = 200
-"""Lines of a file that is shown without a range."""
-MAX_MATCHES = 40
-MAX_LISTED_PATHS = 200
 FILE_RANGE = re.compile(r"^(.+?)(?::(\d{1,7})(?:-(\d{1,7}))?)?$")
 
 
@@ -97,7 +97,7 @@ class AgentTools:
         timeout_s = limit_s if left_s is None else max(1.0, min(limit_s, left_s / 2))
         async with budget.time_limit():
             run = await ProjectCopy.for_suite(suite).run(
-                line, current, timeout_s, max_output_bytes=2 * MAX_OBSERVATION_CHARS
+                line, current, timeout_s, max_output_bytes=2 * MAX_COMMAND_OUTPUT_CHARS
             )
         texts, left_out = select_text_changes(run.changes, current)
         blocked = self._blocked_files({**self.turn.parent_files, **changed, **texts})
@@ -201,7 +201,7 @@ def _read_file(text: str, current: Mapping[str, bytes]) -> str:
         return f"ReadError: there is no file {text[:200]!r}.{hint}"
     lines = decode_text(current[path]).split("\n")
     first = max(1, int(match[2] or 1))
-    last = min(len(lines), int(match[3] or match[2] or MAX_FILE_LINES))
+    last = min(len(lines), int(match[3] or match[2] or MAX_SHOWN_LINES))
     shown = [f"{number:5}  {lines[number - 1]}" for number in range(first, last + 1)]
     more = f"\n(the file has {len(lines)} lines)" if last < len(lines) or first > 1 else ""
     return ("\n".join(shown) or "(nothing)") + more
@@ -212,8 +212,12 @@ def _list_files(text: str, current: Mapping[str, bytes]) -> str:
     found = [path for path in sorted(current) if not folder or folder == "." or path.startswith(f"{folder}/")]
     if not found:
         return f"There is no file below {text[:200]!r}."
-    more = f"\n... and {len(found) - MAX_LISTED_PATHS} more" if len(found) > MAX_LISTED_PATHS else ""
-    return "\n".join(found[:MAX_LISTED_PATHS]) + more
+    more = (
+        f"\n... and {len(found) - MAX_LISTED_FOLDER_PATHS} more"
+        if len(found) > MAX_LISTED_FOLDER_PATHS
+        else ""
+    )
+    return "\n".join(found[:MAX_LISTED_FOLDER_PATHS]) + more
 
 
 def _search(text: str, current: Mapping[str, bytes]) -> str:
@@ -228,13 +232,13 @@ def _search(text: str, current: Mapping[str, bytes]) -> str:
     ]
     if not matches:
         return f"No file holds {text[:200]!r}."
-    more = f"\n... and {len(matches) - MAX_MATCHES} more" if len(matches) > MAX_MATCHES else ""
-    return "\n".join(matches[:MAX_MATCHES]) + more
+    more = f"\n... and {len(matches) - MAX_SEARCH_MATCHES} more" if len(matches) > MAX_SEARCH_MATCHES else ""
+    return "\n".join(matches[:MAX_SEARCH_MATCHES]) + more
 
 
 def shorten(text: str) -> str:
     """Cut a long observation in the middle."""
-    if len(text) <= MAX_OBSERVATION_CHARS:
+    if len(text) <= MAX_COMMAND_OUTPUT_CHARS:
         return text
-    half = MAX_OBSERVATION_CHARS // 2
-    return f"{text[:half]}\n... {len(text) - MAX_OBSERVATION_CHARS} characters are cut ...\n{text[-half:]}"
+    half = MAX_COMMAND_OUTPUT_CHARS // 2
+    return f"{text[:half]}\n... {len(text) - MAX_COMMAND_OUTPUT_CHARS} characters are cut ...\n{text[-half:]}"

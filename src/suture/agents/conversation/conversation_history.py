@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from suture.agents.tuning import RECENT_STEPS
 from suture.models import Message
 from suture.models.token_counting import estimate_tokens
-
-RECENT_STEPS = 4
-"""Steps whose results stay complete when older results are left out."""
-DEFAULT_ROOM_TOKENS = 24_000
-"""Length of a prompt where the context size of the model is not known."""
 
 
 @dataclass(frozen=True, kw_only=True)

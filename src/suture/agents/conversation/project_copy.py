@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from suture.agents.tuning import COPY_CPU_CORES
 from suture.core.records import Task
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite
@@ -15,8 +16,6 @@ from suture.project.workspace.ignored_files import NON_CODE_NAMES
 from suture.sandbox import BOX, LIBRARY, ProgramLimits, Sandbox, get_own_interpreter, mounts_for_interpreter
 from suture.sandbox.working_copy.copy_run import CopyCommand, CopyRun, FileChanges, run_in_copy
 
-CPU_CORES = 4
-"""CPU seconds of each process for each wall-clock second."""
 HOST_MEMORY_MB = 1 << 20
 HOST_CPU_CORES = 256
 HOST_OPEN_FILES = 4096
@@ -92,7 +91,7 @@ class ProjectCopy:
     def _limits(self, timeout_s: float) -> ProgramLimits:
         if not self.on_host:
             limits = make_test_limits(self.settings, timeout_s, self.task.language)
-            return replace(limits, cpu_s=timeout_s * CPU_CORES)
+            return replace(limits, cpu_s=timeout_s * COPY_CPU_CORES)
         return ProgramLimits(
             cpu_s=timeout_s * HOST_CPU_CORES,
             open_files=HOST_OPEN_FILES,

@@ -10,14 +10,9 @@ from dataclasses import dataclass
 from suture.agents.context.deciding_checks import collect_deciding_facts
 from suture.agents.prompting.prompt_parts import describe_fact
 from suture.agents.roles.project_coder import render_project_rules
+from suture.agents.tuning import MAX_BRIEFED_OUTPUT_CHARS, MAX_LISTED_FACTS, MAX_LISTED_TESTS
 from suture.core.records import Counterexample, Task, Verdict, encode_record
 from suture.project.workspace import DEFAULT_PROTECTED
-
-MAX_LISTED_TESTS = 200
-MAX_LISTED_FACTS = 20
-"""Counterexamples that are rendered; chosen without a measurement, as more of them mostly say the same."""
-MAX_OUTPUT_CHARS = 6000
-"""Characters of a command's output, from its end: a command says there what failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +60,9 @@ class TaskBriefing:
             facts = [describe_fact(fact) for fact in self.facts[:MAX_LISTED_FACTS]]
             parts.append(f"What they saw:\n\n{_bullet_list(facts)}")
         if self.output.strip() and (self.judged_by_exit_status or not self.facts):
-            parts.append(f"What the command printed:\n\n```\n{self.output.strip()[-MAX_OUTPUT_CHARS:]}\n```")
+            parts.append(
+                f"What the command printed:\n\n```\n{self.output.strip()[-MAX_BRIEFED_OUTPUT_CHARS:]}\n```"
+            )
         parts += [hint.strip() for hint in self.hints]
         parts.append(
             "Change the code, not the tests: tests, and the files that say how they run, are put back before "

@@ -11,6 +11,13 @@ from suture.agents.calling.call_context import CallContext
 from suture.agents.conversation.agent_turn import AgentChange, AgentTurn
 from suture.agents.conversation.project_copy import ProjectCopy, select_text_changes
 from suture.agents.conversation.recorded_steps import find_recorded_step
+from suture.agents.tuning import (
+    MAX_PROGRAM_BYTES,
+    MAX_PROGRAM_LISTED_PATHS,
+    MAX_PROGRAM_OUTPUT_BYTES,
+    MAX_TEST_NAMES_BYTES,
+    PROGRAM_TIME_SHARE,
+)
 from suture.core.ledger import last_payload
 from suture.core.ledger.kinds import ProposerRan
 from suture.core.safe_files import read_regular_file
@@ -18,14 +25,6 @@ from suture.errors import MalformedReply, UsageError
 from suture.sandbox import LIBRARY
 from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 from suture.sandbox.working_copy.copy_run import CopyRun
-
-TIME_SHARE = 0.8
-"""Share of the remaining time for the program: the rest is for the verdict and its certification."""
-MAX_PROGRAM_BYTES = 16 << 20
-MAX_OUTPUT_BYTES = 64 << 10
-MAX_TEST_NAMES_BYTES = 32 << 10
-"""Bytes of the failing tests' names in one variable: the kernel allows 128 KiB for each."""
-MAX_LISTED_PATHS = 100
 
 
 async def run_user_program(turn: AgentTurn) -> AgentChange:
@@ -72,7 +71,7 @@ async def run_user_program(turn: AgentTurn) -> AgentChange:
 async def _run_program(turn: AgentTurn) -> CopyRun:
     settings = turn.calls.settings.proposer
     left_s = turn.calls.budget.remaining_s()
-    timeout_s = settings.seconds if left_s is None else min(settings.seconds, TIME_SHARE * left_s)
+    timeout_s = settings.seconds if left_s is None else min(settings.seconds, PROGRAM_TIME_SHARE * left_s)
     command = settings.command or ""
     copy = ProjectCopy.for_suite(turn.suite)
     briefing = turn.briefing
@@ -96,7 +95,7 @@ async def _run_program(turn: AgentTurn) -> CopyRun:
             timeout_s,
             env=env,
             library_files={**documents, **program},
-            max_output_bytes=MAX_OUTPUT_BYTES,
+            max_output_bytes=MAX_PROGRAM_OUTPUT_BYTES,
         )
     host = UnsafeSubprocess(notice=lambda: None)  # The user was warned when they asked for it.
     try:
@@ -106,7 +105,7 @@ async def _run_program(turn: AgentTurn) -> CopyRun:
             timeout_s,
             env={**os.environ, **env},
             library_files=documents,
-            max_output_bytes=MAX_OUTPUT_BYTES,
+            max_output_bytes=MAX_PROGRAM_OUTPUT_BYTES,
         )
     finally:
         await host.close()
@@ -168,9 +167,9 @@ def _record_run(run: CopyRun, turn: AgentTurn) -> dict[str, str]:
             printed_bytes=run.printed_bytes,
             output=calls.folder.save_json(run.output),
             changes=calls.folder.save_json(texts),
-            changed=tuple(sorted(texts))[:MAX_LISTED_PATHS],
-            deleted=run.changes.deleted[:MAX_LISTED_PATHS],
-            excluded_files=left_out[:MAX_LISTED_PATHS],
+            changed=tuple(sorted(texts))[:MAX_PROGRAM_LISTED_PATHS],
+            deleted=run.changes.deleted[:MAX_PROGRAM_LISTED_PATHS],
+            excluded_files=left_out[:MAX_PROGRAM_LISTED_PATHS],
         )
     )
     return texts
