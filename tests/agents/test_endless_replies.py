@@ -11,7 +11,7 @@ from suture.agents.replies.generated_checks import checks_from_reply
 from suture.agents.roles.coder import WriteBrief
 from suture.errors import MalformedReply
 from suture.models import Reply
-from suture.project.python_source.parsing import MAX_BLOCKS
+from suture.project.tuning import MAX_REPLY_BLOCKS
 
 ADD = "def add(a, b):\n    return a - b\n"
 WRITE = WriteBrief(statement="Write add(a, b).", module="solution.py", entry_point="add")
@@ -55,5 +55,5 @@ def test_real_replies_of_models_are_parsed() -> None:
 
 
 def test_more_blocks_than_anybody_writes_are_named() -> None:
-    with pytest.raises(MalformedReply, match=str(MAX_BLOCKS)):
-        files_from_reply(Reply(text=("```python\n" + ADD + "```\n") * (MAX_BLOCKS + 2)), WRITE)
+    with pytest.raises(MalformedReply, match=str(MAX_REPLY_BLOCKS)):
+        files_from_reply(Reply(text=("```python\n" + ADD + "```\n") * (MAX_REPLY_BLOCKS + 2)), WRITE)

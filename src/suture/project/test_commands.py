@@ -11,6 +11,7 @@ from pathlib import Path
 
 from suture.errors import UsageError
 from suture.project.languages import LANGUAGES, find_reachable_scripts, find_task_commands, is_source
+from suture.project.tuning import MAX_LOADED_GLOBS, MAX_REACHED_LINES, MAX_SHELL_SCRIPT_BYTES
 from suture.project.workspace import is_protected, is_test_file
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -18,12 +19,6 @@ SHELL_MARKS = frozenset(";<>|&`")
 WORD_ENDS = re.compile(r"[\s;&|()<>'\"]+")
 COMMAND_ENDS = re.compile(r"[;&|\n]+")
 ALL_OF_A_FOLDER = re.compile(r"/$|/\*(?:\.\w+)?$")
-MAX_SHELL_BYTES = 1 << 16
-"""Of a shell script that is read to find what it starts."""
-MAX_LINES = 4000
-"""Lines of all scripts that a command reaches."""
-MAX_GLOBS = 1000
-"""No real command names as many files, but a certificate of a stranger may."""
 OPTIONS_WITH_VALUE = ("-k", "-s", "-p", "-t")
 """Options of `python -m unittest` whose next word is not a test."""
 
@@ -96,7 +91,7 @@ def find_deciding_files(command: Sequence[str], files: Mapping[str, bytes], root
     )
     configured = (glob for one in LANGUAGES.values() for glob in one.find_configured_files(files))
     loaded: list[str] = []
-    for glob in dict.fromkeys((*islice(globs, MAX_GLOBS), *islice(configured, MAX_GLOBS))):
+    for glob in dict.fromkeys((*islice(globs, MAX_LOADED_GLOBS), *islice(configured, MAX_LOADED_GLOBS))):
         own = [path for path in files if is_protected(path, (glob,))]
         loaded += [] if ALL_OF_A_FOLDER.search(glob) and any(map(is_test_file, own)) else own
     return tuple(dict.fromkeys((*named, *loaded)))
@@ -106,14 +101,14 @@ def _reached_lines(command: Sequence[str], files: Mapping[str, bytes], root: Pat
     """Return a command as a line, and the lines of all scripts and targets that it runs."""
     first = " ".join(command)
     found, waiting = {first: None}, [first]
-    while waiting and len(found) < MAX_LINES:
+    while waiting and len(found) < MAX_REACHED_LINES:
         line = waiting.pop(0)
         new = [*find_reachable_scripts(command if line is first else line.split(), files)]
         for words in _commands_in((line,)):
             new += find_task_commands(words, files)
         for path in find_named_files((line,), files, root):
             is_shell = not any(is_source(path, language) for language in LANGUAGES)
-            if is_shell and len(files[path]) <= MAX_SHELL_BYTES:
+            if is_shell and len(files[path]) <= MAX_SHELL_SCRIPT_BYTES:
                 new += files[path].decode("utf-8", "replace").splitlines()
         fresh = [one for one in dict.fromkeys(new) if one.strip() and one not in found]
         found.update(dict.fromkeys(fresh))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from suture.core.ledger import Ledger, RawPayload, follow_ledger, read_ledger
-from suture.core.ledger.reading import MAX_JSON_VALUES, MAX_LEDGER_BYTES, MAX_LINE_BYTES, MAX_TORN_LINES
+from suture.core.tuning import MAX_EVENT_LINE_BYTES, MAX_JSON_VALUES, MAX_LEDGER_BYTES, MAX_TORN_LINES
 from suture.errors import StorageError
 
 NOTE = RawPayload(kind="note", data={"text": "a"})
@@ -30,7 +30,7 @@ def event_of(data: str) -> bytes:
 
 
 def test_a_line_longer_than_any_event_is_refused_with_its_number_and_the_limit(tmp_path: Path) -> None:
-    path = ledger_with(tmp_path, event_of(json.dumps({"text": "a" * MAX_LINE_BYTES})))
+    path = ledger_with(tmp_path, event_of(json.dumps({"text": "a" * MAX_EVENT_LINE_BYTES})))
     with pytest.raises(StorageError, match=r"line 2 of .*ledger.jsonl' is longer than 16 MiB") as refused:
         read_ledger(path)
     assert "move the run's folder away" in refused.value.remedy
@@ -42,7 +42,7 @@ def test_a_line_without_an_end_is_refused_as_soon_as_it_is_too_long(tmp_path: Pa
     path = ledger_with(tmp_path, b"")
     with path.open("r+b") as file:
         file.seek(0, 2)
-        file.truncate(file.tell() + 400 * MAX_LINE_BYTES)  # a hole: nothing lies on disk
+        file.truncate(file.tell() + 400 * MAX_EVENT_LINE_BYTES)  # a hole: nothing lies on disk
     with pytest.raises(StorageError, match="line 2"):
         read_ledger(path)
 
@@ -56,7 +56,9 @@ def test_a_short_line_of_millions_of_values_is_refused(tmp_path: Path) -> None:
 def test_a_ledger_longer_than_any_is_refused(tmp_path: Path) -> None:
     path = ledger_with(tmp_path, b"")
     with path.open("r+b") as file:
-        for end in range(MAX_LINE_BYTES // 2, MAX_LEDGER_BYTES + MAX_LINE_BYTES, MAX_LINE_BYTES // 2):
+        for end in range(
+            MAX_EVENT_LINE_BYTES // 2, MAX_LEDGER_BYTES + MAX_EVENT_LINE_BYTES, MAX_EVENT_LINE_BYTES // 2
+        ):
             file.seek(end)
             file.write(b"\n")
     with pytest.raises(StorageError, match="longer than 128 MiB"):
@@ -73,13 +75,13 @@ def test_an_event_that_nobody_could_read_back_is_not_written(tmp_path: Path) -> 
     path = ledger_with(tmp_path, b"")
     with Ledger(path) as ledger:
         with pytest.raises(StorageError, match=r"'note' event .* is longer than 16 MiB"):
-            ledger.append_all([NOTE, RawPayload(kind="note", data={"text": "a" * MAX_LINE_BYTES})])
+            ledger.append_all([NOTE, RawPayload(kind="note", data={"text": "a" * MAX_EVENT_LINE_BYTES})])
         ledger.append(NOTE)
     assert [event.seq for event in read_ledger(path).events] == [0, 1]
 
 
 def test_following_a_ledger_ends_at_a_line_without_an_end(tmp_path: Path) -> None:
-    path = ledger_with(tmp_path, b"a" * (MAX_LINE_BYTES + 1))
+    path = ledger_with(tmp_path, b"a" * (MAX_EVENT_LINE_BYTES + 1))
 
     async def follow() -> list[int]:
         return [event.seq async for event in follow_ledger(path)]

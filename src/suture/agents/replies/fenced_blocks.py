@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from suture.agents.tuning import MAX_CLOSING_FENCES
-from suture.project.python_source.parsing import MAX_FILE_NAME_LINE_CHARS, parse_module, require_few_blocks
+from suture.project.python_source.parsing import parse_module, require_few_blocks
 from suture.project.python_source.statements import is_valid_python, remove_statements
+from suture.project.tuning import MAX_FILE_NAME_LINE_CHARS
 
 # A fence may be part of a list item, directly after its number.
 OPENING_FENCE = re.compile(r"^(\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)?)(`{3,}|~{3,})\s*([^`\n]*)$")

@@ -15,12 +15,8 @@ from math import isfinite
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from suture.core.codec import WrongTypeError, decode_record, encode_record
+from suture.core.tuning import MAX_BUDGET_NUMBER, MAX_EVENT_TIME_S, MAX_SUMMARY_CHARS
 
-MAX_COUNTED = 10**60
-"""The largest whole number that the budget accepts: sums of such numbers still fit into a message."""
-MAX_SUMMARY_CHARS = 200
-MAX_TIME_S = 250_000_000_000
-"""The year 9892. Python's calendar cannot render much later times, nor nan."""
 POSITION = ("step", "branch", "part")
 """Keys in the data of an event that a branch of a round wrote."""
 CATALOGUE: dict[str, type[Payload]] = {}
@@ -108,7 +104,7 @@ def decode_payload(kind: str, data: Mapping[str, Any], version: int = 1) -> Payl
 def _require_countable(payload: Payload) -> None:
     for one in fields(payload):
         value = getattr(payload, one.name)
-        is_too_large = isinstance(value, int) and abs(value) > MAX_COUNTED
+        is_too_large = isinstance(value, int) and abs(value) > MAX_BUDGET_NUMBER
         if is_too_large or (isinstance(value, float) and not isfinite(value)):
             raise ValueError(f"{type(payload).__name__}.{one.name} cannot be {value!r:.60}")
 
@@ -233,7 +229,7 @@ def decode_event(line: Any, run: str) -> Event | None:
     expected = (("seq", int), ("time_s", (int, float)), ("kind", str), ("data", Mapping), ("version", int))
     for name, json_type in expected:
         _require_type(name, getattr(event, name), json_type)
-    if not abs(event.time_s) <= MAX_TIME_S:
+    if not abs(event.time_s) <= MAX_EVENT_TIME_S:
         raise ValueError(f"'time_s' is {event.time_s!r:.60}")
     payload = decode_payload(event.kind, event.data, event.version)
     vars(event)["payload"] = payload  # fill the cached property, so that nothing is decoded twice

@@ -17,18 +17,9 @@ from typing import BinaryIO
 from suture.core.ledger.event import Event, decode_event
 from suture.core.ledger.kinds import RunFailed, RunFinished, RunPaused
 from suture.core.safe_files import open_regular_file
+from suture.core.tuning import MAX_EVENT_LINE_BYTES, MAX_JSON_VALUES, MAX_LEDGER_BYTES, MAX_TORN_LINES
 from suture.errors import StorageError
 
-MAX_LINE_BYTES = 16 * 2**20
-"""Max length of one event. The longest one seen has 7,000 bytes; the ids of 60,000 tests may need some
-millions."""
-MAX_LEDGER_BYTES = 128 * 2**20
-"""Max length of a ledger; one of 60,000 events has 20 MB."""
-MAX_JSON_VALUES = 6_000_000
-"""Max number of JSON values in a ledger or a blob. Each takes some hundred bytes of memory, however short it
-is."""
-MAX_TORN_LINES = 1000
-"""Max number of lines that are not events. Each crash leaves one."""
 VALUE_SEPARATORS = (b",", b"[", b"{")
 DAMAGED_RUN_REMEDY = "move the run's folder away; its blobs and replies are whole"
 
@@ -44,7 +35,9 @@ class LedgerLineTooLong(StorageError):
     """A line of a ledger is longer than any event that Suture writes."""
 
     def __init__(self, where: str) -> None:
-        super().__init__(f"{where} is longer than {MAX_LINE_BYTES // 2**20} MiB", remedy=DAMAGED_RUN_REMEDY)
+        super().__init__(
+            f"{where} is longer than {MAX_EVENT_LINE_BYTES // 2**20} MiB", remedy=DAMAGED_RUN_REMEDY
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,10 +81,10 @@ def _read_lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a ledger with their line ends, and check all limits."""
     with _open_ledger(path) as file:
         number = total_bytes = values = 0
-        while line := file.readline(MAX_LINE_BYTES + 1):
+        while line := file.readline(MAX_EVENT_LINE_BYTES + 1):
             number += 1
             total_bytes += len(line)
-            if len(line) > MAX_LINE_BYTES:
+            if len(line) > MAX_EVENT_LINE_BYTES:
                 raise LedgerLineTooLong(f"line {number} of {str(path)!r}")
             if total_bytes > MAX_LEDGER_BYTES:
                 raise _unreadable(path, f"it is longer than {MAX_LEDGER_BYTES // 2**20} MiB")
@@ -184,11 +177,11 @@ def _follow_lines(path: Path) -> Iterator[bytes | None]:
     try:
         with path.open("rb") as file:
             while True:
-                line = file.readline(MAX_LINE_BYTES + 1)
+                line = file.readline(MAX_EVENT_LINE_BYTES + 1)
                 if line.endswith(b"\n"):
                     yield line
                     continue
-                if len(line) > MAX_LINE_BYTES:
+                if len(line) > MAX_EVENT_LINE_BYTES:
                     raise LedgerLineTooLong(f"a line of {str(path)!r}")
                 file.seek(-len(line), os.SEEK_CUR)  # the rest of the line is still being written
                 yield None

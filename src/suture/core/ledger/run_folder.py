@@ -12,18 +12,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from suture.core.codec import decode_record, encode_record
-from suture.core.ledger.reading import DAMAGED_RUN_REMEDY, MAX_JSON_VALUES, count_json_values
+from suture.core.ledger.reading import DAMAGED_RUN_REMEDY, count_json_values
 from suture.core.safe_files import read_regular_file, write_file_atomically
+from suture.core.tuning import MAX_BLOB_BYTES, MAX_FIRST_EVENT_BYTES, MAX_JSON_VALUES
 from suture.errors import StorageError, UsageError
 
 RecordT = TypeVar("RecordT")
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
-MAX_BLOB_BYTES = 256 * 2**20
-"""Max size of a blob in a run that comes from somebody else. The largest own one is a task with all its
-files, which has less than 64 MiB."""
-MAX_FIRST_LINE_BYTES = 64 * 2**10
-"""Max length of the first line of a ledger, which names the run's project."""
 PRIVATE_FOLDER_MODE = 0o700
 """A run holds the user's code, the prompts and the replies."""
 
@@ -224,7 +220,7 @@ def _newest_run(runs: list[RunFolder], *, prefer_project: bool) -> RunFolder:
 def _read_first_event(run: RunFolder) -> tuple[str, str]:
     """Return the run that a run replays, and its project. Both are empty if the ledger is damaged."""
     try:
-        first = (read_regular_file(run.ledger_path, MAX_FIRST_LINE_BYTES) or b"").partition(b"\n")[0]
+        first = (read_regular_file(run.ledger_path, MAX_FIRST_EVENT_BYTES) or b"").partition(b"\n")[0]
         data = json.loads(first)["data"]
         return str(data.get("replayed_run") or ""), str(data.get("project") or "")
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):

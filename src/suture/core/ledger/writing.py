@@ -14,7 +14,8 @@ from types import MappingProxyType
 
 from suture.core.clock import Clock, SystemClock
 from suture.core.ledger.event import Event, Payload, create_event, encode_event
-from suture.core.ledger.reading import MAX_LINE_BYTES, LedgerLineTooLong, read_ledger, run_id_of
+from suture.core.ledger.reading import LedgerLineTooLong, read_ledger, run_id_of
+from suture.core.tuning import MAX_EVENT_LINE_BYTES
 from suture.errors import StorageError, UsageError
 
 _position: ContextVar[Mapping[str, int]] = ContextVar("_position", default=MappingProxyType({}))
@@ -125,7 +126,7 @@ class Ledger:
         # ASCII only: a lone surrogate in a model's text must not make the event unwritable.
         lines = [json.dumps(encode_event(event), separators=(",", ":")) for event in created]
         for event, line in zip(created, lines, strict=True):
-            if len(line) >= MAX_LINE_BYTES:  # nobody could read it back
+            if len(line) >= MAX_EVENT_LINE_BYTES:  # nobody could read it back
                 raise LedgerLineTooLong(f"a {event.kind!r} event of {str(self.path)!r}")
         self._write("".join(f"{line}\n" for line in lines).encode("ascii"))
         # Keep what is on disk: callers may change their data later.

@@ -9,6 +9,7 @@ from typing import Literal
 
 from suture.core.records.reason import Reason, render_reason
 from suture.core.records.task import Candidate, Evidence, Verdict
+from suture.core.tuning import MAX_HTML_DIFF_CHARS
 
 MoveKind = Literal["mutate", "sample", "repair", "agent", "stop"]
 Strategy = Literal["minimal", "restructure", "guard"]
@@ -132,7 +133,6 @@ class Result:
         return render_html(self.outcome.replace("_", " "), rows, self.diff)
 
 
-MAX_DIFF_CHARS = 20_000
 COLOURS = (("+++", ""), ("---", ""), ("+", "#1a7f37"), ("-", "#cf222e"), ("@@", "#8250df"))
 """Beginning of a line of a diff -> its colour. Each is readable on a light and on a dark background."""
 
@@ -151,7 +151,7 @@ def render_html(title: str, rows: Iterable[tuple[str, object]], diff: str = "") 
         for name, value in rows
         if value not in ("", None, ())
     )
-    shown = diff if len(diff) <= MAX_DIFF_CHARS else diff[:MAX_DIFF_CHARS] + "\n..."
+    shown = diff if len(diff) <= MAX_HTML_DIFF_CHARS else diff[:MAX_HTML_DIFF_CHARS] + "\n..."
     lines = "\n".join(map(_render_line, shown.splitlines()))
     code = f"<pre style='text-align:left'>{lines}</pre>" if diff else ""
     return f"<div><strong>{escape(title)}</strong><table>{cells}</table>{code}</div>"

@@ -12,6 +12,7 @@ from pathlib import Path
 from suture.core.safe_files import parse_toml, read_regular_file
 from suture.core.settings.aliases import is_alias
 from suture.core.settings.schema import Settings, setting_fields
+from suture.core.tuning import MAX_PYPROJECT_BYTES, MAX_SETTINGS_FILE_BYTES
 from suture.errors import UsageError
 
 PREFIX = "SUTURE_"
@@ -21,9 +22,6 @@ SHORT_NAMES = {
     "SUTURE_LOG": "log.file",
     "SUTURE_MODEL": "model.name",
 }
-MAX_FILE_BYTES = 64 * 2**10
-"""Max size of a settings file. A file with every setting has a tenth of it."""
-MAX_PYPROJECT_BYTES = 2**20
 OUR_TABLE = re.compile(r"""tool[ \t]*\.[ \t]*["']?suture|^[ \t]*\[[ \t]*tool[ \t]*\]""", re.MULTILINE)
 """A `pyproject.toml` that does not match has no table for Suture, and is not parsed."""
 OTHER_VARIABLES = frozenset({"SUTURE_DATA", "SUTURE_REQUIRE", "SUTURE_SCREENSHOTS"})
@@ -253,14 +251,14 @@ def read_settings_text(path: Path) -> str:
     """
     try:
         # Anything but a regular file counts as missing: `.env` may be a virtual environment.
-        content = read_regular_file(path, MAX_FILE_BYTES, follow=True)
+        content = read_regular_file(path, MAX_SETTINGS_FILE_BYTES, follow=True)
     except OSError as fault:
         raise UsageError(f"{str(path)!r} cannot be read: {os.strerror(fault.errno or 0)}") from fault
     if content is None:
         return ""
-    if len(content) > MAX_FILE_BYTES:
+    if len(content) > MAX_SETTINGS_FILE_BYTES:
         raise UsageError(
-            f"{str(path)!r} is longer than {MAX_FILE_BYTES // 2**10} KiB, which no settings need"
+            f"{str(path)!r} is longer than {MAX_SETTINGS_FILE_BYTES // 2**10} KiB, which no settings need"
         )
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n")

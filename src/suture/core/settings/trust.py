@@ -32,6 +32,13 @@ from suture.core.settings.sources import (
     read_settings_text,
     read_variables,
 )
+from suture.core.tuning import (
+    MAX_PROMPT_BYTES,
+    MAX_PROMPT_FILES,
+    MAX_REFERENCED_BYTES,
+    MAX_REFERENCED_FILES,
+    MAX_TRUST_FILE_BYTES,
+)
 from suture.errors import StorageError, UsageError
 
 PROMPTS_FOLDER = Path(".suture") / "prompts"
@@ -58,9 +65,6 @@ None of these raises a limit, spends more than the budget, names a file or a ser
 for a result. """
 
 TRUST_FILE = "trusted.json"
-MAX_PROMPTS = 64
-MAX_PROMPT_BYTES = 256_000
-MAX_TRUST_FILE_BYTES = 16 * 2**20
 
 PROVIDERS_WITH_FILES = ("scripted", "huggingface")
 """Providers whose models may be a file or a folder."""
@@ -68,8 +72,6 @@ ALIASES_WITH_FILES = ("LLM_MODEL", "HF_MODEL")
 """The ancestors' variables whose value may become the name of such a model."""
 PROMPTS_SETTING = "paths.prompts"
 """The setting that names a folder of which only the prompts are read."""
-MAX_REFERENCED_BYTES = 16 * 2**20
-MAX_REFERENCED_FILES = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +126,7 @@ def prompt_files(project: Path) -> dict[str, bytes]:
                 if content is None:
                     continue
                 found[entry.name] = content
-                if len(found) > MAX_PROMPTS or len(content) > MAX_PROMPT_BYTES:
+                if len(found) > MAX_PROMPT_FILES or len(content) > MAX_PROMPT_BYTES:
                     raise UsageError(
                         f"{str(folder)!r} holds more than prompts: a file or their number is too large"
                     )

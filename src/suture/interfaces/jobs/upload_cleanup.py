@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from suture.core.ledger import RunFolder, find_final_event, read_ledger
-from suture.core.ledger.reading import MAX_LINE_BYTES
+from suture.core.tuning import MAX_EVENT_LINE_BYTES
 from suture.errors import StorageError
 from suture.interfaces.jobs.job import Job
 from suture.interfaces.jobs.project_archives import ARCHIVE_ID
@@ -118,7 +118,7 @@ def _read_project_folder(ledger: Path) -> Path | None:
     """
     try:
         with ledger.open("rb") as file:
-            return Path(json.loads(file.readline(MAX_LINE_BYTES))["data"]["project"]).resolve()
+            return Path(json.loads(file.readline(MAX_EVENT_LINE_BYTES))["data"]["project"]).resolve()
     except (FileNotFoundError, RuntimeError, ValueError, KeyError, TypeError):
         return None  # the run is gone or does not name its project, so it cannot be resumed
 

@@ -24,6 +24,7 @@ from suture.project.languages.reporters.go_attestation import GO_ATTESTATION
 from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
 from suture.project.languages.safety_rules import go_rules as in_go
 from suture.project.languages.safety_rules.rule import find_uses_by_query
+from suture.project.tuning import MAX_FAILURE_MESSAGE_CHARS
 
 CONFUSABLE_NAMES = (
     ("min", "max"),
@@ -193,10 +194,10 @@ def _failed(name: str, package: str, lines: list[str], output: RunnerOutput) -> 
             more = [
                 text.strip() for text in lines[number + 1 :] if not text.strip().startswith(("---", "==="))
             ]
-            words = " ".join((match[3], *more)).strip()[:500]
+            words = " ".join((match[3], *more)).strip()[:MAX_FAILURE_MESSAGE_CHARS]
             return ReportedTest(id=name, status="failed", message=words, file=near, line=int(match[2]))
     left = [text.strip() for text in lines if text.strip() and not text.strip().startswith(("===", "---"))]
-    return ReportedTest(id=name, status="failed", message=" ".join(left)[:500])
+    return ReportedTest(id=name, status="failed", message=" ".join(left)[:MAX_FAILURE_MESSAGE_CHARS])
 
 
 def _compiler_errors(package: str, output: RunnerOutput, printed: str) -> list[str]:

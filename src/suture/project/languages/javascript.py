@@ -21,6 +21,7 @@ from suture.project.languages.reports import Report, ReportedTest, Runner, Runne
 from suture.project.languages.runner_config import find_node_runner_files
 from suture.project.languages.safety_rules import javascript_rules as in_javascript
 from suture.project.languages.safety_rules.rule import find_uses_by_query
+from suture.project.tuning import MAX_FAILURE_MESSAGE_CHARS
 
 GLOBALS = frozenset(
     " ".join(
@@ -214,7 +215,7 @@ def _test(event: Mapping[str, Any], output: RunnerOutput) -> ReportedTest:
     return ReportedTest(
         id=test,
         status="failed",
-        message=" ".join(lines)[:500],
+        message=" ".join(lines)[:MAX_FAILURE_MESSAGE_CHARS],
         expected=str(event.get("expected") or ""),
         actual=str(event.get("got") or ""),
         file=place[0],

@@ -13,6 +13,7 @@ from suture.project.languages.grammars import Grammars
 from suture.project.languages.layouts import ProjectLayout
 from suture.project.languages.reports import Runner
 from suture.project.languages.safety_rules.rule import FindUses, SafetyRule
+from suture.project.tuning import MAX_EXPANDED_WORD_CHARS, MAX_WORD_GLOBS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +37,6 @@ FindTests = Callable[[ProjectOverview], tuple[tuple[str, ...], str] | None]
 NEVER = re.compile(r"(?!)")
 WILDCARD = re.compile(r"[*?\[{]")
 BRACES = re.compile(r"\{([^{}]*)\}")
-MAX_WORD_CHARS = 1000
-"""Of a word of a command that is expanded."""
-MAX_WORD_GLOBS = 64
-"""Globs that one word can expand to."""
 FindMissing = Callable[[str, Mapping[str, bytes]], tuple[str, str] | None]
 """Takes a line of output and the project's files; returns what is not installed and what to do, or `None`."""
 
@@ -157,7 +154,7 @@ def expand_word_globs(word: str) -> tuple[str, ...]:
         word: The word. Options, the whole project and paths outside of it have no globs.
     """
     plain = word.removeprefix("./").rstrip("/")
-    if not plain or plain[0] in "-/." or len(plain) > MAX_WORD_CHARS:
+    if not plain or plain[0] in "-/." or len(plain) > MAX_EXPANDED_WORD_CHARS:
         return ()
     if not WILDCARD.search(plain):
         return (f"/{plain}/", f"/{plain}.*")

@@ -18,13 +18,20 @@ from pathlib import PurePosixPath
 from posixpath import normpath
 
 from suture.project.languages.language import ProjectOverview
+from suture.project.tuning import (
+    MAX_SCRIPT_PATTERNS,
+    MAX_TASK_FILE_BYTES,
+    MAX_TASK_INDIRECTIONS,
+    MAX_TASK_LINE_CHARS,
+    MAX_TASK_LINES,
+    MAX_WORKSPACE_PACKAGES,
+)
 
 NO_SCRIPT = "no test specified"
 """Text of the test script that `npm init` writes."""
 RUNNERS = ("npm", "yarn", "pnpm")
 WORKSPACE_RUNNERS = (*RUNNERS, "turbo", "lerna", "nx", "wsrun", "rush", "bun")
 """Programs that run scripts of packages within a project."""
-MAX_PACKAGES = 200
 BETWEEN_COMMANDS = re.compile(r"&&|\|\||[;|&\n]")
 FOLDER_OPTIONS = ("--prefix", "-C", "--dir", "--cwd")
 """Options of npm, yarn and pnpm for the working folder."""
@@ -33,8 +40,6 @@ PLAIN_SCRIPT = re.compile(r"(?!workspaces?$|exec$|dlx$)\w[\w:.-]*|-s|--silent")
 SCRIPT_STARTERS = (*RUNNERS, "npm-run-all", "run-s", "run-p", "bun", "--run")
 """Words of a script that are followed by names of scripts, such as in `node --run NAME`."""
 BETWEEN_WORDS = re.compile(r"[\s;&|()<>'\"]+")
-MAX_PATTERNS = 20
-"""Patterns in one script, such as `test:*`."""
 PLAIN_NAME = re.compile(r"[a-z][\w.-]*")
 
 
@@ -93,7 +98,7 @@ def find_reachable_scripts(command: Collection[str], files: Mapping[str, bytes])
         found[line] = None
         words = BETWEEN_WORDS.split(line)
         if any(PurePosixPath(word).name in SCRIPT_STARTERS for word in words):
-            patterns = [word for word in words if "*" in word][:MAX_PATTERNS]
+            patterns = [word for word in words if "*" in word][:MAX_SCRIPT_PATTERNS]
             named = {*words, *(name for name in scripts for word in patterns if fnmatchcase(name, word))}
             wanted = {f"{before}{name}" for name in named for before in ("pre", "", "post")}
             waiting += [script for name, script in scripts.items() if name in wanted]
@@ -108,7 +113,7 @@ def _package_scripts(lines: Sequence[str], files: Mapping[str, bytes]) -> Iterat
     if not any(PurePosixPath(word).name in WORKSPACE_RUNNERS for word in words):
         return
     folders = _certain_folders(lines)
-    for path in islice(inner, MAX_PACKAGES):
+    for path in islice(inner, MAX_WORKSPACE_PACKAGES):
         folder = path.rpartition("/")[0]
         if folders and folder not in folders:
             continue
@@ -218,11 +223,6 @@ TASK_FILES = (
     "Gruntfile.*",
 )
 """Globs of the files that define tasks, besides the configuration of languages."""
-MAX_TASK_FILE_BYTES = 1 << 18
-MAX_TASK_LINES = 2000
-MAX_TASK_LINE_CHARS = 4000
-MAX_INDIRECTIONS = 5
-"""Nested variables, and nested includes."""
 STARTS = re.compile(
     r"(?<![\w.-])(?:python[\d.]*|py\.?test|coverage|node|tsx|np[mx]|yarn|pnpm|mocha|tape|ava|go|sh|bash)(?![\w.-])"
 )
@@ -294,7 +294,7 @@ def _in_folder(folder: str, word: str) -> str:
 
 
 def _parse_targets(
-    text: str, folder: str, files: Mapping[str, bytes], targets: _Targets, depth: int = MAX_INDIRECTIONS
+    text: str, folder: str, files: Mapping[str, bytes], targets: _Targets, depth: int = MAX_TASK_INDIRECTIONS
 ) -> None:
     names: list[str] = []
     for line in text.replace("\\\n", " ").splitlines()[:MAX_TASK_LINES]:
@@ -320,7 +320,7 @@ def _parse_targets(
 
 def _expand_variables(text: str, variables: Mapping[str, str]) -> str:
     """Return a line with its variables replaced by their values."""
-    for _ in range(MAX_INDIRECTIONS):
+    for _ in range(MAX_TASK_INDIRECTIONS):
         new = VARIABLE.sub(lambda name: variables.get(name[1] or name[2], ""), text)[:MAX_TASK_LINE_CHARS]
         if new == text:
             break

@@ -17,6 +17,7 @@ from suture.project.languages.language import LanguageFacts, ProjectOverview
 from suture.project.languages.package_scripts import find_started_scripts
 from suture.project.languages.python import PYTHON_FACTS
 from suture.project.languages.reports import Runner
+from suture.project.tuning import MAX_LANGUAGE_NAME_CHARS
 
 SEPARATOR_CLIENTS = ("npm", "pnpm")
 """Package managers that pass arguments to a script only after `--`."""
@@ -27,8 +28,7 @@ BUILT_IN_LANGUAGES: Mapping[Language, LanguageFacts] = {
     "go": GO,
 }
 GROUP = "suture.languages"
-MAX_NAME_CHARS = 31
-NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{MAX_NAME_CHARS - 1}}}")
+NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{MAX_LANGUAGE_NAME_CHARS - 1}}}")
 
 
 class _Languages(Mapping[Language, LanguageFacts]):
@@ -37,7 +37,7 @@ class _Languages(Mapping[Language, LanguageFacts]):
     def __getitem__(self, name: Language) -> LanguageFacts:
         if name not in self:
             raise UsageError(
-                f"there is no language {name[:MAX_NAME_CHARS]!r}",
+                f"there is no language {name[:MAX_LANGUAGE_NAME_CHARS]!r}",
                 remedy=f"name one of {', '.join(self)}, or install the package that provides it",
             )
         return BUILT_IN_LANGUAGES[name] if name in BUILT_IN_LANGUAGES else _load_plugins()[name]

@@ -12,11 +12,8 @@ from itertools import islice
 from typing import Any
 
 from suture.project.languages.language import expand_word_globs
+from suture.project.tuning import MAX_CONFIGURED_NAMES, MAX_RUNNER_CONFIG_BYTES
 
-MAX_CONFIG_BYTES = 1 << 18
-"""Of a configuration file that is read."""
-MAX_NAMES = 200
-"""Names that are taken from such files."""
 PYTEST_CONFIG_FILES = (
     "pytest.ini",
     ".pytest.ini",
@@ -71,7 +68,7 @@ def find_pytest_plugins(files: Mapping[str, bytes]) -> Iterator[str]:
         for value in PLUGIN_LIST.findall(_text(files, path))
         for name in QUOTED.findall(value)
     ]
-    for name in islice(dict.fromkeys(names), MAX_NAMES):
+    for name in islice(dict.fromkeys(names), MAX_CONFIGURED_NAMES):
         place = name.replace(".", "/")
         yield from (f"**/{place}.py", f"**/{place}/__init__.py")
 
@@ -82,12 +79,12 @@ def find_node_runner_files(files: Mapping[str, bytes]) -> Iterator[str]:
     Args:
         files: The project's files, path -> content.
     """
-    for path in islice(filter(NODE_CONFIG_FILE.fullmatch, files), MAX_NAMES):
+    for path in islice(filter(NODE_CONFIG_FILE.fullmatch, files), MAX_CONFIGURED_NAMES):
         folder, text = posixpath.dirname(path), _text(files, path)
         if path.endswith("package.json"):
             text = _runner_settings(text)
         words = ((key, word) for key, value in LOADING_KEY.findall(text) for word in WORD.findall(value))
-        for key, word in islice(dict.fromkeys(words), MAX_NAMES):
+        for key, word in islice(dict.fromkeys(words), MAX_CONFIGURED_NAMES):
             plain = posixpath.normpath(posixpath.join(folder, word.removeprefix("<rootDir>/")))
             if key == "spec":
                 yield from expand_word_globs(plain)
@@ -109,4 +106,4 @@ def _runner_settings(text: str) -> str:
 
 def _text(files: Mapping[str, bytes], path: str) -> str:
     content = files.get(path, b"")
-    return content.decode("utf-8", "replace") if len(content) <= MAX_CONFIG_BYTES else ""
+    return content.decode("utf-8", "replace") if len(content) <= MAX_RUNNER_CONFIG_BYTES else ""

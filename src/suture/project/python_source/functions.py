@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from suture.project.python_source.parsing import parse_module
 from suture.project.python_source.statements import Definition, inner_statements
+from suture.project.tuning import MAX_SUGGESTED_FUNCTIONS
 
 BRANCHES = (
     ast.If,
@@ -80,7 +81,7 @@ def describe_function(name: str, files: Mapping[str, str]) -> str:
     facts = find_function(name, files)
     if facts is None:
         names = [facts.name for path, text in files.items() for facts in iter_functions(path, text)]
-        return f"There is no function {name!r}. There are: {', '.join(names[:40]) or 'none'}."
+        return f"There is no function {name!r}. There are: {', '.join(names[:MAX_SUGGESTED_FUNCTIONS]) or 'none'}."
     lines = [
         f"{facts.signature} in {facts.path} line {facts.line}",
         f"cyclomatic complexity {facts.complexity}",

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
 from suture.errors import MalformedReply
+from suture.project.tuning import MAX_PARSED_CHARS, MAX_REPLY_BLOCKS, PARSING_OVERHEAD_CHARS
 
 PARSE_FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
 """Exceptions of `ast.parse`: the last two for too deeply nested sources, `ValueError` for NUL bytes."""
@@ -63,12 +64,6 @@ def first_line(node: ast.stmt) -> int:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MAX_BLOCKS = 400
-"""Fenced blocks, or search/replace blocks, in one reply."""
-MAX_FILE_NAME_LINE_CHARS = 400
-"""Of a line that may contain the name of a file."""
-MAX_PARSED_CHARS = 4_000_000
-"""Parsed for one reply: enough for its own text some hundred times, and for the files that it changes."""
 _allowance: ContextVar[ParsingBudget | None] = ContextVar("_allowance", default=None)
 
 
@@ -90,7 +85,7 @@ class ParsingBudget:
         Raises:
             MalformedReply: The budget is spent.
         """
-        self.chars -= len(code) + 100
+        self.chars -= len(code) + PARSING_OVERHEAD_CHARS
         if self.chars < 0:
             raise MalformedReply("the reply takes too long to be parsed: its code has no plausible end")
 
@@ -128,5 +123,5 @@ def require_few_blocks(blocks: int) -> None:
     Raises:
         MalformedReply: It has more.
     """
-    if blocks > MAX_BLOCKS:
-        raise MalformedReply(f"the reply has more than {MAX_BLOCKS} blocks")
+    if blocks > MAX_REPLY_BLOCKS:
+        raise MalformedReply(f"the reply has more than {MAX_REPLY_BLOCKS} blocks")

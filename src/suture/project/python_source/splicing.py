@@ -22,11 +22,10 @@ from suture.project.python_source.statements import (
     reindent,
     split_lines,
 )
+from suture.project.tuning import MAX_SPLICED_STATEMENTS
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Import = ast.Import | ast.ImportFrom
-
-MAX_STATEMENTS = 1000
 
 
 class _NoPlaceError(Exception):
@@ -57,7 +56,7 @@ def splice(original: str, patch: str) -> str | None:
 
 def _is_too_large(patch: ast.Module) -> bool:
     """Return whether a patch has too many statements side by side to compare them with each other."""
-    return any(len(getattr(node, "body", ())) > MAX_STATEMENTS for node in (patch, *patch.body))
+    return any(len(getattr(node, "body", ())) > MAX_SPLICED_STATEMENTS for node in (patch, *patch.body))
 
 
 def _is_method(node: ast.stmt) -> bool:

@@ -20,6 +20,7 @@ from suture.project.safety.manifests import (
     find_requested_packages,
     normalise_package_name,
 )
+from suture.project.tuning import MAX_ALLOWED_LIST_BYTES, MIN_LONG_PACKAGE_NAME_CHARS
 
 WHY = {
     "dependency.unlisted": "a package that is not on the list of allowed packages",
@@ -31,9 +32,6 @@ WHY = {
 RULES = tuple(SafetyRule(name=name, why=why, level="ask") for name, why in WHY.items())
 Approval = Literal["ask", "allowlist", "never"]
 LEVELS: Mapping[Approval, SafetyLevel] = {"ask": "ask", "allowlist": "block", "never": "block"}
-MAX_LIST_BYTES = 1 << 20
-MIN_LONG_NAME_CHARS = 8
-"""Names with fewer letters are similar if one letter differs; longer ones, if two do."""
 Allowed = Mapping[str, Mapping[str, str]]
 """Ecosystem -> normalised name -> versions as in PEP 440; empty for any version."""
 
@@ -63,12 +61,12 @@ def _built_in_list() -> Allowed:
 
 def _read(path: Path) -> Allowed:
     try:
-        content = read_regular_file(path.expanduser(), MAX_LIST_BYTES, follow=True)
+        content = read_regular_file(path.expanduser(), MAX_ALLOWED_LIST_BYTES, follow=True)
     except OSError as fault:
         raise UsageError(f"safety.allowed_deps: {str(path)!r} cannot be read: {fault.strerror}") from fault
-    if content is None or len(content) > MAX_LIST_BYTES:
+    if content is None or len(content) > MAX_ALLOWED_LIST_BYTES:
         raise UsageError(
-            f"safety.allowed_deps: {str(path)!r} is no file of at most {MAX_LIST_BYTES >> 20} MiB"
+            f"safety.allowed_deps: {str(path)!r} is no file of at most {MAX_ALLOWED_LIST_BYTES >> 20} MiB"
         )
     return _parsed(content.decode("utf-8", "replace"), str(path))
 
@@ -183,7 +181,7 @@ def find_similar_name(name: str, known: Mapping[str, str]) -> str:
     """
     squeezed = re.sub(r"[^a-z0-9]", "", name)
     for other in known:
-        most = 1 if len(other) < MIN_LONG_NAME_CHARS else 2
+        most = 1 if len(other) < MIN_LONG_PACKAGE_NAME_CHARS else 2
         alike = squeezed == re.sub(r"[^a-z0-9]", "", other)
         if alike or (
             len(other) > 3 and abs(len(name) - len(other)) <= most and _distance(name, other) <= most

@@ -14,6 +14,12 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from suture.project.python_source.parsing import parse_module
+from suture.project.tuning import (
+    MAX_MANIFEST_CHARS,
+    MAX_MANIFEST_PACKAGES,
+    MAX_QUOTED_REQUIREMENT_CHARS,
+    MAX_REQUIREMENT_CHARS,
+)
 
 NAME = re.compile(r"\s*(@?[A-Za-z0-9][\w./-]*)\s*(\[[^\]]*\])?(.*)", re.DOTALL)
 HARMLESS = re.compile(r"(?:--(?:hash|no-binary|only-binary)[\s=]\S+\s*)+")
@@ -33,7 +39,9 @@ def _requirement(text: str) -> PackageRequirement | None:
         option, _, value = re.sub(r"[\s=]+", " ", line).partition(" ")
         if option in ("-r", "-c", "--requirement", "--constraint"):
             near = REQUIREMENTS.fullmatch(PurePosixPath(value).name) and ".." not in value
-            there = unreadable("python", line[:100], "it is in a file that is not read")
+            there = unreadable(
+                "python", line[:MAX_QUOTED_REQUIREMENT_CHARS], "it is in a file that is not read"
+            )
             return outside_index("python", line) if "//" in value else None if near else there
         return None if HARMLESS.fullmatch(line) else outside_index("python", line)
     match = NAME.fullmatch(line)
@@ -156,7 +164,6 @@ LEAST = re.compile(r"(?:(?<![<!=])(?:===?|~=|>=?|\^|~)|(?:^|(?<=[\s,(]))=?)v?(\d
 ELSEWHERE = re.compile(
     r"(?:[a-z+]+:)?//|^git\b|^file:|^\.{0,2}/|^(?:github|gitlab|bitbucket):|@\s*(?:[a-z+]+:)?//"
 )
-MAX_REQUIREMENT_CHARS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +197,9 @@ def unreadable(ecosystem: Ecosystem, name: str, why: str) -> PackageRequirement:
 
 def outside_index(ecosystem: Ecosystem, text: str) -> PackageRequirement:
     """Return a requirement that does not come from the index."""
-    return PackageRequirement(ecosystem=ecosystem, name=text[:100], is_outside_index=True)
+    return PackageRequirement(
+        ecosystem=ecosystem, name=text[:MAX_QUOTED_REQUIREMENT_CHARS], is_outside_index=True
+    )
 
 
 def normalise_package_name(name: str) -> str:
@@ -220,9 +229,6 @@ def _parts(version: str) -> tuple[int, ...]:
 
 HOOKS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
 OF_NPM = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
-MAX_PACKAGES = 500
-"""Packages that are read from one manifest."""
-MAX_MANIFEST_CHARS = 200_000
 Reader = Callable[[str], Iterable[PackageRequirement]]
 
 
@@ -241,11 +247,13 @@ def find_requested_packages(path: str, text: str) -> tuple[PackageRequirement, .
     if len(text) > MAX_MANIFEST_CHARS:
         return (unreadable(ecosystem, name, f"more than {MAX_MANIFEST_CHARS:,} characters"),)
     try:
-        found = list(islice(reader(text), MAX_PACKAGES + 1))
+        found = list(islice(reader(text), MAX_MANIFEST_PACKAGES + 1))
     except (ValueError, RecursionError, TypeError, AttributeError, KeyError, configparser.Error):
         return (unreadable(ecosystem, name, "it is not in the format of such a file"),)
-    if len(found) > MAX_PACKAGES:
-        found[MAX_PACKAGES - 1 :] = [unreadable(ecosystem, name, f"more than {MAX_PACKAGES} packages")]
+    if len(found) > MAX_MANIFEST_PACKAGES:
+        found[MAX_MANIFEST_PACKAGES - 1 :] = [
+            unreadable(ecosystem, name, f"more than {MAX_MANIFEST_PACKAGES} packages")
+        ]
     lines = text.splitlines()
     return tuple(_with_line(one, lines) for one in found)
 

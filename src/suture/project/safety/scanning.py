@@ -20,16 +20,11 @@ from suture.project.languages.safety_rules import UNREADABLE, SafetyLevel, Safet
 from suture.project.languages.safety_rules.rule import quote_code
 from suture.project.python_source.parsing import parse_module
 from suture.project.safety.dependencies import LEVELS, RULES, Allowed, Approval, dependency_uses, load_allowed
+from suture.project.tuning import MAX_FINDINGS, MAX_SCANNED_CHARS, MAX_SCANNED_FILE_CHARS
 
 BANDIT_REMEDY = "pip install 'suture[quality]'"
 BANDIT = re.compile(r"bandit\.B\d{3}")
 STRICTEST: tuple[SafetyLevel, ...] = ("block", "ask", "warn", "off")
-MAX_FILE_CHARS = 200_000
-"""Of one file; a longer one is not scanned."""
-MAX_TOTAL_CHARS = 1_000_000
-"""Of all files together; scanning that much takes seconds."""
-MAX_FINDINGS = 200
-"""The strictest come first. Nobody answers questions about more."""
 
 
 def every_rule() -> dict[str, SafetyRule]:
@@ -135,14 +130,14 @@ def scan_files(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
     """
     rules = every_rule()
     found: list[Finding] = []
-    left = MAX_TOTAL_CHARS
+    left = MAX_SCANNED_CHARS
     python: dict[str, str] = {}
     for path, text in sorted(files.items()):
         uses: Sequence[UnsafeUse] = ()
         languages = detect_file_languages((path,))
         for one in dependency_uses(path, text, levels.allowed, levels.approval):
             found.append(_finding(path, one.use, one.why, levels.level_for(one.use.rule)))
-        if languages and (len(text) > MAX_FILE_CHARS or len(text) > left):
+        if languages and (len(text) > MAX_SCANNED_FILE_CHARS or len(text) > left):
             uses = (UnsafeUse(rule=UNREADABLE.name, line=1, code=f"{len(text)} characters"),)
         elif languages:
             left -= len(text)

@@ -19,8 +19,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from suture.errors import StorageError, UsageError
+from suture.project.tuning import MAX_GIT_ERROR_CHARS
 from suture.project.workspace.git import GitLimits, run_git
-from suture.project.workspace.tuning import MAX_GIT_ERROR_CHARS
 
 PORTS = {"https": 443, "http": 80}
 NO_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_LFS_SKIP_SMUDGE": "1"}

@@ -24,8 +24,9 @@ from pathlib import Path
 
 from suture.core.safe_files import read_regular_file
 from suture.errors import PrerequisiteError, StorageError, UsageError
-from suture.project.workspace.tuning import (
+from suture.project.tuning import (
     GIT_TIMEOUT_S,
+    MAX_GIT_ERROR_BYTES,
     MAX_GIT_MEMORY_BYTES,
     MAX_GIT_OUTPUT_BYTES,
     MAX_POINTER_FILE_BYTES,
@@ -245,7 +246,7 @@ def start_git(
         answer = _read_output(process, arguments[0], limits)
         error_output.seek(0)
         return subprocess.CompletedProcess(
-            process.args, process.returncode, stdout=answer, stderr=error_output.read(64 * 2**10)
+            process.args, process.returncode, stdout=answer, stderr=error_output.read(MAX_GIT_ERROR_BYTES)
         )
 
 

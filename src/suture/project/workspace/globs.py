@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from suture.errors import UsageError
-from suture.project.workspace.tuning import MAX_GLOB_CHARS, MAX_MATCH_STEPS
+from suture.project.tuning import MAX_GLOB_CHARS, MAX_MATCH_STEPS
 
 
 @dataclass(kw_only=True)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from suture.core.records import EarlierVersion
 from suture.errors import StorageError, SutureError, UsageError
+from suture.project.tuning import MAX_COMMIT_SUBJECT_CHARS, MAX_COMMITS, MAX_HISTORY_BYTES
 from suture.project.workspace.commits import REGULAR_FILE_MODES
 from suture.project.workspace.repository import Repository, open_repository
-from suture.project.workspace.tuning import MAX_COMMITS, MAX_HISTORY_BYTES
 
 
 def find_earlier_versions(
@@ -99,7 +99,9 @@ class _VersionReader:
                 break  # too large to store; the newer versions have been read
             if found and dict(found[-1].files) == texts:
                 found.pop()  # of two commits with equal files, the older one created them
-            found.append(EarlierVersion(commit=commit[:12], subject=subject[:200], files=texts))
+            found.append(
+                EarlierVersion(commit=commit[:12], subject=subject[:MAX_COMMIT_SUBJECT_CHARS], files=texts)
+            )
         return tuple(found)
 
     def _blobs_at(self, commit: str) -> dict[str, str]:

@@ -21,18 +21,18 @@ from suture.core.records import ExclusionReason
 from suture.core.safe_files import read_regular_file
 from suture.errors import UsageError
 from suture.project.languages import detect_file_languages
+from suture.project.tuning import (
+    MAX_FOLDER_DEPTH,
+    MAX_IGNORE_FILE_BYTES,
+    MAX_IGNORED_ENTRIES,
+    MAX_MATCH_STEPS,
+)
 from suture.project.workspace.globs import Globs, parse_globs
 from suture.project.workspace.secret_detection import (
     assigns_secret,
     has_secret_name,
     is_private_name,
     may_hold_secret,
-)
-from suture.project.workspace.tuning import (
-    MAX_FOLDER_DEPTH,
-    MAX_IGNORE_FILE_BYTES,
-    MAX_IGNORED_ENTRIES,
-    MAX_MATCH_STEPS,
 )
 
 NON_CODE_NAMES: Mapping[str, ExclusionReason] = {

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from suture.project.workspace.tuning import MAX_ANCHOR_DEPTH, MAX_LINE_COMPARISONS
+from suture.project.tuning import MAX_ANCHOR_DEPTH, MAX_LINE_COMPARISONS
 
 LineRange = tuple[int, int, int, int]
 """Start and end of the lines in the first text, and in the second text, from 0. The ends are exclusive."""

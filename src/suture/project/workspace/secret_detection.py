@@ -20,9 +20,14 @@ from pathlib import Path
 
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.project.languages import BUILT_IN_LANGUAGES
+from suture.project.tuning import (
+    MAX_SCANNED_MODULE_BYTES,
+    MAX_SERVICE_ACCOUNT_BYTES,
+    SECRET_HEAD_BYTES,
+    SECRET_MATCH_STEPS_PER_CHAR,
+)
 from suture.project.workspace.globs import parse_globs
 from suture.project.workspace.repository import open_repository
-from suture.project.workspace.tuning import MAX_SCANNED_MODULE_BYTES
 
 _TEXTS = ("json", "yml", "yaml", "toml", "ini", "cfg", "conf", "txt", "csv", "xml", "properties", "env")
 
@@ -63,8 +68,6 @@ NOT_SECRET: tuple[str, ...] = (
 _NAMES = parse_globs((*SECRET_FILES, *(f"!{glob}" for glob in NOT_SECRET)))
 _COPY = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save))\Z")
 """Suffixes of copies that editors and people make of a file."""
-_HEAD_BYTES = 4096
-_LARGEST_ACCOUNT_BYTES = 64 * 2**10
 
 
 def has_secret_name(path: str, *, is_folder: bool) -> bool:
@@ -76,7 +79,7 @@ def has_secret_name(path: str, *, is_folder: bool) -> bool:
     """
     name = path.lower() if is_folder else _COPY.sub("", path.lower())
     for one in {path.lower(), name}:
-        _NAMES.steps_left = len(path) * 100_000  # enough for the built-in patterns
+        _NAMES.steps_left = len(path) * SECRET_MATCH_STEPS_PER_CHAR
         if _NAMES.verdict(one, is_folder=is_folder):
             return True
     return False
@@ -84,13 +87,13 @@ def has_secret_name(path: str, *, is_folder: bool) -> bool:
 
 def is_private_key(content: bytes) -> bool:
     """Return whether a file is a private key, or a service account with one, whatever its name is."""
-    head = content[:_HEAD_BYTES].removeprefix(codecs.BOM_UTF8).lstrip()
+    head = content[:SECRET_HEAD_BYTES].removeprefix(codecs.BOM_UTF8).lstrip()
     first = head.partition(b"\n")[0]
     if first.startswith(b"-----BEGIN ") and b"PRIVATE KEY" in first:
         return True
     if head.startswith((b"PuTTY-User-Key-File", b"openssh-key-v1")):
         return True
-    is_account = head.startswith(b"{") and len(content) <= _LARGEST_ACCOUNT_BYTES
+    is_account = head.startswith(b"{") and len(content) <= MAX_SERVICE_ACCOUNT_BYTES
     return is_account and b'"service_account"' in content and b'"private_key"' in content
 
 

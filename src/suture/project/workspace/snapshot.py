@@ -13,18 +13,18 @@ from pathlib import Path
 
 from suture.core.records import ExclusionReason
 from suture.errors import PrerequisiteError, StorageError, UsageError
-from suture.project.workspace.globs import Globs, parse_globs
-from suture.project.workspace.ignored_files import IgnoredModules, IgnoreRules, non_code_reason
-from suture.project.workspace.protected import is_test_file
-from suture.project.workspace.repository import open_repository
-from suture.project.workspace.secret_detection import has_secret_name, is_private_key, unchanged_since_commit
-from suture.project.workspace.tuning import (
+from suture.project.tuning import (
     MAX_EXCLUDED_FILES,
     MAX_FOLDER_DEPTH,
     MAX_PROJECT_BYTES,
     MAX_PROJECT_ENTRIES,
     MAX_PROJECT_FILES,
 )
+from suture.project.workspace.globs import Globs, parse_globs
+from suture.project.workspace.ignored_files import IgnoredModules, IgnoreRules, non_code_reason
+from suture.project.workspace.protected import is_test_file
+from suture.project.workspace.repository import open_repository
+from suture.project.workspace.secret_detection import has_secret_name, is_private_key, unchanged_since_commit
 
 TOO_LARGE_REMEDY = "name a smaller folder, or list what is not code in .gitignore"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from suture.project.languages.safety_rules.rule import SafetyRule, UnsafeUse, quote_code
 from suture.project.python_source.parsing import parse_module
+from suture.project.tuning import MAX_NAME_PARTS, MAX_SOURCE_LINE_CHARS
 
 RULES = (
     SafetyRule(
@@ -93,9 +94,6 @@ LISTENERS = frozenset(
     ("bind", "run", "serve", "start_server", "create_server", "listen", "run_app", "run_simple")
 )
 SQL_STATEMENTS = ("select ", "insert ", "update ", "delete ", "drop ", "create ", "alter ", "replace ")
-MAX_LINE_CHARS = 1000
-MAX_NAME_PARTS = 8
-"""Parts of a dotted name that are resolved. A file may contain names of any length."""
 
 
 def find_python_uses(path: str, text: str) -> Iterator[UnsafeUse]:
@@ -257,4 +255,4 @@ def _builds_sql(node: ast.expr) -> bool:
 def _source(node: ast.expr, lines: list[str]) -> str:
     """Return the text of a node; of a node over several lines, the first few."""
     last = min(node.end_lineno or node.lineno, node.lineno + 3, len(lines))
-    return "\n".join(line[:MAX_LINE_CHARS] for line in lines[node.lineno - 1 : last])
+    return "\n".join(line[:MAX_SOURCE_LINE_CHARS] for line in lines[node.lineno - 1 : last])

@@ -9,6 +9,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from suture.project.languages.grammars import Grammars, load_grammar, parse_tree
+from suture.project.tuning import (
+    MAX_ERROR_CHILDREN,
+    MAX_NODE_DEPTH,
+    MAX_QUERY_STATES,
+    MAX_QUOTED_CODE_CHARS,
+    QUERY_TIMEOUT_S,
+    QUERY_WINDOW_BYTES,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query
@@ -16,7 +24,6 @@ if TYPE_CHECKING:
 SafetyLevel = Literal["block", "ask", "warn", "off"]
 """What happens with a new use: it never runs, a person is asked, it is reported with the result, or
 nothing."""
-MAX_QUOTED_CHARS = 160
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,19 +66,8 @@ FindUses = Callable[[str, str], Iterable[UnsafeUse]]
 
 def quote_code(code: str) -> str:
     """Return a piece of code in one line of bounded length."""
-    line = " ".join(code[: 4 * MAX_QUOTED_CHARS].split())
-    return line if len(line) <= MAX_QUOTED_CHARS else f"{line[: MAX_QUOTED_CHARS - 3]}..."
-
-
-MAX_QUERY_STATES = 10_000
-"""States of a query that tree-sitter keeps. It drops further ones, which bounds the time."""
-MAX_DEPTH = 400
-"""Nested nodes. The time of a query grows with their number."""
-MAX_ERROR_CHILDREN = 1000
-"""Children of an error node. Such text is not code, and cannot run."""
-WINDOW_BYTES = 16_000
-QUERY_TIMEOUT_S = 5.0
-"""For one file, checked after each window. Code that people write needs a tenth of it."""
+    line = " ".join(code[: 4 * MAX_QUOTED_CODE_CHARS].split())
+    return line if len(line) <= MAX_QUOTED_CODE_CHARS else f"{line[: MAX_QUOTED_CODE_CHARS - 3]}..."
 
 
 def find_uses_by_query(
@@ -103,8 +99,8 @@ def _places(root: Node, query: Query) -> set[tuple[int, int, str, str]] | None:
 
     cursor, until = QueryCursor(query, match_limit=MAX_QUERY_STATES), time.monotonic() + QUERY_TIMEOUT_S
     places: set[tuple[int, int, str, str]] = set()
-    for start in range(0, root.end_byte, WINDOW_BYTES):
-        cursor.set_byte_range(start, start + WINDOW_BYTES)
+    for start in range(0, root.end_byte, QUERY_WINDOW_BYTES):
+        cursor.set_byte_range(start, start + QUERY_WINDOW_BYTES)
         for rule, nodes in cursor.captures(root).items():
             if "." in rule:  # the other captures serve conditions
                 places |= {(node.start_point[0] + 1, node.start_byte, rule, _text(node)) for node in nodes}
@@ -126,7 +122,7 @@ def _is_shallow(root: Node) -> bool:
             return False
         if cursor.goto_first_child():
             depth += 1
-            if depth > MAX_DEPTH:
+            if depth > MAX_NODE_DEPTH:
                 return False
             continue
         while not cursor.goto_next_sibling():

@@ -1,0 +1,150 @@
+"""The limits of reading a project, its git repository and the replies about it, each with its unit and its
+reason.
+
+All of these bound the work that the files of a stranger's project, or the reply of a model, can cause.
+"""
+
+# Reading a project
+MAX_PROJECT_BYTES = 64 * 2**20
+"""Total size of a project's files. Each run keeps them in memory, and copies them into the sandbox."""
+MAX_PROJECT_FILES = 5000
+"""Files of a project. A user with a larger project names a part of it."""
+MAX_PROJECT_ENTRIES = 100_000
+"""Names that are listed, whether they belong to the project or not."""
+MAX_FOLDER_DEPTH = 64
+"""Nested folders. Python's own recursion limit is 1,000."""
+MAX_EXCLUDED_FILES = 500
+"""Names of excluded files in the ledger."""
+MAX_IGNORED_ENTRIES = 2000
+"""Names in one ignored folder that are considered as modules; the folder may as well hold data."""
+MAX_IGNORE_FILE_BYTES = 2**20
+"""Size of one `.gitignore`."""
+MAX_SCANNED_MODULE_BYTES = 4 * 2**20
+"""Size of an ignored module that is searched for secrets. Generated modules are smaller."""
+SECRET_HEAD_BYTES = 4096
+"""Beginning of a file in which the header of a private key is looked for."""
+MAX_SERVICE_ACCOUNT_BYTES = 64 * 2**10
+"""Size of a JSON file that may be a service account with a private key; such a file has some 2 KiB."""
+
+# Patterns and diffs
+MAX_MATCH_STEPS = 20_000_000
+"""Some seconds of matching. A project of 5,000 files with 300 patterns needs less than a tenth of it."""
+SECRET_MATCH_STEPS_PER_CHAR = 100_000
+"""The same for one name and the built-in patterns of secret files, for each character of the name."""
+MAX_GLOB_CHARS = 4096
+"""Length of one pattern. No path is longer."""
+MAX_LINE_COMPARISONS = 3_000_000
+"""Comparisons for one pair of texts; about 0.3 s on a slow core."""
+MAX_ANCHOR_DEPTH = 40
+"""Nested anchors of the patience diff. Below it, a range counts as changed as a whole, which bounds the
+time."""
+
+# Git
+GIT_TIMEOUT_S = 30.0
+"""Time of one git command: enough for a large repository on a cold disk."""
+MAX_GIT_OUTPUT_BYTES = 256 * 2**20
+"""Output of one git command: a tree of a few hundred bytes can describe any number of files."""
+MAX_GIT_MEMORY_BYTES = 4 * 2**30
+"""Private memory of git. Packs are mapped into memory and do not count."""
+MAX_GIT_ERROR_BYTES = 64 * 2**10
+"""Error output of git that is read."""
+MAX_GIT_ERROR_CHARS = 300
+"""Length of a message of git that is repeated to the user."""
+MAX_REPOSITORY_ENTRIES = 200_000
+"""Entries of a `.git` folder that are checked before git runs."""
+MAX_REPOSITORY_FOLDERS = 16
+"""Other folders that a repository refers to: the one that a worktree belongs to, and those it borrows
+from."""
+MAX_POINTER_FILE_BYTES = 64 * 2**10
+"""Size of a file by which a repository refers to another folder."""
+MAX_COMMITS = 16
+"""Commits of the history that is searched. Bisecting them takes four runs of the failing tests."""
+MAX_HISTORY_BYTES = 4 * 2**20
+"""Total size of all earlier texts, because they are stored with the task."""
+MAX_COMMIT_SUBJECT_CHARS = 200
+"""Length of a commit's subject that is stored with the task. Chosen by judgement; not measured."""
+
+# Python source and replies
+MAX_REPLY_BLOCKS = 400
+"""Fenced blocks, or search/replace blocks, in one reply. Chosen by judgement; not measured."""
+MAX_FILE_NAME_LINE_CHARS = 400
+"""Length of a line of a reply that may contain the name of a file. Chosen by judgement; not measured."""
+MAX_PARSED_CHARS = 4_000_000
+"""Characters that are parsed for one reply: enough for its own text some hundred times, and for the files
+that it changes."""
+PARSING_OVERHEAD_CHARS = 100
+"""What parsing costs besides the length of a text, so that very many short texts spend the budget, too."""
+MAX_SPLICED_STATEMENTS = 1000
+"""Statements side by side in a snippet that is merged into a file. Each is compared with each statement of
+the file."""
+MAX_SUGGESTED_FUNCTIONS = 40
+"""Names of functions that are suggested in place of an unknown one. Chosen by judgement; not measured."""
+
+# Test commands and their configuration
+MAX_SHELL_SCRIPT_BYTES = 1 << 16
+"""Size of a shell script that is read to find what it starts."""
+MAX_REACHED_LINES = 4000
+"""Lines of all scripts that a test command reaches."""
+MAX_LOADED_GLOBS = 1000
+"""Globs of the files that a test command loads. No real command names as many, but a certificate of a
+stranger may."""
+MAX_EXPANDED_WORD_CHARS = 1000
+"""Length of a word of a command that is expanded into globs."""
+MAX_WORD_GLOBS = 64
+"""Globs that one word can expand to: braces multiply them."""
+MAX_RUNNER_CONFIG_BYTES = 1 << 18
+"""Size of a test runner's configuration file. Chosen by judgement; not measured."""
+MAX_CONFIGURED_NAMES = 200
+"""Names that are taken from such files. Chosen by judgement; not measured."""
+MAX_WORKSPACE_PACKAGES = 200
+"""Packages within one project whose scripts are read."""
+MAX_SCRIPT_PATTERNS = 20
+"""Patterns in one script, such as `test:*`."""
+MAX_TASK_FILE_BYTES = 1 << 18
+"""Size of a Makefile or the like."""
+MAX_TASK_LINES = 2000
+"""Lines of such a file that are read, and lines of its targets that are followed."""
+MAX_TASK_LINE_CHARS = 4000
+"""Length of one such line, also after its variables are expanded: they can double it each time."""
+MAX_TASK_INDIRECTIONS = 5
+"""Nested variables, and nested includes. They may be cyclic."""
+MAX_LANGUAGE_NAME_CHARS = 31
+"""Length of the name of a language. Chosen by judgement; not measured."""
+MAX_FAILURE_MESSAGE_CHARS = 500
+"""Length of the message of a failing test. Chosen by judgement; not measured."""
+
+# The safety scan
+MAX_SCANNED_FILE_CHARS = 200_000
+"""Length of one file; a longer one is not scanned, which is a finding."""
+MAX_SCANNED_CHARS = 1_000_000
+"""Length of all files together; scanning that much takes seconds."""
+MAX_FINDINGS = 200
+"""Findings of one change; the strictest come first. Nobody answers questions about more."""
+MAX_QUOTED_CODE_CHARS = 160
+"""Length of the code that a finding quotes: about two lines of a terminal."""
+MAX_SOURCE_LINE_CHARS = 1000
+"""Length of a line from which code is quoted. Minified code has lines of megabytes."""
+MAX_NAME_PARTS = 8
+"""Parts of a dotted name that are resolved. A file may contain names of any length."""
+MAX_QUERY_STATES = 10_000
+"""States of a query that tree-sitter keeps. It drops further ones, which bounds the time."""
+MAX_NODE_DEPTH = 400
+"""Nested nodes of a syntax tree. The time of a query grows with their number."""
+MAX_ERROR_CHILDREN = 1000
+"""Children of an error node. Such text is not code, and cannot run."""
+QUERY_WINDOW_BYTES = 16_000
+"""Part of a file that is queried at once; the time is checked after each part."""
+QUERY_TIMEOUT_S = 5.0
+"""Time for one file. Code that people write needs a tenth of it."""
+MAX_REQUIREMENT_CHARS = 1000
+"""Length of a requirement of a package that is parsed."""
+MAX_QUOTED_REQUIREMENT_CHARS = 100
+"""Length of a requirement that is quoted in place of the name of a package."""
+MAX_MANIFEST_PACKAGES = 500
+"""Packages that are read from one manifest."""
+MAX_MANIFEST_CHARS = 200_000
+"""Length of a manifest. Chosen by judgement; not measured."""
+MAX_ALLOWED_LIST_BYTES = 1 << 20
+"""Size of the user's own list of allowed packages."""
+MIN_LONG_PACKAGE_NAME_CHARS = 8
+"""Package names with fewer letters are similar if one letter differs; longer ones, if two do."""
