@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.agents import Hint, RepairBrief, Suspect, draft_coder_prompt, fit_prompt, packaged_prompt
+from suture.agents import RepairBrief, Suspect, draft_coder_prompt, fit_prompt, packaged_prompt
 from suture.agents.context.related_functions import find_related_functions
 from suture.api import HealOptions, heal
+from suture.core.ledger.kinds import PartialRepair
 from suture.core.records import Counterexample
 from suture.core.settings import BudgetSettings, CertificationSettings, PathSettings, RepairSettings, Settings
 from suture.models import Message, prompt_token_upper_bound
@@ -66,7 +67,7 @@ async def test_other_code_is_the_first_to_give_way() -> None:
         facts=[Counterexample(check_id="a", call="total([1])", actual="-1", expected="1")],
         divergences={"a": "it parts here", "b": "never shown"},
         related_functions=found,
-        hints=[Hint(path="shop.py", label="line 4: -= becomes +=", passing=1, failing=1)],
+        hints=[PartialRepair(path="shop.py", label="line 4: -= becomes +=", passing=1, failing=1)],
     )
     draft = draft_coder_prompt(brief, packaged_prompt("coder"))
     full = prompt_token_upper_bound((await fit_prompt(draft, None, by_bytes)).messages)

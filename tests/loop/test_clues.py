@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from suture.agents import Hint, Suspect
+from suture.agents import Suspect
 from suture.agents.context.excerpts import make_excerpt
 from suture.agents.context.search_clues import find_suspicious_functions, load_search_clues
 from suture.agents.tuning import MAX_WHOLE_FILE_CHARS, SURROUNDING_LINES
 from suture.core.ledger import Event
-from suture.core.ledger.kinds import SuspectLine
+from suture.core.ledger.kinds import PartialRepair, SuspectLine
 from suture.core.records import encode_record
 
 FILLER = "def unused():\n" + "    x = 1\n" * (MAX_WHOLE_FILE_CHARS // 10) + "\n\n"
@@ -23,7 +23,7 @@ def fault(line: int, score: float, path: str = "a.py", function: str = "f") -> S
     return SuspectLine(path=path, line=line, function=function, score=score, ochiai=score, dstar=score)
 
 
-def finished(*faults: SuspectLine, partial: tuple[Hint, ...] = ()) -> Event:
+def finished(*faults: SuspectLine, partial: tuple[PartialRepair, ...] = ()) -> Event:
     data = {"faults": [encode_record(f) for f in faults], "partial": [encode_record(h) for h in partial]}
     return Event(seq=0, time_s=0.0, kind="search.finished", data=data)
 
@@ -33,8 +33,8 @@ def test_without_a_search_there_are_no_clues() -> None:
     assert (found.faults, found.hints) == ((), ())
 
 
-def test_only_lines_near_the_worst_are_told_and_hints_come_back() -> None:
-    hint = Hint(path="a.py", label="line 1: < becomes <=", passing=1, failing=2)
+def test_only_lines_near_the_worst_are_shown_and_hints_come_back() -> None:
+    hint = PartialRepair(path="a.py", label="line 1: < becomes <=", passing=1, failing=2)
     found = load_search_clues([finished(fault(1, 0.9), fault(2, 0.5), fault(3, 0.1), partial=(hint,))])
     assert [f.line for f in found.faults] == [1, 2]
     assert found.hints == (hint,)

@@ -113,7 +113,7 @@ REFUSED: Mapping[str, tuple[str, str]] = {
     ),
     "never stops": (
         "(while :; do sleep 1; done) &\nsetsid sleep 1000 &\nwhile :; do sleep 1; done\n",
-        "the proposer changed nothing; its time was up after 1 s",
+        "the proposer changed nothing; it was stopped after 1 s",
     ),
 }
 

@@ -16,7 +16,7 @@ from suture.agents.prompting.prompt_files import (
     prompt_to_dict,
     prompt_to_yaml,
 )
-from suture.agents.prompting.prompt_parts import EarlierAttempt, Hint, RelatedFunction, Suspect, describe_fact
+from suture.agents.prompting.prompt_parts import EarlierAttempt, RelatedFunction, Suspect, describe_fact
 from suture.agents.replies.coder_reply import files_from_reply
 from suture.agents.roles.coder import Brief, RepairBrief, WriteBrief, draft_coder_prompt, limit_to_shown_files
 from suture.agents.roles.debugger import DiagnosisReply, draft_diagnosis_prompt
@@ -26,7 +26,6 @@ __all__ = [
     "DiagnosisReply",
     "EarlierAttempt",
     "FittedPrompt",
-    "Hint",
     "Prompt",
     "PromptBook",
     "PromptDraft",

@@ -172,12 +172,12 @@ async def ask_fitted(
     """
     role_model = calls.models.for_role(question.role)
     count = partial(count_tokens, role_model.model)
-    room = prompt_room_tokens(role_model, calls.settings.model.context_tokens)
-    if room is not None and draft.prefill is not None:
-        room -= prompt_token_upper_bound([Message(role="assistant", content=draft.prefill.text)])
+    room_tokens = prompt_room_tokens(role_model, calls.settings.model.context_tokens)
+    if room_tokens is not None and draft.prefill is not None:
+        room_tokens -= prompt_token_upper_bound([Message(role="assistant", content=draft.prefill.text)])
     retries = 0
     while True:
-        fitted = await fit_prompt(draft, room, count)
+        fitted = await fit_prompt(draft, room_tokens, count)
         if fitted.removed_counts:
             calls.ledger.append(PromptShrunk(role=question.asker, omitted=fitted.removed_counts))
         try:
@@ -186,7 +186,7 @@ async def ask_fitted(
             if retries == MAX_PROMPT_RETRIES:
                 raise
             retries += 1
-            room = await count(fitted.messages) * 2 // 3
+            room_tokens = await count(fitted.messages) * 2 // 3
 
 
 def prompt_room_tokens(role_model: RoleModel, context_tokens: int) -> int | None:

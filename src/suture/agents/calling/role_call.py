@@ -130,8 +130,8 @@ class RoleCall:
             MalformedReply: No reply could be used.
         """
         role_model = self.calls.models.for_role(self.role)
-        room = prompt_room_tokens(role_model, self.calls.settings.model.context_tokens)
-        fitted = await fit_prompt(draft, room, partial(count_tokens, role_model.model))
+        room_tokens = prompt_room_tokens(role_model, self.calls.settings.model.context_tokens)
+        fitted = await fit_prompt(draft, room_tokens, partial(count_tokens, role_model.model))
         question = self._question(0)
 
         async def complete(messages: Sequence[Message], sampling: Sampling) -> Reply:

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from suture.agents.prompting.prompt_parts import Hint, Suspect
+from suture.agents.prompting.prompt_parts import Suspect
 from suture.agents.tuning import MIN_SCORE_SHARE
 from suture.core.ledger import Event, last_payload
-from suture.core.ledger.kinds import SearchFinished, SuspectLine
+from suture.core.ledger.kinds import PartialRepair, SearchFinished, SuspectLine
 from suture.project.python_source.statements import split_lines
 
 
@@ -25,7 +25,7 @@ class SearchClues:
     """
 
     faults: tuple[SuspectLine, ...] = ()
-    hints: tuple[Hint, ...] = ()
+    hints: tuple[PartialRepair, ...] = ()
     divergences: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -37,7 +37,7 @@ def load_search_clues(events: Sequence[Event]) -> SearchClues:
     best = max((fault.score for fault in found.faults), default=0.0)
     return SearchClues(
         faults=tuple(fault for fault in found.faults if fault.score >= MIN_SCORE_SHARE * best),
-        hints=tuple(Hint(**vars(change)) for change in found.partial),
+        hints=found.partial,
         divergences=found.divergences,
     )
 

@@ -150,7 +150,9 @@ async def _ask_for_step(turn: AgentTurn, opening: tuple[Message, ...], progress:
     """
     calls, steps = turn.calls, progress.steps
     role_model = calls.models.for_role(turn.coder)
-    room = prompt_room_tokens(role_model, calls.settings.model.context_tokens) or DEFAULT_CONTEXT_TOKENS
+    room_tokens = (
+        prompt_room_tokens(role_model, calls.settings.model.context_tokens) or DEFAULT_CONTEXT_TOKENS
+    )
     question = ModelQuestion(
         role=turn.coder,
         messages=(),
@@ -165,7 +167,7 @@ async def _ask_for_step(turn: AgentTurn, opening: tuple[Message, ...], progress:
         tools=TOOLS,
     )
     for retries in range(MAX_PROMPT_RETRIES + 1):
-        messages = build_conversation(opening, steps, room, retries=retries)
+        messages = build_conversation(opening, steps, room_tokens, retries=retries)
         try:
             return await ask(replace(question, messages=messages), calls)
         except ContextTooLong:

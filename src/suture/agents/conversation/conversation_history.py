@@ -32,14 +32,14 @@ def build_conversation(
         room_tokens: Maximum length of the prompt, by our estimate.
         retries: How often the provider called the prompt too long. The room shrinks by a third each time.
     """
-    room = int(room_tokens * (2 / 3) ** retries)
+    room_tokens = int(room_tokens * (2 / 3) ** retries)
     for without_results in (False, True):
         messages = _render_steps(opening, steps, 0, without_results=without_results)
-        if estimate_tokens(messages) <= room:
+        if estimate_tokens(messages) <= room_tokens:
             return messages
     for left_out in range(1, len(steps)):
         messages = _render_steps(opening, steps, left_out, without_results=True)
-        if estimate_tokens(messages) <= room:
+        if estimate_tokens(messages) <= room_tokens:
             return messages
     return _render_steps(opening, steps, max(0, len(steps) - 1), without_results=True)
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from suture.agents.prompting.fitting import PromptPart
 from suture.agents.tuning import MAX_FACT_CHARS, MAX_LINE_CHARS
+from suture.core.ledger.kinds import PartialRepair
 from suture.core.records import Counterexample
 from suture.project.python_source.statements import defined_names, is_valid_python
 
@@ -41,23 +42,6 @@ class Suspect:
     path: str
     function: str
     line: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hint:
-    """A small change that helped but did not suffice.
-
-    Attributes:
-        path: The file.
-        label: The change in a few words, such as `line 4: < becomes <=`.
-        passing: How many failing tests pass with it.
-        failing: How many failing tests still fail.
-    """
-
-    path: str
-    label: str
-    passing: int
-    failing: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +133,7 @@ def suspects_part(suspects: Sequence[Suspect]) -> PromptPart:
     return PromptPart(pieces=pieces, before="\nThe failing tests point here:\n", after="\n")
 
 
-def hints_part(hints: Sequence[Hint]) -> PromptPart:
+def hints_part(hints: Sequence[PartialRepair]) -> PromptPart:
     """Return changes that made some failing tests pass, the best first."""
     pieces = [
         f"- {h.path}, {h.label}: {h.passing} of {h.passing + h.failing} failing tests then pass"

@@ -16,7 +16,6 @@ from suture.agents.prompting.prefill import prefill_function, prefill_module
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.prompting.prompt_parts import (
     EarlierAttempt,
-    Hint,
     RelatedFunction,
     Suspect,
     advice_part,
@@ -31,6 +30,7 @@ from suture.agents.prompting.prompt_parts import (
     suspects_part,
 )
 from suture.agents.tuning import LONG_CODE_CHARS, MAX_SUSPECTS
+from suture.core.ledger.kinds import PartialRepair
 from suture.core.records import Counterexample, Strategy
 from suture.project.python_source.statements import is_valid_python
 
@@ -110,7 +110,7 @@ class RepairBrief:
     project: Collection[str] | None = None
     excerpts: Mapping[str, str] = field(default_factory=dict)
     suspects: Sequence[Suspect] = ()
-    hints: Sequence[Hint] = ()
+    hints: Sequence[PartialRepair] = ()
     related_functions: Sequence[RelatedFunction] = ()
     refused: Sequence[str] = ()
     advice: Sequence[str] = ()
