@@ -33,3 +33,9 @@ def test_files_that_are_loaded_with_another() -> None:
     assert loaded_files(files, ["shop/cart.py"]) == {"shop/__init__.py", "shop/cart.py", "shop/money.py"}
     assert loaded_files(files, ["shop/cli.py"]) == files.keys() - {"loop.py"}
     assert loaded_files(files, ["loop.py", "gone.py"]) == {"loop.py"}
+
+
+def test_a_package_at_the_root_is_loaded_with_its_modules() -> None:
+    files = {"__init__.py": "import logging", "cart.py": "", "shop/till.py": ""}
+    assert loaded_files(files, ["cart.py"]) == {"__init__.py", "cart.py"}
+    assert loaded_files(files, ["shop/till.py"]) == {"__init__.py", "shop/till.py"}

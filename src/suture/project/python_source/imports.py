@@ -1,4 +1,4 @@
-"""Find the files that the modules of a program load, by their imports."""
+"""Find the files that a Python program loads, by following its import statements. Nothing is imported."""
 
 from __future__ import annotations
 
@@ -10,43 +10,51 @@ from suture.project.python_source.parsing import parse_module
 
 
 def imported_paths(code: str, path: str) -> frozenset[str]:
-    """Return the modules that a file imports, as paths without extension; empty if it is invalid.
+    """Return the modules that a file imports, as paths without extension; empty if the file is invalid.
+
+    `from shop import cart` may import a module or a name that `shop` defines, so it gives both `shop` and
+    `shop/cart`.
 
     Args:
         code: Source of the file.
-        path: Path of the file, relative to the root of absolute imports.
+        path: Path of the file, relative to the folder at which absolute imports begin.
     """
-    tree, found = parse_module(code), set[str]()
+    tree = parse_module(code)
     folders = PurePosixPath(path).parents
+    paths: set[str] = set()
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Import):
-            found |= {alias.name.replace(".", "/") for alias in node.names}
+            paths |= {alias.name.replace(".", "/") for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            base = "" if not node.level else folders[min(node.level, len(folders)) - 1].as_posix()
-            inside = "/".join(
-                part for part in ("" if base == "." else base, (node.module or "").replace(".", "/")) if part
-            )
-            found |= {inside, *("/".join(filter(None, (inside, alias.name))) for alias in node.names)}
-    return frozenset(found)
+            # One dot means the file's own folder, and each further dot the folder above it.
+            base = folders[min(node.level, len(folders)) - 1] if node.level else PurePosixPath()
+            module = base / (node.module or "").replace(".", "/")
+            paths |= {module.as_posix(), *((module / alias.name).as_posix() for alias in node.names)}
+    return frozenset(paths)
 
 
-def loaded_files(files: Mapping[str, str], roots: Collection[str]) -> frozenset[str]:
-    """Return the files that are loaded with some files: what these import, and the packages that contain
-    them.
+def loaded_files(files: Mapping[str, str], entry_paths: Collection[str]) -> frozenset[str]:
+    """Return the files that Python loads when it imports some of a program's files.
+
+    These are the imported files themselves, the files that they import (directly, or through other files),
+    and the `__init__.py` of every folder around one of these.
 
     Args:
-        files: Path -> source, of all files.
-        roots: Paths of the files that are loaded first.
+        files: Path -> source, of all files of the program.
+        entry_paths: Paths of the files that are imported first. Paths that are not in `files` are ignored.
     """
     loaded: set[str] = set()
-    waiting = [path for path in roots if path in files]
+    waiting = [path for path in entry_paths if path in files]
     while waiting:
         path = waiting.pop()
         if path in loaded:
             continue
         loaded.add(path)
-        around = [f"{folder.as_posix()}/__init__.py" for folder in PurePosixPath(path).parents]
-        names = imported_paths(files[path], path)
-        wanted = {*around, *(f"{name}{end}" for name in names for end in (".py", "/__init__.py"))}
-        waiting += [other for other in wanted if other in files]
+        modules = imported_paths(files[path], path)
+        packages = (*PurePosixPath(path).parents, *map(PurePosixPath, modules))
+        possible_files = {
+            *(f"{module}.py" for module in modules),
+            *((package / "__init__.py").as_posix() for package in packages),
+        }
+        waiting += [file for file in possible_files if file in files]
     return frozenset(loaded)
