@@ -79,7 +79,7 @@ def test_the_place_of_the_right_edit_among_the_proposals(field_set: Any) -> None
     )
     bug = bugs.Bug(id="x-two-1", package="x", version="1", kind="two", failing=1, mutations=mutations)
     package = packages.Package(name="x", version="1", sha256="", half="tune", code=("m.py",))
-    seen = ranks.TestReport(
+    seen = ranks.LocalisedBug(
         texts={"m.py": text},
         wanted=(("m.py", text.replace("<<", "+")), ("m.py", text.replace("a - 1", "nobody(here)"))),
         spectrum=Spectrum(tests=(test,)),

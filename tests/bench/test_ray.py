@@ -19,7 +19,7 @@ from requirements import Require
 from suture.bench.datasets import load_problems
 from suture.bench.grading.hidden_checks import Grade
 from suture.bench.ray_cluster import ray_tasks
-from suture.bench.ray_cluster.ray_tasks import ModelOpener, RayCluster
+from suture.bench.ray_cluster.ray_tasks import ModelOpener, RayTaskRunner
 from suture.bench.replies.reply_pool import ReplyPool
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import run_benchmark
@@ -160,5 +160,5 @@ def test_a_crash_on_a_worker_brings_back_the_replies_that_were_paid_for(
 def test_without_ray_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(PrerequisiteError, match="needs Ray") as raised:
-        RayCluster("local", home=tmp_path, settings=Settings(), pool=ReplyPool(tmp_path), opener=None)
+        RayTaskRunner("local", home=tmp_path, settings=Settings(), pool=ReplyPool(tmp_path), opener=None)
     assert raised.value.remedy == 'pip install "suture[ray]"'

@@ -15,7 +15,7 @@ import pytest
 from bench.bench_tasks import LuckyModel, write_set
 from bench.test_ray import carried_out, errand
 from requirements import Require
-from suture.bench.ray_cluster.ray_tasks import LOST_WORKER_ERRORS, MAX_RETRIES, RayCluster
+from suture.bench.ray_cluster.ray_tasks import LOST_WORKER_ERRORS, MAX_RETRIES, RayTaskRunner
 from suture.bench.replies.reply_pool import ReplyPool
 from suture.bench.running.bench_folder import BenchFolder
 from suture.core.settings import Settings
@@ -97,7 +97,7 @@ async def test_a_fault_of_the_cluster_is_told_for_what_it_is(
     monkeypatch.setitem(sys.modules, "ray", fake_ray(fault))
     job = errand(tmp_path, monkeypatch, lambda settings, name: LuckyModel(tmp_path / "calls")).job
     pool = ReplyPool(tmp_path / "pool")
-    async with RayCluster("local", home=tmp_path, settings=Settings(), pool=pool, opener=None) as cluster:
+    async with RayTaskRunner("local", home=tmp_path, settings=Settings(), pool=pool, opener=None) as cluster:
         assert (await cluster.row(job)).fault == told
 
 

@@ -170,7 +170,7 @@ async def test_nothing_is_measured_where_no_reference_passes(tmp_path: Path, ids
     file = tmp_path / "data" / "sanitized-mbpp.jsonl"
     file.write_text(file.read_text().replace("return x * ", "return x + "))
     folder = BenchFolder(tmp_path / "bench")
-    with pytest.raises(PrerequisiteError, match="not one of 3 references of 'mbpp' passes here"):
+    with pytest.raises(PrerequisiteError, match="none of 3 references of 'mbpp' passes here"):
         await run_benchmark(
             plan_of({"mbpp": ids["mbpp"][1:]}, "greedy"),
             folder,
@@ -258,7 +258,7 @@ def test_which_tasks(ids: Ids) -> None:
     assert choose_ids(["mbpp"]) == ids
     assert choose_ids(["mbpp"], first=2) == {"mbpp": ids["mbpp"][:2]}
     assert choose_ids(["mbpp"], ["MBPP/5", "MBPP/3"]) == {"mbpp": ("MBPP/5", "MBPP/3")}
-    with pytest.raises(UsageError, match="no task is called 'MBPP/99'"):
+    with pytest.raises(UsageError, match="there is no task 'MBPP/99'"):
         choose_ids(["mbpp"], ["MBPP/99"])
     assert [problem.id for problem in sample_problems(load_problems("mbpp"), 2)] == ["MBPP/2", "MBPP/4"]
 

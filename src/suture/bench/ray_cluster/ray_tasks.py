@@ -72,7 +72,7 @@ class RemoteResult:
     refused: tuple[str, str, str] | None = None
 
 
-class RayCluster:
+class RayTaskRunner:
     """A Ray cluster that evaluates jobs; an asynchronous context manager.
 
     Args:
@@ -101,7 +101,7 @@ class RayCluster:
         # Arms of one task need the same replies. One after the other, they pay for each reply once.
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def __aenter__(self) -> RayCluster:
+    async def __aenter__(self) -> RayTaskRunner:
         try:
             self._ray.init(
                 address=self._address,

@@ -139,7 +139,7 @@ def _detectable(tasks: int, discordant: int, alpha: float) -> float | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunComparison:
+class BenchmarkRunComparison:
     """The tests of two benchmark runs in one cell.
 
     Attributes:
@@ -158,7 +158,7 @@ def compare_runs(
     second: Sequence[BenchmarkRow],
     arms: Sequence[str] = (),
     names: tuple[str, str] = ("A", "B"),
-) -> tuple[RunComparison, ...]:
+) -> tuple[BenchmarkRunComparison, ...]:
     """Return the paired tests of two benchmark runs, in every cell that both have.
 
     Args:
@@ -187,7 +187,7 @@ def compare_runs(
         ]
     )
     return tuple(
-        RunComparison(
+        BenchmarkRunComparison(
             title=one.title,
             warnings=tuple(_warnings(one, other, names)),
             comparisons=tuple(

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from suture.bench.grading.hidden_checks import Grade, grade_code
 from suture.bench.problem import Problem
-from suture.bench.ray_cluster.ray_tasks import ModelOpener, RayCluster
+from suture.bench.ray_cluster.ray_tasks import ModelOpener, RayTaskRunner
 from suture.bench.replies.reply_pool import PooledModel, ReplyPool
 from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder, RowKey, require_same_tasks, row_key
@@ -200,7 +200,7 @@ async def _evaluator(
 ) -> AsyncIterator[RowEvaluator]:
     """Yield the function that evaluates a job: in this process, or on the workers of a cluster."""
     if cluster is not None:
-        async with RayCluster(
+        async with RayTaskRunner(
             cluster,
             home=session.folder.path,
             settings=session.settings,

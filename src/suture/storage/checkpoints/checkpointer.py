@@ -9,68 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from suture.errors import StorageError
+from suture.storage.checkpoints.json_only_serializer import JsonOnlySerializer
 from suture.storage.tuning import CHECKPOINT_LOCK_TIMEOUT_S
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
-    from langgraph.checkpoint.serde.base import SerializerProtocol
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-
-
-class JsonOnlySerializer:
-    """Refuses values that would be read back as something else.
-
-    LangGraph's own serializer writes any dataclass, and in strict mode reads it back as a bare dict.
-    """
-
-    def __init__(self, inner: SerializerProtocol) -> None:
-        self._inner = inner
-
-    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """Serialise as LangGraph does; raise `StorageError` for anything but plain JSON values."""
-        # A top-level exception is how LangGraph records a failed node; it is stored as its repr.
-        if not isinstance(obj, BaseException):
-            _require_plain(obj, "state")
-        try:
-            return self._inner.dumps_typed(obj)
-        except (TypeError, ValueError) as fault:  # such as an int beyond 64 bits
-            raise StorageError(f"a state cannot be checkpointed: {fault}") from fault
-
-    def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """Deserialise as LangGraph does."""
-        return self._inner.loads_typed(data)
-
-
-def _require_plain(value: Any, where: str) -> None:
-    kind = type(value)
-    if value is None or kind in (bool, int, float):
-        return
-    if kind is str:
-        if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise StorageError(f"{where} contains a lone surrogate, which would be stored as `?`")
-    elif kind is dict:
-        for key, item in value.items():
-            if type(key) is not str:
-                raise StorageError(f"{where} has a key {key!r} that is not a string")
-            _require_plain(item, f"{where}[{key!r}]")
-    elif kind is list:
-        for index, item in enumerate(value):
-            _require_plain(item, f"{where}[{index}]")
-    elif kind is tuple and value and all(_is_graph_type(item) for item in value):
-        for item in value:  # LangGraph stores interrupts as a tuple; any other would come back as a list
-            _require_plain(item, where)
-    elif _is_graph_type(value):
-        _require_plain(value.arg if kind.__name__ == "Send" else value.value, f"{where}.{kind.__name__}")
-    else:
-        raise StorageError(
-            f"{where} is a {kind.__module__}.{kind.__qualname__}, not a plain JSON value",
-            remedy="turn it into plain values with `encode_record`, or keep its hash",
-        )
-
-
-def _is_graph_type(value: Any) -> bool:
-    kind = type(value)
-    return kind.__module__ == "langgraph.types" and kind.__name__ in ("Send", "Interrupt", "Overwrite")
 
 
 @asynccontextmanager

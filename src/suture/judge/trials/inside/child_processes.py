@@ -24,7 +24,7 @@ MAX_WATCHED_FOLDERS = 500
 """Folders of a project that are checked for leftover files."""
 
 
-class Connection:
+class HostChannel:
     """JSON messages over two file descriptors that code under test does not get.
 
     Args:
@@ -76,7 +76,7 @@ class Forks:
         connections: Connections that each child closes.
     """
 
-    def __init__(self, *connections: Connection) -> None:
+    def __init__(self, *connections: HostChannel) -> None:
         self.connections = list(connections)
 
     def run(

@@ -14,7 +14,7 @@ from typing import Any
 from .child_processes import (
     OWN_FOLDER,
     ROOT,
-    Connection,
+    HostChannel,
     Forks,
     LeftoverFiles,
     ProjectFiles,
@@ -80,7 +80,7 @@ class CollectedTests:
         self._known_results: dict[Any, dict[str, Any]] = {}
         self._find_functions(files.texts)
 
-    def serve(self, requests: Connection, answers: Connection) -> None:
+    def serve(self, requests: HostChannel, answers: HostChannel) -> None:
         """Answer requests until the connection ends."""
         while True:
             command = requests.read()
@@ -106,7 +106,7 @@ class CollectedTests:
         gc.collect()
         gc.freeze()
 
-    def _run_unchanged(self, command: dict[str, Any], answers: Connection) -> None:
+    def _run_unchanged(self, command: dict[str, Any], answers: HostChannel) -> None:
         """Run each test once on the unchanged code; after one that ends its process, use a new fork."""
         end_s = monotonic_s() + command["timeout_s"]
         named = command["tests"]

@@ -20,7 +20,7 @@ import pytest
 from .child_processes import (
     OWN_FOLDER,
     ROOT,
-    Connection,
+    HostChannel,
     Forks,
     LeftoverFiles,
     ProjectFiles,
@@ -55,7 +55,7 @@ DISABLED_EARLY_OPTIONS = {"cov_source": None, "no_cov": True}
 class TrialServer:
     """Serves the requests of the host."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: HostChannel) -> None:
         self._connection = connection
         job = connection.read() or {}
         self._compiled = backdate(job["dated"])
@@ -65,7 +65,7 @@ class TrialServer:
         self._outcomes = Outcomes()
         self._leftovers = LeftoverFiles()
         self._forks = Forks(connection)
-        self._collected: Connection | None = None
+        self._collected: HostChannel | None = None
         self._task: dict[str, Any] = {"op": "none"}
         self._write: Any = None
         self._errors: list[str] = []
@@ -101,13 +101,13 @@ class TrialServer:
         our_end, their_end = socket.socketpair()
         if os.fork():
             their_end.close()
-            self._collected = Connection(our_end.fileno(), our_end.detach())
+            self._collected = HostChannel(our_end.fileno(), our_end.detach())
             self._wait()
             return False
         os.setsid()
         our_end.close()
         handle = their_end.detach()
-        self._task = {**command, "requests": Connection(handle, handle)}
+        self._task = {**command, "requests": HostChannel(handle, handle)}
         return True
 
     def _forward(self, command: dict[str, Any]) -> None:
@@ -275,14 +275,14 @@ def _silence(config: Any) -> None:
         writer._file = open(os.devnull, "w")  # noqa: SIM115 (it lives as long as the process)
 
 
-def _take_connection() -> Connection:
+def _take_connection() -> HostChannel:
     """Return the connection to the host, which was stdin and stdout, and replace those by the null device."""
     read_fd, write_fd = os.dup(0), os.dup(1)
     null_fd = os.open(os.devnull, os.O_RDWR)
     os.dup2(null_fd, 0)
     os.dup2(null_fd, 1)
     os.close(null_fd)
-    return Connection(read_fd, write_fd)
+    return HostChannel(read_fd, write_fd)
 
 
 # At import time, because pytest redirects stdin and stdout before it calls plugins.
