@@ -45,7 +45,7 @@ def measure(folder: Path, url: str, given: argparse.Namespace) -> dict[str, Any]
             shown = [two.until(run, "ended", "refused") for run in runs]
             ended_s = time.perf_counter()
             events = [[event["kind"] for event in ledger_of(two.home, run)] for run in runs]
-            same = [strip(one, run) == strip(two, run) for run in runs]
+            same = [fetch_run(one, run) == fetch_run(two, run) for run in runs]
     return {
         "runs": given.runs,
         "states": dict(Counter(one["state"] for one in shown)),
@@ -68,7 +68,7 @@ def in_progress(home: Path) -> list[str]:
     return [path.parent.name for path in ledgers if "run.finished" not in path.read_text()]
 
 
-def strip(server: Server, run: str) -> dict[str, Any]:
+def fetch_run(server: Server, run: str) -> dict[str, Any]:
     """A run as a server tells it, with its events."""
     plain: dict[str, Any] = server.get(f"/v1/runs/{run}?events=true").json()
     return plain

@@ -24,12 +24,12 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
-from confidence_fit import tell_fit
+from confidence_fit import print_fit
 from data_files import read_data
-from ending import exit_code_of
-from healing import COMMAND, TEST_WALL_S, Graded, Program
-from public_bugs import MODULE, grade, project_of
+from healing import COMMAND, TEST_TIMEOUT_S, Program, RepairGrade
+from public_bugs import MODULE, create_project, grade
 from quixbugs import programs as quixbugs_programs
+from script_exit import run_script
 
 from suture.api import HealOptions, heal
 from suture.core.ledger import read_ledger
@@ -46,14 +46,14 @@ from suture.errors import PrerequisiteError, SandboxError, UsageError
 from suture.project.python_source.parsing import parse_module
 from suture.sandbox import Sandbox, open_sandbox
 
-SEARCH_S, PROOF_S, RUN_S = 8.0, 25.0, 60.0
+SEARCH_S, CERTIFICATION_S, RUN_S = 8.0, 25.0, 60.0
 """The most for the search, the proof, and the run with both."""
 SEED = 20261
 SETS = ("quixbugs", "debugbench", "refactory")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Picked:
+class SampledProgram:
     """A program of a set, and for what it is: `fit` or `report`."""
 
     set: str
@@ -61,23 +61,27 @@ class Picked:
     program: Program
 
 
-def picked(name: str) -> list[Picked]:
+def sample_programs(name: str) -> list[SampledProgram]:
     """The programs of a set in a fixed random order: those with odd numbers to fit, the others to report."""
     if name == "quixbugs":
         made = list(enumerate(quixbugs_programs()))
     else:
-        records = [(n, record) for n, record in enumerate(read_data(f"{name}/tasks")) if _fails(record)]
+        records = [
+            (n, record) for n, record in enumerate(read_data(f"{name}/tasks")) if _has_failing_test(record)
+        ]
         made = [(n, _program(record)) for n, record in records]
-    found = [Picked(set=name, part="fit" if n % 2 else "report", program=program) for n, program in made]
+    found = [
+        SampledProgram(set=name, part="fit" if n % 2 else "report", program=program) for n, program in made
+    ]
     random.Random(SEED).shuffle(found)
     return found
 
 
 def _program(record: Mapping[str, Any]) -> Program:
-    return Program(name=record["id"], files=project_of(record), grade=partial(_grade, record))
+    return Program(name=record["id"], files=create_project(record), grade=partial(_grade, record))
 
 
-def _fails(record: Mapping[str, Any]) -> bool:
+def _has_failing_test(record: Mapping[str, Any]) -> bool:
     """Whether there is something to heal: it parses, and a test that is shown fails, as the record says."""
     meta = record["meta"]
     first = meta.get("buggy_detail", "").removeprefix("AssertionError ")
@@ -92,25 +96,25 @@ def _fails(record: Mapping[str, Any]) -> bool:
 
 async def _grade(
     record: Mapping[str, Any], files: Mapping[str, str], folder: Path, settings: Settings, sandbox: Sandbox
-) -> Graded:
+) -> RepairGrade:
     """Run the tests that no run saw, the reference first: where that fails, they say nothing."""
     reference = await grade(record, {MODULE: record["reference"]}, folder, settings, sandbox)
     if not reference.correct:
-        return Graded(correct=False, compared=0, agreed=0)
+        return RepairGrade(correct=False, compared=0, agreed=0)
     return await grade(record, files, folder, settings, sandbox)
 
 
-async def _row(one: Picked, sandbox: Sandbox) -> dict[str, Any]:
+async def _row(one: SampledProgram, sandbox: Sandbox) -> dict[str, Any]:
     """Heal a program, and note what its confidence could be made of, and whether it is right."""
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
         for path, text in one.program.files.items():
             (Path(folder) / path).write_text(text, "utf-8")
         settings = Settings(
             paths=PathSettings(home=Path(home) / "state", cache=Path(home) / "no-models"),
-            sandbox=SandboxSettings(test_timeout_s=TEST_WALL_S),
+            sandbox=SandboxSettings(test_timeout_s=TEST_TIMEOUT_S),
             budget=BudgetSettings(seconds=RUN_S),
             repair=RepairSettings(seconds=SEARCH_S),
-            certification=CertificationSettings(seconds=PROOF_S),
+            certification=CertificationSettings(seconds=CERTIFICATION_S),
         )
         result, outcome = await _healed(Path(folder), settings, sandbox)
         row: dict[str, Any] = {"set": one.set, "part": one.part, "program": one.program.name}
@@ -172,7 +176,7 @@ async def gather(sets: Sequence[str], most: int, rows: Path) -> None:
     sandbox = open_sandbox(Settings().sandbox)
     try:
         turns = zip_longest(
-            *(picked(name)[:most] for name in sets)
+            *(sample_programs(name)[:most] for name in sets)
         )  # whenever it is ended, each has its share
         for one in filter(None, chain.from_iterable(turns)):
             if one.program.name in known:
@@ -203,8 +207,8 @@ def main() -> None:
     if wanted.what == "gather":
         asyncio.run(gather(wanted.set or SETS, wanted.most, wanted.rows))
     else:
-        tell_fit(read_rows(wanted.rows))
+        print_fit(read_rows(wanted.rows))
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(main))
+    sys.exit(run_script(main))

@@ -16,9 +16,9 @@ from typing import Any
 from suture.judge.confidence import MIN_DOUBT, ConfidenceInputs, confidence_features
 from suture.judge.tuning import SELECTED_MUTANTS
 
-__all__ = ["grounds_of", "tell_fit"]
+__all__ = ["confidence_inputs", "print_fit"]
 
-USUAL = 0.5
+PRIOR_COEFFICIENT = 0.5
 """Where constants are pulled to: each feature speaks for a claim a little, until claims say otherwise."""
 RIDGE = 1.0
 """How hard: the weight of half the square of the distance, beside the log loss of all claims."""
@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 Model = Sequence[float]
 
 
-def grounds_of(row: Row) -> ConfidenceInputs:
+def confidence_inputs(row: Row) -> ConfidenceInputs:
     """What spoke for a claim, as a run has it: each test is the user's."""
     none = row["mutation_unmeasured"] == "no_mutants"
     drawn = SELECTED_MUTANTS if row["mutation_unmeasured"] else row["mutants"]
@@ -43,15 +43,19 @@ def grounds_of(row: Row) -> ConfidenceInputs:
     )
 
 
-def tell_fit(rows: Sequence[Row]) -> None:
+def print_fit(rows: Sequence[Row]) -> None:
     """Print the fitted constants, and how reliable they are on claims that had no part in them."""
     claims = [row for row in rows if row.get("compared")]
     parts = {part: [row for row in claims if row["part"] == part] for part in ("fit", "report")}
-    model = fitted([(confidence_features(grounds_of(row)), bool(row["right"])) for row in parts["fit"]])
+    model = fit_model(
+        [(confidence_features(confidence_inputs(row)), bool(row["right"])) for row in parts["fit"]]
+    )
     print("constants:", ", ".join(f"{value:.2f}" for value in model))
 
     def new(row: Row) -> float:
-        return min(_probability(model, confidence_features(grounds_of(row))), 1 - MIN_DOUBT[row["evidence"]])
+        return min(
+            _probability(model, confidence_features(confidence_inputs(row))), 1 - MIN_DOUBT[row["evidence"]]
+        )
 
     for part, some in parts.items():
         wrong = sum(not row["right"] for row in some)
@@ -63,7 +67,7 @@ def tell_fit(rows: Sequence[Row]) -> None:
                 print(f"    {line}")
 
 
-def fitted(examples: Sequence[tuple[Sequence[float], bool]]) -> list[float]:
+def fit_model(examples: Sequence[tuple[Sequence[float], bool]]) -> list[float]:
     """Constants of a logistic model, the first one without a feature; each other one is at least 0.
 
     Args:
@@ -78,7 +82,7 @@ def fitted(examples: Sequence[tuple[Sequence[float], bool]]) -> list[float]:
             for place, value in enumerate((1.0, *features)):
                 slopes[place] += off * value / count
         for place in range(len(model)):
-            pull = RIDGE * (model[place] - USUAL) / count if place else 0.0
+            pull = RIDGE * (model[place] - PRIOR_COEFFICIENT) / count if place else 0.0
             moved = model[place] - RATE * (slopes[place] + pull)
             model[place] = max(0.0, moved) if place else moved
     return model

@@ -17,15 +17,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ending import exit_code_of
 from field_set.bugs import Bug, read_bugs, write_bugs
 from field_set.cache import Cache
 from field_set.drawing import draw_pairs, draw_singles
 from field_set.healing import heal_bug
 from field_set.packages import Package, read_packages
-from field_set.ranks import Rank, line_of_rank, rank_bug, see_bug, tell_ranks
-from field_set.rows import tell_rows
-from field_set.running import parser_for, run_rows
+from field_set.ranks import Rank, format_rank, localise_bug, print_ranks, rank_bug
+from field_set.rows import print_rows
+from field_set.running import create_parser, run_rows
+from script_exit import run_script
 
 from suture.core.settings import load_settings
 from suture.errors import SutureError, UsageError
@@ -37,7 +37,7 @@ def main() -> int:
     settings = load_settings(Path()).settings
     cache = Cache(folder=wanted.cache or settings.paths.cache / "field", offline=wanted.offline)
     packages = read_packages()
-    chosen = {name: package for name, package in packages.items() if _is_wanted(package, wanted)}
+    chosen = {name: package for name, package in packages.items() if _is_selected(package, wanted)}
     if not chosen:
         raise UsageError("no such package", remedy=f"they are {', '.join(packages)}")
     if wanted.fetch:
@@ -49,7 +49,7 @@ def main() -> int:
     if wanted.draw:
         _draw(chosen, cache, wanted.draw, wanted.pairs, wanted.seed)
         return 0
-    bugs = _chosen_bugs(chosen, wanted)
+    bugs = _select_bugs(chosen, wanted)
     if wanted.ranks:
         _rank(bugs, chosen, cache, wanted)
         return 0
@@ -60,26 +60,32 @@ def main() -> int:
         wanted.seconds,
         lambda bug: heal_bug(bug, chosen[bug.package], cache, wanted.seconds, keep=wanted.keep),
     )
-    tell_rows(rows, as_json=wanted.json)
+    print_rows(rows, as_json=wanted.json)
     return 0
 
 
 def _arguments() -> argparse.Namespace:
-    parser = parser_for(__doc__)
-    parser.add_argument("--kind", action="append", choices=("one", "two"), help="only these")
+    parser = create_parser(__doc__)
+    parser.add_argument(
+        "--kind", action="append", choices=("one", "two"), help="only this kind; may be repeated"
+    )
     parser.add_argument(
         "--first", type=int, metavar="N", help="only the first N bugs of each package and kind"
     )
     halves = parser.add_mutually_exclusive_group()
     halves.add_argument("--tune", dest="half", action="store_const", const="tune", help="only that half")
     halves.add_argument("--report", dest="half", action="store_const", const="report", help="only that half")
-    parser.add_argument("--fetch", action="store_true", help="only fetch what is needed")
+    parser.add_argument("--fetch", action="store_true", help="only fetch what is needed, and stop")
     parser.add_argument(
         "--ranks",
         action="store_true",
-        help="heal nothing: tell the rank of the right edit among the proposals",
+        help="heal nothing; print the rank of the right edit among the proposals",
     )
-    parser.add_argument("--anew", action="store_true", help="with --ranks: localise again what is kept")
+    parser.add_argument(
+        "--relocalise",
+        action="store_true",
+        help="with --ranks: localise again, even if the cache has a result",
+    )
     parser.add_argument(
         "--draw", type=int, metavar="N", help="draw bugs until each package has N of one edit"
     )
@@ -98,22 +104,22 @@ def _rank(
             continue
         package = packages[bug.package]
         try:
-            seen = see_bug(bug, package, cache, anew=wanted.anew)
+            seen = localise_bug(bug, package, cache, again=wanted.relocalise)
         except SutureError as fault:
             print(f"{bug.id}: {fault}", file=sys.stderr, flush=True)
             continue
         ranks.append(rank_bug(bug, package, seen))
         if package.half == "tune":
-            print(line_of_rank(ranks[-1]), flush=True)
-    tell_ranks(ranks)
+            print(format_rank(ranks[-1]), flush=True)
+    print_ranks(ranks)
 
 
-def _is_wanted(package: Package, wanted: argparse.Namespace) -> bool:
+def _is_selected(package: Package, wanted: argparse.Namespace) -> bool:
     named = wanted.package is None or package.name in wanted.package
     return named and wanted.half in (None, package.half)
 
 
-def _chosen_bugs(packages: dict[str, Package], wanted: argparse.Namespace) -> list[Bug]:
+def _select_bugs(packages: dict[str, Package], wanted: argparse.Namespace) -> list[Bug]:
     """In turns of one bug of each package, so that a run that is cut short has seen them all."""
     bugs = [bug for bug in read_bugs() if bug.package in packages]
     bugs = [bug for bug in bugs if not wanted.kind or bug.kind in wanted.kind]
@@ -146,4 +152,4 @@ def _in_order(bugs: Sequence[Bug]) -> list[Bug]:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(main))
+    sys.exit(run_script(main))

@@ -15,15 +15,15 @@ import argparse
 import sys
 from pathlib import Path
 
-from ending import exit_code_of
 from field_other.fetching import Store
 from field_other.healing import heal_bug
-from field_other.mutants import LISTED, draw_bugs, in_turns
+from field_other.mutants import LISTED, draw_bugs, interleave_packages
 from field_other.packages import OtherPackage, read_packages
 from field_set.bugs import Bug, read_bugs, write_bugs
 from field_set.cache import Cache
-from field_set.rows import tell_rows
-from field_set.running import parser_for, run_rows
+from field_set.rows import print_rows
+from field_set.running import create_parser, run_rows
+from script_exit import run_script
 
 from suture.core.settings import load_settings
 from suture.errors import SutureError, UsageError
@@ -35,26 +35,26 @@ def main() -> int:
     settings = load_settings(Path()).settings
     store = Store(cache=Cache(folder=wanted.cache or settings.paths.cache / "field", offline=wanted.offline))
     packages = read_packages()
-    chosen = {name: package for name, package in packages.items() if _is_wanted(package, wanted)}
+    chosen = {name: package for name, package in packages.items() if _is_selected(package, wanted)}
     if not chosen:
         raise UsageError("no such package", remedy=f"they are {', '.join(packages)}")
     if wanted.draw:
         _draw(chosen, store, wanted.draw, wanted.seed)
         return 0
     path = wanted.rows or settings.paths.home / "benchmarks" / "field_languages.jsonl"
-    bugs = _chosen_bugs(chosen, wanted)
+    bugs = _select_bugs(chosen, wanted)
     rows = run_rows(
         bugs,
         path,
         wanted.seconds,
         lambda bug: heal_bug(bug, chosen[bug.package], store, wanted.seconds, keep=wanted.keep),
     )
-    tell_rows(rows, as_json=wanted.json)
+    print_rows(rows, as_json=wanted.json)
     return 0
 
 
 def _arguments() -> argparse.Namespace:
-    parser = parser_for(__doc__)
+    parser = create_parser(__doc__)
     parser.add_argument("--language", action="append", choices=("javascript", "typescript", "go"))
     parser.add_argument("--first", type=int, metavar="N", help="only the first N bugs of each package")
     parser.add_argument("--draw", type=int, metavar="N", help="draw bugs until each package has N")
@@ -62,13 +62,13 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _is_wanted(package: OtherPackage, wanted: argparse.Namespace) -> bool:
+def _is_selected(package: OtherPackage, wanted: argparse.Namespace) -> bool:
     named = wanted.package is None or package.name in wanted.package
     return named and (wanted.language is None or package.language in wanted.language)
 
 
-def _chosen_bugs(packages: dict[str, OtherPackage], wanted: argparse.Namespace) -> list[Bug]:
-    bugs = [bug for bug in in_turns(read_bugs(LISTED)) if bug.package in packages]
+def _select_bugs(packages: dict[str, OtherPackage], wanted: argparse.Namespace) -> list[Bug]:
+    bugs = [bug for bug in interleave_packages(read_bugs(LISTED)) if bug.package in packages]
     kept = [
         bug
         for bug in bugs
@@ -94,4 +94,4 @@ def _draw(packages: dict[str, OtherPackage], store: Store, wanted: int, seed: in
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(main))
+    sys.exit(run_script(main))

@@ -38,16 +38,16 @@ MOST_SHOWN = 5
 LONGEST_CASE_S = 60.0
 
 
-class TookTooLong(BaseException):
+class CaseTimeoutError(BaseException):
     """A case had no end. It is no `Exception`, so that nothing under test passes for its handler."""
 
 
 @contextmanager
-def at_most(seconds: float) -> Iterator[None]:
+def limit_wall_time(seconds: float) -> Iterator[None]:
     """End what blocks the whole process, such as a pipe that nobody writes to, after so many seconds."""
 
     def ring(*_: object) -> None:
-        raise TookTooLong
+        raise CaseTimeoutError
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -93,9 +93,9 @@ async def fuzz(name: str, seed: int, seconds: float, case: int | None = None) ->
             number = tried if case is None else case
             draw = random.Random(f"{seed}/{name}/{number}")
             try:
-                with at_most(LONGEST_CASE_S):
+                with limit_wall_time(LONGEST_CASE_S):
                     found = await target.try_case(draw)
-            except TookTooLong:
+            except CaseTimeoutError:
                 found = f"no end in {LONGEST_CASE_S} s"
             tried += 1
             if found:
@@ -109,7 +109,7 @@ async def fuzz(name: str, seed: int, seconds: float, case: int | None = None) ->
     )
 
 
-def show(tally: Tally) -> None:
+def print_tally(tally: Tally) -> None:
     """Tell people what became of a target."""
     print(f"{tally.target}: {len(tally.broken)} of {tally.tried} got through", end=" ")
     print(f"({tally.seconds} s, seed {tally.seed})")
@@ -135,7 +135,7 @@ def main() -> int:
         print(json.dumps([asdict(tally) for tally in tallies]))
     else:
         for tally in tallies:
-            show(tally)
+            print_tally(tally)
     return int(any(tally.broken for tally in tallies))
 
 

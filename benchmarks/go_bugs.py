@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from ending import exit_code_of
-from healing import Graded, Program, run_benchmark
+from healing import Program, RepairGrade, run_benchmark
+from script_exit import run_script
 
 from suture.core.settings import Settings
 from suture.judge.sandbox_programs import make_test_limits
@@ -31,7 +31,7 @@ HIDDEN_S = 90.0
 
 async def grade(
     name: str, files: Mapping[str, str], folder: Path, settings: Settings, sandbox: Sandbox
-) -> Graded:
+) -> RepairGrade:
     """Run the hidden tests on a repair."""
     go = discover_programs(None, os.environ, "go")
     hidden = (SET / name / "hidden_test.go").read_text("utf-8")
@@ -46,7 +46,7 @@ async def grade(
         )
     )
     right = result.status == "ok"
-    return Graded(correct=right, compared=1, agreed=int(right))
+    return RepairGrade(correct=right, compared=1, agreed=int(right))
 
 
 def packages() -> list[str]:
@@ -83,4 +83,4 @@ def programs() -> list[Program]:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(partial(run_benchmark, __doc__, "go_bugs", programs)))
+    sys.exit(run_script(partial(run_benchmark, __doc__, "go_bugs", programs)))

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ending import exit_code_of
+from script_exit import run_script
 
 from suture.bench import Grade, Problem, grade_code, load_problems
 from suture.bench.grading.wrong_solutions import make_wrong_solutions
@@ -42,7 +42,7 @@ SLOW_S = 30.0
 """One reference of QuixBugs needs about 5 s on a fast machine."""
 
 
-def codes_of(problem: Problem, count: int) -> list[tuple[str, str, dict[str, str]]]:
+def list_codes(problem: Problem, count: int) -> list[tuple[str, str, dict[str, str]]]:
     """What is graded: a group, how it is made, and the code."""
     codes = [("reference", "", problem.solution)]
     if problem.kind == "heal":
@@ -65,7 +65,7 @@ async def measure_all(sets: Mapping[str, Sequence[Problem]], options: argparse.N
             results.append(await measure(name, problems, options, sandbox))
         finally:
             await sandbox.close()
-        tell(results[-1])
+        print_results(results[-1])
         if options.json:
             options.json.write_text(json.dumps(results, indent=1), "utf-8")
 
@@ -83,7 +83,7 @@ async def measure(
     async def judge(problem: Problem) -> None:
         async with room:
             reference: Grade | None = None
-            for group, how, code in codes_of(problem, options.mutants):
+            for group, how, code in list_codes(problem, options.mutants):
                 settings = SandboxSettings(check_timeout_s=SLOW_S)
                 grade = await grade_code(problem, code, sandbox, settings, reference=reference)
                 tally[group, how, grade.standing] += 1
@@ -104,7 +104,7 @@ async def measure(
     }
 
 
-def tell(result: dict[str, Any]) -> None:
+def print_results(result: dict[str, Any]) -> None:
     """Print one set: what was caught of what, by group and by operator."""
     print(f"{result['set']}: {result['tasks']} tasks, {result['evidence']}, {result['seconds']} s")
     sums: dict[tuple[str, str], Counter[str]] = {}
@@ -135,4 +135,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(main))
+    sys.exit(run_script(main))

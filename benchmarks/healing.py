@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from healing_rows import BenchmarkRow, line_of, print_rows, sums_of
+from healing_rows import BenchmarkRow, format_row, print_rows, sums_of
 from row_files import append_row, read_rows
 
 from suture.api import HealOptions, heal
@@ -36,17 +36,17 @@ from suture.errors import PrerequisiteError, SandboxError, SutureError, UsageErr
 from suture.models import Model, open_model
 from suture.sandbox import Sandbox, open_sandbox
 
-__all__ = ["COMMAND", "Graded", "Program", "run_benchmark"]
+__all__ = ["COMMAND", "Program", "RepairGrade", "run_benchmark"]
 
 COMMAND = ("python", "-m", "pytest", "-q")
-TEST_WALL_S = 10
+TEST_TIMEOUT_S = 10
 SAMPLE_SEED, SAMPLED_FROM = 21, 164
 NOT_MEASURED = ("infra_error", "cancelled")
 """Outcomes that say nothing of the arm: such a program is run again."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Graded:
+class RepairGrade:
     """What became of a repair when it was compared with what the run never saw.
 
     Attributes:
@@ -60,7 +60,7 @@ class Graded:
     agreed: int
 
 
-Grader = Callable[[Mapping[str, str], Path, Settings, Sandbox], Awaitable[Graded]]
+Grader = Callable[[Mapping[str, str], Path, Settings, Sandbox], Awaitable[RepairGrade]]
 """Grades the files of a repair, path -> text, given the folder of the program as it was."""
 
 
@@ -72,7 +72,7 @@ class Program:
     files: Mapping[str, str]
     grade: Grader
     command: tuple[str, ...] = COMMAND
-    test_timeout_s: float = TEST_WALL_S
+    test_timeout_s: float = TEST_TIMEOUT_S
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ class Caps:
     tokens: int
 
 
-def arm_of(text: str) -> Arm:
+def parse_arm(text: str) -> Arm:
     """An arm as it stands on the command line; a model without a provider is a local one."""
     kind, _, model = text.partition(":")
     if kind == "search" and not model:
@@ -115,7 +115,9 @@ def run_benchmark(about: str, name: str, programs: Callable[[], Sequence[Program
         SutureError: Something is missing or failed; what was measured by then is in the file of the rows.
     """
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--arm", action="append", type=arm_of, help="may be repeated; search where left out")
+    parser.add_argument(
+        "--arm", action="append", type=parse_arm, help="may be repeated; search where left out"
+    )
     parser.add_argument("--only", action="append", metavar="NAME", help="only this program; may be repeated")
     parser.add_argument("--first", type=int, metavar="N", help="only the first N programs")
     parser.add_argument(
@@ -137,10 +139,10 @@ def run_benchmark(about: str, name: str, programs: Callable[[], Sequence[Program
     chosen = _sampled(chosen, wanted.sample) if wanted.sample else chosen
     chosen = [p for p in chosen if not wanted.only or p.name in wanted.only][: wanted.first]
     rows = wanted.rows or load_settings(Path()).settings.paths.home / "benchmarks" / f"{name}.jsonl"
-    arms = wanted.arm or [arm_of("search")]
+    arms = wanted.arm or [parse_arm("search")]
     caps = Caps(seconds=wanted.seconds, tokens=wanted.tokens)
     try:
-        found = asyncio.run(_measured(chosen, arms, caps, rows))
+        found = asyncio.run(_measure_programs(chosen, arms, caps, rows))
     except SutureError:
         print(f"what was measured is in {rows}", file=sys.stderr)
         raise
@@ -156,7 +158,7 @@ def _sampled(programs: Sequence[Program], most: int) -> list[Program]:
     return [program for program in programs if program.name.rpartition("/")[2] in drawn]
 
 
-async def _measured(
+async def _measure_programs(
     programs: Sequence[Program], arms: Sequence[Arm], caps: Caps, rows: Path
 ) -> list[BenchmarkRow]:
     """Arm by arm, so that one model is in memory at a time; what has its row is not run again."""
@@ -177,7 +179,7 @@ async def _measured(
                     row = await _row(program, arm, caps, model, sandbox)
                     known[row.program, row.arm] = row
                     append_row(rows, row)
-                    print(line_of(row), file=sys.stderr, flush=True)
+                    print(format_row(row), file=sys.stderr, flush=True)
             finally:
                 if model is not None:
                     await model.close()
@@ -215,7 +217,7 @@ async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sand
         )
         result, outcome = await _healed(Path(folder), program.command, settings, model, sandbox)
         told, seconds, proved = _times(settings)
-        graded = Graded(correct=False, compared=0, agreed=0)
+        graded = RepairGrade(correct=False, compared=0, agreed=0)
         candidate = result.candidate if result is not None else None
         plausible = result is not None and result.outcome == "healed" and candidate is not None
         if plausible and candidate is not None:

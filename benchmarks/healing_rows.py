@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["BenchmarkRow", "line_of", "print_rows", "sums_of"]
+__all__ = ["BenchmarkRow", "format_row", "print_rows", "sums_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ def _verdict(row: BenchmarkRow) -> str:
     return "correct" if row.correct else "plausible" if row.plausible else "-"
 
 
-def line_of(row: BenchmarkRow) -> str:
+def format_row(row: BenchmarkRow) -> str:
     """A row for people."""
     return (
         f"{row.program:27} {row.arm:30} {_verdict(row):9} {row.agreed:3}/{row.compared:<3} "

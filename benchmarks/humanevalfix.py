@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from ending import exit_code_of
-from healing import Graded, Program, run_benchmark
+from healing import Program, RepairGrade, run_benchmark
+from script_exit import run_script
 
 from suture.bench import Problem, grade_code, load_problems
 from suture.core.settings import Settings
@@ -25,7 +25,7 @@ from suture.judge import extract_asserts, extract_examples
 from suture.sandbox import Sandbox
 
 
-def project_of(problem: Problem) -> dict[str, str]:
+def create_project(problem: Problem) -> dict[str, str]:
     """The module and its example tests, as a user would have them."""
     bodies = _bodies(problem)
     name = problem.entry_point
@@ -51,13 +51,13 @@ def _bodies(problem: Problem) -> list[str]:
 
 async def grade(
     problem: Problem, files: Mapping[str, str], folder: Path, settings: Settings, sandbox: Sandbox
-) -> Graded:
+) -> RepairGrade:
     """Run the hidden tests on a repair."""
     reference = await grade_code(problem, problem.solution, sandbox, settings.sandbox)
     if not reference.right:  # the row then shows that nothing was compared
-        return Graded(correct=False, compared=0, agreed=0)
+        return RepairGrade(correct=False, compared=0, agreed=0)
     found = await grade_code(problem, files, sandbox, settings.sandbox, reference=reference)
-    return Graded(correct=found.right, compared=1, agreed=int(found.right))
+    return RepairGrade(correct=found.right, compared=1, agreed=int(found.right))
 
 
 def programs() -> list[Program]:
@@ -68,11 +68,11 @@ def programs() -> list[Program]:
         UsageError: Its file is not what it should be.
     """
     return [
-        Program(name=problem.id, files=project_of(problem), grade=partial(grade, problem))
+        Program(name=problem.id, files=create_project(problem), grade=partial(grade, problem))
         for problem in load_problems("humanevalfix")
         if _bodies(problem)
     ]
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(partial(run_benchmark, __doc__, "humanevalfix", programs)))
+    sys.exit(run_script(partial(run_benchmark, __doc__, "humanevalfix", programs)))

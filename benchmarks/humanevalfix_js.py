@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from data_files import read_data
-from ending import exit_code_of
-from healing import Graded, Program, run_benchmark
+from healing import Program, RepairGrade, run_benchmark
+from script_exit import run_script
 
 from suture.core.settings import Settings
 from suture.judge.sandbox_programs import make_test_limits
@@ -31,7 +31,7 @@ HIDDEN_S = 10.0
 COMPLAINT = b"Assertion failed"
 
 
-def project_of(record: Mapping[str, Any]) -> dict[str, str]:
+def create_project(record: Mapping[str, Any]) -> dict[str, str]:
     """The module and its example tests, as a user would have them."""
     name = record["entry_point"]
     code = f"{record['prompt']}{record['buggy_solution']}\nmodule.exports = {{ {name} }};\n"
@@ -66,13 +66,13 @@ def _examples(source: str) -> Iterator[tuple[str, str]]:
 
 async def grade(
     record: Mapping[str, Any], files: Mapping[str, str], folder: Path, settings: Settings, sandbox: Sandbox
-) -> Graded:
+) -> RepairGrade:
     """Run the hidden tests on a repair, once the reference has passed them."""
     reference = record["prompt"] + record["canonical_solution"]
     if not await _passes(reference, record["test"], settings, sandbox):
-        return Graded(correct=False, compared=0, agreed=0)
+        return RepairGrade(correct=False, compared=0, agreed=0)
     right = await _passes(files["solution.js"], record["test"], settings, sandbox)
-    return Graded(correct=right, compared=0, agreed=0)
+    return RepairGrade(correct=right, compared=0, agreed=0)
 
 
 async def _passes(code: str, tests: str, settings: Settings, sandbox: Sandbox) -> bool:
@@ -99,9 +99,9 @@ def programs() -> list[Program]:
     return [
         Program(name=record["task_id"], files=files, grade=partial(grade, record), command=COMMAND)
         for record in read_data("humanevalfix/js")
-        if (files := project_of(record))
+        if (files := create_project(record))
     ]
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(partial(run_benchmark, __doc__, "humanevalfix_js", programs)))
+    sys.exit(run_script(partial(run_benchmark, __doc__, "humanevalfix_js", programs)))

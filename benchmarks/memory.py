@@ -56,7 +56,7 @@ ASKED = 40
 """Recalls that are timed."""
 
 
-def clue_of(side: Side) -> FailureFingerprint:
+def create_clue(side: Side) -> FailureFingerprint:
     """What the bug is recalled by, as a run would see it."""
     fact = Counterexample(check_id="t", call=side.call, expected=repr(_value(side.right, side.call)))
     try:
@@ -88,7 +88,7 @@ def _line_of(fault: BaseException) -> int | None:
     return line
 
 
-def order_of(side: Side, factors: Mapping[str, float]) -> tuple[int | None, int, tuple[str, ...]]:
+def rank_right_change(side: Side, factors: Mapping[str, float]) -> tuple[int | None, int, tuple[str, ...]]:
     """The place of the right change among all, from 1; how many there are; the operator that makes it."""
     lines = {line: 1.0 for line in range(1, side.wrong.count("\n") + 1)}
     made = asyncio.run(
@@ -110,7 +110,7 @@ def order_of(side: Side, factors: Mapping[str, float]) -> tuple[int | None, int,
     return None, len(made), ()
 
 
-def fill(store: Store, embedder: Embedder | None, *, turned: bool = False) -> None:
+def store_first_bugs(store: Store, embedder: Embedder | None, *, turned: bool = False) -> None:
     """Keep the first bug of each pair as a mended failure, as a run would have left it.
 
     Args:
@@ -118,14 +118,14 @@ def fill(store: Store, embedder: Embedder | None, *, turned: bool = False) -> No
         embedder: Makes the vectors.
         turned: Whether each memory names the operators of another pair's: as many votes, which say nothing.
     """
-    operators = {name: list(order_of(first, {})[2]) for name, (first, _) in PAIRS.items()}
+    operators = {name: list(rank_right_change(first, {})[2]) for name, (first, _) in PAIRS.items()}
     if turned:
         known = [name for name, found in operators.items() if found]
         far = len(known) // 2
         operators |= dict(zip(known, [operators[name] for name in (*known[far:], *known[:far])], strict=True))
     items = []
     for name, (first, _) in PAIRS.items():
-        clue = clue_of(first)
+        clue = create_clue(first)
         patch = unified_diff({PATH: first.wrong.encode()}, {PATH: first.right.encode()})
         items.append(
             MemoryItem(
@@ -153,8 +153,8 @@ def measure_pairs() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         for name, embedder in embedders.items():
             with open_store(f"sqlite:///{folder}/{name}.db", Path(folder)) as store:
-                fill(store, embedder)
-                asked = {pair: clue_of(second) for pair, (_, second) in PAIRS.items()}
+                store_first_bugs(store, embedder)
+                asked = {pair: create_clue(second) for pair, (_, second) in PAIRS.items()}
                 ways.setdefault(
                     "words",
                     _hits(
@@ -187,7 +187,7 @@ def _order(votes: Mapping[str, Sequence[MemoryMatch]]) -> dict[str, Any]:
     places: dict[str, list[int]] = {"without": [], "with memory": [], "with others' memories alone": []}
     reached = 0
     for pair, (_, second) in PAIRS.items():
-        without = order_of(second, {})[0]
+        without = rank_right_change(second, {})[0]
         if without is None:
             continue
         reached += 1
@@ -196,7 +196,7 @@ def _order(votes: Mapping[str, Sequence[MemoryMatch]]) -> dict[str, Any]:
             known = [one for one in votes[pair] if one.item.run_id != left_out]
             best = known[0].score if known else 1.0
             factors = operator_factors([(one.item.operators, one.score / best) for one in known])
-            placed = order_of(second, factors)[0]
+            placed = rank_right_change(second, factors)[0]
             assert placed is not None
             places[name].append(placed)
     pairs = list(zip(places["without"], places["with memory"], strict=True))
@@ -223,7 +223,7 @@ def measure_speed(url: str | None, count: int) -> dict[str, Any]:
             _fill_with(store, count)
             filled_s = time.perf_counter() - began
             sides = [side for pair in PAIRS.values() for side in pair]
-            asked = [clue_of(sides[number % len(sides)]) for number in range(ASKED + 1)]
+            asked = [create_clue(sides[number % len(sides)]) for number in range(ASKED + 1)]
             times = [_timed_ms(store, clue) for clue in asked]
             agreed = [_agreed(store, clue) for clue in asked[: len(sides)]]
         ordered = sorted(wall for wall, _ in times[1:])
@@ -281,7 +281,7 @@ def _fill_with(store: Store, count: int) -> None:
     vectors lie as unevenly as real ones.
     """
     lot = random.Random(0)
-    clues = [clue_of(side) for pair in PAIRS.values() for side in pair]
+    clues = [create_clue(side) for pair in PAIRS.values() for side in pair]
     common = index_text(*(side.wrong for pair in PAIRS.values() for side in pair)).split()
     rare = [f"name{number}" for number in range(20_000)]
     for start in range(0, count, 2000):

@@ -26,10 +26,10 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from ending import exit_code_of
-from memory import PATH, fill
+from memory import PATH
 from memory_pairs import PAIRS, Side
 from row_files import append_row, read_rows
+from script_exit import run_script
 
 from suture.api import HealOptions, heal
 from suture.bench.measures.paired_statistics import bootstrap_difference
@@ -58,7 +58,7 @@ COMMAND = ("python", "-m", "pytest", "-q")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchmarkRow:
+class UpliftRow:
     """One pair's second bug under one arm.
 
     Attributes:
@@ -101,7 +101,9 @@ def write_project(folder: Path, side: Side) -> None:
     (folder / "test_code.py").write_text(test, "utf-8")
 
 
-def settings_of(what: str, limit: int, model: ModelSettings, arm: str, home: Path, stores: Path) -> Settings:
+def create_settings(
+    what: str, limit: int, model: ModelSettings, arm: str, home: Path, stores: Path
+) -> Settings:
     """A run's, whose memory is a copy of its own."""
     turned = what == "search" and arm == "placebo"
     file = home / "memory.db"
@@ -122,11 +124,11 @@ def settings_of(what: str, limit: int, model: ModelSettings, arm: str, home: Pat
     )
 
 
-async def measured(
+async def measure_rows(
     what: str, limits: Sequence[int], name: str, pairs: Sequence[str], rows: Path, parallel: int
-) -> list[BenchmarkRow]:
+) -> list[UpliftRow]:
     """All rows, in the order of limits, pairs and arms."""
-    known = {_key(row): row for row in read_rows(rows, BenchmarkRow)}
+    known = {_key(row): row for row in read_rows(rows, UpliftRow)}
     rows.parent.mkdir(parents=True, exist_ok=True)
     model, asked = None, ModelSettings(name="none")
     sandbox = open_sandbox(Settings().sandbox)
@@ -140,7 +142,7 @@ async def measured(
                 model, asked = open_model(loaded), loaded.model
             turn = asyncio.Semaphore(parallel)
 
-            async def one(limit: int, pair: str, arm: str) -> BenchmarkRow:
+            async def one(limit: int, pair: str, arm: str) -> UpliftRow:
                 key = (what, limit, name, pair, arm)
                 if key in known:
                     return known[key]
@@ -158,7 +160,7 @@ async def measured(
             await sandbox.close()
 
 
-def _key(row: BenchmarkRow) -> tuple[str, int, str, str, str]:
+def _key(row: UpliftRow) -> tuple[str, int, str, str, str]:
     return row.what, row.limit, row.model, row.pair, row.arm
 
 
@@ -168,12 +170,12 @@ async def _row(
     model: Model | None,
     sandbox: Sandbox,
     stores: Path,
-) -> BenchmarkRow:
+) -> UpliftRow:
     what, limit, name, pair, arm = key
     side = PAIRS[pair][1]
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
         write_project(Path(folder), side)
-        settings = settings_of(what, limit, asked, arm, Path(home), stores)
+        settings = create_settings(what, limit, asked, arm, Path(home), stores)
         began = time.perf_counter()
         result: Result | None = None
         try:
@@ -191,7 +193,7 @@ async def _row(
         raise SystemExit(f"memory failed: {recalled.fault}")
     healed = result is not None and result.outcome == "healed"
     files = result.candidate.files if result is not None and healed and result.candidate else {}
-    return BenchmarkRow(
+    return UpliftRow(
         what=what,
         limit=limit,
         model=name,
@@ -213,7 +215,7 @@ def _same(code: str, right: str) -> bool:
     return False
 
 
-def told(rows: Iterable[BenchmarkRow]) -> dict[str, Any]:
+def summarise_arms(rows: Iterable[UpliftRow]) -> dict[str, Any]:
     """Shares of each arm, and what memory adds to both others, with 95 % intervals over pairs."""
     found: dict[str, Any] = {}
     rows = list(rows)
@@ -254,9 +256,9 @@ def main() -> None:
     rows = given.rows or load_settings(Path()).settings.paths.home / "benchmarks" / "memory_uplift.jsonl"
     name = given.model if given.what == "prompts" else ""
     pairs = list(PAIRS)[: given.first]
-    found = asyncio.run(measured(given.what, limits, name, pairs, rows, given.parallel))
-    print(json.dumps(told(found), indent=1))
+    found = asyncio.run(measure_rows(given.what, limits, name, pairs, rows, given.parallel))
+    print(json.dumps(summarise_arms(found), indent=1))
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(main))
+    sys.exit(run_script(main))

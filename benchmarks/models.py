@@ -21,7 +21,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 import httpx
-from ending import exit_code_of
+from script_exit import run_script
 
 from suture.core.settings import ModelSettings, Settings
 from suture.models import Message, Sampling
@@ -176,4 +176,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(main))
+    sys.exit(run_script(main))

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from data_files import read_data
-from ending import exit_code_of
-from healing import Graded, Program, run_benchmark
+from healing import Program, RepairGrade, run_benchmark
+from script_exit import run_script
 
 from suture.core.settings import Settings
 from suture.errors import UsageError
@@ -45,16 +45,16 @@ def is_python(text: str) -> bool:
     return True
 
 
-def project_of(record: Mapping[str, Any]) -> dict[str, str]:
+def create_project(record: Mapping[str, Any]) -> dict[str, str]:
     """The module and its visible tests, as a user would have them."""
     tests = "\n\n".join(
         f"def test_{number}():\n{textwrap.indent(body, '    ')}\n"
-        for number, body in enumerate(bodies_of(record["visible_tests"]))
+        for number, body in enumerate(extract_asserts(record["visible_tests"]))
     )
     return {MODULE: record["buggy"], "test_solution.py": f"from solution import *\n\n\n{tests}"}
 
 
-def bodies_of(visible: str) -> list[str]:
+def extract_asserts(visible: str) -> list[str]:
     """The asserts one by one, each with what it needs: of `def check(candidate)`, or of the top level."""
     tree = ast.parse(visible)
     checks = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "check"]
@@ -78,7 +78,7 @@ def bodies_of(visible: str) -> list[str]:
 
 async def grade(
     record: Mapping[str, Any], files: Mapping[str, str], folder: Path, settings: Settings, sandbox: Sandbox
-) -> Graded:
+) -> RepairGrade:
     """Run the hidden tests on a repair."""
     python = discover_interpreter(folder, {})
     program = f"{files.get(MODULE, record['buggy'])}\n\n{record['hidden_tests']}"
@@ -90,7 +90,7 @@ async def grade(
             limits=ProgramLimits(wall_s=GRADE_S),
         )
     )
-    return Graded(correct=done.status == "ok", compared=1, agreed=int(done.status == "ok"))
+    return RepairGrade(correct=done.status == "ok", compared=1, agreed=int(done.status == "ok"))
 
 
 def programs(wanted: str) -> list[Program]:
@@ -110,9 +110,9 @@ def programs(wanted: str) -> list[Program]:
         records = [(n, r) for n, r in records if is_python(r["buggy"]) == (name == "debugbench")]
     step = next((int(part.removeprefix("every=")) for part in more if part.startswith("every=")), 1)
     return [
-        Program(name=f"{n}:{record['id']}", files=project_of(record), grade=partial(grade, record))
+        Program(name=f"{n}:{record['id']}", files=create_project(record), grade=partial(grade, record))
         for n, record in records[::step]
-        if bodies_of(record["visible_tests"])
+        if extract_asserts(record["visible_tests"])
     ]
 
 
@@ -129,4 +129,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(main))
+    sys.exit(run_script(main))

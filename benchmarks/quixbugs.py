@@ -19,9 +19,9 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from ending import exit_code_of
-from healing import COMMAND, Graded, Program, run_benchmark
+from healing import COMMAND, Program, RepairGrade, run_benchmark
 from quixbugs_graphs import WRAPPERS
+from script_exit import run_script
 
 from suture.bench import Problem, load_problems
 from suture.core.settings import Settings
@@ -45,7 +45,7 @@ LONG_S = 3.0
 SHIM = ("_approx", "pytest")
 
 
-def project_of(problem: Problem) -> dict[str, str]:
+def create_project(problem: Problem) -> dict[str, str]:
     """The program and its tests, as a user would have them; the records' stand-in for pytest is taken out."""
     name = problem.entry_point
     kept = []
@@ -65,7 +65,7 @@ def _calls_a_test(node: ast.stmt) -> bool:
 
 async def grade(
     problem: Problem, files: Mapping[str, str], folder: Path, settings: Settings, sandbox: Sandbox
-) -> Graded:
+) -> RepairGrade:
     """Compare a repair with the reference on inputs of its domain."""
     name = problem.entry_point
     path = f"{name}.py"
@@ -87,7 +87,7 @@ async def grade(
     asked = [call for call, _ in domain]
     given = (await compare_calls(suite.command, whole[1:], asked, texts, 600, call_cpu_s=LONG_S)).get(0, [])
     agreed = sum(one == two for (_, one), two in zip(domain, given, strict=False))
-    return Graded(correct=ENOUGH <= len(domain) == agreed, compared=len(domain), agreed=agreed)
+    return RepairGrade(correct=ENOUGH <= len(domain) == agreed, compared=len(domain), agreed=agreed)
 
 
 async def _calls(command: TestCommand, path: str, name: str, text: str) -> list[tuple[str, str, str]]:
@@ -113,10 +113,10 @@ def programs() -> list[Program]:
         UsageError: Its file is not what it should be.
     """
     return [
-        Program(name=problem.entry_point, files=project_of(problem), grade=partial(grade, problem))
+        Program(name=problem.entry_point, files=create_project(problem), grade=partial(grade, problem))
         for problem in load_problems("quixbugs")
     ]
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(partial(run_benchmark, __doc__, "quixbugs", programs)))
+    sys.exit(run_script(partial(run_benchmark, __doc__, "quixbugs", programs)))

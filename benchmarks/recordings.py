@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-from ending import exit_code_of
+from script_exit import run_script
 
 from suture.bench.datasets import load_problems
 from suture.bench.problem import Problem
@@ -23,7 +23,7 @@ from suture.bench.replies.recordings import RecordedReply, read_draws, read_reco
 from suture.errors import UsageError
 
 
-def replies_of(folder: Path, problems: Sequence[Problem], sets: Sequence[str]) -> list[RecordedReply]:
+def read_replies(folder: Path, problems: Sequence[Problem], sets: Sequence[str]) -> list[RecordedReply]:
     """The replies of a folder to tasks of some sets.
 
     Raises:
@@ -50,10 +50,10 @@ def main() -> None:
     wanted = parser.parse_args()
     problems = [problem for name in wanted.dataset for problem in load_problems(name)]
     known = read_recording(wanted.out) if wanted.out.exists() else ()
-    found = [draw for folder in wanted.pool for draw in replies_of(folder, problems, wanted.dataset)]
+    found = [draw for folder in wanted.pool for draw in read_replies(folder, problems, wanted.dataset)]
     count = write_recording(wanted.out, chain(known, found))
     print(f"{count} replies, {wanted.out.stat().st_size:,} bytes in {wanted.out}")
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(main))
+    sys.exit(run_script(main))

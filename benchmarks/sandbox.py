@@ -68,7 +68,7 @@ SPREAD = {"own_mb": 4, "behind_the_wall_mb": 8, "processes": 2, "descriptors": 2
 """How far one look at a soak may differ from another by chance; what each run leaves adds up to more."""
 
 
-def tree() -> list[list[str]]:
+def read_process_tree() -> list[list[str]]:
     """The fields of `/proc/PID/stat` from the state on, of every process below this one."""
     found: dict[int, list[str]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
@@ -84,7 +84,7 @@ def tree() -> list[list[str]]:
 
 def tree_cpu_s() -> float:
     """CPU seconds of the processes below this one, and of those that they have seen end."""
-    return sum(sum(map(int, fields[11:15])) for fields in tree()) * TICK_S
+    return sum(sum(map(int, fields[11:15])) for fields in read_process_tree()) * TICK_S
 
 
 def cpu_with_children_s() -> float:
@@ -117,8 +117,8 @@ async def measure_check(runs: int) -> dict[str, Any]:
         await sandbox.close()
     return {
         "mode": mode,
-        "warm_ms": told(warm),
-        "cold_python_ms": told(cold),
+        "warm_ms": summarise_ms(warm),
+        "cold_python_ms": summarise_ms(cold),
         "warm_cpu_ms": round(warm_cpu / runs * 1000, 2),
         "cold_python_cpu_ms": round(cold_cpu / runs * 1000, 2),
         "ratio": round(statistics.median(warm) / statistics.median(cold), 3),
@@ -157,7 +157,7 @@ async def measure_pytest(runs: int) -> dict[str, Any]:
     finally:
         await sandbox.close()
     ratio = round(statistics.median(warm) / statistics.median(cold), 3)
-    return {"warm_ms": told(warm), "cold_pytest_ms": told(cold), "ratio": ratio}
+    return {"warm_ms": summarise_ms(warm), "cold_pytest_ms": summarise_ms(cold), "ratio": ratio}
 
 
 async def soak(runs: int) -> dict[str, Any]:
@@ -173,7 +173,7 @@ async def soak(runs: int) -> dict[str, Any]:
             )
             await sandbox.run(RunRequest(python=code, files={"a.txt": b"x" * 10_000}))
             if number % (runs // 10) == runs // 20:
-                resident = [int(fields[21]) * PAGE_KB for fields in tree()]
+                resident = [int(fields[21]) * PAGE_KB for fields in read_process_tree()]
                 samples.append(
                     {
                         "run": number,
@@ -203,7 +203,7 @@ def own_resident_kb() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_KB
 
 
-def told(times_s: list[float]) -> dict[str, float]:
+def summarise_ms(times_s: list[float]) -> dict[str, float]:
     """Median and minimum, in ms."""
     return {"median": round(statistics.median(times_s) * 1000, 2), "min": round(min(times_s) * 1000, 2)}
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from suture.errors import Cancelled, StorageError, SutureError
 from suture.interfaces.cli.terminal.error_reporting import report_error
 
-__all__ = ["exit_code_of"]
+__all__ = ["run_script"]
 
 
-def exit_code_of(main: Callable[[], int | None]) -> int:
+def run_script(main: Callable[[], int | None]) -> int:
     """Run a script: a fault that the caller can mend ends as a line, its remedy and the CLI's exit code.
 
     Args:

@@ -22,7 +22,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from ending import exit_code_of
+from script_exit import run_script
 
 from suture.api import HealOptions, heal
 from suture.bench.swe import (
@@ -184,4 +184,4 @@ async def _grade(given: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(main))
+    sys.exit(run_script(main))

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from data_files import read_data
-from ending import exit_code_of
+from script_exit import run_script
 
 from suture.bench.measures.calibration import compute_calibration
 from suture.core.records import Candidate, Check, Task
@@ -73,7 +73,7 @@ def build_task(record: dict[str, Any]) -> Task:
     )
 
 
-def checks_in(texts: Sequence[str], task: Task) -> tuple[Check, ...]:
+def parse_checks(texts: Sequence[str], task: Task) -> tuple[Check, ...]:
     """What of a tester's words is an assert, repetitions and contradictions of the examples included."""
     found: list[Check] = []
     for text in texts:
@@ -113,7 +113,7 @@ async def run(outcomes: Path, first: int) -> None:
     sandbox = open_sandbox(settings.sandbox)
     try:
         for record in tasks:
-            for tester, texts in testers_of(record["id"]):
+            for tester, texts in read_testers(record["id"]):
                 key = f"{record['id']} {tester}"
                 if key not in known:
                     known[key] = await run_case(record, texts, sandbox, settings.sandbox)
@@ -123,7 +123,7 @@ async def run(outcomes: Path, first: int) -> None:
         await sandbox.close()
 
 
-def testers_of(task_id: str) -> Iterator[tuple[str, list[str]]]:
+def read_testers(task_id: str) -> Iterator[tuple[str, list[str]]]:
     """Who wrote tests for a task, and what."""
     for record in read_data("recordings/generated_tests"):
         if record["task_id"] == task_id:
@@ -134,7 +134,7 @@ async def run_case(record: dict[str, Any], texts: list[str], sandbox: Sandbox, s
     """What the reference and each candidate do with one tester's checks."""
     task = build_task(record)
     suite = await prepare_suite(task, sandbox, settings)
-    filtered = filter_checks(checks_in(texts, task), get_given_checks(task), task.entry_point)
+    filtered = filter_checks(parse_checks(texts, task), get_given_checks(task), task.entry_point)
     programs = {REFERENCE: record["reference"]}
     for seed in read_data("recordings/ldb_seeds"):
         if seed["task_id"] == record["id"]:
@@ -150,12 +150,12 @@ async def run_case(record: dict[str, Any], texts: list[str], sandbox: Sandbox, s
     return told
 
 
-def cases_of(outcomes: Path) -> list[Case]:
+def load_cases(outcomes: Path) -> list[Case]:
     """Everything that ran."""
     known = read_outcomes(outcomes)
     cases = []
     for record in read_data("humaneval/tasks"):
-        for tester, texts in testers_of(record["id"]):
+        for tester, texts in read_testers(record["id"]):
             told = known.get(f"{record['id']} {tester}")
             if told is None:
                 continue
@@ -165,12 +165,12 @@ def cases_of(outcomes: Path) -> list[Case]:
                 for name, row in told.items()
             }
             right = {check: status == "passed" for check, status in rows.pop(REFERENCE).statuses.items()}
-            case = Case(task=task, tester=tester, checks=checks_in(texts, task), rows=rows, right=right)
+            case = Case(task=task, tester=tester, checks=parse_checks(texts, task), rows=rows, right=right)
             cases.append(case)
     return cases
 
 
-def judged(case: Case, rows: Sequence[CandidateRow]) -> list[tuple[AssessedCheck, bool]]:
+def kept_checks(case: Case, rows: Sequence[CandidateRow]) -> list[tuple[AssessedCheck, bool]]:
     """The checks that were kept for these candidates, and whether each is right."""
     filtered = filter_checks(case.checks, get_given_checks(case.task), case.task.entry_point)
     distinct = {row.candidate: row for row in rows}
@@ -181,7 +181,7 @@ def judged(case: Case, rows: Sequence[CandidateRow]) -> list[tuple[AssessedCheck
     ]
 
 
-def draws(case: Case) -> Iterator[list[CandidateRow]]:
+def draw_candidate_sets(case: Case) -> Iterator[list[CandidateRow]]:
     """Sets of candidates: all, the weaker models, and some drawn by chance, so that few are met too."""
     yield list(case.rows.values())
     yield weaker(case)
@@ -197,8 +197,8 @@ def fit(cases: Sequence[Case], steps: int = 3000, rate: float = 0.5, ridge: floa
     unheard: list[bool] = []
     names = list(WEIGHTS)
     for case in cases:
-        for rows in draws(case):
-            answers = judged(case, rows)
+        for rows in draw_candidate_sets(case):
+            answers = kept_checks(case, rows)
             if any(row.viable and row.passed for row in rows):
                 data += [([getattr(one.signals, name) for name in names], right) for one, right in answers]
             else:
@@ -229,12 +229,12 @@ def report(cases: Sequence[Case]) -> None:
         wrong_removed = right_removed = 0
         for case in cases:
             if case.tester == tester:
-                kept = judged(case, choose(case))
+                kept = kept_checks(case, choose(case))
                 answers += [(one.check.trust, right) for one, right in kept]
                 gone = case.right.keys() - {one.check.id for one, _ in kept}
                 right_removed += sum(case.right[check] for check in gone)
                 wrong_removed += sum(not case.right[check] for check in gone)
-        told(title, answers, right_removed, wrong_removed)
+        print_table(title, answers, right_removed, wrong_removed)
 
 
 def everyone(case: Case) -> list[CandidateRow]:
@@ -266,7 +266,9 @@ ARMS = (
 )
 
 
-def told(title: str, answers: Sequence[tuple[float, bool]], right_removed: int, wrong_removed: int) -> None:
+def print_table(
+    title: str, answers: Sequence[tuple[float, bool]], right_removed: int, wrong_removed: int
+) -> None:
     """One table."""
     right = sum(is_right for _, is_right in answers)
     measured = compute_calibration(answers)
@@ -294,7 +296,7 @@ def main() -> None:
         asyncio.run(run(options.outcomes, options.first))
         return
     ids = options.ids or ("odd" if options.what == "fit" else "even")
-    cases = [case for case in cases_of(options.outcomes) if case.number % 2 == (ids == "odd")]
+    cases = [case for case in load_cases(options.outcomes) if case.number % 2 == (ids == "odd")]
     if not cases:
         raise UsageError(
             f"{str(options.outcomes)!r} holds no task of an {ids} id", remedy="make it with `run`"
@@ -306,4 +308,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(main))
+    sys.exit(run_script(main))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from field_set.bugs import Bug
 from field_set.rows import Row
-from field_set.running import SUITE_S, first_events, lines_changed, row_of, run_heal
+from field_set.running import SUITE_S, create_row, diff_changed_files, first_events, run_heal
 
 from field_other.cases import case_folder, run_suite, suite_environ
 from field_other.fetching import Store
@@ -39,7 +39,7 @@ def heal_bug(bug: Bug, package: OtherPackage, store: Store, seconds: float, *, k
         ended = run_heal(root, state, package.test, suite_environ(root), seconds)
         told = first_events(state)
         meaning = partial(_meaning, package)
-        changed = lines_changed(store.tree(package), root, {*files, *package.code}, meaning)
+        changed = diff_changed_files(store.tree(package), root, {*files, *package.code}, meaning)
         claimed = ended.claims(root, files)
         suite = claimed and run_suite(package, root, SUITE_S).failing == 0
         if keep:
@@ -47,7 +47,7 @@ def heal_bug(bug: Bug, package: OtherPackage, store: Store, seconds: float, *, k
             shutil.rmtree(kept, ignore_errors=True)
             shutil.copytree(root.parent, kept, symlinks=True)
             print(f"kept at {kept}", file=sys.stderr)
-    return row_of(
+    return create_row(
         *(bug, package.half, seconds, ended, told),
         failing=bug.failing,
         claimed=claimed,

@@ -35,7 +35,7 @@ class Mutant:
 
 
 @cache
-def every_mutant(package_name: str, store: Store) -> tuple[Mutant, ...]:
+def list_mutants(package_name: str, store: Store) -> tuple[Mutant, ...]:
     """All mutants of a package that the tool of its language knows.
 
     Raises:
@@ -69,7 +69,7 @@ def broken_files(bug: Bug, package: OtherPackage, store: Store) -> dict[str, str
     if bug.version != package.version:
         raise UsageError(f"{bug.id} is a bug of {bug.package} {bug.version}, not of {package.version}")
     (wanted,) = bug.mutations
-    for mutant in every_mutant(package.name, store):
+    for mutant in list_mutants(package.name, store):
         if mutant.mutation == wanted:
             return {wanted.file: mutant.text}
     raise UsageError(f"{bug.id}: the tool knows no such mutant")
@@ -82,7 +82,7 @@ def draw_bugs(package: OtherPackage, store: Store, known: Iterable[Bug], wanted:
         UsageError: The suite does not pass on the package as it was published.
     """
     kept = [bug for bug in known if bug.package == package.name]
-    texts = {mutant.mutation: mutant.text for mutant in every_mutant(package.name, store)}
+    texts = {mutant.mutation: mutant.text for mutant in list_mutants(package.name, store)}
     with case_folder(package, store, {}) as root:
         began_s = time.monotonic()
         suite = run_suite(package, root, SUITE_S)
@@ -122,6 +122,6 @@ def _bug(package: OtherPackage, number: int, mutation: Mutation, failing: int, s
     )
 
 
-def in_turns(bugs: Sequence[Bug]) -> list[Bug]:
+def interleave_packages(bugs: Sequence[Bug]) -> list[Bug]:
     """One bug of each package, then the next, so that a run that is cut short has seen them all."""
     return sorted(bugs, key=lambda bug: int(bug.id.rpartition("-")[2]))

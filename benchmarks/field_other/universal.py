@@ -17,7 +17,7 @@ from universalmutator import mutator
 RULES = ["universal.rules", "c_like.rules", "go.rules"]
 
 
-def listed(file: str) -> list[dict[str, Any]]:
+def list_file_mutants(file: str) -> list[dict[str, Any]]:
     """The mutants of one file, in the tool's order."""
     lines = Path(file).read_text("utf-8").splitlines(keepends=True)
     with contextlib.redirect_stdout(io.StringIO()):
@@ -36,4 +36,4 @@ def listed(file: str) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    json.dump([one for file in json.load(sys.stdin) for one in listed(file)], sys.stdout)
+    json.dump([one for file in json.load(sys.stdin) for one in list_file_mutants(file)], sys.stdout)

@@ -21,7 +21,7 @@ __all__ = [
     "ask_tool",
     "broken_files",
     "combined",
-    "every_mutation",
+    "list_mutations",
     "read_bugs",
     "read_text",
     "write_bugs",
@@ -158,7 +158,7 @@ def ask_tool(cache: Cache, tree: Path, job: Mapping[str, Any]) -> dict[str, Any]
     return told
 
 
-def every_mutation(package: Package, cache: Cache) -> list[Mutation]:
+def list_mutations(package: Package, cache: Cache) -> list[Mutation]:
     """All mutants of a package that the tool knows."""
     tree = cache.tree(package)
     told = ask_tool(cache, tree, {"list": code_files(package, tree)})["found"]

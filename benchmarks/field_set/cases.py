@@ -49,7 +49,7 @@ class Suite:
     """Whether a file could not be imported, so that pytest counts files, and runs no test."""
 
     @property
-    def green(self) -> bool:
+    def passes(self) -> bool:
         """Whether tests ran and none failed."""
         return self.ran and not self.failing and self.passed > 0
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
-from field_set.bugs import Bug, Mutation, broken_files, every_mutation
+from field_set.bugs import Bug, Mutation, broken_files, list_mutations
 from field_set.cache import Cache
 from field_set.cases import Suite, case_folder, run_suite
 from field_set.packages import Package
@@ -54,14 +54,14 @@ def draw_singles(package: Package, cache: Cache, known: Iterable[Bug], wanted: i
         began_s = time.monotonic()
         suite = run_suite(package, root, SUITE_S)
         limit_s = max(LEAST_S, PATIENCE * (time.monotonic() - began_s))
-        if not suite.green:
+        if not suite.passes:
             raise UsageError(f"the suite of {package.name} {package.version} does not pass here: {suite}")
         # The drawing goes on behind the last one that was kept: the order is always the same.
-        order = in_drawn_order(every_mutation(package, cache), seed)
+        order = in_drawn_order(list_mutations(package, cache), seed)
         last = max((order.index(bug.mutations[0]) for bug in kept), default=-1)
         for mutation in order[last + 1 :]:
             bug = _bug(package, len(kept) + 1, (mutation,), seed)
-            killed = _tried(bug, package, cache, root, limit_s)
+            killed = _measure_bug(bug, package, cache, root, limit_s)
             if killed is not None:
                 kept.append(killed)
             if len(kept) >= wanted:
@@ -78,7 +78,7 @@ def draw_pairs(package: Package, cache: Cache, singles: Sequence[Bug], wanted: i
     with case_folder(package, cache, {}) as root:
         for pair in pairs[: 3 * wanted]:
             bug = _bug(package, len(kept) + 1, pair, seed)
-            killed = _tried(bug, package, cache, root, SUITE_S)
+            killed = _measure_bug(bug, package, cache, root, SUITE_S)
             if killed is not None:
                 kept.append(killed)
             if len(kept) >= wanted:
@@ -99,7 +99,7 @@ def _bug(package: Package, number: int, mutations: tuple[Mutation, ...], seed: i
     )
 
 
-def _tried(bug: Bug, package: Package, cache: Cache, root: Path, limit_s: float) -> Bug | None:
+def _measure_bug(bug: Bug, package: Package, cache: Cache, root: Path, limit_s: float) -> Bug | None:
     """The bug with how many tests fail; nothing where none does, or where the suite does not end."""
     try:
         files = broken_files(bug, package, cache)

@@ -13,7 +13,7 @@ from field_set.cache import Cache
 from field_set.cases import case_folder, failing_tests, fill_folder, run_suite, suite_environ
 from field_set.packages import Package
 from field_set.rows import Row
-from field_set.running import SUITE_S, first_events, lines_changed, row_of, run_heal
+from field_set.running import SUITE_S, create_row, diff_changed_files, first_events, run_heal
 
 __all__ = ["heal_bug"]
 
@@ -40,12 +40,12 @@ def heal_bug(bug: Bug, package: Package, cache: Cache, seconds: float, *, keep: 
         ended = run_heal(root, state, package.test, suite_environ(root), seconds)
         told = first_events(state)
         published = cache.tree(package)
-        changed = lines_changed(published, root, {*files, *_touched(published, root)}, _meaning)
+        changed = diff_changed_files(published, root, {*files, *_touched(published, root)}, _meaning)
         claimed = ended.claims(root, files)
-        suite = claimed and run_suite(package, root, SUITE_S).green
+        suite = claimed and run_suite(package, root, SUITE_S).passes
     baseline = told.get("candidate.checked", {}).get("failed")
     failing = _failing(bug, package, cache, files, baseline)
-    return row_of(
+    return create_row(
         *(bug, package.half, seconds, ended, told),
         failing=failing,
         claimed=claimed,

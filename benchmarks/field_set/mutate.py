@@ -23,7 +23,7 @@ def operators() -> dict[str, Any]:
     return {name: get_operator(name)() for name in sorted(operator_names()) if name not in NEEDS_ARGUMENTS}
 
 
-def listed(files: list[str]) -> list[dict[str, Any]]:
+def list_places(files: list[str]) -> list[dict[str, Any]]:
     """Where each operator finds something in each file."""
     found = []
     for file in files:
@@ -37,7 +37,7 @@ def listed(files: list[str]) -> list[dict[str, Any]]:
     return found
 
 
-def made(mutations: list[dict[str, Any]]) -> list[str | None]:
+def make_mutants(mutations: list[dict[str, Any]]) -> list[str | None]:
     """The text of each mutant; nothing where there is no such place."""
     known = operators()
     return [mutate_code(_text(m["file"]), known[m["operator"]], m["occurrence"]) for m in mutations]
@@ -50,4 +50,7 @@ def _text(file: str) -> str:
 
 if __name__ == "__main__":
     job = json.load(sys.stdin)
-    json.dump({"found": listed(job["list"])} if "list" in job else {"made": made(job["make"])}, sys.stdout)
+    json.dump(
+        {"found": list_places(job["list"])} if "list" in job else {"made": make_mutants(job["make"])},
+        sys.stdout,
+    )

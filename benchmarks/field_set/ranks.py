@@ -33,17 +33,17 @@ from suture.search.localisation.exception_clues import find_clues
 from suture.search.localisation.fault_ranking import rank_suspects, score_lines
 from suture.search.ordering.candidate_order import order_single_changes
 
-__all__ = ["Rank", "TestReport", "line_of_rank", "rank_bug", "see_bug", "sums_of", "tell_ranks"]
+__all__ = ["LocalisedBug", "Rank", "format_rank", "localise_bug", "print_ranks", "rank_bug", "sums_of"]
 
-MOST = 4000
+MAX_PROPOSALS = 4000
 """Proposals that a search holds."""
-LOCATE_S = 20.0
-NEAR = 3
+LOCALISATION_TIMEOUT_S = 20.0
+NEARBY_LINES = 3
 """Lines around a bug within which an edit that mends it begins."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TestReport:
+class LocalisedBug:
     """A bug, localised: what the search starts from, and what it should come to.
 
     Attributes:
@@ -88,32 +88,32 @@ class Rank:
     labels: tuple[str, ...]
 
 
-def see_bug(bug: Bug, package: Package, cache: Cache, *, anew: bool = False) -> TestReport:
+def localise_bug(bug: Bug, package: Package, cache: Cache, *, again: bool = False) -> LocalisedBug:
     """Localise a bug, or take what was seen the last time.
 
     Args:
         bug: What is wrong.
         package: With what.
         cache: Where its code is.
-        anew: Whether it is localised again.
+        again: Whether it is localised again.
     """
     folder = cache.folder / "seen"
     folder.mkdir(parents=True, exist_ok=True)
-    # What an id stands for may change when bugs are drawn anew.
+    # What an id stands for may change when bugs are drawn again.
     mark = hashlib.sha256(repr((package.sha256, bug.mutations)).encode()).hexdigest()[:10]
     place = folder / f"{bug.id}-{mark}.pickle"
-    if place.exists() and not anew:
-        kept: TestReport = pickle.loads(place.read_bytes())
+    if place.exists() and not again:
+        kept: LocalisedBug = pickle.loads(place.read_bytes())
         return kept
     with case_folder(package, cache, broken_files(bug, package, cache)) as root:
-        texts, spectrum, seconds = asyncio.run(localised(root, package.test))
+        texts, spectrum, seconds = asyncio.run(localise(root, package.test))
     wanted = tuple(_wanted(bug, number, package, cache) for number in range(len(bug.mutations)))
-    seen = TestReport(texts=texts, wanted=wanted, spectrum=spectrum, seconds=seconds)
+    seen = LocalisedBug(texts=texts, wanted=wanted, spectrum=spectrum, seconds=seconds)
     place.write_bytes(pickle.dumps(seen))
     return seen
 
 
-async def localised(root: Path, test: str) -> tuple[dict[str, str], Spectrum, float]:
+async def localise(root: Path, test: str) -> tuple[dict[str, str], Spectrum, float]:
     """The files of a project that a search may change, what localisation sees there, and its seconds."""
     settings = load_settings(Path()).settings
     task, _ = build_heal_task(root, test=test)
@@ -121,8 +121,8 @@ async def localised(root: Path, test: str) -> tuple[dict[str, str], Spectrum, fl
     suite = await prepare_suite(task, sandbox, settings.sandbox, discover_interpreter(root, {}))
     assert suite.command is not None
     texts = editable_texts(suite)
-    workers = [TrialWorker(suite.command, texts, list(texts), 4 * LOCATE_S) for _ in range(2)]
-    looking, began_s = BaselineRun(workers, texts, (), None, LOCATE_S), time.monotonic()
+    workers = [TrialWorker(suite.command, texts, list(texts), 4 * LOCALISATION_TIMEOUT_S) for _ in range(2)]
+    looking, began_s = BaselineRun(workers, texts, (), None, LOCALISATION_TIMEOUT_S), time.monotonic()
     try:
         await looking.run_failing_tests()
         spectrum = await looking.run_all_tests()
@@ -142,17 +142,17 @@ def _wanted(bug: Bug, number: int, package: Package, cache: Cache) -> tuple[str,
     return path, texts.get(path, published)
 
 
-def rank_bug(bug: Bug, package: Package, seen: TestReport) -> Rank:
+def rank_bug(bug: Bug, package: Package, seen: LocalisedBug) -> Rank:
     """Make and order all proposals of a localised bug, and look for the right ones."""
     began_s = time.monotonic()
     faults = rank_suspects(seen.spectrum, seen.texts)
     scores = score_lines(faults, seen.spectrum, seen.texts)
     clues = find_clues(seen.spectrum)
     singles = asyncio.run(
-        order_single_changes(scores, seen.texts, seen.spectrum.import_lines, limit=MOST, clues=clues)
+        order_single_changes(scores, seen.texts, seen.spectrum.import_lines, limit=MAX_PROPOSALS, clues=clues)
     )
     took_s = time.monotonic() - began_s
-    found = [place_of(singles, seen.texts, path, text) for path, text in seen.wanted]
+    found = [find_place(singles, seen.texts, path, text) for path, text in seen.wanted]
     return Rank(
         bug=bug.id,
         half=package.half,
@@ -169,7 +169,7 @@ def rank_bug(bug: Bug, package: Package, seen: TestReport) -> Rank:
     )
 
 
-def place_of(singles: Sequence[Proposal], texts: Mapping[str, str], path: str, wanted: str) -> int | None:
+def find_place(singles: Sequence[Proposal], texts: Mapping[str, str], path: str, wanted: str) -> int | None:
     """The place, from 1, of the first proposal that means the same as a text by its syntax tree."""
     goal, plain = ast.dump(ast.parse(wanted)), _plain(wanted)
     changed = _changed_lines(texts[path], wanted)
@@ -178,7 +178,7 @@ def place_of(singles: Sequence[Proposal], texts: Mapping[str, str], path: str, w
         if proposal.path != path:
             continue
         first = starts.count(b"\n", 0, proposal.edits[0].start) + 1
-        if not changed[0] - NEAR <= first <= changed[1] + NEAR:
+        if not changed[0] - NEARBY_LINES <= first <= changed[1] + NEARBY_LINES:
             continue
         text = apply_edits(texts[path], proposal.edits)
         if _plain(text) != plain:  # to read a file as Python takes a hundred times as long
@@ -216,7 +216,7 @@ def _line_rank(scores: Mapping[str, Mapping[int, float]], path: str, line: int) 
     return None if own is None else sum(score >= own for lines in scores.values() for score in lines.values())
 
 
-def tell_ranks(ranks: Sequence[Rank]) -> None:
+def print_ranks(ranks: Sequence[Rank]) -> None:
     """Sums of each half and kind."""
     for name, told in sums_of(ranks).items():
         print(
@@ -226,7 +226,7 @@ def tell_ranks(ranks: Sequence[Rank]) -> None:
         )
 
 
-def line_of_rank(rank: Rank) -> str:
+def format_rank(rank: Rank) -> str:
     """One bug, for people."""
     places = ", ".join("-" if place is None else str(place) for place in rank.ranks)
     lines = ", ".join("-" if place is None else str(place) for place in rank.lines)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Row", "agrees", "cause_of", "line_of", "sums_of", "tell_rows"]
+__all__ = ["Row", "baseline_agrees", "describe_outcome", "format_row", "print_rows", "sums_of"]
 
 ENOUGH_A_SECOND = 5.0
 """Candidates. A search that ran out of time while it tried fewer is told as a slow one."""
@@ -72,14 +72,14 @@ class Row:
     share: float | None = None
 
 
-def agrees(row: Row) -> bool:
+def baseline_agrees(row: Row) -> bool:
     """Whether the run's first check says what the suite says outside of any sandbox."""
     if row.interrupted:  # such a file counts once there, and with each of its tests here
         return bool(row.baseline) and not row.baseline_passed
     return row.baseline == row.failing
 
 
-def cause_of(row: Row) -> str:
+def describe_outcome(row: Row) -> str:
     """In a few words why a bug was not healed, or what came of it."""
     if row.claimed:
         return "correct" if row.same and row.suite else "differs" if row.suite else "wrong"
@@ -89,7 +89,7 @@ def cause_of(row: Row) -> str:
         return f"error: exit {row.exit_code}"
     if row.baseline is None:
         return "no baseline"
-    if not agrees(row):
+    if not baseline_agrees(row):
         return "baseline is not the suite's"
     if row.cause:
         return f"triage: {row.cause}"
@@ -109,11 +109,11 @@ def _search_cause(row: Row) -> str:
     )
 
 
-def line_of(row: Row) -> str:
+def format_row(row: Row) -> str:
     """A row for people."""
     return (
         f"{row.bug:24} {row.seconds:6.1f} s  {row.failing:4} failing, baseline {row.baseline}, "
-        f"{row.tried:5} tried ({row.tried / (row.search_seconds or 1):.1f}/s)  {cause_of(row)}"
+        f"{row.tried:5} tried ({row.tried / (row.search_seconds or 1):.1f}/s)  {describe_outcome(row)}"
         f"  [{row.outcome}; {row.search_ended}]"
     )
 
@@ -132,7 +132,7 @@ def _sum(rows: Sequence[Row]) -> dict[str, Any]:
     good = [row for row in rows if row.same and row.claimed and row.suite]
     return {
         "bugs": len(rows),
-        "baseline": sum(map(agrees, rows)),
+        "baseline": sum(map(baseline_agrees, rows)),
         "triage": sum(row.baseline is not None and not row.cause for row in rows),
         "trial": sum(row.tried > 0 for row in rows),
         "healed": sum(row.claimed for row in rows),
@@ -145,11 +145,11 @@ def _sum(rows: Sequence[Row]) -> dict[str, Any]:
         "per_second": round(
             sum(row.tried for row in searched) / (sum(row.search_seconds for row in searched) or 1.0), 1
         ),
-        "ended": dict(Counter(map(cause_of, rows)).most_common()),
+        "ended": dict(Counter(map(describe_outcome, rows)).most_common()),
     }
 
 
-def tell_rows(rows: Sequence[Row], *, as_json: bool = False) -> None:
+def print_rows(rows: Sequence[Row], *, as_json: bool = False) -> None:
     """A line for each package, half and kind, and under it how its runs ended; or rows and sums as JSON."""
     if as_json:
         print(json.dumps({"rows": [asdict(row) for row in rows], "sums": sums_of(rows)}, indent=1))

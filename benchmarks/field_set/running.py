@@ -17,17 +17,17 @@ from typing import Any
 from row_files import append_row, read_rows
 
 from field_set.bugs import Bug, read_text
-from field_set.rows import Row, line_of
+from field_set.rows import Row, format_row
 from suture.core.ledger import read_ledger
 from suture.errors import StorageError
 
 __all__ = [
     "SUITE_S",
-    "Ended",
+    "HealProcessResult",
+    "create_parser",
+    "create_row",
+    "diff_changed_files",
     "first_events",
-    "lines_changed",
-    "parser_for",
-    "row_of",
     "run_heal",
     "run_rows",
 ]
@@ -39,7 +39,7 @@ MOST_SHOWN = 1500
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
+class HealProcessResult:
     """How the process ended: its code, its document on stdout, the last line of stderr, and seconds."""
 
     code: int | None
@@ -53,7 +53,7 @@ class Ended:
         return self.answer.get("outcome") == "healed" and (moved or bool(self.answer.get("applied")))
 
 
-def parser_for(about: str | None) -> argparse.ArgumentParser:
+def create_parser(about: str | None) -> argparse.ArgumentParser:
     """The options that the field sets share.
 
     Args:
@@ -86,15 +86,15 @@ def run_rows(bugs: Sequence[Bug], path: Path, seconds: float, heal: Callable[[Bu
         if bug.id not in known:
             row = known[bug.id] = heal(bug)
             append_row(path, row)
-            print(line_of(row), file=sys.stderr, flush=True)
+            print(format_row(row), file=sys.stderr, flush=True)
     return [known[bug.id] for bug in bugs]
 
 
-def row_of(
+def create_row(
     bug: Bug,
     half: str,
     seconds: float,
-    ended: Ended,
+    ended: HealProcessResult,
     told: Mapping[str, Mapping[str, Any]],
     *,
     failing: int,
@@ -145,7 +145,7 @@ def row_of(
     )
 
 
-def lines_changed(
+def diff_changed_files(
     published: Path, root: Path, paths: Iterable[str], meaning: Callable[[str, str], Any]
 ) -> str:
     """A diff of the files that mean something else than as they were published; empty where none does.
@@ -164,7 +164,9 @@ def lines_changed(
     return "\n".join(lines)
 
 
-def run_heal(root: Path, state: Path, test: str, environ: Mapping[str, str], seconds: float) -> Ended:
+def run_heal(
+    root: Path, state: Path, test: str, environ: Mapping[str, str], seconds: float
+) -> HealProcessResult:
     """Heal a project by the search alone, in a process of its own.
 
     Args:
@@ -200,7 +202,7 @@ def run_heal(root: Path, state: Path, test: str, environ: Mapping[str, str], sec
     except ValueError:
         answer = {}
     lines = [line for line in err.splitlines() if line.startswith("error")] or err.splitlines()[-1:]
-    return Ended(
+    return HealProcessResult(
         code=code,
         answer=answer if isinstance(answer, dict) else {},
         complaint=lines[-1] if lines else "",
