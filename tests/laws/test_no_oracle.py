@@ -1,4 +1,4 @@
-"""Law 1, no oracle in the loop: a canary in hidden tests never reaches a prompt, or anything a run keeps."""
+"""Law 1: hidden tests never reach a prompt or anything that a run stores."""
 
 from __future__ import annotations
 

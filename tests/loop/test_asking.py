@@ -1,4 +1,4 @@
-"""One call of a role's model: what is reserved, what is written down, and who is asked when one fails."""
+"""Calls of a role's model: their reservation, their events, and the fallback when one fails."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Setting:
         self.ledger = Ledger(self.folder.ledger_path, FakeClock())
 
     def context(self, *chain: ScriptedModel, limits: Limits | None = None, max_tokens: int = 200) -> Context:
-        seat = RoleModel(chain=chain, temperature=0.8, max_tokens=max_tokens)
-        roles: Mapping[Role, RoleModel] = {"coder": seat, "critic": seat}
+        role_model = RoleModel(chain=chain, temperature=0.8, max_tokens=max_tokens)
+        roles: Mapping[Role, RoleModel] = {"coder": role_model, "critic": role_model}
         settings = Settings()
         models = RoleModels(roles, PRICES)
         return CallContext(
@@ -233,7 +233,7 @@ async def test_a_call_that_is_stopped_in_flight_is_booked_in_full(run: Setting) 
 
 
 class Raising(ScriptedModel):
-    """A model that ends as told, beyond what a script can raise."""
+    """A model that raises any exception, also those that a script cannot raise."""
 
     def __init__(self, fault: BaseException) -> None:
         super().__init__([], name="paid:a")
@@ -273,7 +273,7 @@ async def test_what_was_never_begun_costs_nothing(run: Setting, fault: Exception
     assert (spend.attempts, spend.tokens, spend.money, spend.model_calls) == (0, 0, 0, 0)
 
 
-async def test_spend_is_told_by_role_and_by_move_and_adds_up(run: Setting) -> None:
+async def test_spend_is_split_by_role_and_by_move_and_adds_up(run: Setting) -> None:
     context = run.context(ScriptedModel([ANSWER, ANSWER, ModelTimeout("late")], name="paid:a"))
     await ask(question("coder"), context)
     await ask(question("critic"), context)
@@ -292,7 +292,7 @@ PREFILL = Prefill(text="```python\ndef f(x):", stop=("\n```",))
 BODY = Reply(text="\n    return x", prompt_tokens=20, completion_tokens=10)
 
 
-async def test_a_reply_is_begun_where_the_model_goes_on_and_its_text_is_whole(run: Setting) -> None:
+async def test_a_reply_is_begun_where_the_model_continues_and_its_text_is_whole(run: Setting) -> None:
     model = ScriptedModel([BODY], name="local:a")
     reply = await ask(replace(question(), prefill=PREFILL), run.context(model))
     assert reply.text == "```python\ndef f(x):\n    return x"
@@ -321,7 +321,9 @@ async def test_a_model_that_refuses_a_beginning_is_asked_without(run: Setting) -
     assert (spent.model_calls, spent.attempts) == (1, 1)
 
 
-async def test_a_model_that_calls_tools_is_told_of_them_and_one_that_refuses_is_not(run: Setting) -> None:
+async def test_a_model_that_calls_tools_gets_their_declarations_and_one_that_refuses_is_not(
+    run: Setting,
+) -> None:
     tools = (ToolDeclaration(name="look", description="looks", inputs={}),)
     model = ScriptedModel([ANSWER, ModelRequestRejected("no tools here"), ANSWER], name="openai:a")
     context = run.context(model)

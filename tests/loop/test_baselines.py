@@ -1,4 +1,4 @@
-"""What the baseline recipes may do, whatever was tried before."""
+"""The moves that the baseline recipes allow."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_best_of_k_samples_and_nothing_else(history: list[Attempt], rounds: int)
 
 
 @given(history=histories, rounds=st.integers(1, 12))
-def test_always_repair_mends_the_best_and_never_starts_afresh(history: list[Attempt], rounds: int) -> None:
+def test_always_repair_repairs_the_best_and_never_starts_again(history: list[Attempt], rounds: int) -> None:
     known = [t for t in sorted(history, key=lambda t: t.round) if t.round < rounds]
     (move,) = moves_of("always_repair", history, rounds)
     best = find_best(known)
@@ -58,7 +58,7 @@ def test_always_repair_mends_the_best_and_never_starts_afresh(history: list[Atte
 
 
 @given(history=histories, rounds=st.integers(1, 12))
-def test_reflexion_goes_on_from_the_last_reply(history: list[Attempt], rounds: int) -> None:
+def test_reflexion_continues_from_the_last_reply(history: list[Attempt], rounds: int) -> None:
     known = [t for t in sorted(history, key=lambda t: t.round) if t.round < rounds]
     (move,) = moves_of("reflexion", history, rounds)
     assert move.parent == (known[-1].candidate if known else None)
@@ -87,7 +87,7 @@ def test_a_recipe_may_be_a_file_of_the_users_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("sample = 9", "no key 'sample'; did you mean 'samples'"),
         ("samples = 0", "samples = 0"),
@@ -95,10 +95,10 @@ def test_a_recipe_may_be_a_file_of_the_users_own(tmp_path: Path) -> None:
         ("samples = ", "not valid TOML"),
     ],
 )
-def test_a_recipe_that_means_nothing_is_a_usage_error(tmp_path: Path, text: str, said: str) -> None:
+def test_a_recipe_that_means_nothing_is_a_usage_error(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         load_recipe(recipe_called(str(path)), 0.8)
 
 

@@ -1,4 +1,4 @@
-"""What an act may cost is decided once, however often it is made: after a kill, and in a replay."""
+"""The budget decides once about each call, also after a kill and in a replay."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ def run(tmp_path: Path) -> Iterator[Setting]:
 
 def recording(run: Setting, model: ScriptedModel, limits: Limits = LIMITS) -> CallContext:
     context = run.context(model, limits=limits)
-    seat = RoleModel(chain=(RecordedModel(model, run.folder.replies_path),), temperature=0.8, max_tokens=200)
-    return replace(context, models=RoleModels({"coder": seat}, PRICES))
+    role_model = RoleModel(
+        chain=(RecordedModel(model, run.folder.replies_path),), temperature=0.8, max_tokens=200
+    )
+    return replace(context, models=RoleModels({"coder": role_model}, PRICES))
 
 
 async def test_a_call_that_was_booked_before_a_kill_is_found_and_booked_no_more(run: Setting) -> None:
@@ -94,10 +96,10 @@ async def test_a_replay_grants_and_refuses_as_the_run_did_whatever_is_left(run: 
         await ask(question(), context)
     with in_round_branch(0, 1), pytest.raises(BudgetExceeded) as refused:
         await ask(question(index=1), context)
-    told = run.ledger.events
+    recorded_events = run.ledger.events
     with Ledger(run.folder.path / "replay.jsonl", FakeClock()) as ledger:
         budget = Budget(ledger, LIMITS, FakeClock())
-        again = replace(context, ledger=ledger, budget=budget, replayed_events=told)
+        again = replace(context, ledger=ledger, budget=budget, replayed_events=recorded_events)
         with in_round_branch(0, 1), pytest.raises(BudgetExceeded) as refused_again:
             await ask(question(index=1), again)
         assert str(refused_again.value) == str(refused.value)

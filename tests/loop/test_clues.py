@@ -1,4 +1,4 @@
-"""What a search leaves for the model, and which part of a long file is shown."""
+"""The clues that a search leaves for the model, and excerpts of long files."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def test_a_line_is_named_only_where_it_is_likelier_than_the_rest_of_its_function
     clues = load_search_clues(
         [finished(fault(2, 0.9), fault(3, 0.9), fault(1, 0.8, function=""), fault(4, 0.6))]
     )
-    told = find_suspicious_functions({"a.py": "x = 0\ndef f():\n    y\n    z\n"}, clues)
-    assert told == (Suspect(path="a.py", function="f"), Suspect(path="a.py", function="", line="x = 0"))
+    suspects = find_suspicious_functions({"a.py": "x = 0\ndef f():\n    y\n    z\n"}, clues)
+    assert suspects == (Suspect(path="a.py", function="f"), Suspect(path="a.py", function="", line="x = 0"))
     assert find_suspicious_functions({"b.py": ""}, clues) == ()
 
 

@@ -110,7 +110,7 @@ def test_more_failing_tests_pin_a_repair_better() -> None:
 
 
 def test_tests_that_rivals_pass_too_do_not_speak_against_them() -> None:
-    """Twenty tests were fixed, `or` for `and` was wrong, and its rival was right: 0.95 was said."""
+    """Twenty tests were fixed, `or` for `and` was wrong, and its rival was right: the confidence was 0.95."""
     few, many = (
         estimate_confidence(verdict(20), THRESHOLD, before=failing_before(n), rivals=1) for n in (2, 20)
     )
@@ -120,7 +120,7 @@ def test_tests_that_rivals_pass_too_do_not_speak_against_them() -> None:
 
 
 def test_the_tests_say_less_the_less_a_repair_stands_out_among_its_rivals() -> None:
-    """Two wrong ones stood at half of the scores and less, and had said 0.93 and 0.74."""
+    """Two wrong repairs had at most half of the scores, with confidences of 0.93 and 0.74."""
     known: dict[str, Any] = {"before": failing_before(3), "mutation_score": 1.0, "rivals": 1}
 
     def by(share: float | None) -> float:

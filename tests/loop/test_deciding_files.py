@@ -1,4 +1,4 @@
-"""What decides what a test command says is protected, however the command comes to it."""
+"""Files that decide a test command's result are protected, however the command reaches them."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_where_tests_have_usual_names_the_rest_of_their_folder_is_the_code() -> 
         ("pytest app", set()),
     ],
 )
-def test_what_python_looks_for_decides(line: str, decides: set[str]) -> None:
+def test_files_that_python_looks_for_decide(line: str, decides: set[str]) -> None:
     assert deciding(("sh", "-c", line), PYTHON) == decides
 
 
@@ -271,7 +271,7 @@ def test_tests_py_is_a_test() -> None:
 
 
 @pytest.mark.heavy
-async def test_a_test_that_only_a_nested_script_names_is_not_mended(
+async def test_a_test_that_only_a_nested_script_names_is_not_repaired(
     tmp_path: Path, sandbox: BubblewrapSandbox, require: Require
 ) -> None:
     """Its exit status is all that there is to the verdict: a change of the test would pass."""

@@ -1,4 +1,4 @@
-"""Repairs that differ: what a person says is right comes first, what they say is wrong goes."""
+"""Repairs that behave differently: the answer of a person prefers one and excludes the other."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_what_is_right_comes_first_and_what_is_wrong_goes(choice: str, left: str
     assert "".join(one.proposal.label for one in apply_choice(FOUND, choice).repairs) == left
 
 
-async def test_whoever_tells_repairs_apart_is_asked_nothing_else() -> None:
+async def test_who_distinguishes_repairs_is_asked_nothing_else() -> None:
     async def ask(difference: DistinguishingInput) -> Choice | None:
         return "second" if difference is DIFFERENCE else None
 
@@ -53,14 +53,14 @@ async def test_whoever_tells_repairs_apart_is_asked_nothing_else() -> None:
         reviewer_with_asker(ask, lambda review: approve),
         reviewer_with_asker(lambda difference: None, None),
     )
-    for reviewer, difference, said in (
+    for reviewer, difference, expected in (
         (both, DIFFERENCE, ReviewAnswer(choice="second")),
         (both, None, approve),
         (alone, DIFFERENCE, ReviewAnswer(choice="unsure")),
         (alone, None, None),
     ):
         answer = reviewer(question(difference))
-        assert (await cast(Any, answer)) == said
+        assert (await cast(Any, answer)) == expected
 
 
 @pytest.mark.parametrize(("difference", "choice"), [(DIFFERENCE, "approve"), (None, "first")])

@@ -76,13 +76,13 @@ def test_code_that_passes_needs_no_stronger_model_whatever_a_critic_says() -> No
     assert decide(progress, CRITIC)[0].outcome == "healed"
 
 
-def test_after_it_took_over_rounds_are_counted_anew_and_the_run_still_ends() -> None:
+def test_after_it_took_over_rounds_are_counted_again_and_the_run_still_ends() -> None:
     taken = replace(CIRCLES, can_escalate=False, escalated=3)
     assert decide(replace(taken, round=4), ADAPTIVE)[0].kind == "sample"
     assert decide(replace(taken, round=5), ADAPTIVE)[0].outcome == "stuck"
 
 
-def test_a_recipe_without_fresh_starts_mends_on_with_it() -> None:
+def test_a_recipe_without_fresh_starts_continues_to_repair_with_it() -> None:
     lineage = tuple(tried(str(number), number, 0, number) for number in range(5))
     progress = replace(CIRCLES, round=5, attempts=(replace(lineage[0], passed=1), *lineage[1:]))
     assert find_escalation(progress, CRITIC) == Reason(code="no_progress", count=3)

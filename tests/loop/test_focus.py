@@ -1,4 +1,4 @@
-"""Which files the coder is shown."""
+"""Selection of the files that the coder is shown."""
 
 from __future__ import annotations
 

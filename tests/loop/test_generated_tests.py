@@ -1,4 +1,4 @@
-"""Tests that are adopted: all verdicts speak of them, or none does."""
+"""Adopted generated tests: either every verdict includes them, or none does."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ async def test_a_test_that_was_not_tried_on_every_candidate_does_not_decide(
     monkeypatch.setattr(generated_tests, "assess_checks", assessed)
     monkeypatch.setattr(generated_tests, "judge_again", out_of_time)
     settings, folder = Settings(), new_run(tmp_path)
-    seat = RoleModel(chain=(ScriptedModel([]),), temperature=0.8, max_tokens=200)
+    role_model = RoleModel(chain=(ScriptedModel([]),), temperature=0.8, max_tokens=200)
     with Ledger(folder.ledger_path, FakeClock()) as ledger:
-        models = RoleModels({"coder": seat}, PriceTable({}))
+        models = RoleModels({"coder": role_model}, PriceTable({}))
         context = compose_context(
             RunSpec(
                 task=Task(statement="anything", checks=(OWN,)),

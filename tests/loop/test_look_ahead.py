@@ -1,4 +1,4 @@
-"""A look at unchanged code begins while triage asks, and is the rerun where the runner is the user's own."""
+"""The search examines unchanged code while triage asks the model; for the user's own runner that is the rerun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A candidate made part by part: nothing stays set aside, and no call goes on, when a part fails."""
+"""Candidates made from the parts of a plan: a part that fails leaves nothing behind and stops all calls."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def ledger(folder: RunFolder) -> Iterator[Ledger]:
 
 def context_of(model: ByPart, folder: RunFolder, ledger: Ledger, limits: Limits) -> RunContext:
     settings, task = Settings(), Task(statement="anything")
-    seat = RoleModel(chain=(cast(Any, model),), temperature=0.8, max_tokens=200)
-    models = RoleModels({"coder": seat}, PriceTable({}))
+    role_model = RoleModel(chain=(cast(Any, model),), temperature=0.8, max_tokens=200)
+    models = RoleModels({"coder": role_model}, PriceTable({}))
     return compose_context(
         RunSpec(task=task, settings=settings, project=Path(), models=models),
         folder,
@@ -134,9 +134,9 @@ async def test_a_hard_case_has_its_parts_written_by_the_stronger_model(
     usual, stronger = (
         RoleModel(chain=(cast(Any, model),), temperature=0.8, max_tokens=200) for model in (weak, strong)
     )
-    seats: dict[Role, RoleModel] = {"coder": usual, "escalate": stronger}
+    role_models: dict[Role, RoleModel] = {"coder": usual, "escalate": stronger}
     context = context_of(weak, folder, ledger, Limits(attempts=2))
-    context = replace(context, calls=replace(context.calls, models=RoleModels(seats, PriceTable({}))))
+    context = replace(context, calls=replace(context.calls, models=RoleModels(role_models, PriceTable({}))))
     suite = Suite(task=context.task, sandbox=context.sandbox, settings=context.settings.sandbox)
     await write_planned_files(planned_writing(context, suite, "escalate"))
     assert (weak.answered, strong.answered > 0) == (0, True)

@@ -1,4 +1,4 @@
-"""The policy's controls, whatever was tried: gates, limits, patience and routing."""
+"""Controls of the policy: gates, limits, patience and routing."""
 
 from __future__ import annotations
 
@@ -130,8 +130,10 @@ def test_low_confidence_leads_to_fresh_samples_in_place_of_a_repair() -> None:
 
 def test_what_the_debugger_advises_comes_first_and_the_other_ways_after() -> None:
     recipe = GATED.model_copy(update={"repair_opening": True, "repair_width": 3})
-    told = Progress(kind="write", round=1, attempts=(replace(candidate("a", 0), advised_strategy="guard"),))
-    assert [move.strategy for move in decide(told, recipe)] == ["guard", "minimal", "restructure"]
+    progress = Progress(
+        kind="write", round=1, attempts=(replace(candidate("a", 0), advised_strategy="guard"),)
+    )
+    assert [move.strategy for move in decide(progress, recipe)] == ["guard", "minimal", "restructure"]
 
 
 def test_a_fan_out_may_hold_a_fresh_sample() -> None:

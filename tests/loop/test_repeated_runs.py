@@ -1,4 +1,4 @@
-"""A pass is proof only where a second run passes too; and a fault beside a verdict does not lose it."""
+"""A pass counts only if a second run passes; a fault beside a verdict does not lose the verdict."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ async def test_a_fault_of_the_sandbox_does_not_lose_the_verdict_beside_it(
     assert result.candidate.files["deep.py"] not in (BUGGY, FOUND)
 
 
-async def test_all_have_ended_before_a_fault_goes_on() -> None:
+async def test_all_have_ended_before_a_fault_continues() -> None:
     ended: list[str] = []
 
     async def slow() -> str:
@@ -172,14 +172,14 @@ async def test_all_have_ended_before_a_fault_goes_on() -> None:
     assert await gather_verdicts([]) == []
 
 
-def said(**statuses: CheckStatus) -> Verdict:
+def make_verdict(**statuses: CheckStatus) -> Verdict:
     outcomes = tuple(CheckOutcome(check_id=name, status=status) for name, status in statuses.items())
     return Verdict(candidate="c", outcomes=outcomes, evidence="nonce", wall_s=len(outcomes))
 
 
 def test_a_check_passed_where_it_passed_twice() -> None:
-    first = said(a="passed", b="passed", c="passed", d="passed", e="skipped")
-    both = merge_runs(first, said(a="passed", b="timeout", c="skipped", e="skipped"))
+    first = make_verdict(a="passed", b="passed", c="passed", d="passed", e="skipped")
+    both = merge_runs(first, make_verdict(a="passed", b="timeout", c="skipped", e="skipped"))
     assert {o.check_id: o.status for o in both.outcomes} == {
         **{"a": "passed", "b": "timeout", "c": "failed", "d": "failed", "e": "skipped"}
     }

@@ -1,4 +1,4 @@
-"""A run that the real embedded model answered, done again without one: no weights, no calls, one ledger."""
+"""Replay of a run of the real embedded model: without weights and calls, with the same ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs done again from their own record, through the real graph, sandbox and database."""
+"""Replay of runs from their own records, through the real graph, sandbox and database."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def settings(tmp_path: Path) -> Settings:
     )
 
 
-class Unasked(ScriptedModel):
+class UncalledModel(ScriptedModel):
     """A model that must not be asked; it goes by the name of the recorded one."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ async def test_a_replayed_write_run_asks_no_model_and_goes_the_same_way(settings
     script = ScriptedModel([WRONG, PROSE, WRONG_TOO, RIGHT], repeat_last=True)
     first = await solve(TASK, WriteOptions(settings=settings, model=script))
     assert first.outcome == "healed", first.reason
-    again = await replay(first.run_id, settings=settings, model=Unasked())
+    again = await replay(first.run_id, settings=settings, model=UncalledModel())
     assert again.same, str(again.difference)
     assert (again.recorded, again.result.outcome) == (first.run_id, "healed")
     assert again.result.diff == first.diff
@@ -66,8 +66,8 @@ async def test_a_model_that_failed_then_fails_again(settings: Settings) -> None:
     script = ScriptedModel([WRONG, PROSE, ModelTimeout("too late"), RIGHT], repeat_last=True)
     first = await solve(TASK, WriteOptions(settings=settings, model=script))
     events = read_ledger(find_run(settings.paths.home, first.run_id).ledger_path).events
-    assert "ModelTimeout" in [event.data.get("kind") for event in events]
-    again = await replay(first.run_id, settings=settings, model=Unasked())
+    assert "ModelTimeout" in [event.data.get("error_type") for event in events]
+    again = await replay(first.run_id, settings=settings, model=UncalledModel())
     assert again.same, str(again.difference)
     assert again.result.spend.model_calls == 0
 
@@ -95,7 +95,9 @@ async def test_a_run_that_asked_no_model_replays(settings: Settings, tmp_path: P
     (tmp_path / "p").mkdir()
     (tmp_path / "p/code.py").write_text("X = 1\n")
     (tmp_path / "p/test_code.py").write_text("from code import X\n\n\ndef test_x():\n    assert X\n")
-    first = await heal(tmp_path / "p", HealOptions(test="python -c pass", settings=settings, model=Unasked()))
+    first = await heal(
+        tmp_path / "p", HealOptions(test="python -c pass", settings=settings, model=UncalledModel())
+    )
     assert first.outcome == "nothing_to_heal"
     assert (await replay(first.run_id, settings=settings)).same
 
@@ -112,14 +114,14 @@ async def test_a_run_healed_by_search_alone_replays(settings: Settings, tmp_path
     searching = settings.model_copy(
         update={"repair": RepairSettings(candidates=60), "certification": CertificationSettings(seconds=0)}
     )
-    first = await heal(project, HealOptions(test=BARE_PYTEST, settings=searching, model=Unasked()))
+    first = await heal(project, HealOptions(test=BARE_PYTEST, settings=searching, model=UncalledModel()))
     assert (first.outcome, first.spend.model_calls) == ("healed", 0), first.reason
     assert not find_run(settings.paths.home, first.run_id).replies_path.exists()
     again = await replay(first.run_id, settings=searching)
     assert again.same, str(again.difference)
     assert again.result.diff == first.diff
     with pytest.raises(UsageError, match="holds no replies"):
-        await solve(TASK, WriteOptions(settings=settings, model=Unasked(), replies=first.run_id))
+        await solve(TASK, WriteOptions(settings=settings, model=UncalledModel(), replies=first.run_id))
 
 
 async def test_another_verdict_is_a_difference(settings: Settings, tmp_path: Path) -> None:
@@ -158,15 +160,15 @@ async def test_another_run_can_answer_from_a_record(settings: Settings, tmp_path
     first = await solve(
         TASK, WriteOptions(settings=settings, model=ScriptedModel([WRONG, RIGHT], repeat_last=True))
     )
-    result = await solve(TASK, WriteOptions(settings=settings, model=Unasked(), replies="last"))
+    result = await solve(TASK, WriteOptions(settings=settings, model=UncalledModel(), replies="last"))
     assert (result.outcome, result.spend.model_calls) == ("healed", 0)
     replies = find_run(settings.paths.home, first.run_id).replies_path
     file = tmp_path / "replies.jsonl"
     file.write_text("\n".join(json.dumps(json.loads(p.read_bytes())) for p in replies.iterdir()))
-    result = await solve(TASK, WriteOptions(settings=settings, model=Unasked(), replies=file))
+    result = await solve(TASK, WriteOptions(settings=settings, model=UncalledModel(), replies=file))
     assert (result.outcome, result.spend.model_calls) == ("healed", 0)
     with pytest.raises(ReplyNotRecorded):
-        await solve(TASK + "Be quick.", WriteOptions(settings=settings, model=Unasked(), replies=file))
+        await solve(TASK + "Be quick.", WriteOptions(settings=settings, model=UncalledModel(), replies=file))
 
 
 async def test_tokens_near_the_limit_are_decided_alike(settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""Search only (`model.name = none`), and tests that no change of the code could make pass: named at once."""
+"""Runs with `model.name = none`, and tests that no change of the code can make pass."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_where_only_a_model_could_help_its_absence_is_an_error(tmp_path: P
 async def test_a_test_file_that_is_no_python_is_named(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
     result = await healed(tmp_path, TORN, sandbox)
     assert (result.outcome, result.cause) == ("not_a_code_fault", "suspect_test")
-    assert "test_sums.py is no Python, line 8: SyntaxError" in result.reason.detail
+    assert "test_sums.py is not valid Python, line 8: SyntaxError" in result.reason.detail
 
 
 @pytest.mark.heavy

@@ -1,4 +1,4 @@
-"""What is made of many outcomes is made once, and a search leaves time for the verdict on what it finds."""
+"""Work on many outcomes is done once, and a search leaves time for the verdict on its result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Counting(Verdict):
         return super().failed
 
 
-def test_failures_are_looked_for_once_however_many_outcomes_there_are() -> None:
+def test_failures_are_found_once_however_many_outcomes_there_are() -> None:
     outcomes = tuple(CheckOutcome(check_id=f"t{n}", status="failed") for n in range(50))
     verdict = Counting(candidate="c", outcomes=outcomes, evidence="nonce")
     plain = Verdict(candidate="c", outcomes=outcomes, evidence="nonce")

@@ -1,4 +1,4 @@
-"""Every helper speaks with the model of a role that the settings know, and that is opened for it."""
+"""Every helper uses the model of a role that the settings know, and a run opens that model."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WANTED_BY: dict[str, RecipeHelpers] = {
 }
 
 
-def test_every_prompt_is_of_somebody_with_a_seat() -> None:
+def test_every_prompt_is_of_somebody_with_a_model() -> None:
     assert set(packaged_prompt_names()) == set(OWN_SETTINGS)
     assert {"coder": "coder", "agent": "coder", "project_coder": "coder", **MODEL_ROLES} == OWN_SETTINGS
 

@@ -1,4 +1,4 @@
-"""The state: attempts as older versions wrote them are read, and what is read is written the same."""
+"""Encoding of the state: what is read is written in the same form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signs that a change games the tests, in whatever language it is written."""
+"""Signs that a change games the tests, in any language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what a user types to a task."""
+"""Tasks are made from what a user types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A repair in hand is not lost to the clock: where one whole run is all there is time for, it is told so."""
+"""A repair is not lost to the time limit: if there is time for one run only, the verdict says so."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from suture.loop.tuning import REPORTING_RESERVE_S
 FAR_S = 600.0
 
 
-def said(status: str) -> Verdict:
+def make_verdict(status: str) -> Verdict:
     outcome = CheckOutcome(check_id="t", status=cast(Any, status), evidence="nonce")
     return Verdict(candidate="c", outcomes=(outcome,), evidence="nonce")
 
 
 class Suite:
-    """Runs that end when they are told to; those that were not told to have no end.
+    """Runs that end with a given status; a run without a status never ends.
 
     Args:
         statuses: How each run ends, in the order in which they begin; `None` for one without an end.
@@ -44,7 +44,7 @@ class Suite:
             await asyncio.sleep(0.01 if status else FAR_S)
         finally:
             self.running -= 1
-        return said(status or "")
+        return make_verdict(status or "")
 
 
 def passed(verdict: Verdict) -> bool:
@@ -63,7 +63,7 @@ async def test_two_runs_are_side_by_side_where_there_is_time_for_both(
 
 
 @pytest.mark.parametrize("statuses", [("passed", None), (None, "passed")])
-async def test_one_run_is_told_as_one_where_the_time_is_up(statuses: tuple[str | None, ...]) -> None:
+async def test_one_run_is_reported_as_one_where_the_time_is_up(statuses: tuple[str | None, ...]) -> None:
     suite = Suite(*statuses)
     runs = await run_twice(suite.run, passed, left_s=REPORTING_RESERVE_S + 0.5, run_s=0.1)
     assert runs.second is None
@@ -110,7 +110,7 @@ async def test_where_no_run_ends_there_is_no_verdict() -> None:
 def test_one_run_is_a_sign_of_doubt() -> None:
     context = cast(RunContext, SimpleNamespace(task=SimpleNamespace(kind="write")))
     candidate = Candidate(files={}, origin="mutation")
-    verdict = said("passed")
+    verdict = make_verdict("passed")
     assert find_warnings(candidate, verdict, context) == ()
     from_one = Verdict(
         candidate="c", outcomes=verdict.outcomes, evidence="nonce", notes=(VerdictNote(code="passed_once"),)

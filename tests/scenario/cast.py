@@ -1,4 +1,4 @@
-"""A scripted model that knows who asks: each role has replies of its own."""
+"""A scripted model with its own replies for each role."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Cast:
         role = SYSTEMS[messages[0].content]
         if role == "coder" and OPTIMISES in messages[1].content:
             role = "optimiser"
-        told = self.replies[role]
-        text = told[min(self.calls.count(role), len(told) - 1)]
+        replies = self.replies[role]
+        text = replies[min(self.calls.count(role), len(replies) - 1)]
         self.calls.append(role)
         return Reply(
             text=text,

@@ -1,4 +1,4 @@
-"""A process that dies right after it has written something down."""
+"""A ledger that kills its process right after an event was written."""
 
 from __future__ import annotations
 

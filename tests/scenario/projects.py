@@ -1,4 +1,4 @@
-"""The broken projects that ship as examples, and what mends them."""
+"""The broken example projects, and their repairs."""
 
 from __future__ import annotations
 

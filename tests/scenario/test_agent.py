@@ -1,4 +1,4 @@
-"""A model with tools on a bug that spans three files: scripted replies, the real graph, sandbox and store."""
+"""An agent with tools on a bug in three files: scripted replies, the real graph, sandbox and store."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def shell(line: str) -> str:
 
 
 LOOKS = ["I look around.\n\nTOOL: search\nINPUT: total(", "TOOL: read\nINPUT: shop/receipt.py:1-5"]
-MENDS = [
+REPAIRS = [
     edit("shop/prices.py", "    return net * rate", "    return net * (1 + rate)"),
     edit("shop/basket.py", "items[1:]", "items"),
     edit(
@@ -112,21 +112,21 @@ def steps_of(folder: RunFolder) -> list[tuple[AgentStepped, str]]:
     return [(step, str(folder.load_json(step.observation))) for step in stepped]
 
 
-async def test_a_bug_in_three_files_is_mended_step_by_step(project: Path, settings: Settings) -> None:
-    result, folder, model = await healed_by([*LOOKS, *MENDS], project, settings)
+async def test_a_bug_in_three_files_is_repaired_step_by_step(project: Path, settings: Settings) -> None:
+    result, folder, model = await healed_by([*LOOKS, *REPAIRS], project, settings)
     assert result.outcome == "healed", result.reason
     assert set(result.candidate.files if result.candidate else ()) == {
         "shop/prices.py",
         "shop/basket.py",
         "shop/receipt.py",
     }
-    told = dict(enumerate((said for _, said in steps_of(folder)), 1))
-    assert "shop/basket.py:4: def total(items, rate):" in told[1]
-    assert 'return "total " + total(items, rate)' in told[2]
-    assert told[3] == "Changed shop/prices.py."
-    assert told[4].startswith("EditError: edit block 1 (shop/basket.py)")
-    assert told[6].startswith("(exit code 0)")
-    assert told[7] == "Every test passes."
+    observations = dict(enumerate((observation for _, observation in steps_of(folder)), 1))
+    assert "shop/basket.py:4: def total(items, rate):" in observations[1]
+    assert 'return "total " + total(items, rate)' in observations[2]
+    assert observations[3] == "Changed shop/prices.py."
+    assert observations[4].startswith("EditError: edit block 1 (shop/basket.py)")
+    assert observations[6].startswith("(exit code 0)")
+    assert observations[7] == "Every test passes."
     assert steps_of(folder)[-1][0].ending == "passed"
     assert result.spend.attempts == 1
     assert result.spend.model_calls == 7
@@ -137,7 +137,9 @@ async def test_a_bug_in_three_files_is_mended_step_by_step(project: Path, settin
 
 
 @pytest.mark.heavy
-async def test_what_it_must_not_do_comes_to_nothing_and_is_told(project: Path, settings: Settings) -> None:
+async def test_what_it_must_not_do_comes_to_nothing_and_is_reported(
+    project: Path, settings: Settings
+) -> None:
     replies = [
         "TOOL: browse\nINPUT: the web",
         "I would like to think.",
@@ -159,23 +161,25 @@ async def test_what_it_must_not_do_comes_to_nothing_and_is_told(project: Path, s
     result, folder, _ = await healed_by(replies, project, settings)
     assert result.outcome == "not_healed"
     assert result.diff == ""
-    told = [said for _, said in steps_of(folder)]
-    assert told[0].startswith("ToolError: there is no tool 'browse', only shell, list_files, read_file, ")
-    assert told[1].startswith("ToolError: your reply names no tool")
-    assert "Network is unreachable" in told[2]
-    assert len(told[3]) < 7000
-    assert told[3].endswith("the end")
-    assert told[4].startswith("(its time was up after 5 s)")
-    assert "put back, for no candidate may change it: conftest.py, tests/test_receipt.py" in told[5]
-    assert "put back, for nothing can be deleted: shop/prices.py" in told[5]
-    assert told[6].startswith("EditError:")
-    assert "EditError: no candidate may write sitecustomize.py" in told[7]
-    assert told[8].startswith("ReadError: there is no file '../../etc/passwd'")
-    assert told[9] == "CreateError: '../outside.py': no file can be made there."
-    assert told[10] == "CreateError: no candidate may write tests/test_more.py."
-    assert told[11] == "CreateError: 'shop/prices.py': it is there already: use edit."
-    assert "shop/basket.py\nshop/prices.py" in told[12]
-    assert told[13].startswith("0 of 1 tests pass.")
+    observations = [observation for _, observation in steps_of(folder)]
+    assert observations[0].startswith(
+        "ToolError: there is no tool 'browse', only shell, list_files, read_file, "
+    )
+    assert observations[1].startswith("ToolError: your reply names no tool")
+    assert "Network is unreachable" in observations[2]
+    assert len(observations[3]) < 7000
+    assert observations[3].endswith("the end")
+    assert observations[4].startswith("(its time was up after 5 s)")
+    assert "put back, for no candidate may change it: conftest.py, tests/test_receipt.py" in observations[5]
+    assert "put back, for nothing can be deleted: shop/prices.py" in observations[5]
+    assert observations[6].startswith("EditError:")
+    assert "EditError: no candidate may write sitecustomize.py" in observations[7]
+    assert observations[8].startswith("ReadError: there is no file '../../etc/passwd'")
+    assert observations[9] == "CreateError: '../outside.py': no file can be made there."
+    assert observations[10] == "CreateError: no candidate may write tests/test_more.py."
+    assert observations[11] == "CreateError: 'shop/prices.py': it is there already: use edit."
+    assert "shop/basket.py\nshop/prices.py" in observations[12]
+    assert observations[13].startswith("0 of 1 tests pass.")
     here = {path.relative_to(project).as_posix(): path for path in project.rglob("*") if path.is_file()}
     assert {name: path.read_text() for name, path in here.items()} == FILES
 
@@ -204,7 +208,7 @@ async def test_a_second_turn_begins_with_what_the_first_one_reached(
     tests.write_text(
         "from shop.prices import gross\n\n\ndef test_gross():\n    assert gross(100, 0.5) == 150\n"
     )
-    replies = [MENDS[0], "TOOL: submit", MENDS[2], MENDS[3], "TOOL: run_tests"]
+    replies = [REPAIRS[0], "TOOL: submit", REPAIRS[2], REPAIRS[3], "TOOL: run_tests"]
     result, _, model = await healed_by(replies, project, settings, turns=2, test=BARE_PYTEST)
     assert "test_prices" in model.calls[0].messages[1].content
     assert "test_prices" not in model.calls[2].messages[1].content.partition("## Files")[0]
@@ -212,11 +216,11 @@ async def test_a_second_turn_begins_with_what_the_first_one_reached(
     assert result.spend.attempts == 2
 
 
-async def test_killed_after_any_step_it_goes_on_and_pays_for_no_reply_twice(
+async def test_killed_after_any_step_it_continues_and_pays_for_no_reply_twice(
     project: Path, settings: Settings, tmp_path: Path
 ) -> None:
     """What a kill leaves is what is on disk: the record up to there, and the replies that had come."""
-    result, folder, model = await healed_by([*LOOKS, *MENDS], project, settings)
+    result, folder, model = await healed_by([*LOOKS, *REPAIRS], project, settings)
     lines = folder.ledger_path.read_text().splitlines(keepends=True)
     events = read_ledger(folder.ledger_path).events
     kept = tmp_path / "kept"
@@ -232,7 +236,7 @@ async def test_killed_after_any_step_it_goes_on_and_pays_for_no_reply_twice(
         for reply in folder.replies_path.glob("*.json"):
             if reply.stem not in asked:
                 reply.unlink()
-        left = ScriptedModel([*LOOKS, *MENDS][len(asked) :])
+        left = ScriptedModel([*LOOKS, *REPAIRS][len(asked) :])
         again = await resume(result.run_id, settings=settings, model=left)
         assert (again.outcome, again.diff) == ("healed", result.diff), again.reason
         assert len(left.calls) == len(model.calls) - len(asked)

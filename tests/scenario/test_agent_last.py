@@ -1,4 +1,4 @@
-"""A bug that no repair of the files shown can mend, and an agent that looks around once these have failed."""
+"""An agent takes over when no repair of the shown files passes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ReceiptTest(unittest.TestCase):
         self.assertEqual(line([100, 200], "food"), "total 321.00")
 """,
 }
-MENDED = {
+REPAIRS = {
     "shop/prices.py": ("return net * RATES[kind]", "return net * (1 + RATES[kind])"),
     "shop/receipt.py": (
         'return "total " + sum(gross(item, kind) for item in items)',
@@ -83,29 +83,29 @@ class Reader:
             log.write(
                 json.dumps([[m.content for m in messages], sampling.temperature, sampling.index]) + "\n"
             )
-        told = "\n".join(message.content for message in messages if message.role == "user")
+        prompt = "\n".join(message.content for message in messages if message.role == "user")
         is_agent = "TOOL: submit" in messages[1].content
-        text = self._step(told, len(messages) // 2) if is_agent else self._repair(told)
+        text = self._step(prompt, len(messages) // 2) if is_agent else self._repair(prompt)
         return Reply(text=text, prompt_tokens=50, completion_tokens=20, model=self.name)
 
     async def close(self) -> None:
         pass
 
-    def _repair(self, told: str) -> str:
-        shown = [path for path, (wrong, _) in MENDED.items() if wrong in told]
+    def _repair(self, prompt: str) -> str:
+        shown = [path for path, (wrong, _) in REPAIRS.items() if wrong in prompt]
         return "\n".join(
-            f"### {path}\n```python\n{FILES[path].replace(*MENDED[path])}```\n" for path in shown
+            f"### {path}\n```python\n{FILES[path].replace(*REPAIRS[path])}```\n" for path in shown
         )
 
-    def _step(self, told: str, number: int) -> str:
-        paths = list(MENDED)
+    def _step(self, prompt: str, number: int) -> str:
+        paths = list(REPAIRS)
         at, looks = divmod(number - 1, 2)
         if at >= len(paths):
             return call("run_tests")
         if not looks:
             return call("read", path=paths[at])
-        wrong, right = MENDED[paths[at]]
-        assert wrong in told
+        wrong, right = REPAIRS[paths[at]]
+        assert wrong in prompt
         whole = next(line for line in FILES[paths[at]].splitlines() if wrong in line)
         return call("edit", path=paths[at], search=whole, replace=whole.replace(wrong, right))
 
@@ -147,11 +147,11 @@ async def went_on(folder: Path, *, recipe: str = "adaptive") -> Result:
     return await resume("last", settings=settings, model=Reader(folder / "calls.jsonl"))
 
 
-async def test_what_repairs_cannot_mend_an_agent_does_after_them(tmp_path: Path) -> None:
+async def test_what_repairs_cannot_repair_an_agent_does_after_them(tmp_path: Path) -> None:
     result = await healed(tmp_path)
     assert result.outcome == "healed", result.reason
     assert result.candidate is not None
-    assert set(result.candidate.files) == set(MENDED)
+    assert set(result.candidate.files) == set(REPAIRS)
     events = read_ledger(find_run(tmp_path / "home", "last").ledger_path).events
     origins = [proposed.origin for _, proposed in select_events(events, CandidateProposed)]
     assert set(origins[:-1]) == {"repair"}, origins
@@ -170,11 +170,11 @@ async def test_the_same_knowledge_fails_in_repairs_alone_and_heals_as_an_agent(t
     assert not any("shop/rates.py" in files for files in written)
     asked = (tmp_path / "repairs" / "calls.jsonl").read_text()
     assert "net * RATES[kind]" in asked
-    assert MENDED["shop/rates.py"][0] not in asked.replace('\\"', '"')
+    assert REPAIRS["shop/rates.py"][0] not in asked.replace('\\"', '"')
     agent = await healed(tmp_path / "agent", recipe="agent")
     assert agent.outcome == "healed", agent.reason
     assert agent.candidate is not None
-    assert set(agent.candidate.files) == set(MENDED)
+    assert set(agent.candidate.files) == set(REPAIRS)
 
 
 async def test_a_model_that_works_with_no_tools_is_never_made_an_agent(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ async def test_a_model_that_works_with_no_tools_is_never_made_an_agent(tmp_path:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("kind", "count"), [("agent.stepped", 1), ("model.called", 6), ("agent.stepped", 5)])
-async def test_killed_in_a_turn_it_goes_on_and_pays_nothing_twice(
+async def test_killed_in_a_turn_it_continues_and_pays_nothing_twice(
     tmp_path: Path, kind: str, count: int
 ) -> None:
     assert victim(tmp_path, "adaptive", kind, count) == -signal.SIGKILL

@@ -1,4 +1,4 @@
-"""Two repairs that pass and differ: how far they agree counts, and the user may say which is right."""
+"""Two repairs that pass and differ: their agreement counts, and the user may choose one."""
 
 from __future__ import annotations
 
@@ -69,8 +69,10 @@ async def test_what_the_user_says_decides_and_a_replay_says_the_same(
     namespace: dict[str, object] = {}
     exec(result.candidate.files["calc.py"], namespace)  # our own fixture, changed by our own operators
     assert repr(eval(difference.call, namespace)) == difference.answer_pair[place]
-    (said,) = [event.data for event in events_of(searching, result.run_id) if event.kind == "user.answered"]
-    assert said["answers"] == list(difference.answer_pair)
+    (answered,) = [
+        event.data for event in events_of(searching, result.run_id) if event.kind == "user.answered"
+    ]
+    assert answered["answers"] == list(difference.answer_pair)
     again = await replay(result.run_id, settings=searching)
     assert again.result.candidate == result.candidate
     assert [e.data["choice"] for e in events_of(searching, again.result.run_id) if e.kind == "user.answered"]
@@ -132,8 +134,8 @@ async def test_where_neither_is_right_the_model_is_asked(project: Path, searchin
     )
     assert result.outcome == "healed", result.reason
     wrong = next(e.data["answers"] for e in events_of(searching, result.run_id) if e.kind == "user.answered")
-    (told,) = [e.data for e in events_of(searching, result.run_id) if e.kind == "search.finished"]
-    kept = [a for a in told["distinguishing_input"]["answers_by_repair"] if a not in wrong]
+    (finished,) = [e.data for e in events_of(searching, result.run_id) if e.kind == "search.finished"]
+    kept = [a for a in finished["distinguishing_input"]["answers_by_repair"] if a not in wrong]
     proposed = [e.data for e in events_of(searching, result.run_id) if e.kind == "candidate.proposed"]
     assert {data["origin"] for data in proposed} == ({"mutation"} if kept else {"repair"})
 

@@ -1,4 +1,4 @@
-"""Replies that a model goes on with: one that says nothing, and one that a line at the margin ends early."""
+"""Replies with a prefill: one without text, and one that a line at the margin ends early."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A suite that takes longer than a run of it may is told as cut off, and not as one that fails."""
+"""A suite that takes longer than a run may is reported as cut off, not as failing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reply of the coder that was cut in the middle of its code: asked for again with more room, once."""
+"""A reply that was cut within its code is asked for once more, with a higher limit."""
 
 from __future__ import annotations
 
@@ -46,36 +46,36 @@ def settings(settings: Settings) -> Settings:
     )
 
 
-def rooms(calls: Sequence[ScriptedCall]) -> list[int]:
+def reply_limits(calls: Sequence[ScriptedCall]) -> list[int]:
     return [call.sampling.max_tokens for call in calls]
 
 
-def told(settings: Settings, kind: str) -> list[Any]:
+def events_of(settings: Settings, kind: str) -> list[Any]:
     events = read_ledger(find_run(settings.paths.home, "last").ledger_path).events
     return [event.data for event in events if event.kind == kind]
 
 
-async def test_it_is_asked_for_again_with_twice_the_room_and_is_one_attempt(settings: Settings) -> None:
+async def test_it_is_asked_for_again_with_twice_the_limit_and_is_one_attempt(settings: Settings) -> None:
     model = Wordy([TORN, WHOLE])
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert result.outcome == "healed"
-    assert rooms(model.calls) == [MOST, 2 * MOST]
+    assert reply_limits(model.calls) == [MOST, 2 * MOST]
     first, second = model.calls
     assert first.messages == second.messages
     assert first.sampling.index == second.sampling.index
     spend = result.spend
     assert (spend.attempts, spend.model_calls, spend.completion_tokens) == (1, 2, MOST + 20)
-    (noted,) = told(settings, "reply.truncated")
+    (noted,) = events_of(settings, "reply.truncated")
     assert noted["retry_max_tokens"] == 2 * MOST
-    assert noted["call"] == told(settings, "model.called")[0]["call"]
+    assert noted["call"] == events_of(settings, "model.called")[0]["call"]
 
 
 async def test_once_only_and_what_is_torn_is_never_code(settings: Settings) -> None:
     model = Wordy([TORN], repeat_last=True)
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
-    assert rooms(model.calls) == [MOST, 2 * MOST]
+    assert reply_limits(model.calls) == [MOST, 2 * MOST]
     assert (result.candidate, result.spend.attempts) == (None, 1)
-    assert "was cut short before the code was complete" in told(settings, "move.failed")[0]["message"]
+    assert "was cut short before the code was complete" in events_of(settings, "move.failed")[0]["message"]
 
 
 @pytest.mark.parametrize(
@@ -102,14 +102,14 @@ async def test_a_cap_of_the_replies_is_kept(settings: Settings, replies: int, as
     result = await solve(
         TASK, WriteOptions(settings=settings.model_copy(update={"budget": budget}), model=model)
     )
-    assert rooms(model.calls) == asked
+    assert reply_limits(model.calls) == asked
     assert result.spend.completion_tokens == sum(asked) <= replies
 
 
 async def test_tokens_that_are_not_there_are_not_spent(settings: Settings) -> None:
     model = Wordy([TORN], repeat_last=True)
     whole = await solve(TASK, WriteOptions(settings=settings, model=model))
-    reserved = told(settings, "budget.reserved")[0]["tokens"]
+    reserved = events_of(settings, "budget.reserved")[0]["tokens"]
     budget = BudgetSettings(attempts=1, seconds=100, tokens=reserved + 50)
     short = Wordy([TORN], repeat_last=True)
     result = await solve(
@@ -151,11 +151,11 @@ async def test_a_replay_draws_again_what_the_run_did_and_nothing_else(
     budget = BudgetSettings(attempts=3, seconds=100)
     wide = settings.model_copy(update={"loop": two, "budget": budget})
     await solve(TASK, WriteOptions(settings=wide, model=SlowFirst()))
-    both = sum(reserved["tokens"] for reserved in told(wide, "budget.reserved")[1:3])
+    both = sum(reserved["tokens"] for reserved in events_of(wide, "budget.reserved")[1:3])
     limited = budget.model_copy(update={"tokens": 70 + both + spare})
     tight = wide.model_copy(update={"budget": limited})
     run = await solve(TASK, WriteOptions(settings=tight, model=SlowFirst()))
-    assert [cut["retry_max_tokens"] for cut in told(tight, "reply.truncated")] == again_with
+    assert [cut["retry_max_tokens"] for cut in events_of(tight, "reply.truncated")] == again_with
     again = await replay(run.run_id, settings=tight)
     assert again.same, again.difference
 
@@ -164,7 +164,7 @@ async def test_what_is_whole_in_a_cut_reply_counts_where_the_second_draw_fails(s
     partly = cut(WHOLE.removesuffix("```") + "\n\ndef double(n):\n    twice = n")
     model = Wordy([partly, ModelTimeout("too slow")])
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
-    assert rooms(model.calls) == [MOST, 2 * MOST]
+    assert reply_limits(model.calls) == [MOST, 2 * MOST]
     assert (result.outcome, result.spend.attempts) == ("healed", 1)
     again = await replay(result.run_id, settings=settings)
     assert again.same, again.difference
@@ -193,4 +193,4 @@ async def test_a_reply_that_goes_in_circles_is_left(settings: Settings) -> None:
     result = await solve(TASK, WriteOptions(settings=begun_settings(settings), model=model))
     assert result.outcome == "healed"
     assert {call.messages[-1].content for call in model.calls} == {"```python\ndef add("}
-    assert told(settings, "reply.truncated") == []
+    assert events_of(settings, "reply.truncated") == []

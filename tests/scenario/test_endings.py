@@ -1,4 +1,4 @@
-"""However a run ends, the best candidate that was judged is in its result."""
+"""Whatever ends a run, its result has the best candidate that was judged."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def test_a_key_that_is_refused_later_loses_nothing(settings: Settings) -> 
 
 
 class BreakingSandbox:
-    """A real wall that falls at the third use."""
+    """A real sandbox that breaks at the third use."""
 
     name = "breaking"
 
@@ -98,7 +98,7 @@ class BreakingSandbox:
     async def open(self, request: RunRequest) -> AsyncIterator[Channel]:
         self._uses += 1
         if self._uses > 2:
-            raise SandboxBroken("the wall fell")
+            raise SandboxBroken("the sandbox broke")
         async with self._wall.open(request) as channel:
             yield channel
 
@@ -106,7 +106,9 @@ class BreakingSandbox:
         await self._wall.close()
 
 
-async def test_a_wall_that_falls_is_an_infrastructure_error_with_the_best_so_far(settings: Settings) -> None:
+async def test_a_sandbox_that_breaks_is_an_infrastructure_error_with_the_best_so_far(
+    settings: Settings,
+) -> None:
     sandbox_requirement = BreakingSandbox()
     result = await solve(
         TASK,
@@ -116,10 +118,10 @@ async def test_a_wall_that_falls_is_an_infrastructure_error_with_the_best_so_far
     )
     await sandbox_requirement.close()
     assert result.outcome == "infra_error"
-    assert (result.reason.code, result.reason.detail) == ("fault", "the wall fell")
+    assert (result.reason.code, result.reason.detail) == ("fault", "the sandbox broke")
     assert result.candidate is not None
     model = ScriptedModel([RIGHT] * 4)
-    again = await resume("last", settings=settings, model=model)  # behind a wall that stands
+    again = await resume("last", settings=settings, model=model)  # in a sandbox that works
     assert again.outcome == "healed"
     assert again.run_id == result.run_id
 

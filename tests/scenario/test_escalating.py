@@ -1,4 +1,4 @@
-"""A stronger model takes over on a hard case: the real graph, sandbox and ledger; both are scripted."""
+"""A stronger model takes over a hard case; both models are scripted, everything else is real."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def events_of(settings: Settings) -> tuple[Event, ...]:
     return tuple(read_ledger(find_run(settings.paths.home, "last").ledger_path).events)
 
 
-def told(settings: Settings, kind: str) -> list[Mapping[str, Any]]:
+def event_data(settings: Settings, kind: str) -> list[Mapping[str, Any]]:
     return [event.data for event in events_of(settings) if event.kind == kind]
 
 
@@ -64,28 +64,28 @@ async def test_it_takes_over_when_the_usual_model_goes_in_circles(settings: Sett
     weak = ScriptedModel([wrong(0)], name="scripted:weak", repeat_last=True)
     result = await solve(TASK, WriteOptions(settings=strong, model=weak))
     assert result.outcome == "healed"
-    (escalated,) = told(strong, "model.escalated")
+    (escalated,) = event_data(strong, "model.escalated")
     assert (escalated["from"], escalated["to"]) == ("scripted:weak", strong.models.escalate)
-    assert told(strong, "run.started")[0]["escalation_model"] == strong.models.escalate
+    assert event_data(strong, "run.started")[0]["escalation_model"] == strong.models.escalate
     assert escalated["reason"]["code"] == "no_new_code"
-    calls = [(call["role"], call["model"]) for call in told(strong, "model.called")]
+    calls = [(call["role"], call["model"]) for call in event_data(strong, "model.called")]
     assert calls == [("coder", "scripted:weak")] * len(weak.calls) + [("escalate", strong.models.escalate)]
     spend = spend_by_group(events_of(strong), "role")
     assert (spend["escalate"].attempts, spend["escalate"].model_calls) == (1, 1)
     assert spend["coder"].attempts + 1 == result.spend.attempts <= settings.budget.attempts
 
 
-async def test_it_goes_on_with_it_within_the_same_budget(settings: Settings, tmp_path: Path) -> None:
+async def test_it_continues_with_it_within_the_same_budget(settings: Settings, tmp_path: Path) -> None:
     strong = with_stronger(settings, tmp_path, *map(wrong, range(100, 120)))
     result = await solve(
         TASK, WriteOptions(settings=strong, model=ScriptedModel([wrong(0)], repeat_last=True))
     )
     assert result.outcome == "budget_exhausted"
     assert result.spend.attempts == settings.budget.attempts
-    roles = [call["role"] for call in told(strong, "model.called")]
+    roles = [call["role"] for call in event_data(strong, "model.called")]
     assert roles == sorted(roles)  # once it has taken over, nobody else is asked
     assert roles.count("escalate") > 1
-    assert len(told(strong, "model.escalated")) == 1
+    assert len(event_data(strong, "model.escalated")) == 1
 
 
 async def test_it_draws_with_a_temperature_of_its_own(settings: Settings, tmp_path: Path) -> None:
@@ -93,9 +93,9 @@ async def test_it_draws_with_a_temperature_of_its_own(settings: Settings, tmp_pa
     own = strong.models.model_copy(update={"escalate_temperature": 0.3})
     strong = strong.model_copy(update={"models": own})
     await solve(TASK, WriteOptions(settings=strong, model=ScriptedModel([wrong(0)], repeat_last=True)))
-    (escalated,) = told(strong, "model.escalated")
+    (escalated,) = event_data(strong, "model.escalated")
     drawn: dict[bool, set[float]] = {False: set(), True: set()}
-    for decided in told(strong, "moves.decided"):
+    for decided in event_data(strong, "moves.decided"):
         moves = [move for move in decided["moves"] if move["kind"] != "stop"]
         drawn[decided["round"] >= escalated["round"]] |= {move["temperature"] for move in moves}
     assert drawn == {False: {0.0, 0.8}, True: {0.0, 0.3}}
@@ -106,14 +106,14 @@ async def test_without_the_setting_the_run_is_stuck(settings: Settings) -> None:
         TASK, WriteOptions(settings=settings, model=ScriptedModel([wrong(0)], repeat_last=True))
     )
     assert result.outcome == "stuck"
-    assert told(settings, "model.escalated") == []
+    assert event_data(settings, "model.escalated") == []
 
 
 async def test_it_is_not_asked_where_the_usual_model_is_enough(settings: Settings, tmp_path: Path) -> None:
     strong = with_stronger(settings, tmp_path, {"raise": "ModelError", "message": "asked"})
     result = await solve(TASK, WriteOptions(settings=strong, model=ScriptedModel([wrong(0), *[RIGHT] * 4])))
     assert result.outcome == "healed"
-    assert {call["role"] for call in told(strong, "model.called")} == {"coder"}
+    assert {call["role"] for call in event_data(strong, "model.called")} == {"coder"}
 
 
 async def test_an_escalated_run_replays_alike(settings: Settings, tmp_path: Path) -> None:
@@ -143,12 +143,12 @@ async def test_a_certificate_names_who_wrote_the_code(settings: Settings, tmp_pa
     assert parse_certificate(text).claims.model == f"scripted:weak, {strong.models.escalate}"
 
 
-async def test_code_is_mended_by_it_too(settings: Settings, tmp_path: Path, project: Path) -> None:
+async def test_code_is_repaired_by_it_too(settings: Settings, tmp_path: Path, project: Path) -> None:
     strong = with_stronger(settings, tmp_path, RIGHT)
     weak = ScriptedModel([wrong(0)], repeat_last=True)
     result = await heal(project, HealOptions(test=BARE_PYTEST, settings=strong, model=weak))
     assert result.outcome == "healed"
-    assert len(told(strong, "model.escalated")) == 1
+    assert len(event_data(strong, "model.escalated")) == 1
 
 
 async def test_a_stronger_model_that_is_missing_ends_the_run_and_says_why(

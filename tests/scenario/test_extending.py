@@ -1,4 +1,4 @@
-"""A role, a move and a source of checks from outside the package, in whole runs."""
+"""Roles, moves and check sources of other packages in whole runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def adviser(brief, ask):
     return [f"House rule: {(await ask('What is the rule?')).strip()}"]
 
 
-def mender(brief):
+def fixer(brief):
     return {path: text.replace("a - b - 1", "a + b") for path, text in brief.files.items()}
 
 
@@ -38,7 +38,7 @@ async def breaking_adviser(brief, ask):
     raise RuntimeError("the rule book is gone")
 
 
-def breaking_mender(brief):
+def breaking_fixer(brief):
     return {"solution.py": None}
 
 
@@ -93,7 +93,7 @@ def chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings) 
     (about / "entry_points.txt").write_text(
         "[suture.advisers]\nrules = plugin_of_a_test:adviser\nlost = plugin_of_a_test:gone\n"
         "broken_rules = plugin_of_a_test:breaking_adviser\n"
-        "[suture.menders]\nsign = plugin_of_a_test:mender\nbroken_sign = plugin_of_a_test:breaking_mender\n"
+        "[suture.fixers]\nsign = plugin_of_a_test:fixer\nbroken_sign = plugin_of_a_test:breaking_fixer\n"
         "[suture.check_sources]\nzero = plugin_of_a_test:check_source\n"
         "broken_zero = plugin_of_a_test:breaking_source\n"
         "[suture.providers]\nparrot = plugin_of_a_test:Parrot\nchat = plugin_of_a_test:chat_model\n"
@@ -121,7 +121,7 @@ async def test_a_role_of_a_package_is_asked_and_the_coder_reads_what_it_says(cho
 
 async def test_a_move_of_a_package_makes_candidates_that_are_judged(chosen: Chosen) -> None:
     result = await solve(
-        TASK, WriteOptions(settings=chosen('menders = ["sign"]'), model=ScriptedModel([wrong(1)]))
+        TASK, WriteOptions(settings=chosen('fixers = ["sign"]'), model=ScriptedModel([wrong(1)]))
     )
     assert (result.outcome, result.spend.attempts) == ("healed", 1)
     assert result.candidate is not None
@@ -137,7 +137,7 @@ async def test_checks_of_a_package_are_trusted_no_more_than_they_earn(chosen: Ch
     assert [test["trust"] < 0.5 for test in weighed] == [True]
 
 
-async def test_a_package_that_raises_is_named_in_the_result_and_the_run_goes_on(chosen: Chosen) -> None:
+async def test_a_package_that_raises_is_named_in_the_result_and_the_run_continues(chosen: Chosen) -> None:
     helpers = (
         'advisers = ["broken_rules"]\nmenders = ["broken_sign", "sign"]\ncheck_sources = ["broken_zero"]'
     )
@@ -147,8 +147,8 @@ async def test_a_package_that_raises_is_named_in_the_result_and_the_run_goes_on(
     assert result.outcome == "healed", result.reason
     assert set(result.failed_roles) == {"broken_rules", "broken_sign", "broken_zero"}
     events = read_ledger(find_run(chosen_settings.paths.home, result.run_id).ledger_path).events
-    told = [(e.data["role"], e.data["error_type"]) for e in events if e.kind == "role.degraded"]
-    assert {("broken_rules", "RuntimeError"), ("broken_sign", "TypeError")} < set(told)
+    degraded = [(e.data["role"], e.data["error_type"]) for e in events if e.kind == "role.degraded"]
+    assert {("broken_rules", "RuntimeError"), ("broken_sign", "TypeError")} < set(degraded)
 
 
 async def test_a_package_that_is_not_there_or_broken_is_an_error_at_once(chosen: Chosen) -> None:

@@ -1,4 +1,4 @@
-"""New runs from a step of another one: what was done until then is neither done nor paid again."""
+"""Forks from a step of another run: earlier steps are neither repeated nor paid again."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ async def test_a_setting_and_a_recipe_can_be_others(settings: Settings, first: R
         await fork_from_iteration(first.run_id, 1, changes={"loop.samples": "many"}, settings=settings)
 
 
-async def test_a_hint_is_told_from_there_on(settings: Settings, first: Result) -> None:
+async def test_a_hint_is_in_every_later_prompt(settings: Settings, first: Result) -> None:
     model = ScriptedModel([RIGHT], repeat_last=True)
     forked = await fork_from_iteration(
         first.run_id, 2, hint="add it to itself", settings=settings, model=model

@@ -1,4 +1,4 @@
-"""Forks that cannot begin: each ends with a last event, and with the error of whoever can act on it."""
+"""Forks that cannot begin end with an event, and with an error for whoever can act on it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from suture.testing import ScriptedModel
 
 CODE = "def double(n):\n    return n * n\n"
 TEST = "from code_of_mine import double\n\n\ndef test_double():\n    assert double(3) == 6\n"
-MENDED = {"code_of_mine.py": "def double(n):\n    return n + n\n"}
+REPAIRED = {"code_of_mine.py": "def double(n):\n    return n + n\n"}
 
 
 class Fallen:
-    """A wall that fails in its own way as soon as it is used."""
+    """A sandbox that raises a given error when it is used."""
 
     name = "fallen"
 
@@ -51,7 +51,7 @@ async def test_a_heal_fork_that_cannot_collect_its_tests_ends_with_a_last_event(
     async def fork(fault: BaseException) -> Any:
         sandbox_requirement = cast(Sandbox, Fallen(fault))
         return await fork_from_iteration(
-            first.run_id, 0, candidate=MENDED, settings=quick, model=model, sandbox=sandbox_requirement
+            first.run_id, 0, candidate=REPAIRED, settings=quick, model=model, sandbox=sandbox_requirement
         )
 
     def last() -> tuple[str, Any]:

@@ -1,4 +1,4 @@
-"""A package whose build has written one of its modules, which git ignores, is healed as it lies there."""
+"""A package with a generated module that git ignores is repaired as it is on disk."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_it_is_healed_with_what_its_build_has_written(tmp_path: Path) -> N
     assert list(result.candidate.files) == ["pkg/sums.py"]
 
 
-async def test_what_no_build_has_written_is_told_and_nothing_is_tried(tmp_path: Path) -> None:
+async def test_what_no_build_has_written_is_reported_and_nothing_is_tried(tmp_path: Path) -> None:
     project = lay(tmp_path / "project")
     settings = load_settings(project, {"paths.home": str(tmp_path / "state"), "model.name": "none"}).settings
     result = await heal(project, HealOptions(test=BARE_PYTEST, settings=settings))

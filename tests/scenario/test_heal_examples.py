@@ -1,4 +1,4 @@
-"""Each broken example, healed end to end by a model that is wrong first and right second."""
+"""Each example is repaired end to end; the model is wrong first and right second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A project with a unittest command is searched for a repair too, and judged by that command."""
+"""The search also repairs a project with a unittest command, which judges the repair."""
 
 from __future__ import annotations
 

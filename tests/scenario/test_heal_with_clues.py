@@ -1,4 +1,4 @@
-"""Repair with a model after a search that did not suffice: what it is told, and what it may answer."""
+"""Repair by a model after a search that found only a part: the prompt, and the accepted replies."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def searching(settings: Settings) -> Settings:
 
 
 @pytest.mark.heavy
-async def test_the_model_is_told_what_the_search_found_and_only_the_functions_in_question(
+async def test_the_prompt_shows_what_the_search_found_and_only_the_functions_in_question(
     project: Path, settings: Settings
 ) -> None:
     model = ScriptedModel([EDITS])
@@ -80,7 +80,9 @@ async def test_the_model_is_told_what_the_search_found_and_only_the_functions_in
 
 
 @pytest.mark.heavy
-async def test_a_block_that_does_not_apply_is_told_to_the_model(project: Path, settings: Settings) -> None:
+async def test_a_block_that_does_not_apply_is_in_the_prompt_of_the_model(
+    project: Path, settings: Settings
+) -> None:
     wrong = EDITS.replace("return str(number)", "return number")
     model = ScriptedModel([wrong, EDITS], repeat_last=True)
     result = await heal(project, HealOptions(test=TEST, settings=settings, model=model))

@@ -1,4 +1,4 @@
-"""A failing test names the commit that broke it, and what that commit changed is reverted first."""
+"""The commit that broke a test is found, and its changes are reverted first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that is killed right after an event, and another that goes on: no reply is paid twice."""
+"""A process is killed right after an event and another one resumes: no reply is paid twice."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def kill_after(home: Path, kind: str, count: int, run: str = "") -> list[str]:
         ("review.answered", 1),
     ],
 )
-async def test_a_killed_run_goes_on_and_pays_nothing_twice(tmp_path: Path, kind: str, count: int) -> None:
+async def test_a_killed_run_continues_and_pays_nothing_twice(tmp_path: Path, kind: str, count: int) -> None:
     home, log = tmp_path / "home", tmp_path / "calls.jsonl"
     settings = settings_at(home)
     kinds = kill_after(home, kind, count)
@@ -111,7 +111,7 @@ async def test_a_killed_run_goes_on_and_pays_nothing_twice(tmp_path: Path, kind:
     assert [event.kind for event in events].count("review.answered") == 1
 
 
-async def test_a_killed_fork_goes_on_from_where_it_began(tmp_path: Path) -> None:
+async def test_a_killed_fork_continues_from_where_it_began(tmp_path: Path) -> None:
     home, log = tmp_path / "home", tmp_path / "calls.jsonl"
     settings = settings_at(home)
     first = await solve(

@@ -1,4 +1,4 @@
-"""Every recipe, killed after each kind of node and resumed: it goes on as if nothing had happened.
+"""Every recipe is killed after each kind of node; resumed, it ends as an uninterrupted run does.
 
 What a kill leaves is what is on disk. So one run is let through, its home folder is copied each time that a
 node has done its work and its checkpoint is not yet written, and the run is resumed from every copy.
@@ -37,8 +37,8 @@ Question = str
 
 def question_of(messages: Sequence[Message], sampling: Sampling) -> Question:
     """All that is asked but the limit of the reply's length."""
-    told = [message.content for message in messages]
-    return json.dumps([told, sampling.temperature, sampling.index, sampling.schema])
+    texts = [message.content for message in messages]
+    return json.dumps([texts, sampling.temperature, sampling.index, sampling.schema])
 
 
 class Remembering:
@@ -149,13 +149,13 @@ async def test_a_run_killed_after_any_node_ends_as_if_it_had_not_been(
         again = await resume(
             "last", settings=settings_in(home, recipe), model=resumed, sandbox=sandbox_requirement
         )
-        assert told(again) == told(first), node
+        assert summarize(again) == summarize(first), node
         assert paid.isdisjoint(resumed.asked), node
         assert sorted([*paid, *resumed.asked]) == sorted(known), node
         assert again.spend.attempts == first.spend.attempts, node
 
 
-def told(result: Result) -> tuple[Any, ...]:
+def summarize(result: Result) -> tuple[Any, ...]:
     """What two runs have in common that went the same way."""
     candidate = result.candidate.hash if result.candidate else None
     return result.outcome, result.reason, candidate, result.diff, result.confidence, result.failed_roles

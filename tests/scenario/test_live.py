@@ -1,4 +1,4 @@
-"""The real 0.5B model, the real graph, the real sandbox: nothing is scripted here."""
+"""The real 0.5B model, graph and sandbox; nothing is scripted."""
 
 from __future__ import annotations
 
@@ -66,6 +66,6 @@ async def test_the_embedded_model_tells_how_sure_it_was_of_each_test(live: Setti
     )
     await model.close()
     checks = checks_from_reply(reply, "spec", "double").checks
-    told = [mean_logprob(check.source, reply) for check in checks]
-    assert told
-    assert all(value is not None and value <= 0 for value in told)
+    logprobs = [mean_logprob(check.source, reply) for check in checks]
+    assert logprobs
+    assert all(value is not None and value <= 0 for value in logprobs)

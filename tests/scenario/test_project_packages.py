@@ -1,4 +1,4 @@
-"""Projects that need packages: asked about, fetched by the real pip and npm, locked, used behind the wall."""
+"""Projects that need packages: approved, fetched by the real pip and npm, locked, and used in the sandbox."""
 
 from __future__ import annotations
 
@@ -119,9 +119,9 @@ async def test_a_cli_that_needs_a_package(
     assert result.outcome == "healed", result.reason
     assert "as the task shows: camel device_type (1)" in facts(result)
     assert asked[0] == "safety: dependency.near-name python: requets"
-    told = model.calls[2].messages[-1].content
-    assert "inflection==0.0.0.1" in told
-    assert "://" not in told
+    prompt = model.calls[2].messages[-1].content
+    assert "inflection==0.0.0.1" in prompt
+    assert "://" not in prompt
     ((name,),) = installed_in(caching, result.run_id)
     assert name.startswith("inflection==0.5")
     lock = (into / "requirements.lock").read_text()

@@ -1,4 +1,4 @@
-"""Whole projects by the recipes that plan, and that let a model work with tools."""
+"""Whole projects by the recipes that plan or let a model use tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def created(path: str, text: str) -> str:
 
 
 @pytest.mark.heavy
-async def test_a_plan_makes_a_project_part_by_part_and_its_failure_is_mended(
+async def test_a_plan_makes_a_project_part_by_part_and_its_failure_is_repaired(
     settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     plan = as_json(
@@ -70,7 +70,7 @@ async def test_an_agent_makes_a_project_with_tools(
     result, model = await make(written.TODO_TASK, replies, chosen, sandbox, project="cli_tool", into=into)
     assert result.outcome == "healed", result.reason
     assert "`python -m todo` runs it" in model.calls[0].messages[-1].content
-    told = model.calls[3].messages[-1].content
-    assert "IndexError" in told
+    prompt = model.calls[3].messages[-1].content
+    assert "IndexError" in prompt
     assert "usage: todo" in model.calls[4].messages[-1].content
     assert (into / "todo" / "__main__.py").read_text().count("args.number - 1") == 1

@@ -1,4 +1,4 @@
-"""Prompts in real runs: a project's own, shrunk to the context, and shorter when a provider says so."""
+"""Prompts in real runs: those of a project, shrunk to the context, and shortened for a provider."""
 
 from __future__ import annotations
 

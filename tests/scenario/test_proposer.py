@@ -1,4 +1,4 @@
-"""A program of the user's in a model's place: shell scripts, on a project of which two files are wrong."""
+"""A user's own program in place of a model: shell scripts, on a project with two wrong files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SolidsTest(unittest.TestCase):
         self.assertEqual(volume(2, 3, 4), 24)
 """,
 }
-MENDS = "sed -i 's/w + h/w * h/' shapes.py; sed -i 's/ - d/ * d/' solids.py\n"
+REPAIRS = "sed -i 's/w + h/w * h/' shapes.py; sed -i 's/ - d/ * d/' solids.py\n"
 
 
 @pytest.fixture
@@ -73,28 +73,28 @@ def untouched(project: Path) -> bool:
     return {name: path.read_text() for name, path in here.items()} == FILES
 
 
-async def test_what_it_changes_is_judged_and_handed_over(project: Path, settings: Settings) -> None:
+async def test_what_it_changes_is_judged_and_delivered(project: Path, settings: Settings) -> None:
     says = (
         'cat "$SUTURE_TASK" "$SUTURE_FACTS"; echo "said: $1 $SUTURE_FAILING, $SUTURE_TEST_COMMAND"; ls -a\n'
     )
     result, events = await healed_by(
-        says + MENDS + "echo mine > .notes; rm tests/__init__.py\n", project, settings
+        says + REPAIRS + "echo mine > .notes; rm tests/__init__.py\n", project, settings
     )
     assert result.outcome == "healed", result.reason
     assert "+    return w * h" in result.diff
     assert "+    return area(w, h) * d" in result.diff
     assert untouched(project)
-    (told,) = ran(events)
-    assert (told.changed, told.deleted, told.excluded_files) == (
+    (step,) = ran(events)
+    assert (step.changed, step.deleted, step.excluded_files) == (
         ("shapes.py", "solids.py"),
         ("tests/__init__.py",),
         (".notes",),
     )
-    assert (told.ending, told.exit_code, told.outside) == ("exit", 0, False)
-    said = find_run(settings.paths.home, result.run_id).load_json(told.output)
-    assert "# Repair this project" in said
-    assert '"test_command": [' in said
-    assert "said: word python -m unittest, python -m unittest" in said
+    assert (step.ending, step.exit_code, step.outside) == ("exit", 0, False)
+    output = find_run(settings.paths.home, result.run_id).load_json(step.output)
+    assert "# Repair this project" in output
+    assert '"test_command": [' in output
+    assert "said: word python -m unittest, python -m unittest" in output
     assert result.spend.attempts == 1
     assert result.spend.model_calls == 0
     again = await replay(result.run_id, settings=settings)
@@ -119,7 +119,7 @@ REFUSED: Mapping[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-async def test_what_brings_no_candidate_is_told_and_not_asked_again(
+async def test_what_brings_no_candidate_is_reported_and_not_asked_again(
     case: str, project: Path, settings: Settings
 ) -> None:
     script, why = REFUSED[case]
@@ -132,33 +132,33 @@ async def test_what_brings_no_candidate_is_told_and_not_asked_again(
 
 
 async def test_fifty_megabytes_of_output_are_no_burden(project: Path, settings: Settings) -> None:
-    result, events = await healed_by(f"yes | head -c 50000000\n{MENDS}echo end\n", project, settings)
+    result, events = await healed_by(f"yes | head -c 50000000\n{REPAIRS}echo end\n", project, settings)
     assert result.outcome == "healed"
-    (told,) = ran(events)
-    assert told.printed_bytes == 50_000_004
-    said = find_run(settings.paths.home, result.run_id).load_json(told.output)
-    assert len(said) < 70_000
-    assert said.endswith("end\n")
-    assert "bytes are cut" in said
+    (step,) = ran(events)
+    assert step.printed_bytes == 50_000_004
+    output = find_run(settings.paths.home, result.run_id).load_json(step.output)
+    assert len(output) < 70_000
+    assert output.endswith("end\n")
+    assert "bytes are cut" in output
 
 
-async def test_a_broken_project_is_never_handed_over(project: Path, settings: Settings) -> None:
+async def test_a_broken_project_is_never_delivered(project: Path, settings: Settings) -> None:
     script = "rm -rf tests; echo 'import nothing' > solids.py; echo boo > conftest.py\n"
     result, events = await healed_by(script, project, settings)
     assert result.outcome == "not_healed"
     assert result.diff == ""
     assert untouched(project)
-    (told,) = ran(events)
-    assert told.deleted == ("tests/__init__.py", "tests/test_solids.py")
+    (step,) = ran(events)
+    assert step.deleted == ("tests/__init__.py", "tests/test_solids.py")
 
 
-async def test_outside_it_has_the_users_environment_and_no_wall(
+async def test_outside_it_has_the_users_environment_and_no_sandbox(
     project: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MY_AGENTS_KEY", "k-17")
     seen = tmp_path / "seen"
     says = f'echo "$MY_AGENTS_KEY $SUTURE_PROJECT" > {seen}'
-    script = f"{says}; (sleep 1000; touch {seen}) &\npwd > a.txt; pwd > .a\n{MENDS}"
+    script = f"{says}; (sleep 1000; touch {seen}) &\npwd > a.txt; pwd > .a\n{REPAIRS}"
     result, events = await healed_by(script, project, settings, outside=True)
     assert result.outcome == "healed", result.reason
     key, _, folder = seen.read_text().strip().partition(" ")
@@ -173,7 +173,7 @@ async def test_outside_it_has_the_users_environment_and_no_wall(
 async def test_a_turn_on_record_is_not_had_again(project: Path, settings: Settings) -> None:
     """Killed after the proposer has ended: whoever goes on takes what the record says."""
     counts = project.parent / "turns"
-    result, events = await healed_by(f"echo turn >> {counts}\n{MENDS}", project, settings, outside=True)
+    result, events = await healed_by(f"echo turn >> {counts}\n{REPAIRS}", project, settings, outside=True)
     folder = find_run(settings.paths.home, result.run_id)
     at = next(n for n, event in enumerate(events) if isinstance(event.payload, ProposerRan))
     lines = folder.ledger_path.read_text().splitlines(keepends=True)

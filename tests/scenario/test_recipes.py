@@ -54,7 +54,7 @@ def edited(number: int | None) -> str:
     return f"TOOL: edit\nsolution.py\n<<<<<<< SEARCH\n=======\n{code}\n>>>>>>> REPLACE"
 
 
-MENDED = "TOOL: shell\n```sh\nsed -i 's/a - b - 1/a + b/' solution.py\n```"
+REPAIRS = "TOOL: shell\n```sh\nsed -i 's/a - b - 1/a + b/' solution.py\n```"
 HELPFUL = {
     "agent": [edited(None), RUNS_TESTS],
     "coder": [RIGHT],
@@ -79,7 +79,7 @@ SCENARIOS = {
     "wrong then right": {
         "coder": WRONG_ONCE,
         "subtask_coder": [wrong(0)],
-        "agent": [edited(1), RUNS_TESTS, MENDED, RUNS_TESTS],
+        "agent": [edited(1), RUNS_TESTS, REPAIRS, RUNS_TESTS],
     },
     "always wrong": ALWAYS_WRONG,
     "malformed for ever": {name: [SORRY] for name in HELPFUL},
@@ -119,7 +119,7 @@ CELLS = told_cells()
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox_requirement() -> AsyncIterator[Sandbox]:
-    """One wall for all of them: to build one costs more than most scenarios."""
+    """One sandbox for all tests: creating one costs more than most scenarios."""
     sandbox = open_sandbox(Settings().sandbox)
     yield sandbox
     await sandbox.close()

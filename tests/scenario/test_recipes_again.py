@@ -1,4 +1,4 @@
-"""Runs with helpers: killed after a node and resumed, replayed, with a recipe of the user's own."""
+"""Runs with helpers: killed and resumed, replayed, and with a user's own recipe."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def settings_in(home: Path, recipe: str = "dual_oracle") -> Settings:
 @pytest.mark.parametrize(
     "after", ["tests.written", "candidate.checked", "diagnosis.made", "candidate.criticised"]
 )
-async def test_a_run_that_was_killed_goes_on_and_pays_no_reply_twice(after: str, tmp_path: Path) -> None:
+async def test_a_run_that_was_killed_continues_and_pays_no_reply_twice(after: str, tmp_path: Path) -> None:
     tests = str(Path(__file__).parents[1])
     done = subprocess.run(
         [sys.executable, "-c", KILLED, tests, str(tmp_path), after],

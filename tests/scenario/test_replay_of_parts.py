@@ -1,4 +1,4 @@
-"""Parts of a plan that end in another order than when they are replayed, and too few tokens."""
+"""Replay of the parts of a plan, which end in another order, and too few tokens."""
 
 from __future__ import annotations
 

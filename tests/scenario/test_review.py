@@ -34,8 +34,8 @@ def events_of(settings: Settings, result: Result) -> tuple[Event, ...]:
 def approving(seen: list[Review], unless: Answers | None = None) -> Answers:
     def answer(review: Review) -> ReviewAnswer | None:
         seen.append(review)
-        said = unless(review) if unless else None
-        return said or ReviewAnswer(choice="approve")
+        answer = unless(review) if unless else None
+        return answer or ReviewAnswer(choice="approve")
 
     return answer
 
@@ -81,7 +81,7 @@ async def test_review_all_asks_before_each_round_and_the_end(settings: Settings)
     assert "+    return n + n" in seen[-1].diff
 
 
-async def test_an_edit_is_judged_like_any_candidate_and_handed_over(settings: Settings) -> None:
+async def test_an_edit_is_judged_like_any_candidate_and_delivered(settings: Settings) -> None:
     def edit(review: Review) -> ReviewAnswer | None:
         if review.stage != "delivery" or (review.candidate and review.candidate.origin == "edit"):
             return None
@@ -122,7 +122,7 @@ async def test_an_edit_that_is_wrong_is_found_out(settings: Settings) -> None:
 
 
 @pytest.mark.heavy
-async def test_a_hint_is_told_to_the_model(settings: Settings) -> None:
+async def test_a_hint_is_in_the_prompt_of_the_model(settings: Settings) -> None:
     def hint(review: Review) -> ReviewAnswer | None:
         return ReviewAnswer(choice="redirect", hint="add it to itself")
 
@@ -130,8 +130,8 @@ async def test_a_hint_is_told_to_the_model(settings: Settings) -> None:
     chosen = reviewed(settings, "review_repairs")
     result = await solve(TASK, WriteOptions(settings=chosen, model=script, on_review=hint))
     assert result.outcome == "healed", result.reason
-    told = ["add it to itself" in prompt for prompt in prompts(script)]
-    assert told == [False, False, False, True, True]
+    has_hint = ["add it to itself" in prompt for prompt in prompts(script)]
+    assert has_hint == [False, False, False, True, True]
     assert (await replay(result.run_id, settings=settings)).same
 
 
@@ -167,7 +167,7 @@ async def test_who_rejects_everything_ends_the_run(settings: Settings, autonomy:
     assert result.outcome in ("not_healed", "stuck", "budget_exhausted")
 
 
-async def test_what_a_person_rejected_is_not_handed_over(settings: Settings) -> None:
+async def test_what_a_person_rejected_is_not_delivered(settings: Settings) -> None:
     def picky(review: Review) -> ReviewAnswer | None:
         wanted = review.stage != "delivery" or "2 * n" in review.diff
         return None if wanted else ReviewAnswer(choice="reject")
@@ -208,7 +208,7 @@ async def test_a_replay_of_a_parked_run_does_not_go_on_with_a_live_model(setting
 
 
 @pytest.mark.heavy
-async def test_a_parked_run_waits_and_goes_on_without_paying_twice(settings: Settings) -> None:
+async def test_a_parked_run_waits_and_continues_without_paying_twice(settings: Settings) -> None:
     script = ScriptedModel([WRONG, WRONG_TOO, WRONG_TOO])
     chosen = reviewed(settings, "review_repairs")
     parked = await solve(TASK, WriteOptions(settings=chosen, model=script))

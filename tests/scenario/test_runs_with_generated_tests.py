@@ -1,4 +1,4 @@
-"""Generated tests in whole runs: trusted ones decide, and stand in the certificate; others never do."""
+"""Generated tests in whole runs: only trusted ones decide and are in the certificate."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class Unsure(Cast):
     def __init__(self, replies: Mapping[str, Sequence[str]], logprob: float) -> None:
         super().__init__(replies)
         self._logprob = logprob
-        self.told: set[str] = set()
+        self.asked_roles: set[str] = set()
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
         reply = await super().complete(messages, sampling)
         if not sampling.logprobs:
             return reply
-        self.told.add(self.calls[-1])
+        self.asked_roles.add(self.calls[-1])
         logprobs = (self._logprob,) * len(reply.text)
         return replace(reply, tokens=tuple(reply.text), logprobs=logprobs)
 
@@ -90,11 +90,11 @@ async def test_tests_that_an_embedded_model_was_unsure_of_are_trusted_less(tmp_p
         home = tmp_path / str(logprob)
         model = Unsure({**HELPFUL, "coder": RIGHT, "spec_tester": [GOOD]}, logprob)
         await solve(TASK, WriteOptions(settings=settings_in(home), model=model))
-        assert model.told == {"spec_tester", "adversarial_tester"}
+        assert model.asked_roles == {"spec_tester", "adversarial_tester"}
         events = read_ledger(find_run(home, "last").ledger_path).events
         weighed = next(e.data["tests"] for e in events if e.kind == "tests.assessed")
-        told = "the model was not sure of its words"
-        assert {told in test["reasons"] for test in weighed} == {logprob == -2.0}
+        reason = "the model was not sure of it"
+        assert {reason in test["reasons"] for test in weighed} == {logprob == -2.0}
         trusts.append(max(test["trust"] for test in weighed))
     assert trusts[0] > trusts[1]
 

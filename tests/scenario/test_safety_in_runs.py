@@ -1,4 +1,4 @@
-"""The safety scan in whole runs: what is blocked never runs and is told, what is asked about waits."""
+"""The safety scan in whole runs: blocked code never runs and is reported; doubtful code waits for a person."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scenario.test_proposer import FILES, MENDS
+from scenario.test_proposer import FILES, REPAIRS
 from scenario.test_proposer import healed_by as proposed
 from suture.api import HealOptions, Review, ReviewAnswer, WriteOptions, heal, pending_review, resume, solve
 from suture.core.ledger import Event, find_run, read_ledger
@@ -55,11 +55,11 @@ async def test_what_is_blocked_never_runs_and_goes_back_as_a_fact(settings: Sett
     assert "eval" not in result.candidate.files["solution.py"]
     (reason,) = refused_in(events_of(settings, result))
     assert "solution.py:5: python.hidden-code" in reason
-    told = "\n".join(message.content for call in script.calls for message in call.messages)
-    assert "rule python.hidden-code" in told
+    shown = "\n".join(message.content for call in script.calls for message in call.messages)
+    assert "rule python.hidden-code" in shown
 
 
-async def test_code_that_stays_blocked_is_not_handed_over_as_the_best_either(settings: Settings) -> None:
+async def test_code_that_stays_blocked_is_not_delivered_as_the_best_either(settings: Settings) -> None:
     script = ScriptedModel([HIDDEN], repeat_last=True)
     result = await solve(TASK, WriteOptions(settings=with_safety(settings), model=script))
     assert result.outcome != "healed"
@@ -67,7 +67,7 @@ async def test_code_that_stays_blocked_is_not_handed_over_as_the_best_either(set
     assert result.diff == ""
 
 
-async def test_what_is_only_warned_of_runs_and_is_told_with_the_result(settings: Settings) -> None:
+async def test_what_is_only_warned_of_runs_and_is_reported_with_the_result(settings: Settings) -> None:
     result = await solve(TASK, WriteOptions(settings=with_safety(settings), model=ScriptedModel([EVAL])))
     assert result.outcome == "healed"
     (warning,) = result.warnings
@@ -114,7 +114,7 @@ async def test_a_run_waits_where_nobody_answers_and_can_be_stopped(settings: Set
     asked = pending_review(result.run_id, settings=chosen)
     assert asked is not None
     edited = ReviewAnswer(choice="edit", files={"a.py": ""})
-    with pytest.raises(UsageError, match="no answer"):
+    with pytest.raises(UsageError, match="does not answer"):
         await resume(result.run_id, settings=chosen, model=ScriptedModel([]), answer=edited)
     stop = ReviewAnswer(choice="abort")
     ended = await resume(result.run_id, settings=chosen, model=ScriptedModel([]), answer=stop)
@@ -130,13 +130,13 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-async def test_a_proposers_change_is_looked_at_too(project: Path, settings: Settings) -> None:
+async def test_a_proposers_change_is_scanned_too(project: Path, settings: Settings) -> None:
     adds = "printf 'import os\\nos.system(\"touch /tmp/was-here\")\\n' >> shapes.py\n"
-    result, events = await proposed(MENDS + adds, project, with_safety(settings, block=("python.shell",)))
+    result, events = await proposed(REPAIRS + adds, project, with_safety(settings, block=("python.shell",)))
     assert result.outcome == "not_healed"
     assert result.diff == ""
     assert "shapes.py:4: python.shell" in refused_in(events)[0]
-    allowed, _ = await proposed(MENDS + adds, project, with_safety(settings))
+    allowed, _ = await proposed(REPAIRS + adds, project, with_safety(settings))
     assert allowed.outcome == "healed"
     assert "python.shell" in allowed.warnings[0]
 
@@ -150,17 +150,17 @@ async def test_what_an_agent_writes_of_it_is_put_back(project: Path, settings: S
     change = "<<<<<<< SEARCH\n    return w + h\n=======\n    return eval('w * h')\n>>>>>>> REPLACE"
     edit = f"TOOL: edit\nshapes.py\n{change}"
     line = "TOOL: shell\n```sh\nsed -i \"s/w + h/eval('w * h')/\" shapes.py\n```"
-    mend = f"TOOL: shell\n```sh\n{MENDS}```"
+    repair = f"TOOL: shell\n```sh\n{REPAIRS}```"
     create = "TOOL: create_file\nINPUT: more.py\n```python\nx = eval('1')\n```"
-    script = ScriptedModel([edit, line, create, mend, "TOOL: run_tests", "TOOL: submit"])
+    script = ScriptedModel([edit, line, create, repair, "TOOL: run_tests", "TOOL: submit"])
     result = await heal(project, HealOptions(test="python -m unittest", settings=chosen, model=script))
     assert result.outcome == "healed", result.reason
     folder = find_run(chosen.paths.home, result.run_id)
     events = read_ledger(folder.ledger_path).events
-    told = [
+    shown = [
         str(folder.load_json(event.payload.observation))
         for event in events
         if isinstance(event.payload, AgentStepped)
     ]
-    assert all("python.eval" in said for said in told[:3])
-    assert "python.eval" not in told[3]
+    assert all("python.eval" in text for text in shown[:3])
+    assert "python.eval" not in shown[3]

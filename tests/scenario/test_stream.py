@@ -1,4 +1,4 @@
-"""A run as a stream: every event of its ledger in order, the result at the end, and no viewer slows it."""
+"""A streamed run yields every event of its ledger in order, then the result; no consumer slows it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import suture
-from suture.api import WriteOptions
+from suture.api import HealOptions, WriteOptions
 from suture.core.ledger import Event, find_run, read_ledger
 from suture.core.records import Result
 from suture.core.settings import Settings
@@ -21,12 +21,12 @@ TASK = "Write double(n).\n\n>>> double(2)\n4\n>>> double(5)\n10\n"
 RIGHT = "```python\ndef double(n):\n    return n + n\n```"
 
 
-async def test_it_tells_each_event_and_ends_with_the_result(settings: Settings) -> None:
-    told = [
+async def test_it_yields_each_event_and_ends_with_the_result(settings: Settings) -> None:
+    items = [
         one
         async for one in suture.stream(TASK, WriteOptions(settings=settings, model=ScriptedModel([RIGHT])))
     ]
-    *events, result = told
+    *events, result = items
     assert isinstance(result, Result)
     assert result.outcome == "healed"
     ledger = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
@@ -39,11 +39,11 @@ async def test_a_project_is_streamed_too(settings: Settings, tmp_path: Path) -> 
     (tmp_path / "p/code.py").write_text("X = 1\n")
     (tmp_path / "p/test_code.py").write_text("from code import X\n\n\ndef test_x():\n    assert X\n")
     stream = suture.stream(
-        tmp_path / "p", WriteOptions(test="python -c pass", settings=settings, model=ScriptedModel([]))
+        tmp_path / "p", HealOptions(test="python -c pass", settings=settings, model=ScriptedModel([]))
     )
-    told = [one async for one in stream]
-    assert isinstance(told[-1], Result)
-    assert told[-1].outcome == "nothing_to_heal"
+    items = [one async for one in stream]
+    assert isinstance(items[-1], Result)
+    assert items[-1].outcome == "nothing_to_heal"
 
 
 async def test_a_slow_viewer_does_not_slow_the_run(settings: Settings) -> None:
@@ -79,6 +79,6 @@ async def test_a_fault_is_raised_at_the_end(settings: Settings) -> None:
     with pytest.raises(UsageError, match="empty"):
         async for _ in suture.stream("  ", WriteOptions(settings=settings)):
             pass
-    with pytest.raises(UsageError, match="listener"):
+    with pytest.raises(UsageError, match="on_event"):
         async for _ in suture.stream(TASK, WriteOptions(settings=settings, on_event=print)):
             pass

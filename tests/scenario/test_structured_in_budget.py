@@ -1,4 +1,4 @@
-"""A structured question under a budget, and malformed replies in a run: spent, bounded, never a success."""
+"""Structured questions within a budget, and malformed replies: paid, bounded, and never a success."""
 
 from __future__ import annotations
 

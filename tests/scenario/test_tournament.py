@@ -1,4 +1,4 @@
-"""Candidates that pass alike: what the comparison prefers is what the run hands over."""
+"""Among candidates that pass alike, the run delivers the one that the comparison prefers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add(a, b):
 
 
 @pytest.mark.heavy
-async def test_of_equally_many_the_one_that_ends_is_handed_over(tmp_path: Path) -> None:
+async def test_of_equally_many_the_one_that_ends_is_delivered(tmp_path: Path) -> None:
     own = tmp_path / "mine.toml"
     own.write_text("opening = 2\ntournament = true\n")
     settings = settings_in(tmp_path / "home", str(own))

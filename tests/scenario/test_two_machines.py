@@ -1,4 +1,4 @@
-"""Two machines with state folders of their own on one PostgreSQL: one is killed, the other goes on."""
+"""Two machines on one PostgreSQL: one is killed, and the other resumes its run."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def killed_elsewhere(home: Path, url: str, kind: str, count: int) -> str:
     ("kind", "count"),
     [("run.started", 1), ("model.called", 2), ("candidate.checked", 2), ("review.asked", 1)],
 )
-async def test_another_machine_goes_on_and_pays_nothing_twice(
+async def test_another_machine_continues_and_pays_nothing_twice(
     shared_url: str, tmp_path: Path, kind: str, count: int
 ) -> None:
     run = killed_elsewhere(tmp_path / "first", shared_url, kind, count)
@@ -94,7 +94,7 @@ async def test_the_first_machine_forks_what_the_second_has_ended(shared_url: str
     assert here.read_bytes() == there.read_bytes()
 
 
-async def test_a_run_that_goes_on_is_not_taken_over(shared_url: str, tmp_path: Path) -> None:
+async def test_a_run_that_continues_is_not_taken_over(shared_url: str, tmp_path: Path) -> None:
     run = killed_elsewhere(tmp_path / "first", shared_url, "model.called", 1)
     with psycopg.connect(shared_url) as other:
         other.execute(f"SELECT pg_advisory_lock(hashtextextended('suture run {run}', 0))".encode())

@@ -1,4 +1,4 @@
-"""Whole projects, written by a model that is wrong first and right second, started in the real sandbox."""
+"""Whole projects: the model is wrong first and right second, and they start in the real sandbox."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ async def test_a_cli_for_todo_items(settings: Settings, sandbox: BubblewrapSandb
     result, model = await make(written.TODO_TASK, replies, settings, sandbox, project="cli_tool")
     assert (result.outcome, result.evidence) == ("healed", "nonce"), result.reason
     assert "as the task shows: todo list (3)" in facts(result)
-    told = model.calls[1].messages[-1].content
-    assert "`python -m todo done 1` raised exit code 1: " in told
-    assert "IndexError: list index out of range" in told
-    assert str(Path.cwd()) not in told
+    prompt = model.calls[1].messages[-1].content
+    assert "`python -m todo done 1` raised exit code 1: " in prompt
+    assert "IndexError: list index out of range" in prompt
+    assert str(Path.cwd()) not in prompt
 
 
 @pytest.mark.heavy
@@ -107,15 +107,15 @@ async def test_flask_serves_the_same_books(
     assert len(facts(result)) == 7
 
 
-async def test_a_server_that_does_not_listen_is_told_so(
+async def test_a_server_that_does_not_listen_is_reported(
     settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
     deaf = written.reply(("books/__main__.py", "python", "import sys\nsys.exit('no port is good enough')"))
     result, _ = await make(written.BOOKS_TASK, [deaf], settings, sandbox, project="web_app")
     assert result.outcome == "budget_exhausted"
     assert result.verdict is not None
-    said = result.verdict.counterexamples[0].exception
-    assert "ended by itself with exit code 1: no port is good enough" in said
+    message = result.verdict.counterexamples[0].exception
+    assert "ended by itself with exit code 1: no port is good enough" in message
 
 
 async def test_a_pipeline_is_run_on_data_with_gaps(settings: Settings, sandbox: BubblewrapSandbox) -> None:

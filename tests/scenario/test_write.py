@@ -1,4 +1,4 @@
-"""Writing new code end to end, and every way in which that can end."""
+"""New code is written end to end, with every possible ending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One function in JavaScript or Go, written by a model that is wrong first and right second."""
+"""One function in JavaScript or Go; the model is wrong first and right second."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ async def test_a_function_in_javascript(few: Settings, sandbox: BubblewrapSandbo
         INITIALS, WriteOptions(language="javascript", settings=few, model=model, sandbox=sandbox)
     )
     assert (result.outcome, result.evidence) == ("healed", "split"), result.reason
-    told = model.calls[1].messages[-1].content
-    assert 'initials("")' in told
-    assert "{undefined: 1}" in told
+    prompt = model.calls[1].messages[-1].content
+    assert 'initials("")' in prompt
+    assert "{undefined: 1}" in prompt
     certificate = find_run(few.paths.home, result.run_id).path / "certificate.json"
-    said = json.loads(certificate.read_text())
-    assert (said["evidence"], said["task"]["language"]) == ("split", "javascript")
-    assert [check["id"] for check in said["task"]["checks"]] == [
+    document = json.loads(certificate.read_text())
+    assert (document["evidence"], document["task"]["language"]) == ("split", "javascript")
+    assert [check["id"] for check in document["task"]["checks"]] == [
         'initials("Ada Lovelace") => {A: 1, L: 1}',
         'initials("") => {}',
         "initials(null) => throws TypeError",

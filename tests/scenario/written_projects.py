@@ -1,4 +1,4 @@
-"""Whole projects as a scripted model writes them: each once with a fault, and once without."""
+"""Whole projects as a scripted model writes them: once with a fault and once without."""
 
 from __future__ import annotations
 

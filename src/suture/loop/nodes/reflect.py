@@ -16,7 +16,7 @@ from suture.loop.policy.next_moves import decide, next_parent
 from suture.loop.progress_summary import summarise_progress
 from suture.loop.recipes.recipe_schema import RecipeHelpers
 from suture.loop.roles.critique import criticise, diagnose, draw_lessons
-from suture.loop.roles.extension_calls import collect_advice, try_menders
+from suture.loop.roles.extension_calls import collect_advice, try_fixers
 from suture.loop.roles.generated_tests import (
     accepts_generated_tests,
     adopt_generated_tests,
@@ -85,13 +85,13 @@ async def _use_extensions(state: LoopState, contributions: RoleContributions, co
     """Let the extensions of packages repair the next candidate without a model, and comment on it."""
     extensions = context.extensions
     attempt = _next_failing(state, context)
-    is_wanted = bool(extensions.menders or extensions.advisers)
+    is_wanted = bool(extensions.fixers or extensions.advisers)
     if not is_wanted or attempt is None or _is_done("brought", attempt, contributions):
         return state, contributions
     suite = await _deciding_suite(contributions, context)
     brief = brief_for_repair(attempt, state, context, suite)
     contributions = _mark_done("brought", attempt, contributions)
-    state = await try_menders(brief, attempt, suite, state, context)
+    state = await try_fixers(brief, attempt, suite, state, context)
     if _continues(state, context):
         advice = await collect_advice(brief, state, context)
         contributions = _add_remarks(attempt, advice, contributions)

@@ -28,12 +28,12 @@ Adviser = Callable[[RepairBrief, AskText], Awaitable[Sequence[str]]]
 """A role that returns remarks on a candidate to repair, one sentence each; the coder reads them."""
 CheckSource = Callable[[Task], Iterable[Check]]
 """Returns tests of a task. They start with trust 0, like the tests of a model, and may earn more."""
-Mender = Callable[[RepairBrief], Mapping[str, str] | None]
+Fixer = Callable[[RepairBrief], Mapping[str, str] | None]
 """A move without a model: returns the files to write over a failing candidate, or `None`: path -> text."""
 
 ADVISER_GROUP = "suture.advisers"
 CHECK_SOURCE_GROUP = "suture.check_sources"
-MENDER_GROUP = "suture.menders"
+FIXER_GROUP = "suture.fixers"
 RECIPE_GROUP = "suture.recipes"
 """Groups of entry points. An entry point of `suture.recipes` loads to the TOML text of a recipe."""
 EXAMPLE_REMEDY = "see one that works: suture recipes show adaptive"
@@ -45,7 +45,7 @@ class RecipeExtensions:
 
     advisers: Mapping[str, Adviser] = field(default_factory=dict)
     check_sources: Mapping[str, CheckSource] = field(default_factory=dict)
-    menders: Mapping[str, Mender] = field(default_factory=dict)
+    fixers: Mapping[str, Fixer] = field(default_factory=dict)
 
 
 def load_extensions(helpers: RecipeHelpers) -> RecipeExtensions:
@@ -58,7 +58,7 @@ def load_extensions(helpers: RecipeHelpers) -> RecipeExtensions:
     return RecipeExtensions(
         advisers=_load(ADVISER_GROUP, "adviser", "advisers", helpers.advisers),
         check_sources=_load(CHECK_SOURCE_GROUP, "source of checks", "check_sources", helpers.check_sources),
-        menders=_load(MENDER_GROUP, "mender", "menders", helpers.menders),
+        fixers=_load(FIXER_GROUP, "fixer", "fixers", helpers.fixers),
     )
 
 

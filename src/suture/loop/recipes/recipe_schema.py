@@ -45,7 +45,7 @@ class RecipeHelpers(_Table):
     """Roles of installed packages that comment on the candidate to repair (docs/extending.md)."""
     check_sources: tuple[str, ...] = ()
     """Installed packages' sources of tests, which have to earn trust as generated ones do."""
-    menders: tuple[str, ...] = ()
+    fixers: tuple[str, ...] = ()
     """Moves of installed packages that repair without a model."""
 
     @property

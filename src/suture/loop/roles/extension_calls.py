@@ -20,7 +20,7 @@ from suture.loop.briefing import make_role_call
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge, record_verdict
 from suture.loop.policy.attempts import Attempt
-from suture.loop.recipes.recipe_files import Adviser, CheckSource, Mender
+from suture.loop.recipes.recipe_files import Adviser, CheckSource, Fixer
 from suture.loop.services.candidate_store import Lineage
 from suture.loop.state import LoopState, judged_attempts, with_judged_attempts
 from suture.models import Message, Sampling
@@ -95,17 +95,17 @@ async def _ask_adviser(adviser: Adviser, brief: RepairBrief, call: RoleCall) -> 
         return ()
 
 
-async def try_menders(
+async def try_fixers(
     brief: RepairBrief, attempt: Attempt, suite: Suite, state: LoopState, context: RunContext
 ) -> LoopState:
-    """Return the state with the judged repairs of the menders. They use no attempt.
+    """Return the state with the judged repairs of the fixers. They use no attempt.
 
     Raises:
         BudgetExceeded: The time is up.
         SandboxError: The sandbox failed.
     """
-    for name, mender in context.extensions.menders.items():
-        written = _call_extension(name, partial(_run_mender, mender, brief), state["round"], context)
+    for name, fixer in context.extensions.fixers.items():
+        written = _call_extension(name, partial(_run_fixer, fixer, brief), state["round"], context)
         if not written or find_protected_files(written, suite):
             continue
         parent = context.candidates.load(attempt.blob)
@@ -123,13 +123,13 @@ async def try_menders(
     return state
 
 
-def _run_mender(mender: Mender, brief: RepairBrief) -> dict[str, str]:
-    """Return the files that a mender would write.
+def _run_fixer(fixer: Fixer, brief: RepairBrief) -> dict[str, str]:
+    """Return the files that a fixer would write.
 
     Raises:
         TypeError: Its result is not a mapping of path to text.
     """
-    written = dict(mender(brief) or {})
+    written = dict(fixer(brief) or {})
     if not all(isinstance(part, str) for pair in written.items() for part in pair):
-        raise TypeError("a mender returns path -> text, or None")
+        raise TypeError("a fixer returns path -> text, or None")
     return written
