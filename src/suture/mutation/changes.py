@@ -1,4 +1,13 @@
-"""A change that an operator proposes for one node of a syntax tree, in any language."""
+"""A change that a mutation operator proposes for one node of a syntax tree, in any language.
+
+An operator is a function that yields changes of a node, each with a *weight*. A weight compares a change with
+the other changes of the same operator: the likeliest repair has weight 1, and a change with 0.5 is held to be
+half as likely. `OPERATOR_PRIORS` compares the operators with each other. The product of both is the *prior*
+of a mutant, by which the search orders its candidates.
+
+Almost all weights in the operators are chosen by judgement and not measured. A comment stands beside those that
+have a reason.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +29,19 @@ REPEATABLE: frozenset[OperatorName] = frozenset(
         "subscript_key",
     )
 )
-"""Operators whose change may be needed at several places of one function."""
+"""Operators whose change is also offered at all places of one function at once."""
 _POSITION = attrgetter("start", "end")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One way to change a node.
+    """One way to change a node of a syntax tree.
 
     Attributes:
         edits: The edits of the source.
-        note: The change in a few words.
-        weight: How likely the change is beside the operator's other changes; 1 for the likeliest.
+        note: The change in a few words, such as `< becomes <= in a < b`.
+        weight: How likely the change is a repair, relative to the operator's other changes. The likeliest
+            have 1. Single changes that are far likelier than the rest have more.
     """
 
     edits: tuple[Edit, ...]
@@ -39,7 +49,7 @@ class Change:
     weight: float = 1.0
 
     def trimmed_edits(self, source: bytes) -> tuple[Edit, ...]:
-        """Return the edits in their order, without the text that they only put back."""
+        """Return the edits sorted by offset, each reduced to the text that differs (see `trim_edit`)."""
         return tuple(trim_edit(edit, source) for edit in sorted(self.edits, key=_POSITION))
 
 
@@ -60,7 +70,7 @@ def build_mutant(
         operator: The operator that made it.
         line: The first line that it changes, counted from 1.
         factor: Further factor on its prior.
-        in_function_body: As in `Mutant`.
+        in_function_body: Whether all of the change lies in the body of a function.
     """
     return Mutant(
         edits=edits,
@@ -73,10 +83,10 @@ def build_mutant(
 
 
 def repeat_in_function(group: list[tuple[Edit, Mutant]]) -> Mutant:
-    """Return the mutant that makes the same change at each place of a function: people repeat mistakes.
+    """Return the mutant that makes the same change at several places of a function: people repeat mistakes.
 
     Args:
-        group: The edit of each place, and its mutant.
+        group: `(edit, mutant)` for each place: the edit there, and the mutant that makes only this edit.
     """
     likeliest = max((mutant for _, mutant in group), key=lambda mutant: mutant.prior)
     return Mutant(

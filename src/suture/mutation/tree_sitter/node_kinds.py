@@ -1,7 +1,7 @@
 """The kinds of nodes in the syntax trees of JavaScript, TypeScript and Go.
 
-The grammars name most nodes alike, so that one table serves all. What the languages write differently is in
-their `SyntaxTemplates`.
+The grammars name most nodes alike, so that each set below lists the node types of all three languages. What
+the languages write differently is in their `SyntaxTemplates`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ SCOPES = frozenset((
 CALLS = frozenset(("call_expression", "new_expression"))
 ARGUMENTS = frozenset(("arguments", "argument_list"))
 MEMBERS = frozenset(("member_expression", "selector_expression"))
-PARTS = frozenset(("subscript_expression", "index_expression"))
+"""Nodes such as `a.b`."""
+SUBSCRIPTS = frozenset(("subscript_expression", "index_expression"))
+"""Nodes such as `a[b]`."""
+NULLS = frozenset(("null", "nil", "undefined"))
 NUMBERS = frozenset(("number", "int_literal", "float_literal"))
 STRINGS = frozenset(("string", "interpreted_string_literal", "rune_literal", "raw_string_literal"))
 LOOPS = frozenset(("for_statement", "for_in_statement", "while_statement", "do_statement"))
@@ -48,23 +51,24 @@ EXITS = frozenset(("return_statement", "throw_statement", "break_statement", "co
 LISTS = frozenset(("array", "literal_value"))
 EXPRESSIONS = frozenset((
     "identifier", "binary_expression", "unary_expression", "ternary_expression", "template_string",
-    "true", "false", "null", "nil", "undefined", "slice_expression", "parenthesized_expression", *CALLS,
-    *MEMBERS, *PARTS, *NUMBERS, *STRINGS, "array", "this",
+    "true", "false", "slice_expression", "parenthesized_expression", "array", "this",
+    *NULLS, *CALLS, *MEMBERS, *SUBSCRIPTS, *NUMBERS, *STRINGS,
 ))  # fmt: skip
-DECLARES = frozenset((
+DECLARING_NODES = frozenset((
     "formal_parameters", "required_parameter", "optional_parameter", "variable_declarator",
     "parameter_declaration", "var_spec", "const_spec", "array_pattern", "rest_pattern",
     "assignment_pattern", "for_in_statement",
 ))  # fmt: skip
-"""Nodes that directly hold the names they declare; in Go, `:=` and `range` have a list in between."""
+"""Nodes whose direct children are the names that they declare."""
 DECLARING_LISTS = frozenset(("short_var_declaration", "range_clause"))
+"""Nodes of Go that declare names too, but hold them in an `expression_list`."""
 
 
 def has_grammar(language: Language) -> bool:
     """Return whether files of a language can be mutated with the installed grammars."""
     facts = LANGUAGES[language]
-    needed = ("tree_sitter", *(package for package, _ in facts.grammars.values()))
-    return facts.syntax is not None and all(importlib.util.find_spec(name) for name in needed)
+    packages = ("tree_sitter", *(package for package, _ in facts.grammars.values()))
+    return facts.syntax is not None and all(importlib.util.find_spec(name) for name in packages)
 
 
 def get_syntax(language: Language) -> SyntaxTemplates:

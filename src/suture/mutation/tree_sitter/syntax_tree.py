@@ -1,4 +1,7 @@
-"""The syntax tree of a file with what operators need: texts, enclosing functions, names and caches."""
+"""The syntax tree of a JavaScript, TypeScript or Go file, with the queries that mutation operators need.
+
+Offsets are bytes of the UTF-8 source, as in `Edit`.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from suture.mutation.operator_names import OperatorName
 from suture.mutation.python.scope_names import ValueKind
 from suture.mutation.tree_sitter.node_kinds import (
     BLOCKS,
-    DECLARES,
     DECLARING_LISTS,
+    DECLARING_NODES,
     EXPRESSIONS,
     FUNCTIONS,
     MEMBERS,
@@ -30,7 +33,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TreeOperators: TypeAlias = "Mapping[OperatorName, Callable[[Node, SyntaxTree], Iterator[Change]]]"
-"""Name of an operator -> the function that yields its changes of a node, the likeliest of weight 1."""
+"""Name of an operator -> the function that yields its changes of a node.
+
+`Change.weight` explains the weights of these changes.
+"""
 PARENTHESISED_STATEMENTS = (
     "if_statement",
     "while_statement",
@@ -46,11 +52,11 @@ VALUELESS_FIELDS = ("function", "name", "constructor", "parameter", "label", "ty
 
 
 class SyntaxTree:
-    """The tree of one file.
+    """The syntax tree of one file.
 
     Args:
-        text: The file.
-        path: Its path, whose extension may select a dialect.
+        text: The source of the file.
+        path: Its path. The extension may select a dialect, such as `.tsx`.
         language: The language of the file.
     """
 
@@ -58,17 +64,18 @@ class SyntaxTree:
         self.source = text
         self.raw = text.encode("utf-8", "surrogatepass")
         self.syntax = get_syntax(language)
+        self.is_javascript = bool(self.syntax.terminator)  # or TypeScript; Go has no semicolons
         self.root = parse_source_tree(text, path, language)
         self._function_facts: dict[int, tuple[dict[str, list[range]], list[tuple[str, Node]]]] = {}
         self._kinds: dict[int, dict[str, ValueKind]] = {}
         self._cache: dict[str, Any] = {}
 
-    def cached(self, what: str, find: Callable[[SyntaxTree], T]) -> T:
-        """Return what `find` computes from the whole file, computed once per `what`."""
-        if what not in self._cache:
-            self._cache[what] = find(self)
-        found: T = self._cache[what]
-        return found
+    def cached(self, key: str, compute: Callable[[SyntaxTree], T]) -> T:
+        """Return what `compute` returns for this tree, and call it only once for each key."""
+        if key not in self._cache:
+            self._cache[key] = compute(self)
+        value: T = self._cache[key]
+        return value
 
     def text(self, node: Node) -> str:
         """Return the text of a node."""
@@ -76,19 +83,23 @@ class SyntaxTree:
 
     def replace_with(self, node: Node, text: str, weight: float) -> Change:
         """Return the change that replaces a node with a text."""
-        return Change(
-            edits=(Edit(start=node.start_byte, end=node.end_byte, text=text),),
-            note=f"{shorten(self.text(node))} becomes {shorten(text)}",
-            weight=weight,
-        )
+        note = f"{shorten(self.text(node))} becomes {shorten(text)}"
+        return Change(edits=(replace_node(node, text),), note=note, weight=weight)
+
+    def swap(self, left: Node, right: Node) -> tuple[Edit, Edit]:
+        """Return the edits that exchange two nodes."""
+        return replace_node(left, self.text(right)), replace_node(right, self.text(left))
 
     def scope_names(self, node: Node) -> list[str]:
-        """Return variables and parameters that a node may use: of its function, then of outer functions."""
-        last = max(node.start_byte, node.end_byte - 1)
-        return [name for name, reaches in self._declared(node) if any(last in reach for reach in reaches)]
+        """Return the variables and parameters that a node may use, those of the innermost function first."""
+        last_byte = max(node.start_byte, node.end_byte - 1)
+        return [name for name, scopes in self._declared(node) if any(last_byte in scope for scope in scopes)]
 
     def kinds(self, node: Node) -> dict[str, ValueKind]:
-        """Return name -> kind of value, in the outermost function around a node."""
+        """Return variable -> kind of its values, for the outermost function around a node.
+
+        Where the function holds contradictory evidence about a variable, the first counts.
+        """
         function, outer = None, self.enclosing_function(node)
         while outer is not None:
             function, outer = outer, self.enclosing_function(outer)
@@ -98,10 +109,10 @@ class SyntaxTree:
             typed_names = (
                 (self.text(name), kind) for part in walk(function) for name, kind in find_kind_evidence(part)
             )
-            found: dict[str, ValueKind] = {}
+            kinds: dict[str, ValueKind] = {}
             for name, kind in typed_names:
-                found.setdefault(name, kind)
-            self._kinds[function.id] = found
+                kinds.setdefault(name, kind)
+            self._kinds[function.id] = kinds
         return self._kinds[function.id]
 
     def is_declared(self, node: Node) -> bool:
@@ -109,19 +120,22 @@ class SyntaxTree:
         return self.text(node) in (name for name, _ in self._declared(node))
 
     def _declared(self, node: Node) -> Iterator[tuple[str, list[range]]]:
-        """Yield names that the functions around a node declare, each with the bytes where it may be used."""
+        """Yield `(name, scopes)` for each name that the functions around a node declare.
+
+        A scope is a range of bytes in which the name may be used.
+        """
         seen: set[str] = set()
         function = self.enclosing_function(node)
         while function is not None:
-            own = self._facts_of(function)[0]
-            yield from ((name, reaches) for name, reaches in own.items() if name not in seen)
-            seen |= own.keys()
+            scopes_by_name = self._function_facts_for(function)[0]
+            yield from ((name, scopes) for name, scopes in scopes_by_name.items() if name not in seen)
+            seen |= scopes_by_name.keys()
             function = self.enclosing_function(function)
 
     def expressions(self, node: Node) -> list[tuple[str, Node]]:
-        """Return the small expressions of the function around a node, each text once."""
+        """Return `(text, node)` for each short expression of the function around a node, each text once."""
         function = self.enclosing_function(node)
-        return self._facts_of(function)[1] if function is not None else []
+        return self._function_facts_for(function)[1] if function is not None else []
 
     def enclosing_function(self, node: Node) -> Node | None:
         """Return the innermost function that holds a node."""
@@ -131,7 +145,10 @@ class SyntaxTree:
         return above
 
     def is_read(self, node: Node) -> bool:
-        """Return whether a node is an expression whose value is used, not a name that is declared or set."""
+        """Return whether a node is an expression whose value is used.
+
+        It is not where a name is declared or assigned, or where a whole statement is the expression.
+        """
         above = node.parent
         if above is None or node.type not in EXPRESSIONS:
             return False
@@ -149,7 +166,7 @@ class SyntaxTree:
             return not is_same_node(above.parent.child_by_field_name("left"), above)
         if above.type in MEMBERS:
             return node.type == "identifier" and not is_same_node(above.child_by_field_name("property"), node)
-        return above.type not in DECLARES or is_same_node(above.child_by_field_name("value"), node)
+        return above.type not in DECLARING_NODES or is_same_node(above.child_by_field_name("value"), node)
 
     def is_statement(self, node: Node) -> bool:
         """Return whether a node is a statement of a block."""
@@ -160,8 +177,8 @@ class SyntaxTree:
 
     def parenthesised(self, node: Node) -> str:
         """Return the text of a node, in parentheses where a neighbouring operator would split it."""
-        loose = node.type in ("binary_expression", "ternary_expression", "arrow_function", "unary_expression")
-        return f"({self.text(node)})" if loose else self.text(node)
+        operations = ("binary_expression", "ternary_expression", "arrow_function", "unary_expression")
+        return f"({self.text(node)})" if node.type in operations else self.text(node)
 
     def indent(self, node: Node) -> str:
         """Return the indentation of a node's line; empty if other code precedes the node."""
@@ -171,70 +188,93 @@ class SyntaxTree:
 
     @cached_property
     def properties(self) -> dict[str, list[str]]:
-        """Name -> the properties of it that the file reads; under "", those of anything."""
-        found: dict[str, dict[str, None]] = {"": {}}
+        """Text of an object -> the properties of it that the file reads, without methods that it calls.
+
+        The key `""` holds the properties of all objects.
+        """
+        properties: dict[str, dict[str, None]] = {"": {}}
         for node in walk(self.root):
             if node.type not in MEMBERS:
                 continue
-            of = node.child_by_field_name("object") or node.child_by_field_name("operand")
-            read = node.child_by_field_name("property") or node.child_by_field_name("field")
+            owner, member = get_field(node, "object", "operand"), get_field(node, "property", "field")
             above = node.parent
-            called = above is not None and is_same_node(above.child_by_field_name("function"), node)
-            if of is not None and read is not None and not called:
-                found[""][self.text(read)] = None
-                found.setdefault(self.text(of), {})[self.text(read)] = None
-        return {name: list(own) for name, own in found.items()}
+            is_called = above is not None and is_same_node(above.child_by_field_name("function"), node)
+            if owner is not None and member is not None and not is_called:
+                properties[""][self.text(member)] = None
+                properties.setdefault(self.text(owner), {})[self.text(member)] = None
+        return {owner_text: list(members) for owner_text, members in properties.items()}
 
     @cached_property
     def functions(self) -> dict[str, int]:
         """Name of each function of the file -> the number of its parameters."""
-        found: dict[str, int] = {}
+        arities: dict[str, int] = {}
         for node in walk(self.root):
-            if node.type in FUNCTIONS:
-                name = node.child_by_field_name("name")
-                above = node.parent
-                if name is None and above is not None and above.type == "variable_declarator":
-                    name = above.child_by_field_name("name")
-                taken = node.child_by_field_name("parameters")
-                if name is not None:
-                    found[self.text(name)] = taken.named_child_count if taken is not None else 1
-        return found
+            name = function_name(node) if node.type in FUNCTIONS else None
+            if name is not None:
+                parameters = node.child_by_field_name("parameters")
+                # `x => x` has one parameter, and no list of parameters.
+                arities[self.text(name)] = parameters.named_child_count if parameters is not None else 1
+        return arities
 
-    def _facts_of(self, function: Node) -> tuple[dict[str, list[range]], list[tuple[str, Node]]]:
-        """Return the names that a function declares with their scopes in bytes, and its expressions."""
+    def _function_facts_for(self, function: Node) -> tuple[dict[str, list[range]], list[tuple[str, Node]]]:
+        """Return the scopes of the names that a function declares, and the result of `expressions`."""
         if function.id not in self._function_facts:
-            names: dict[str, list[range]] = {}
-            mined: dict[str, Node] = {}
+            scopes: dict[str, list[range]] = {}
+            expressions: dict[str, Node] = {}
             for node in walk(function):
                 if node.type == "identifier" and _is_declared(node):
-                    names.setdefault(self.text(node), []).append(_reach(node))
+                    scopes.setdefault(self.text(node), []).append(_scope_range(node))
                 elif node.end_byte - node.start_byte <= MAX_SIBLING_CHARS and self.is_read(node):
-                    mined.setdefault(self.text(node), node)
-            self._function_facts[function.id] = names, list(mined.items())
+                    expressions.setdefault(self.text(node), node)
+            self._function_facts[function.id] = scopes, list(expressions.items())
         return self._function_facts[function.id]
 
 
 def walk(root: Node) -> Iterator[Node]:
     """Yield a node and all nodes below it, in the order of the text."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
+    stack = [root]
+    while stack:
+        node = stack.pop()
         yield node
-        waiting.extend(reversed(node.children))
+        stack.extend(reversed(node.children))
 
 
 def is_same_node(one: Node | None, other: Node) -> bool:
-    """Return whether two are the same node."""
+    """Return whether two objects stand for the same node: the bindings create a new object at each access."""
     return one is not None and one.id == other.id
 
 
 def get_field(node: Node, *names: str) -> Node | None:
-    """Return the child in the first of these fields that a node has."""
-    return next((found for name in names if (found := node.child_by_field_name(name)) is not None), None)
+    """Return the child in the first of these fields that a node has.
+
+    The grammars name some fields differently: `object` in JavaScript is `operand` in Go.
+    """
+    return next((child for name in names if (child := node.child_by_field_name(name)) is not None), None)
+
+
+def function_name(function: Node) -> Node | None:
+    """Return the name of a function: its own, or that of the variable whose initial value it is."""
+    above = function.parent
+    if above is not None and above.type == "variable_declarator":
+        return get_field(function, "name") or get_field(above, "name")
+    return get_field(function, "name")
+
+
+def replace_node(node: Node, text: str) -> Edit:
+    """Return the edit that replaces a node with a text."""
+    return Edit(start=node.start_byte, end=node.end_byte, text=text)
+
+
+def insert_at(offset: int, text: str) -> Edit:
+    """Return the edit that inserts a text."""
+    return Edit(start=offset, end=offset, text=text)
 
 
 def returned_values(node: Node) -> list[Node]:
-    """Return the values of a `return` or of an arrow function without a block; Go may return several."""
+    """Return the values of a `return`, or the body of an arrow function without a block.
+
+    Only Go returns several values.
+    """
     if node.type == "arrow_function":
         body = node.child_by_field_name("body")
         return [body] if body is not None and body.type in EXPRESSIONS else []
@@ -244,8 +284,11 @@ def returned_values(node: Node) -> list[Node]:
     return value.named_children if value.type == "expression_list" else [value]
 
 
-def _reach(node: Node) -> range:
-    """Return the bytes where a declared name is known: the rest of its block, or for `var` the function."""
+def _scope_range(node: Node) -> range:
+    """Return the bytes in which a declared name may be used.
+
+    They are the rest of its block. A name declared with `var` may be used in its whole function.
+    """
     above, is_var = node.parent, False
     while above is not None and above.type not in FUNCTIONS and (is_var or above.type not in SCOPES):
         is_var = is_var or above.type == "variable_declaration"
@@ -256,14 +299,15 @@ def _reach(node: Node) -> range:
 
 
 def _is_declared(node: Node) -> bool:
+    """Return whether an identifier is where a variable or parameter is declared."""
     above = node.parent
     if above is None:
         return False
-    if above.type in DECLARES:
+    if above.type in DECLARING_NODES:
         return not is_same_node(above.child_by_field_name("value"), node) and not is_same_node(
             above.child_by_field_name("right"), node
         )
-    over = above.parent
-    if above.type == "expression_list" and over is not None and over.type in DECLARING_LISTS:
-        return is_same_node(over.child_by_field_name("left"), above)
+    declaration = above.parent
+    if above.type == "expression_list" and declaration is not None and declaration.type in DECLARING_LISTS:
+        return is_same_node(declaration.child_by_field_name("left"), above)
     return above.type == "arrow_function" and is_same_node(above.child_by_field_name("parameter"), node)

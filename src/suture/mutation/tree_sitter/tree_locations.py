@@ -1,4 +1,7 @@
-"""Locates edits in a syntax tree: the statement or statement head that holds them, and its blocks."""
+"""Finds the statement, or head of a statement, that holds an edit, and the blocks of a statement.
+
+The head of a statement is what precedes its block: `if (a < b)` or `for (;;)`.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from suture.core.records import Language
-from suture.mutation.edits import Edit, apply_edits
+from suture.mutation.edits import Edit, apply_edits, encode_source
 from suture.mutation.python.edit_locations import EditLocation
 from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, LOOPS, NUMBERS, STRINGS
-from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
+from suture.mutation.tree_sitter.syntax_tree import (
+    SyntaxTree,
+    get_field,
+    insert_at,
+    is_same_node,
+    walk,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -18,6 +27,7 @@ if TYPE_CHECKING:
 BLOCK_NODES = ("statement_block", "block", "switch_body", "expression_switch_statement", "class_body")
 """Nodes at which the head of a statement ends."""
 BLOCK_FIELDS = ("consequence", "alternative", "body")
+"""Fields of statements that hold a block, or a single statement without braces."""
 GUARDING_STATEMENTS = ("if_statement", *LOOPS)
 
 
@@ -32,29 +42,31 @@ def find_tree_location(
         text: The file.
         edits: The change.
     """
-    holding = [place for place in _locations(text, path, language) if place.contains(edits)]
-    return min(holding, key=lambda place: place.end - place.start, default=None)
+    locations = (location for location in _locations(text, path, language) if location.contains(edits))
+    return min(locations, key=lambda location: location.end - location.start, default=None)
 
 
 def literals_near_edit(language: Language, path: str, text: str, edits: Sequence[Edit]) -> list[str]:
     """Return the literals, as written, of the statement that a change is in, before and after the change."""
-    place = find_tree_location(language, path, text, edits)
-    if place is None:
+    location = find_tree_location(language, path, text, edits)
+    if location is None:
         return []
-    grown = sum(len(edit.text.encode("utf-8", "surrogatepass")) - (edit.end - edit.start) for edit in edits)
-    found: dict[str, None] = {}
-    for source, end in ((text, place.end), (apply_edits(text, edits), place.end + grown)):
+    added_bytes = sum(len(encode_source(edit.text)) - (edit.end - edit.start) for edit in edits)
+    literals: dict[str, None] = {}
+    for source, end in ((text, location.end), (apply_edits(text, edits), location.end + added_bytes)):
         tree = SyntaxTree(source, path, language)
         for node in walk(tree.root):
-            if node.type in (*NUMBERS, *STRINGS) and place.start <= node.start_byte and node.end_byte <= end:
-                found[tree.text(node)] = None
-    return list(found)
+            is_inside = location.start <= node.start_byte and node.end_byte <= end
+            if is_inside and node.type in (*NUMBERS, *STRINGS):
+                literals[tree.text(node)] = None
+    return list(literals)
 
 
 def find_tree_block_stops(language: Language, path: str, text: str, start: int) -> list[tuple[Edit, ...]]:
-    """Return, for each block of the statement that begins at an offset, edits that stop whoever runs it.
+    """Return, for each block of the statement that begins at an offset, edits that raise an error in the block.
 
-    After an `if` that leaves its block, the following statement counts as a block of it too.
+    A test that fails with these edits runs the block. After an `if` that leaves its block, as in
+    `if (!a) return; b();`, the following statement counts as a block of the `if` too.
 
     Args:
         language: The language of the file.
@@ -63,25 +75,27 @@ def find_tree_block_stops(language: Language, path: str, text: str, start: int) 
         start: The `EditLocation.start` of the statement.
     """
     tree = SyntaxTree(text, path, language)
-    stop = f"{tree.syntax.raise_statement} "
-    found: list[tuple[Edit, ...]] = []
+    raise_statement = f"{tree.syntax.raise_statement} "
+    stops: list[tuple[Edit, ...]] = []
     for node in walk(tree.root):
         if node.start_byte != start or node.type not in GUARDING_STATEMENTS:
             continue
-        parts = [get_field(node, name) for name in BLOCK_FIELDS]
-        blocks = [part.named_children[-1] if part.type == "else_clause" else part for part in parts if part]
-        found += [_stop_edits(block, stop) for block in blocks if block.type != "if_statement"]
-        behind = node.next_named_sibling
-        if parts[0] is not None and parts[1] is None and behind is not None and _exits(parts[0]):
-            found.append((Edit(start=behind.start_byte, end=behind.start_byte, text=stop),))
-    return found
+        consequence, alternative, body = (get_field(node, name) for name in BLOCK_FIELDS)
+        fields = [field for field in (consequence, alternative, body) if field is not None]
+        blocks = [field.named_children[-1] if field.type == "else_clause" else field for field in fields]
+        # The blocks of an `else if` belong to that statement.
+        stops += [_stop_edits(block, raise_statement) for block in blocks if block.type != "if_statement"]
+        following = node.next_named_sibling
+        if consequence is not None and alternative is None and following is not None and _exits(consequence):
+            stops.append((insert_at(following.start_byte, raise_statement),))
+    return stops
 
 
-def _stop_edits(block: Node, stop: str) -> tuple[Edit, ...]:
+def _stop_edits(block: Node, raise_statement: str) -> tuple[Edit, ...]:
+    """Return edits that raise an error at the start of a block; they add braces where it has none."""
     if block.type in BLOCK_NODES:
-        return (Edit(start=block.start_byte + 1, end=block.start_byte + 1, text=f" {stop}"),)
-    opening, closing = ((at, text) for at, text in ((block.start_byte, f"{{ {stop}"), (block.end_byte, " }")))
-    return tuple(Edit(start=at, end=at, text=text) for at, text in (opening, closing))
+        return (insert_at(block.start_byte + 1, f" {raise_statement}"),)
+    return insert_at(block.start_byte, f"{{ {raise_statement}"), insert_at(block.end_byte, " }")
 
 
 def _exits(block: Node) -> bool:
@@ -95,12 +109,11 @@ def _exits(block: Node) -> bool:
 @lru_cache(maxsize=16)
 def _locations(text: str, path: str, language: Language) -> tuple[EditLocation, ...]:
     tree = SyntaxTree(text, path, language)
-    heads = [
-        node
+    return tuple(
+        _build_location(node, tree)
         for node in walk(tree.root)
         if tree.is_statement(node) or node.type == "if_statement" or _is_unbraced_body(node)
-    ]
-    return tuple(_location_of(node, tree) for node in heads)
+    )
 
 
 def _is_unbraced_body(node: Node) -> bool:
@@ -108,22 +121,22 @@ def _is_unbraced_body(node: Node) -> bool:
     above = node.parent
     if above is None or node.type in BLOCK_NODES or node.type == "else_clause":
         return False
-    guards = above.type in GUARDING_STATEMENTS and any(
-        is_same_node(get_field(above, name), node) for name in BLOCK_FIELDS
-    )
-    return guards or (above.type == "else_clause" and node.is_named)
+    if above.type == "else_clause":
+        return node.is_named
+    is_block_field = any(is_same_node(get_field(above, name), node) for name in BLOCK_FIELDS)
+    return above.type in GUARDING_STATEMENTS and is_block_field
 
 
-def _location_of(node: Node, tree: SyntaxTree) -> EditLocation:
-    below = (
-        part
-        for part in walk(node)
-        if part.id != node.id and (part.type in BLOCK_NODES or _is_unbraced_body(part))
+def _build_location(node: Node, tree: SyntaxTree) -> EditLocation:
+    """Return the location of a statement, which ends where its first block begins."""
+    block_starts = (
+        inner.start_byte
+        for inner in walk(node)
+        if inner.id != node.id and (inner.type in BLOCK_NODES or _is_unbraced_body(inner))
     )
-    inner = (part.start_byte for part in below)
     return EditLocation(
         start=node.start_byte,
-        end=next(inner, node.end_byte),
+        end=next(block_starts, node.end_byte),
         statement_end=node.end_byte,
         in_function=tree.enclosing_function(node) is not None,
         is_handler=False,

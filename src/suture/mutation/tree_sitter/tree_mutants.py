@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 RepeatGroups = dict[tuple[int, str, str, bytes, str], list[tuple[Edit, Mutant]]]
+"""Mutants that make the same change at several places of a function.
+
+The key is `(function, operator, assigned variable, text before, text after)`. The function is the id of its
+node; the variable is empty where the group holds all places, whatever they assign to. The value has
+`(edit, mutant)` for each place.
+"""
 ASSIGNMENTS = ("variable_declarator", "assignment_expression")
 
 
@@ -34,9 +40,8 @@ def generate_tree_mutants(
         text: The file.
         path: Its path, whose extension may select a dialect.
         language: The language of the file.
-        lines: Only changes of nodes that begin on one of these lines, counted from 1; `None` for all. If it
-        is
-            a mapping to scores, lines with the highest scores come first.
+        lines: Only nodes that begin on one of these lines, counted from 1, are changed; `None` for all nodes.
+            If it is a mapping to scores, lines with the highest scores come first.
         operators: The operators to use; `None` for all.
     """
     tree = SyntaxTree(text, path, language)
@@ -68,35 +73,41 @@ def _line(node: Node) -> int:
 def _mutants_of(
     node: Node, name: OperatorName, tree: SyntaxTree, repeatable: RepeatGroups
 ) -> Iterator[Mutant]:
-    """Yield an operator's mutants of a node. Each one has a lower prior by its place among them."""
-    found: dict[tuple[Edit, ...], Change] = {}
+    """Yield an operator's mutants of a node, and add them to `repeatable`.
+
+    Their priors decrease with their rank: of an operator that offers many changes, each is less likely.
+    """
+    changes: dict[tuple[Edit, ...], Change] = {}
     for change in islice(TREE_OPERATORS[name](node, tree), MAX_CHANGES_PER_NODE):
         edits = change.trimmed_edits(tree.raw)
         if all(edit.start < edit.end or edit.text for edit in edits):
-            found.setdefault(edits, change)
-    changes = sorted(((change, edits) for edits, change in found.items()), key=lambda pair: -pair[0].weight)
+            changes.setdefault(edits, change)
+    ranked = sorted(changes.items(), key=lambda item: -item[1].weight)
     function = tree.enclosing_function(node)
-    for place, (change, edits) in enumerate(changes, 1):
+    for rank, (edits, change) in enumerate(ranked, 1):
         mutant = build_mutant(
             change,
             edits,
             name,
             line=tree.raw[: edits[0].start].count(b"\n") + 1,
-            factor=place**-CROWDING_EXPONENT,
+            factor=rank**-CROWDING_EXPONENT,
             in_function_body=function is not None,
         )
         yield mutant
         untrimmed = change.edits[0]
         if len(edits) == 1 and name in REPEATABLE and function is not None:
-            before = tree.raw[untrimmed.start : untrimmed.end]
-            for target in dict.fromkeys(("", _assigned_variable(node, tree))):
-                group = repeatable.setdefault((function.id, name, target, before, untrimmed.text), [])
+            old_text = tree.raw[untrimmed.start : untrimmed.end]
+            for variable in dict.fromkeys(("", _assigned_variable(node, tree))):
+                group = repeatable.setdefault((function.id, name, variable, old_text, untrimmed.text), [])
                 if all(edit != edits[0] for edit, _ in group):
                     group.append((edits[0], mutant))
 
 
 def _assigned_variable(node: Node, tree: SyntaxTree) -> str:
-    """Return the variable to which a value is assigned: where it is assigned again, it may be wrong again."""
+    """Return the variable to which a value is assigned; empty if there is none.
+
+    Where the same variable is assigned again, the same mistake may have been made again.
+    """
     above = node.parent
     target = get_field(above, "name", "left") if above is not None and above.type in ASSIGNMENTS else None
     return tree.text(target) if target is not None and not is_same_node(target, node) else ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from suture.core.records import Language
 from suture.judge.tampering import TamperingWarning
 from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, NUMBERS, STRINGS, parse_source_tree
-from suture.mutation.tree_sitter.operators.conditions import condition_of
+from suture.mutation.tree_sitter.operators.conditions import get_condition
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _is_dead(node: Node, tree: SyntaxTree) -> bool:
     if tree.is_statement(node) and node.type != "function_declaration":
         before, above = node.prev_named_sibling, node.parent
         return before is not None and before.type in EXITS and above is not None and above.type in BLOCKS
-    condition = condition_of(node)
+    condition = get_condition(node)
     is_constant = condition is not None and condition.type in ("true", "false")
     if is_constant and node.type != "while_statement":
         return True

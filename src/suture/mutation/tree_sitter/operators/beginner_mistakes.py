@@ -1,4 +1,7 @@
-"""Mistakes of beginners: accumulation, initial values, appending, bare or early `return`."""
+"""Mistakes of beginners, such as a lost accumulation, a wrong initial value, or a missing `return`.
+
+`suture.mutation.changes` explains the weights.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,33 @@ from typing import TYPE_CHECKING
 
 from suture.mutation.changes import Change, shorten
 from suture.mutation.edits import Edit
-from suture.mutation.tree_sitter.node_kinds import CALLS, FUNCTIONS, LOOPS, MEMBERS, NUMBERS, PARTS
-from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, TreeOperators, get_field, is_same_node, walk
+from suture.mutation.tree_sitter.node_kinds import (
+    CALLS,
+    FUNCTIONS,
+    LOOPS,
+    MEMBERS,
+    NULLS,
+    NUMBERS,
+    SUBSCRIPTS,
+)
+from suture.mutation.tree_sitter.syntax_tree import (
+    SyntaxTree,
+    TreeOperators,
+    get_field,
+    insert_at,
+    is_same_node,
+    walk,
+)
 from suture.mutation.tuning import MAX_ELSE_LINES, MAX_TREE_INITIAL_NAMES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-EXIT_STATEMENTS = ("return_statement", "throw_statement")
+FUNCTION_EXITS = ("return_statement", "throw_statement")
 
 
 def _accumulate(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Combine with the previous value: `best = max(best, x)`; correct `x =+ 1`."""
+    """Combine a value with the previous one, as in `best = max(best, x)`; turn `x =+ 1` into `x += 1`."""
     left, right = get_field(node, "left"), get_field(node, "right")
     if node.type not in ("assignment_expression", "assignment_statement") or left is None or right is None:
         return
@@ -33,18 +51,18 @@ def _accumulate(node: Node, tree: SyntaxTree) -> Iterator[Change]:
             if name != target:
                 yield tree.replace_with(right, f"{tree.text(called)}({target}, {name})", 0.9)
     if right.type == "unary_expression" and right.children[0].type in ("+", "-"):
-        part = get_field(right, "argument", "operand")
-        if part is not None:
-            yield tree.replace_with(node, f"{target} {right.children[0].type}= {tree.text(part)}", 1.0)
-    if right.type in ("identifier", *PARTS, *MEMBERS):
+        operand = get_field(right, "argument", "operand")
+        if operand is not None:
+            yield tree.replace_with(node, f"{target} {right.children[0].type}= {tree.text(operand)}", 1.0)
+    if right.type in ("identifier", *SUBSCRIPTS, *MEMBERS):
         yield tree.replace_with(node, f"{value} = {target}", 0.4)
 
 
 def _append_element(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Append one element: for `found += x`, and for `found = found.push(x)`."""
+    """Append one element instead of `list += x` or `list = list.push(x)` (JavaScript)."""
     left, right = get_field(node, "left"), get_field(node, "right")
     sign = node.child_by_field_name("operator")
-    if left is None or right is None or not tree.syntax.terminator:
+    if left is None or right is None or not tree.is_javascript:
         return
     target = tree.text(left)
     if node.type == "augmented_assignment_expression" and sign is not None and tree.text(sign) == "+=":
@@ -53,29 +71,28 @@ def _append_element(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         )
     elif node.type == "assignment_expression" and right.type in CALLS:
         called = get_field(right, "function")
-        of = get_field(called, "object") if called is not None else None
-        if of is not None and tree.text(of) == target:
+        receiver = get_field(called, "object") if called is not None else None
+        if receiver is not None and tree.text(receiver) == target:
             yield tree.replace_with(node, tree.text(right), 1.0)
 
 
 def _change_initial_value(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Start from another value."""
     if node.type == "array" and node.named_child_count == 0:
-        near = [f"[{name}]" for name in tree.scope_names(node)[:MAX_TREE_INITIAL_NAMES]]
-        for place, text in enumerate(("[[]]", *near, "[0]", "{}", "''", "null")):
-            yield tree.replace_with(node, text, 0.9 - 0.03 * place)
+        one_element = [f"[{name}]" for name in tree.scope_names(node)[:MAX_TREE_INITIAL_NAMES]]
+        for rank, text in enumerate(("[[]]", *one_element, "[0]", "{}", "''", "null")):
+            yield tree.replace_with(node, text, 0.9 - 0.03 * rank)
     elif node.type == "array":
         yield tree.replace_with(node, "[]", 0.7)
         yield tree.replace_with(node, f"[{tree.text(node)}]", 0.4)
     elif node.type in NUMBERS and _is_initial_value(node):
-        for place, name in enumerate(tree.scope_names(node)[:MAX_TREE_INITIAL_NAMES]):
-            yield tree.replace_with(node, name, 0.5 - 0.02 * place)
-    elif node.type in ("null", "nil", "undefined"):
-        for place, text in enumerate(
-            (*tree.syntax.default_returns, *tree.scope_names(node)[:MAX_TREE_INITIAL_NAMES])
-        ):
+        for rank, name in enumerate(tree.scope_names(node)[:MAX_TREE_INITIAL_NAMES]):
+            yield tree.replace_with(node, name, 0.5 - 0.02 * rank)
+    elif node.type in NULLS:
+        names = tree.scope_names(node)[:MAX_TREE_INITIAL_NAMES]
+        for rank, text in enumerate((*tree.syntax.default_returns, *names)):
             if text != tree.text(node):
-                yield tree.replace_with(node, text, 0.6 - 0.02 * place)
+                yield tree.replace_with(node, text, 0.6 - 0.02 * rank)
 
 
 def _is_initial_value(node: Node) -> bool:
@@ -90,53 +107,55 @@ def _add_return_value(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Give a bare `return` a value."""
     if node.type != "return_statement" or node.named_child_count:
         return
-    for place, value in enumerate(
-        (*tree.scope_names(node)[:MAX_TREE_INITIAL_NAMES], *tree.syntax.default_returns)
-    ):
-        yield tree.replace_with(node, f"return {value}{tree.syntax.terminator}", 0.8 - 0.02 * place)
+    names = tree.scope_names(node)[:MAX_TREE_INITIAL_NAMES]
+    for rank, value in enumerate((*names, *tree.syntax.default_returns)):
+        yield tree.replace_with(node, f"return {value}{tree.syntax.terminator}", 0.8 - 0.02 * rank)
 
 
 def _add_final_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Add a `return` at the end of a function, for the case that its loop finds nothing."""
-    body, taken = get_field(node, "body"), get_field(node, "parameters", "parameter")
+    body, parameters = get_field(node, "body"), get_field(node, "parameters", "parameter")
     if node.type not in FUNCTIONS or body is None or not tree.text(body).endswith("}"):
         return
-    inner = body.named_children[-1] if body.named_children else None
-    if inner is not None and inner.type == "statement_list":
-        inner = inner.named_children[-1]
-    if inner is None or inner.type in EXIT_STATEMENTS or not _returns_value(node, tree):
+    last_statement = body.named_children[-1] if body.named_children else None
+    if last_statement is not None and last_statement.type == "statement_list":
+        last_statement = last_statement.named_children[-1]
+    if last_statement is None or last_statement.type in FUNCTION_EXITS or not _returns_value(node, tree):
         return
-    names = [tree.text(n) for n in walk(taken) if n.type == "identifier"] if taken is not None else []
+    names = [tree.text(n) for n in walk(parameters) if n.type == "identifier"] if parameters else []
     lengths = [tree.syntax.length.format(name) for name in reversed(names)]
-    for place, value in enumerate((*lengths, *tree.syntax.default_returns)):
-        text = f"\n{tree.indent(inner)}return {value}{tree.syntax.terminator}"
-        edit = Edit(start=inner.end_byte, end=inner.end_byte, text=text)
-        yield Change(edits=(edit,), note=f"return {value} at the end", weight=1.0 - 0.05 * place)
+    for rank, value in enumerate((*lengths, *tree.syntax.default_returns)):
+        text = f"\n{tree.indent(last_statement)}return {value}{tree.syntax.terminator}"
+        edit = insert_at(last_statement.end_byte, text)
+        yield Change(edits=(edit,), note=f"return {value} at the end", weight=1.0 - 0.05 * rank)
 
 
 def _returns_value(function: Node, tree: SyntaxTree) -> bool:
-    inner = (node for node in walk(function) if node.type == "return_statement")
+    """Return whether a function, without the functions inside it, returns a value anywhere."""
+    returns = (node for node in walk(function) if node.type == "return_statement")
     return any(
-        node.named_child_count and is_same_node(tree.enclosing_function(node), function) for node in inner
+        node.named_child_count and is_same_node(tree.enclosing_function(node), function) for node in returns
     )
 
 
 def _move_early_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Move an `else { return }` that ends a loop at the first element after the loop."""
-    yes, other, loop = get_field(node, "consequence"), get_field(node, "alternative"), node.parent
+    """Move an `else { return x; }` behind its loop, because it ends the loop at the first element."""
+    consequence, alternative = get_field(node, "consequence"), get_field(node, "alternative")
+    loop = node.parent
     while loop is not None and loop.type not in (*LOOPS, *FUNCTIONS):
         loop = loop.parent
-    if node.type != "if_statement" or yes is None or other is None or loop is None or loop.type not in LOOPS:
+    if loop is None or loop.type not in LOOPS:
         return
-    ending = [inner for inner in walk(other) if inner.type in EXIT_STATEMENTS]
-    if len(ending) != 1 or tree.text(other).count("\n") > MAX_ELSE_LINES:
+    if node.type != "if_statement" or consequence is None or alternative is None:
         return
-    text = f"\n{tree.indent(loop)}{tree.text(ending[0])}"
+    exits = [inner for inner in walk(alternative) if inner.type in FUNCTION_EXITS]
+    if len(exits) != 1 or tree.text(alternative).count("\n") > MAX_ELSE_LINES:
+        return
     edits = (
-        Edit(start=yes.end_byte, end=other.end_byte, text=""),
-        Edit(start=loop.end_byte, end=loop.end_byte, text=text),
+        Edit(start=consequence.end_byte, end=alternative.end_byte, text=""),
+        insert_at(loop.end_byte, f"\n{tree.indent(loop)}{tree.text(exits[0])}"),
     )
-    yield Change(edits=edits, note=f"{shorten(tree.text(ending[0]))} moves after the loop", weight=1.0)
+    yield Change(edits=edits, note=f"{shorten(tree.text(exits[0]))} moves after the loop", weight=1.0)
 
 
 OPERATORS: TreeOperators = {

@@ -1,4 +1,7 @@
-"""Whole expressions: arguments, superfluous or missing calls, other expressions of the function."""
+"""Changes of whole expressions: arguments, missing or superfluous calls, other expressions of the function.
+
+`suture.mutation.changes` explains the weights.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,22 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from suture.mutation.changes import Change, shorten
-from suture.mutation.edits import Edit
 from suture.mutation.python.scope_names import ValueKind
-from suture.mutation.tree_sitter.node_kinds import ARGUMENTS, CALLS, FUNCTIONS, MEMBERS, NUMBERS, PARTS
+from suture.mutation.tree_sitter.node_kinds import (
+    ARGUMENTS,
+    CALLS,
+    FUNCTIONS,
+    MEMBERS,
+    NUMBERS,
+    SUBSCRIPTS,
+)
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
     TreeOperators,
     get_field,
+    insert_at,
     is_same_node,
+    replace_node,
     returned_values,
 )
 from suture.mutation.tree_sitter.value_kinds import guess_node_kind
@@ -29,95 +40,92 @@ from suture.mutation.tuning import (
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-WRAPPERS_BY_KIND: dict[ValueKind, tuple[str, ...]] = {
+WRAPPER_FRAGMENTS: dict[ValueKind, tuple[str, ...]] = {
     "number": ("Math.", "math.", "% 2", "float64("),
     "text": ("LowerCase", "UpperCase", ".trim", ".split", "strings."),
     "sequence": (".sort", ".reverse", ".join", "new Set"),
 }
-"""Kind of value -> texts in the wrapping calls that are usual for it."""
+"""Kind of value -> fragments of the wrapper templates that take such a value: `math.` of `math.Abs({})`."""
 
 
 def _change_arguments(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Swap two arguments, drop one, or add or remove a spread."""
+    """Swap two arguments, drop one, or add or remove a spread; also for elements of lists."""
     yield from _swap_with_receiver(node, tree)
     if node.type not in (*ARGUMENTS, "expression_list", "array"):
         return
     elements = node.named_children
+    # The pairs of a long list are too many: there only neighbours are swapped.
     pairs = combinations(elements, 2) if len(elements) <= MAX_SWAPPED_ARGUMENTS else pairwise(elements)
-    for one, other in pairs:
-        if tree.text(one) != tree.text(other):
-            swapped = (
-                Edit(start=one.start_byte, end=one.end_byte, text=tree.text(other)),
-                Edit(start=other.start_byte, end=other.end_byte, text=tree.text(one)),
-            )
-            note = f"{shorten(tree.text(one))} and {shorten(tree.text(other))} are swapped"
-            yield Change(
-                edits=swapped, note=note, weight=1.0 if is_same_node(one.next_named_sibling, other) else 0.7
-            )
-    if node.type == "array" and len(elements) > 1:
-        for number in range(len(elements)):
-            remaining = [tree.text(one) for at, one in enumerate(elements) if at != number]
-            yield tree.replace_with(node, f"[{', '.join(remaining)}]", 0.4)
-    if node.type not in ARGUMENTS:
-        return
-    for one in elements if tree.syntax.terminator else ():
-        if one.type == "spread_element":
-            yield tree.replace_with(one, tree.text(one).removeprefix("..."), 0.5)
-        elif one.type in ("identifier", *MEMBERS, *CALLS):
-            yield tree.replace_with(one, f"...{tree.text(one)}", 0.4)
-    if len(elements) > 1:
-        for number in range(len(elements)):
-            remaining = [tree.text(one) for at, one in enumerate(elements) if at != number]
-            yield tree.replace_with(node, f"({', '.join(remaining)})", 0.4)
+    for left, right in pairs:
+        if tree.text(left) != tree.text(right):
+            note = f"{shorten(tree.text(left))} and {shorten(tree.text(right))} are swapped"
+            weight = 1.0 if is_same_node(left.next_named_sibling, right) else 0.7
+            yield Change(edits=tree.swap(left, right), note=note, weight=weight)
+    if node.type in ARGUMENTS and tree.is_javascript:
+        for argument in elements:
+            if argument.type == "spread_element":
+                yield tree.replace_with(argument, tree.text(argument).removeprefix("..."), 0.5)
+            elif argument.type in ("identifier", *MEMBERS, *CALLS):
+                yield tree.replace_with(argument, f"...{tree.text(argument)}", 0.4)
+    if node.type != "expression_list" and len(elements) > 1:
+        texts = [tree.text(element) for element in elements]
+        opening, closing = "[]" if node.type == "array" else "()"
+        for dropped in range(len(texts)):
+            remaining = ", ".join(texts[:dropped] + texts[dropped + 1 :])
+            yield tree.replace_with(node, f"{opening}{remaining}{closing}", 0.4)
 
 
 def _swap_with_receiver(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Turn `a.f(b)` into `b.f(a)`."""
-    called, elements = get_field(node, "function"), get_field(node, "arguments")
-    if node.type not in CALLS or called is None or elements is None or called.type not in MEMBERS:
+    method, arguments = get_field(node, "function"), get_field(node, "arguments")
+    if node.type not in CALLS or method is None or arguments is None or method.type not in MEMBERS:
         return
-    of = get_field(called, "object", "operand")
-    if of is None or elements.named_child_count != 1 or elements.named_children[0].type in FUNCTIONS:
+    receiver = get_field(method, "object", "operand")
+    if receiver is None or arguments.named_child_count != 1:
         return
-    other = elements.named_children[0]
-    if tree.text(of) != tree.text(other) and of.type in ("identifier", *PARTS, *MEMBERS):
-        swapped = (
-            Edit(start=of.start_byte, end=of.end_byte, text=tree.parenthesised(other)),
-            Edit(start=other.start_byte, end=other.end_byte, text=tree.text(of)),
+    argument = arguments.named_children[0]
+    if argument.type in FUNCTIONS or receiver.type not in ("identifier", *SUBSCRIPTS, *MEMBERS):
+        return
+    if tree.text(receiver) != tree.text(argument):
+        yield Change(
+            edits=(
+                replace_node(receiver, tree.parenthesised(argument)),
+                replace_node(argument, tree.text(receiver)),
+            ),
+            note=f"{shorten(tree.text(receiver))} and {shorten(tree.text(argument))} are swapped",
+            weight=0.6,
         )
-        note = f"{shorten(tree.text(of))} and {shorten(tree.text(other))} are swapped"
-        yield Change(edits=swapped, note=note, weight=0.6)
 
 
 def _add_argument(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Add an argument at the end, or at the start."""
     if node.type not in ARGUMENTS:
         return
-    elements = [tree.text(one) for one in node.named_children]
+    arguments = [tree.text(argument) for argument in node.named_children]
     for value in ("1", "0", *tree.scope_names(node)[:8], "10", "-1", "2"):
-        if value not in elements:
-            yield tree.replace_with(node, f"({', '.join((*elements, value))})", 0.6)
-            if elements:
-                yield tree.replace_with(node, f"({', '.join((value, *elements))})", 0.3)
+        if value not in arguments:
+            yield tree.replace_with(node, f"({', '.join((*arguments, value))})", 0.6)
+            if arguments:
+                yield tree.replace_with(node, f"({', '.join((value, *arguments))})", 0.3)
 
 
 def _unwrap_call(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Remove a call: `f(x)` and `x.f()` become `x`; or use a part of its result."""
+    """Remove a call, so that `f(x)` and `x.f()` become `x`, or use only a part of its result."""
     if node.type not in CALLS:
         return
-    called, elements = get_field(node, "function"), get_field(node, "arguments")
+    called, arguments = get_field(node, "function"), get_field(node, "arguments")
     if called is not None and called.type in MEMBERS:
-        of = get_field(called, "object", "operand")
-        if of is not None:
-            yield tree.replace_with(node, tree.text(of), 0.9)
-    for one in elements.named_children[:2] if elements is not None else ():
-        if one.type not in FUNCTIONS:
-            yield tree.replace_with(node, tree.text(one), 0.9)
-    if elements is not None:
-        edit = Edit(start=elements.end_byte, end=elements.end_byte, text="")
-        for suffix in ("[0]", ".length", ".slice(1)") if tree.syntax.terminator else ("[0]", "[1:]"):
-            changed = Edit(start=edit.start, end=edit.end, text=suffix)
-            yield Change(edits=(changed,), note=f"{shorten(tree.text(node))}{suffix}", weight=0.4)
+        receiver = get_field(called, "object", "operand")
+        if receiver is not None:
+            yield tree.replace_with(node, tree.text(receiver), 0.9)
+    if arguments is None:
+        return
+    for argument in arguments.named_children[:2]:
+        if argument.type not in FUNCTIONS:
+            yield tree.replace_with(node, tree.text(argument), 0.9)
+    for suffix in ("[0]", ".length", ".slice(1)") if tree.is_javascript else ("[0]", "[1:]"):
+        note = f"{shorten(tree.text(node))}{suffix}"
+        yield Change(edits=(insert_at(arguments.end_byte, suffix),), note=note, weight=0.4)
 
 
 def _wrap_in_call(node: Node, tree: SyntaxTree) -> Iterator[Change]:
@@ -129,82 +137,92 @@ def _wrap_in_call(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if above is None or above.type in (*MEMBERS, "unary_expression"):
         return
     kind = tree.kinds(node).get(text, guess_node_kind(node))
-    forms = [
-        *tree.syntax.wrappers,
-        *(f"{name}({{}})" for name, taken in tree.functions.items() if taken == 1),
-    ]
-    for place, form in enumerate(forms):
-        if node.type in NUMBERS and form.startswith(("{}.", "{}[")):
+    project_functions = (f"{name}({{}})" for name, arity in tree.functions.items() if arity == 1)
+    for rank, template in enumerate((*tree.syntax.wrappers, *project_functions)):
+        if node.type in NUMBERS and template.startswith(("{}.", "{}[")):
             continue  # `1.length` does not parse
-        loose = form.startswith("{") or form[0] in "-*&"
-        wrapped = form.replace("{}", tree.parenthesised(node) if loose else text)
-        of = next((of for of, signs in WRAPPERS_BY_KIND.items() if any(sign in form for sign in signs)), kind)
-        likeness = UNFIT_KIND_FACTOR if kind not in ("unknown", of) else 1.0
-        yield tree.replace_with(node, wrapped, likeness * max(0.35, 1.0 - 0.03 * place))
+        binds_tighter = template.startswith("{") or template[0] in "-*&"
+        wrapped = template.replace("{}", tree.parenthesised(node) if binds_tighter else text)
+        fits = kind in ("unknown", _accepted_kind(template, kind))
+        # The templates are sorted by how often people forget them.
+        weight = max(0.35, 1.0 - 0.03 * rank)
+        yield tree.replace_with(node, wrapped, weight if fits else UNFIT_KIND_FACTOR * weight)
+
+
+def _accepted_kind(template: str, default: ValueKind) -> ValueKind:
+    """Return the kind of value that a wrapper template takes; the default where it takes any kind."""
+    for kind, fragments in WRAPPER_FRAGMENTS.items():
+        if any(fragment in template for fragment in fragments):
+            return kind
+    return default
 
 
 def _extend_chain(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Insert a method into a chain, or sort by a lookup table."""
-    above = node.parent
-    is_link = above is not None and above.type in MEMBERS and is_same_node(get_field(above, "object"), node)
-    if node.type not in CALLS or not tree.syntax.terminator:
+    """Insert a method into a call chain, or sort the result of a call by a lookup table (JavaScript)."""
+    if node.type not in CALLS or not tree.is_javascript:
         return
-    suffixes = [form.removeprefix("{}") for form in tree.syntax.wrappers if form.startswith("{}.")]
-    suffixes = suffixes if is_link else []
+    above = node.parent
+    has_next_link = (
+        above is not None and above.type in MEMBERS and is_same_node(get_field(above, "object"), node)
+    )
+    suffixes = []
+    if has_next_link:
+        suffixes = [form.removeprefix("{}") for form in tree.syntax.wrappers if form.startswith("{}.")]
     for name in tree.scope_names(node)[:MAX_SORT_TABLES]:
-        if f"{name}[" in tree.source or f"{name} = {{" in tree.source:
+        is_table = f"{name}[" in tree.source or f"{name} = {{" in tree.source
+        if is_table:
             suffixes.append(f".sort((a, b) => {name}[a] - {name}[b])")
-    for place, text in enumerate(suffixes):
-        edit = Edit(start=node.end_byte, end=node.end_byte, text=text)
-        note = f"{text} after {shorten(tree.text(node))}"
-        yield Change(edits=(edit,), note=note, weight=max(0.35, 0.8 - 0.03 * place))
+    for rank, suffix in enumerate(suffixes):
+        note = f"{suffix} after {shorten(tree.text(node))}"
+        weight = max(0.35, 0.8 - 0.03 * rank)
+        yield Change(edits=(insert_at(node.end_byte, suffix),), note=note, weight=weight)
 
 
 def _use_sibling(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Use another expression of the same function."""
+    """Use another expression of the same function, the nearest first."""
     if not tree.is_read(node) or node.type == "parenthesized_expression":
         return
     above = node.parent
     if above is None or above.type in MEMBERS:
         return
-    own = tree.text(node)
-    mined = [
-        (text, other)
-        for text, other in tree.expressions(node)
-        if text != own and (other.type != "identifier" or node.type != "identifier")
+    siblings = [
+        (text, sibling)
+        for text, sibling in tree.expressions(node)
+        # The operator "variable" replaces one variable with another.
+        if text != tree.text(node) and (sibling.type != "identifier" or node.type != "identifier")
     ]
-    mined.sort(key=lambda pair: abs(pair[1].start_byte - node.start_byte))
-    for text, other in mined[:MAX_TREE_SIBLINGS]:
-        alike = other.type == node.type or {other.type, node.type} <= {*PARTS, *MEMBERS, "identifier"}
-        place = other.parent is not None and other.parent.type == above.type
-        yield tree.replace_with(node, text, (1.0 if alike else 0.5) * (1.0 if place else 0.7))
+    siblings.sort(key=lambda pair: abs(pair[1].start_byte - node.start_byte))
+    for text, sibling in siblings[:MAX_TREE_SIBLINGS]:
+        node_types = {sibling.type, node.type}
+        is_alike = len(node_types) == 1 or node_types <= {*SUBSCRIPTS, *MEMBERS, "identifier"}
+        has_same_role = sibling.parent is not None and sibling.parent.type == above.type
+        yield tree.replace_with(node, text, (1.0 if is_alike else 0.5) * (1.0 if has_same_role else 0.7))
 
 
 def _change_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Return another value: a variable, or an empty value."""
+    """Return another value: a variable, or a usual default such as `null`."""
     values = returned_values(node)
     if not values:
         return
     value = values[0]
-    own = tree.text(value)
     for name in tree.scope_names(node)[:10]:
-        if name != own:
+        if name != tree.text(value):
             yield tree.replace_with(value, name, 0.8)
-    for answer in tree.syntax.default_returns:
-        if answer != own:
-            yield tree.replace_with(value, answer, 0.5)
+    for default in tree.syntax.default_returns:
+        if default != tree.text(value):
+            yield tree.replace_with(value, default, 0.5)
 
 
 def _switch_key_and_property(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Use `x[name]` in place of `x.name`, or the reverse."""
-    of = get_field(node, "object")
-    read, index = get_field(node, "property"), get_field(node, "index")
-    if of is not None and read is not None and tree.text(read) in tree.scope_names(node):
-        yield tree.replace_with(node, f"{tree.text(of)}[{tree.text(read)}]", 1.0)
-    if of is not None and index is not None and index.type == "identifier":
-        yield tree.replace_with(node, f"{tree.text(of)}.{tree.text(index)}", 0.5)
+    """Use `x[name]` in place of `x.name`, or the reverse; use `x[i]` in place of `x[i].name`."""
+    owner = get_field(node, "object")
+    member, index = get_field(node, "property"), get_field(node, "index")
+    if owner is not None and member is not None and tree.text(member) in tree.scope_names(node):
+        yield tree.replace_with(node, f"{tree.text(owner)}[{tree.text(member)}]", 1.0)
+    if owner is not None and index is not None and index.type == "identifier":
+        yield tree.replace_with(node, f"{tree.text(owner)}.{tree.text(index)}", 0.5)
     above = node.parent
-    if node.type in PARTS and above is not None and is_same_node(get_field(above, "object"), node):
+    if node.type in SUBSCRIPTS and above is not None and is_same_node(get_field(above, "object"), node):
         yield tree.replace_with(above, tree.text(node), 0.4)
 
 

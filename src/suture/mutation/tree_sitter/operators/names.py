@@ -1,4 +1,7 @@
-"""Wrong names: a variable, a function or method, an attribute, what a loop iterates over."""
+"""Replaces names of variables, called functions and attributes, and changes what a loop iterates over.
+
+`suture.mutation.changes` explains the weights.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from suture.mutation.changes import Change
-from suture.mutation.tree_sitter.node_kinds import CALLS, DECLARES, MEMBERS
+from suture.mutation.tree_sitter.node_kinds import CALLS, DECLARING_NODES, MEMBERS
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, TreeOperators, get_field, is_same_node
 from suture.mutation.tree_sitter.value_kinds import kind_fit
 from suture.mutation.tuning import MAX_TREE_VARIABLES
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 def _change_variable(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Use another variable of the function, also where one is assigned."""
     above = node.parent
-    if node.type != "identifier" or above is None or above.type in DECLARES - {"variable_declarator"}:
+    if node.type != "identifier" or above is None or above.type in DECLARING_NODES - {"variable_declarator"}:
         return
     if is_same_node(above.child_by_field_name("function"), node) or is_same_node(
         above.child_by_field_name("name"), node
@@ -26,15 +29,16 @@ def _change_variable(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         return
     if not tree.is_declared(node):
         return
-    own, known = tree.text(node), tree.scope_names(node)
-    kinds, usual = tree.kinds(node), 1.0 if tree.is_read(node) else 0.5
-    for place, other in enumerate([name for name in known if name != own][:MAX_TREE_VARIABLES]):
-        likeness = kind_fit(kinds.get(own, "unknown"), kinds.get(other, "unknown"))
-        yield tree.replace_with(node, other, usual * likeness * 0.99**place)
+    old, kinds = tree.text(node), tree.kinds(node)
+    weight = 1.0 if tree.is_read(node) else 0.5
+    others = [name for name in tree.scope_names(node) if name != old]
+    for rank, other in enumerate(others[:MAX_TREE_VARIABLES]):
+        fit = kind_fit(kinds.get(old, "unknown"), kinds.get(other, "unknown"))
+        yield tree.replace_with(node, other, weight * fit * 0.99**rank)
 
 
 def _change_called_name(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Call another function or method of the same family, or of the same file and arity."""
+    """Call a function with a confusable name, such as `floor` for `ceil`, or one of the same file and arity."""
     if node.type not in CALLS:
         return
     called = get_field(node, "function", "constructor")
@@ -42,38 +46,38 @@ def _change_called_name(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if name is None or name.type not in ("identifier", "property_identifier", "field_identifier"):
         return
     old = tree.text(name)
-    family = [o for group in tree.syntax.confusable_names if old in group for o in group]
+    confusable = [other for group in tree.syntax.confusable_names if old in group for other in group]
     arity = tree.functions.get(old)
-    alike = [other for other, count in tree.functions.items() if arity is not None and count == arity]
-    for other in dict.fromkeys((*family, *alike)):
+    same_arity = [other for other, count in tree.functions.items() if arity is not None and count == arity]
+    for other in dict.fromkeys((*confusable, *same_arity)):
         if other != old:
-            yield tree.replace_with(name, other, 1.0 if other in family else 0.7)
+            yield tree.replace_with(name, other, 1.0 if other in confusable else 0.7)
 
 
 def _change_attribute(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Read another attribute that the file reads."""
-    of, name = get_field(node, "object", "operand"), get_field(node, "property", "field")
+    owner, name = get_field(node, "object", "operand"), get_field(node, "property", "field")
     above = node.parent
-    if node.type not in MEMBERS or of is None or name is None or above is None:
+    if node.type not in MEMBERS or owner is None or name is None or above is None:
         return
     if is_same_node(above.child_by_field_name("function"), node):
         return
-    old, known = tree.text(name), tree.properties.get(tree.text(of), [])
-    for other in list(dict.fromkeys((*known, *tree.properties[""])))[:MAX_TREE_VARIABLES]:
-        if other != old:
-            yield tree.replace_with(name, other, 1.0 if other in known else 0.6)
+    of_same_owner = tree.properties.get(tree.text(owner), [])
+    for other in list(dict.fromkeys((*of_same_owner, *tree.properties[""])))[:MAX_TREE_VARIABLES]:
+        if other != tree.text(name):
+            yield tree.replace_with(name, other, 1.0 if other in of_same_owner else 0.6)
 
 
 def _switch_attribute_and_name(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Use `node` in place of `node.value`, or the reverse."""
     if not tree.is_read(node):
         return
-    of, above = get_field(node, "object", "operand"), node.parent
-    if node.type in MEMBERS and of is not None and of.type == "identifier":
-        yield tree.replace_with(node, tree.text(of), 0.6)
+    owner, above = get_field(node, "object", "operand"), node.parent
+    if node.type in MEMBERS and owner is not None and owner.type == "identifier":
+        yield tree.replace_with(node, tree.text(owner), 0.6)
     elif node.type == "identifier" and above is not None and above.type not in MEMBERS:
-        for other in tree.properties.get(tree.text(node), [])[:6]:
-            yield tree.replace_with(node, f"{tree.text(node)}.{other}", 0.5)
+        for member in tree.properties.get(tree.text(node), [])[:6]:
+            yield tree.replace_with(node, f"{tree.text(node)}.{member}", 0.5)
 
 
 def _change_iteration(node: Node, tree: SyntaxTree) -> Iterator[Change]:

@@ -1,4 +1,7 @@
-"""Statements: superfluous, missing, or in the wrong place; missing guards."""
+"""Deletes, moves, copies and adds statements, such as a guard at the start of a function.
+
+`suture.mutation.changes` explains the weights.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,16 @@ from typing import TYPE_CHECKING
 
 from suture.mutation.changes import Change, shorten
 from suture.mutation.edits import Edit
-from suture.mutation.tree_sitter.node_kinds import BLOCKS, FUNCTIONS, LOOPS
-from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, TreeOperators, get_field, is_same_node, walk
+from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, FUNCTIONS, LOOPS
+from suture.mutation.tree_sitter.syntax_tree import (
+    SyntaxTree,
+    TreeOperators,
+    get_field,
+    insert_at,
+    is_same_node,
+    replace_node,
+    walk,
+)
 from suture.mutation.tuning import (
     MAX_COPIED_STATEMENTS,
     MAX_GUARDED_PARAMETERS,
@@ -30,20 +41,19 @@ SIMPLE_STATEMENTS = (
     "continue_statement",
 )
 DECLARATIONS = ("lexical_declaration", "variable_declaration", "short_var_declaration", "var_declaration")
-EXIT_STATEMENTS = ("return_statement", "break_statement", "continue_statement", "throw_statement")
 FOR_HEADS = {"for_clause", "range_clause"}
+"""Heads of loops that are more than a condition."""
 
 
 def _delete(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Delete a statement, or the condition around its body."""
     if not tree.is_statement(node) or node.type in (*DECLARATIONS, *FUNCTIONS):
         return
-    start, end = _line_span(node, tree)
-    yield Change(edits=(Edit(start=start, end=end, text=""),), note=f"{shorten(tree.text(node))} is deleted")
+    yield Change(edits=(_delete_lines(node, tree),), note=f"{shorten(tree.text(node))} is deleted")
     body = get_field(node, "consequence") if node.type == "if_statement" else None
     if body is not None and get_field(node, "alternative") is None:
-        inner = tree.text(body).removeprefix("{").removesuffix("}").strip()
-        edit = Edit(start=node.start_byte, end=node.end_byte, text=inner)
+        statements = tree.text(body).removeprefix("{").removesuffix("}").strip()
+        edit = replace_node(node, statements)
         yield Change(edits=(edit,), note="the condition is deleted", weight=0.8)
 
 
@@ -51,93 +61,91 @@ def _move(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Swap a statement with the next one, or move it further."""
     if not tree.is_statement(node) or node.type not in (*SIMPLE_STATEMENTS, *DECLARATIONS, "if_statement"):
         return
-    after = node.next_named_sibling
-    if after is not None and tree.is_statement(after):
-        swapped = (
-            Edit(start=node.start_byte, end=node.end_byte, text=tree.text(after)),
-            Edit(start=after.start_byte, end=after.end_byte, text=tree.text(node)),
-        )
-        yield Change(edits=swapped, note=f"{shorten(tree.text(node))} moves one line down", weight=0.8)
+    following = node.next_named_sibling
+    if following is not None and tree.is_statement(following):
+        note = f"{shorten(tree.text(node))} moves one line down"
+        yield Change(edits=tree.swap(node, following), note=note, weight=0.8)
     yield from _move_further(node, tree)
 
 
 def _move_further(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Move a statement a little up or down, or to an end of its block."""
     assert node.parent is not None, "a statement is in a block"
-    block = [other for other in node.parent.named_children if tree.is_statement(other)]
-    at = next(number for number, other in enumerate(block) if is_same_node(other, node))
-    last, own, text = len(block) - 1, _line_span(node, tree), tree.text(node)
-    deletion = Edit(start=own[0], end=own[1], text="")
-    places = (*range(at + 2, at + 2 + MOVE_DISTANCE), last, *range(at - 2, at - 2 - MOVE_DISTANCE, -1), 0)
-    for to in dict.fromkeys(to for to in places if 0 <= to <= last and abs(to - at) > 1):
-        other, moves_down = block[to], to > at
-        if (other if moves_down else node).type in EXIT_STATEMENTS:
-            continue  # what follows it would never run
-        indent = tree.indent(other)
-        place = other.end_byte if moves_down else other.start_byte
-        put = Edit(start=place, end=place, text=f"\n{indent}{text}" if moves_down else f"{text}\n{indent}")
-        note = f"{shorten(text)} moves {'after' if moves_down else 'before'} {shorten(tree.text(other))}"
-        yield Change(edits=(deletion, put), note=note, weight=0.4)
+    block = [sibling for sibling in node.parent.named_children if tree.is_statement(sibling)]
+    index = next(number for number, sibling in enumerate(block) if is_same_node(sibling, node))
+    last = len(block) - 1
+    down, up = range(index + 2, index + 2 + MOVE_DISTANCE), range(index - 2, index - 2 - MOVE_DISTANCE, -1)
+    for new_index in dict.fromkeys((*down, last, *up, 0)):
+        if not 0 <= new_index <= last or abs(new_index - index) <= 1:
+            continue
+        sibling, moves_down = block[new_index], new_index > index
+        if (sibling if moves_down else node).type in EXITS:
+            continue  # the statements after a `return` never run
+        text, indent = tree.text(node), tree.indent(sibling)
+        if moves_down:
+            insertion = insert_at(sibling.end_byte, f"\n{indent}{text}")
+        else:
+            insertion = insert_at(sibling.start_byte, f"{text}\n{indent}")
+        note = f"{shorten(text)} moves {'after' if moves_down else 'before'} {shorten(tree.text(sibling))}"
+        yield Change(edits=(_delete_lines(node, tree), insertion), note=note, weight=0.4)
 
 
 def _change_block(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Move a statement after its block, or into the block before it."""
     if not tree.is_statement(node) or node.type not in (*SIMPLE_STATEMENTS, *DECLARATIONS, "if_statement"):
         return
-    before = node.prev_named_sibling
-    start, end = _line_span(node, tree)
-    deletion = Edit(start=start, end=end, text="")
+    deletion = _delete_lines(node, tree)
     around = _statement_around(node, tree)
     if around is not None and node.type not in DECLARATIONS:
-        text = f"\n{tree.indent(around)}{tree.text(node)}"
-        put = Edit(start=around.end_byte, end=around.end_byte, text=text)
-        if deletion.end <= put.start:
+        insertion = insert_at(around.end_byte, f"\n{tree.indent(around)}{tree.text(node)}")
+        if deletion.end <= insertion.start:
             note = f"{shorten(tree.text(node))} moves after the block"
-            yield Change(
-                edits=(deletion, put), note=note, weight=1.0 if node.type in EXIT_STATEMENTS else 0.8
-            )
-    if before is not None and before.type in (*LOOPS, "if_statement"):
-        inner = _last_block(before)
-        if inner is not None:
-            put = Edit(start=inner.end_byte - 1, end=inner.end_byte - 1, text=f"  {tree.text(node)}\n")
-            yield Change(
-                edits=(put, deletion),
-                note=f"{shorten(tree.text(node))} moves into the block before it",
-                weight=0.7,
-            )
+            weight = 1.0 if node.type in EXITS else 0.8
+            yield Change(edits=(deletion, insertion), note=note, weight=weight)
+    previous = node.prev_named_sibling
+    if previous is not None and previous.type in (*LOOPS, "if_statement"):
+        block = _last_block(previous)
+        if block is not None:
+            insertion = insert_at(block.end_byte - 1, f"  {tree.text(node)}\n")
+            note = f"{shorten(tree.text(node))} moves into the block before it"
+            yield Change(edits=(insertion, deletion), note=note, weight=0.7)
 
 
 def _add_guard(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Add a base case, or a guard against null and empty values, at the start of a function."""
-    body, taken = get_field(node, "body"), get_field(node, "parameters", "parameter")
-    if node.type not in FUNCTIONS or body is None or taken is None or not tree.text(body).startswith("{"):
+    body, parameters = get_field(node, "body"), get_field(node, "parameters", "parameter")
+    if node.type not in FUNCTIONS or body is None or parameters is None:
         return
-    names = [tree.text(n) for n in walk(taken) if n.type == "identifier"]
+    if not tree.text(body).startswith("{"):
+        return
+    names = [tree.text(n) for n in walk(parameters) if n.type == "identifier"]
     equal = tree.syntax.equality[0]
     returned = _returned_texts(node, tree)
     for name in names[:MAX_GUARDED_PARAMETERS]:
         length = tree.syntax.length.format(name)
-        tests = (f"{length} {equal} 0", f"{name} <= 0", f"{name} {equal} 0", f"{name} <= 1")
-        for test in (*tests, f"{name} {equal} {tree.syntax.null}", f"{length} < 2", f"!{name}"):
-            for answer in dict.fromkeys((*returned, name, *tree.syntax.default_returns)):
-                text = tree.syntax.if_statement.format(test, f"return {answer}{tree.syntax.terminator}")
-                edit = Edit(start=body.start_byte + 1, end=body.start_byte + 1, text=f"\n  {text}")
-                note = f"if {test}: return {answer}"
-                yield Change(edits=(edit,), note=note, weight=1.0 if answer in returned else 0.6)
+        conditions = (
+            f"{length} {equal} 0",
+            f"{name} <= 0",
+            f"{name} {equal} 0",
+            f"{name} <= 1",
+            f"{name} {equal} {tree.syntax.null}",
+            f"{length} < 2",
+            f"!{name}",
+        )
+        for condition in conditions:
+            for value in dict.fromkeys((*returned, name, *tree.syntax.default_returns)):
+                guard = tree.syntax.if_statement.format(condition, f"return {value}{tree.syntax.terminator}")
+                edit = insert_at(body.start_byte + 1, f"\n  {guard}")
+                note = f"if {condition}: return {value}"
+                yield Change(edits=(edit,), note=note, weight=1.0 if value in returned else 0.6)
 
 
 def _returned_texts(node: Node, tree: SyntaxTree) -> list[str]:
-    """Return the short texts that a function returns in other places."""
-    found = []
-    for inner in walk(node):
-        if (
-            inner.type == "return_statement"
-            and is_same_node(tree.enclosing_function(inner), node)
-            and inner.named_children
-        ):
-            text = tree.text(inner.named_children[0])
-            found += [text] if len(text) <= MAX_RETURNED_CHARS else []
-    return found
+    """Return the short values, as written, that a function returns elsewhere."""
+    returns = (inner for inner in walk(node) if inner.type == "return_statement" and inner.named_children)
+    own_returns = (inner for inner in returns if is_same_node(tree.enclosing_function(inner), node))
+    texts = (tree.text(inner.named_children[0]) for inner in own_returns)
+    return [text for text in texts if len(text) <= MAX_RETURNED_CHARS]
 
 
 def _copy_statement(node: Node, tree: SyntaxTree) -> Iterator[Change]:
@@ -153,7 +161,7 @@ def _copy_statement(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 def _duplicate(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Repeat a simple statement."""
-    if tree.is_statement(node) and node.type in SIMPLE_STATEMENTS and node.type not in EXIT_STATEMENTS:
+    if tree.is_statement(node) and node.type in SIMPLE_STATEMENTS and node.type not in EXITS:
         yield from _insert_beside(node, tree, tree.text(node), 1.0, before=False)
 
 
@@ -162,11 +170,12 @@ def _add_assignment(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if tree.enclosing_function(node) is None or not tree.is_statement(node):
         return
     names, end = tree.scope_names(node)[: 2 * MAX_TREE_STATEMENT_NAMES], tree.syntax.terminator
-    before = node.prev_named_sibling
-    saved, restored = _plain_assignment(before, tree) if before else None, _plain_assignment(node, tree)
-    if before and saved and restored and saved[0] == restored[1] and saved[1] != restored[0]:
+    previous = node.prev_named_sibling
+    saving = _plain_assignment(previous, tree) if previous else None
+    restoring = _plain_assignment(node, tree)
+    if previous and saving and restoring and saving[0] == restoring[1] and saving[1] != restoring[0]:
         # `a = x` then `y = a`: the swap of `x` and `y` lacks `x = y` in between.
-        yield from _insert_beside(before, tree, f"{saved[1]} = {restored[0]}{end}", 1.0, before=False)
+        yield from _insert_beside(previous, tree, f"{saving[1]} = {restoring[0]}{end}", 1.0, before=False)
     for target in names[-MAX_TREE_STATEMENT_NAMES:]:
         yield from _insert_beside(node, tree, f"{target} += 1{end}", 0.7)
         for value in names:
@@ -175,7 +184,7 @@ def _add_assignment(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 
 def _plain_assignment(statement: Node, tree: SyntaxTree) -> tuple[str, str] | None:
-    """Return the target and the value of a plain assignment; `None` for any other statement."""
+    """Return `(target, value)` of an assignment with `=` or `:=`; `None` for any other statement."""
     node = statement
     while (
         node.type in (*DECLARATIONS, "expression_statement", "expression_list")
@@ -189,25 +198,26 @@ def _plain_assignment(statement: Node, tree: SyntaxTree) -> tuple[str, str] | No
 
 
 def _fill_container(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Put a variable into a sequence that is not filled here."""
+    """Append a variable to a sequence that starts empty."""
     if tree.enclosing_function(node) is None or not tree.is_statement(node):
         return
     names = tree.scope_names(node)[: 2 * MAX_TREE_STATEMENT_NAMES]
     for target in names:
-        if any(f"{target}{mark}" in tree.raw.decode("utf-8", "replace") for mark in (" = []", " := []")):
+        # The file is read with replacement characters, because it may hold lone surrogates.
+        if any(f"{target}{sign} []" in tree.raw.decode("utf-8", "replace") for sign in (" =", " :=")):
             for value in names:
                 if value != target:
                     yield from _insert_beside(node, tree, tree.syntax.append.format(target, value), 0.9)
 
 
 def _add_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Add a `return` at the end of a block, or an exit from a loop."""
-    if tree.enclosing_function(node) is None or not tree.is_statement(node) or node.type in EXIT_STATEMENTS:
+    """Add a `return`, `break` or `continue` at the end of a block."""
+    if tree.enclosing_function(node) is None or not tree.is_statement(node) or node.type in EXITS:
         return
     if node.next_named_sibling is not None:
         return
-    value = node.named_children[0] if node.type == "expression_statement" else None
-    if value is not None:
+    if node.type == "expression_statement":
+        value = node.named_children[0]
         yield tree.replace_with(value, f"return {tree.text(value)}", 1.0)
     for name in (*tree.scope_names(node)[-MAX_TREE_STATEMENT_NAMES:], "true", "false"):
         yield from _insert_beside(node, tree, f"return {name}{tree.syntax.terminator}", 0.6, before=False)
@@ -217,12 +227,12 @@ def _add_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 def _change_loop_control(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Switch `break` and `continue`, or `if` and a loop."""
-    once, again = ("if", "while") if tree.syntax.terminator else ("if", "for")
-    start = node.children[0] if node.children else None
-    if node.type == "if_statement" and get_field(node, "alternative") is None and start is not None:
-        yield tree.replace_with(start, again, 0.5)
-    elif start is not None and start.type == again and _is_while(node):
-        yield tree.replace_with(start, once, 0.5)
+    loop_keyword = "while" if tree.is_javascript else "for"
+    keyword = node.children[0] if node.children else None
+    if node.type == "if_statement" and get_field(node, "alternative") is None and keyword is not None:
+        yield tree.replace_with(keyword, loop_keyword, 0.5)
+    elif keyword is not None and keyword.type == loop_keyword and _is_while(node):
+        yield tree.replace_with(keyword, "if", 0.5)
     if node.type in ("break_statement", "continue_statement") and node.named_child_count == 0:
         word = "continue" if node.type == "break_statement" else "break"
         yield tree.replace_with(node, f"{word}{tree.syntax.terminator}", 1.0)
@@ -240,32 +250,32 @@ def _is_in_loop(node: Node) -> bool:
 
 
 def _is_while(node: Node) -> bool:
-    """Return whether a loop has only a condition."""
-    kinds = {child.type for child in node.named_children}
-    return node.type == "while_statement" or (node.type == "for_statement" and not kinds & FOR_HEADS)
+    """Return whether the head of a loop is only a condition."""
+    child_types = {child.type for child in node.named_children}
+    return node.type == "while_statement" or (node.type == "for_statement" and not child_types & FOR_HEADS)
 
 
 def _insert_beside(
     node: Node, tree: SyntaxTree, text: str, weight: float, *, before: bool = True
 ) -> Iterator[Change]:
-    """Insert a statement after another, and before it where it is the first of its block."""
+    """Insert a statement after another, and with `before` also in front of the first one of a block."""
     indent = tree.indent(node)
     if before and node.prev_named_sibling is None:
-        edit = Edit(start=node.start_byte, end=node.start_byte, text=f"{text}\n{indent}")
+        edit = insert_at(node.start_byte, f"{text}\n{indent}")
         yield Change(edits=(edit,), note=f"{shorten(text)} before {shorten(tree.text(node))}", weight=weight)
-    if node.type not in EXIT_STATEMENTS:
-        edit = Edit(start=node.end_byte, end=node.end_byte, text=f"\n{indent}{text}")
+    if node.type not in EXITS:
+        edit = insert_at(node.end_byte, f"\n{indent}{text}")
         yield Change(edits=(edit,), note=f"{shorten(text)} after {shorten(tree.text(node))}", weight=weight)
 
 
-def _line_span(node: Node, tree: SyntaxTree) -> tuple[int, int]:
-    """Return the span of a statement, with its whole lines where nothing else is on them."""
+def _delete_lines(node: Node, tree: SyntaxTree) -> Edit:
+    """Return the edit that deletes a statement, and its whole lines where nothing else is on them."""
     start, end = node.start_byte, node.end_byte
-    before = tree.raw.rfind(b"\n", 0, start) + 1
-    after = tree.raw.find(b"\n", end)
-    if after >= 0 and not tree.raw[before:start].strip() and not tree.raw[end:after].strip():
-        return before, after + 1
-    return start, end
+    line_start = tree.raw.rfind(b"\n", 0, start) + 1
+    line_end = tree.raw.find(b"\n", end)
+    if line_end >= 0 and not tree.raw[line_start:start].strip() and not tree.raw[end:line_end].strip():
+        start, end = line_start, line_end + 1
+    return Edit(start=start, end=end, text="")
 
 
 def _statement_around(node: Node, tree: SyntaxTree) -> Node | None:

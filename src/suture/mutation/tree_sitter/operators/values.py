@@ -1,4 +1,7 @@
-"""Values: constants, off by one, signs, a part of a sequence or the whole, missing terms."""
+"""Changes values: constants, off-by-one errors, signs, elements and slices of sequences, missing terms.
+
+`suture.mutation.changes` explains the weights.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,15 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from suture.mutation.changes import Change
-from suture.mutation.tree_sitter.node_kinds import ARGUMENTS, CALLS, LISTS, MEMBERS, NUMBERS, PARTS, STRINGS
+from suture.mutation.tree_sitter.node_kinds import (
+    ARGUMENTS,
+    CALLS,
+    LISTS,
+    MEMBERS,
+    NUMBERS,
+    STRINGS,
+    SUBSCRIPTS,
+)
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, TreeOperators, get_field, is_same_node, walk
 from suture.mutation.tree_sitter.value_kinds import guess_node_kind, kind_fit
 from suture.mutation.tuning import (
@@ -45,15 +56,14 @@ def _change_constant(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if node.type in NUMBERS and old.isdecimal() and len(old) < MAX_INTEGER_DIGITS:
         value = int(old)
         near = (value + 1, value - 1, 0, 1, -value, 2, 10, value * 2, value * 10)
-        for place, other in enumerate(dict.fromkeys(near)):
+        for rank, other in enumerate(dict.fromkeys(near)):
             if other != value:
-                yield tree.replace_with(node, str(other), 1.0 / (1 + 0.25 * place))
+                yield tree.replace_with(node, str(other), 1.0 / (1 + 0.25 * rank))
         for new in _collect_literals(tree, NUMBERS):
             yield tree.replace_with(node, new, 0.5)
     elif node.type in NUMBERS:
-        for new in dict.fromkeys(
-            (*_similar_fractions(old), *_collect_literals(tree, NUMBERS), f"{old}0", old[:-1])
-        ):
+        candidates = (*_similar_fractions(old), *_collect_literals(tree, NUMBERS), f"{old}0", old[:-1])
+        for new in dict.fromkeys(candidates):
             if new != old and new[-1:].isdigit():
                 yield tree.replace_with(node, new, 0.4)
     elif node.type in ("true", "false"):
@@ -61,9 +71,11 @@ def _change_constant(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     elif node.type in STRINGS and len(old) >= 2:
         quote, inner = old[0], old[1:-1]
         above = node.parent
-        is_key = above is not None and above.type in PARTS and is_same_node(get_field(above, "index"), node)
-        own = _collect_keys(tree) if is_key else _collect_literals(tree, STRINGS)[:MAX_TREE_STRINGS]
-        cases = (
+        is_key = (
+            above is not None and above.type in SUBSCRIPTS and is_same_node(get_field(above, "index"), node)
+        )
+        of_file = _collect_keys(tree) if is_key else _collect_literals(tree, STRINGS)[:MAX_TREE_STRINGS]
+        variants = (
             inner.upper(),
             inner.lower(),
             inner.capitalize(),
@@ -78,9 +90,9 @@ def _change_constant(node: Node, tree: SyntaxTree) -> Iterator[Change]:
             inner[1:],
             inner[:-1],
         )
-        for new in dict.fromkeys((*own, *(f"{quote}{text}{quote}" for text in cases))):
+        for new in dict.fromkeys((*of_file, *(f"{quote}{text}{quote}" for text in variants))):
             if new != old:
-                yield tree.replace_with(node, new, 0.8 if new in own else 0.5)
+                yield tree.replace_with(node, new, 0.8 if new in of_file else 0.5)
 
 
 def _similar_fractions(old: str) -> list[str]:
@@ -89,18 +101,19 @@ def _similar_fractions(old: str) -> list[str]:
         return []
     value = Decimal(old)
     near = [-value, value + 1, value - 1, 2 * value, value / 2, 10 * value, value / 10]
-    turned = [1 / value] if value and len(str(1 / value)) < MAX_INTEGER_DIGITS else []
-    return [f"{other:f}" for other in (*near, *turned, *map(Decimal, (0, 1, 2)))]
+    # The reciprocal of 0.25 is offered, that of 0.3 has too many digits.
+    reciprocal = [1 / value] if value and len(str(1 / value)) < MAX_INTEGER_DIGITS else []
+    return [f"{other:f}" for other in (*near, *reciprocal, *map(Decimal, (0, 1, 2)))]
 
 
-def _collect_literals(tree: SyntaxTree, kinds: frozenset[str]) -> list[str]:
-    """Return the texts of a file's literals of some kinds, each once."""
-    return list(dict.fromkeys(tree.text(node) for node in walk(tree.root) if node.type in kinds))[:40]
+def _collect_literals(tree: SyntaxTree, node_types: frozenset[str]) -> list[str]:
+    """Return a file's literals of some node types, as written and each once."""
+    return list(dict.fromkeys(tree.text(node) for node in walk(tree.root) if node.type in node_types))[:40]
 
 
 def _collect_keys(tree: SyntaxTree) -> list[str]:
     """Return the string literals that a file uses as subscripts."""
-    keys = (get_field(node, "index") for node in walk(tree.root) if node.type in PARTS)
+    keys = (get_field(node, "index") for node in walk(tree.root) if node.type in SUBSCRIPTS)
     texts = (tree.text(key) for key in keys if key is not None and key.type in STRINGS)
     return list(dict.fromkeys(texts))[:MAX_TREE_KEYS]
 
@@ -124,7 +137,7 @@ def _position_weight(node: Node, tree: SyntaxTree) -> float:
     above = node.parent
     if above is None:
         return 0.0
-    if above.type in (*PARTS, "slice_expression"):
+    if above.type in (*SUBSCRIPTS, "slice_expression"):
         return 0.0 if is_same_node(get_field(above, "object", "operand"), node) else 1.0
     if above.type == "binary_expression":
         sign = above.child_by_field_name("operator")
@@ -137,82 +150,89 @@ def _position_weight(node: Node, tree: SyntaxTree) -> float:
 def _change_sign(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Remove or change a unary sign, or negate a value."""
     if node.type == "unary_expression":
-        part = get_field(node, "argument", "operand")
+        operand = get_field(node, "argument", "operand")
         sign = node.children[0].type
-        if part is not None and sign != "!":
-            yield tree.replace_with(node, tree.text(part), 1.0)
-        if part is not None and sign in OPPOSITE_SIGNS:
-            idle = sign == "+" and part.type in NUMBERS
-            yield tree.replace_with(
-                node,
-                f"{OPPOSITE_SIGNS[sign]}{tree.parenthesised(part)}",
-                POINTLESS_SIGN_FACTOR if idle else 1.0,
-            )
+        if operand is not None and sign != "!":
+            yield tree.replace_with(node, tree.text(operand), 1.0)
+        if operand is not None and sign in OPPOSITE_SIGNS:
+            is_pointless = sign == "+" and operand.type in NUMBERS
+            negated = f"{OPPOSITE_SIGNS[sign]}{tree.parenthesised(operand)}"
+            yield tree.replace_with(node, negated, POINTLESS_SIGN_FACTOR if is_pointless else 1.0)
     elif node.type in (*NUMBERS, *CALLS, "identifier") and tree.is_read(node):
         above = node.parent
-        if above is not None and above.type not in ("unary_expression", *MEMBERS, *PARTS):
+        if above is not None and above.type not in ("unary_expression", *MEMBERS, *SUBSCRIPTS):
             yield tree.replace_with(node, f"-{tree.text(node)}", 0.6)
 
 
 def _switch_element_and_whole(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Use an element or a slice of a sequence instead of the whole, or the reverse."""
-    whole = get_field(node, "object", "operand")
     if not tree.is_read(node):
         return
-    if node.type in (*PARTS, "slice_expression") and whole is not None:
-        yield tree.replace_with(node, tree.text(whole), 0.7)
-        index, last = get_field(node, "index"), f"{tree.syntax.length.format(tree.text(whole))} - 1"
-        for other in ("0", last) if index is not None else ():
-            yield tree.replace_with(node, f"{tree.text(whole)}[{other}]", 0.9)
-    above = node.parent
-    if node.type != "identifier" or above is None or above.type in (*PARTS, *MEMBERS):
-        return
+    sequence, above = get_field(node, "object", "operand"), node.parent
+    if node.type in (*SUBSCRIPTS, "slice_expression") and sequence is not None:
+        name = tree.text(sequence)
+        yield tree.replace_with(node, name, 0.7)
+        if get_field(node, "index") is not None:
+            for index in ("0", f"{tree.syntax.length.format(name)} - 1"):
+                yield tree.replace_with(node, f"{name}[{index}]", 0.9)
+    if node.type == "identifier" and above is not None and above.type not in (*SUBSCRIPTS, *MEMBERS):
+        yield from _take_part(node, above, tree)
+        yield from _use_element_of_another(node, tree)
+
+
+def _take_part(node: Node, above: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Use an element or a slice of a variable instead of the whole."""
     name = tree.text(node)
-    set_to = (
-        get_field(above, "left") if above.type in ("assignment_expression", "assignment_statement") else None
-    )
+    is_assignment = above.type in ("assignment_expression", "assignment_statement")
+    target = get_field(above, "left") if is_assignment else None
     # `x = x` has no effect: an operation on the right side is missing.
-    usual = 0.6 * (POINTLESS_SIGN_FACTOR if set_to is not None and tree.text(set_to) == name else 1.0)
-    rest = (f"{name}.slice(1)", f"{name}.slice(0, -1)") if tree.syntax.terminator else (f"{name}[1:]",)
-    for part in (f"{name}[0]", *rest, f"{name}[{tree.syntax.length.format(name)} - 1]"):
-        yield tree.replace_with(node, part, usual)
-    for other in tree.scope_names(node)[:6]:
-        if other != name:
-            yield tree.replace_with(node, f"{name}[{other}]", 0.6)
-            for form in tree.syntax.slices:
-                yield tree.replace_with(node, form.format(name, other), 0.45)
-    kinds, length = tree.kinds(node), tree.syntax.length
-    names = [other for other in tree.scope_names(node) if other != name]
-    counters = [other for other in names if kinds.get(other) == "number"]
-    for sequence in names:  # an element of another sequence: what has a length has elements
-        if counters and (kinds.get(sequence) == "sequence" or length.format(sequence) in tree.source):
-            for counter in counters[:MAX_COUNTERS]:
-                yield tree.replace_with(node, f"{sequence}[{counter}]", 0.5)
+    is_pointless = target is not None and tree.text(target) == name
+    weight = 0.6 * (POINTLESS_SIGN_FACTOR if is_pointless else 1.0)
+    slices = (f"{name}.slice(1)", f"{name}.slice(0, -1)") if tree.is_javascript else (f"{name}[1:]",)
+    for part in (f"{name}[0]", *slices, f"{name}[{tree.syntax.length.format(name)} - 1]"):
+        yield tree.replace_with(node, part, weight)
+    for index in tree.scope_names(node)[:6]:
+        if index != name:
+            yield tree.replace_with(node, f"{name}[{index}]", 0.6)
+            for template in tree.syntax.slices:
+                yield tree.replace_with(node, template.format(name, index), 0.45)
+
+
+def _use_element_of_another(node: Node, tree: SyntaxTree) -> Iterator[Change]:
+    """Use an element of another sequence, whose index is a numeric variable."""
+    kinds = tree.kinds(node)
+    names = [name for name in tree.scope_names(node) if name != tree.text(node)]
+    counters = [name for name in names if kinds.get(name) == "number"]
+    for name in names:
+        # A variable whose length the file reads is a sequence too.
+        is_sequence = kinds.get(name) == "sequence" or tree.syntax.length.format(name) in tree.source
+        for counter in counters[:MAX_COUNTERS] if is_sequence else ():
+            yield tree.replace_with(node, f"{name}[{counter}]", 0.5)
 
 
 def _add_term(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Add a term or a factor, or an element of a list."""
     if node.type in LISTS:
-        inner = tree.text(node)[1:-1].strip()
+        elements = tree.text(node)[1:-1].strip()
         for value in ("0", *tree.scope_names(node)[:6]) if node.type == "array" else ():
-            yield tree.replace_with(node, f"[{inner}, {value}]" if inner else f"[{value}]", 0.4)
-            if inner:
-                yield tree.replace_with(node, f"[{value}, {inner}]", 0.3)
+            yield tree.replace_with(node, f"[{elements}, {value}]" if elements else f"[{value}]", 0.4)
+            if elements:
+                yield tree.replace_with(node, f"[{value}, {elements}]", 0.3)
         return
     yield from _add_separator(node, tree)
     above = node.parent
-    if above is None or above.type not in (*VALUE_PARENTS, *ARGUMENTS, *PARTS, "binary_expression"):
+    if above is None or above.type not in (*VALUE_PARENTS, *ARGUMENTS, *SUBSCRIPTS, "binary_expression"):
         return
     if not tree.is_read(node) or node.type in (*STRINGS, "true", "false", "array", "null", "nil"):
         return
-    if above.type in PARTS and is_same_node(above.named_children[0], node):
+    if above.type in SUBSCRIPTS and is_same_node(above.named_children[0], node):
         return
     text, kinds = tree.parenthesised(node), tree.kinds(node)
     for other in tree.scope_names(node)[:8]:
-        likely = kind_fit(kinds.get(other, "unknown"), "number")
+        fit = kind_fit(kinds.get(other, "unknown"), "number")
         for sign in ("+", "-", "*"):
-            yield tree.replace_with(node, f"{text} {sign} {other}", 0.6 * likely)
-    powers = ("** 2",) if tree.syntax.terminator else ()
+            yield tree.replace_with(node, f"{text} {sign} {other}", 0.6 * fit)
+    powers = ("** 2",) if tree.is_javascript else ()
     for term in ("* 2", "/ 2"):
         yield tree.replace_with(node, f"{text} {term}", 0.61)
     for term in ("+ 1", "- 1", "% 10", "+ 2", "* -1", *powers):
@@ -230,9 +250,10 @@ def _add_separator(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     )
     if tree.text(sign) != "+" or left.type in STRINGS or right.type in STRINGS or any(numbers):
         return
-    own = [text for text in _collect_literals(tree, STRINGS) if len(text) == 3 and not text[1].isalnum()]
-    for text in dict.fromkeys((*own, *(f'"{mark}"' for mark in SEPARATORS))):
-        yield tree.replace_with(node, f"{tree.text(left)} + {text} + {tree.text(right)}", 0.7)
+    literals = _collect_literals(tree, STRINGS)
+    own_separators = [text for text in literals if len(text) == 3 and not text[1].isalnum()]
+    for separator in dict.fromkeys((*own_separators, *(f'"{text}"' for text in SEPARATORS))):
+        yield tree.replace_with(node, f"{tree.text(left)} + {separator} + {tree.text(right)}", 0.7)
 
 
 OPERATORS: TreeOperators = {
