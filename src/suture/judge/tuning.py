@@ -43,7 +43,7 @@ MAX_GO_CACHE_BYTES = 512 << 20
 MAX_FAULT_CHARS = 4000
 """Characters of a program's own text about its failure; code under test may have written it."""
 MAX_EXCEPTION_BASES = 10
-"""Class names of an exception that are accepted; an honest candidate sends at most 8 (`BASE_TYPES`)."""
+"""Class names of an exception that are accepted; an honest candidate sends at most 8 (`MAX_BASE_NAMES`)."""
 JUDGE_GRACE_S = 5.0
 """Seconds for the judge to interpret the candidate's death, even if the test's own time is up."""
 NONCE_START_S = 5.0

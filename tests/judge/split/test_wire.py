@@ -55,7 +55,7 @@ def refuse(thing: Any) -> Any:
 
 def crossed(value: Any) -> Any:
     encoder = Encoder(refuse)
-    message = load(dump({"value": encoder.encode(value), "nodes": encoder.nodes()}))
+    message = load(dump({"value": encoder.encode(value), "nodes": encoder.new_nodes()}))
     assert is_well_formed(message["value"], message["nodes"])
     return decode(message["value"], message["nodes"], refuse)[0]
 
@@ -140,12 +140,12 @@ def test_a_changed_argument_changes_in_place_and_untouched_ones_are_not_sent() -
     here: list[Any] = [[1], [math.nan]]
     nan = here[1][0]
     sent = Encoder(refuse)
-    value, nodes = sent.encode(here), sent.nodes()
+    value, nodes = sent.encode(here), sent.new_nodes()
     there, objects = decode(value, nodes, refuse)
     there[0].append(there)
     reply = Encoder(refuse, objects)
     result = reply.encode(there[0])
-    changed = reply.changed(nodes)
+    changed = reply.changed_nodes(nodes)
     assert len(changed) == 1
     back, _ = decode(result, changed, refuse, sent.objects)
     assert back is here[0]
@@ -156,11 +156,11 @@ def test_a_changed_argument_changes_in_place_and_untouched_ones_are_not_sent() -
 def test_true_in_the_place_of_one_is_a_change() -> None:
     here = [1]
     sent = Encoder(refuse)
-    value, nodes = sent.encode(here), sent.nodes()
+    value, nodes = sent.encode(here), sent.new_nodes()
     there, objects = decode(value, nodes, refuse)
     there[0] = True
     reply = Encoder(refuse, objects)
-    decode(reply.encode(None), reply.changed(nodes), refuse, sent.objects)
+    decode(reply.encode(None), reply.changed_nodes(nodes), refuse, sent.objects)
     assert here[0] is True
 
 

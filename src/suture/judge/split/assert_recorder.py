@@ -1,7 +1,9 @@
-"""What a rewritten test program reports to while it runs: recorder, exits, failures of test frameworks.
+"""The recorder that a rewritten test program reports its asserts, its exits and its end to.
 
-Runs inside the sandbox, in the judge and, in nonce mode, beside the candidate. `program_rewriting.py`
-rewrites the program.
+`program_rewriting.py` rewrites the program. A *fact* is what a failure showed: texts under the keys `call`,
+`expected`, `actual` and `exception`, as far as they are known.
+
+Runs inside the sandbox, in the judge and, in nonce mode, beside the candidate.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from types import TracebackType
 from typing import Any
 
 MAX_REPR_CHARS = 400
+"""Chosen by judgement; not measured."""
 Fact = dict[str, str]
 EXPECTATIONS = {
     "Eq": "{}",
@@ -31,7 +34,8 @@ EXPECTATIONS = {
     "Is": "{} itself",
     "IsNot": "not {}",
 }
-ORDER_OF = {"Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge}
+"""Comparison operator -> the words for the left side that would have made it hold."""
+ORDER_FUNCTIONS = {"Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge}
 SIDE_EFFECT_FREE = (
     ast.Constant, ast.Name, ast.expr_context, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Subscript,
     ast.Slice, ast.UnaryOp, ast.unaryop, ast.BinOp, ast.operator,
@@ -58,9 +62,14 @@ class FailedAssert(AssertionError):
 
 @dataclass
 class RecordedCall:
-    """One call of the candidate: how to render it, and its result."""
+    """One call of the candidate.
 
-    show: Callable[[], str]
+    Attributes:
+        render: Returns the call as text. It is only called for a failure, because most calls pass.
+        result: The call's result; `None` until it is known.
+    """
+
+    render: Callable[[], str]
     result: Any
 
 
@@ -84,24 +93,33 @@ class TestsFailed(AssertionError):
 
 
 class AssertRecorder:
-    """Records which recorder of a rewritten program hold, and what a failed one saw."""
+    """Records how a rewritten test program runs: its calls, its asserts and its end.
+
+    Attributes:
+        calls: The calls of the candidate since the last assert that held.
+        protected_lines: Lines whose calls leave their arguments unchanged (see argument_protection.py).
+        may_skip: Whether the program's text skips tests.
+        may_fail: Whether the program's text catches failed asserts.
+        may_raise: Whether the program's text catches exceptions.
+        is_idle: Whether the program tests nothing.
+    """
 
     def __init__(self) -> None:
-        self.calls: deque[RecordedCall] = deque(maxlen=20)
+        self.calls: deque[RecordedCall] = deque(maxlen=20)  # a loop may make millions of calls
         self.protected_lines: frozenset[int] = frozenset()
         self.may_skip = self.may_fail = self.may_raise = self.is_idle = False
-        self._lost_failure: BaseException | type[BaseException] | None = None
-        self._at_end = False
-        self._end: DeliberateExit | None = None
+        self._first_failure: BaseException | type[BaseException] | None = None
+        self._reached_end = False
+        self._deliberate_exit: DeliberateExit | None = None
 
     def record_end(self) -> None:
         """Record that the last statement of the program has run."""
-        self._at_end = True
+        self._reached_end = True
 
     def make_exit(self, code: Any = None) -> DeliberateExit:
         """Return the exception for an exit that the program's own text asks for."""
-        self._end = DeliberateExit(code)
-        return self._end
+        self._deliberate_exit = DeliberateExit(code)
+        return self._deliberate_exit
 
     def run_tests(self) -> None:
         """Run the program's unittest tests in place of `unittest.main()`."""
@@ -113,32 +131,38 @@ class AssertRecorder:
         Args:
             fault: The exception that ended the program; `None` if there was none.
         """
-        if self.is_idle or (self._lost_failure is not None and not self.may_fail):
+        if self.is_idle or (self._first_failure is not None and not self.may_fail):
             return False
         if fault is None:
-            return self._at_end
-        if self._end is None or fault is not self._end:
+            return self._reached_end
+        if self._deliberate_exit is None or fault is not self._deliberate_exit:
             return False
-        code = self._end.code
+        code = self._deliberate_exit.code
         return code is None or (type(code) in (bool, int) and not code)
 
     def record_failure(
         self, fault: AssertionError | type[AssertionError]
     ) -> AssertionError | type[AssertionError]:
         """Record a failed assert, even if its exception is lost later in a thread or a `finally`."""
-        self._lost_failure = self._lost_failure or fault
+        self._first_failure = self._first_failure or fault
         return fault
 
     def record_candidate_exception(self, fault: BaseException) -> None:
-        """Record an exception of the candidate: a test that catches nothing should end by it."""
+        """Record an exception of the candidate. A test that catches nothing should end with it."""
         if not self.may_raise:
-            self._lost_failure = self._lost_failure or fault
+            self._first_failure = self._first_failure or fault
 
     def find_cause(self, fault: BaseException | None) -> BaseException | None:
-        """Return what ended a program that did not pass: an exception, or a failed assert that was lost."""
-        if fault is not None or self._lost_failure is None or self.may_fail:
+        """Return the exception that explains why a program did not pass.
+
+        That is the exception that ended the program, or the first failure if the program lost it.
+        """
+        failure = self._first_failure
+        if fault is not None or failure is None or self.may_fail:
             return fault
-        return self._lost_failure if isinstance(self._lost_failure, BaseException) else self._lost_failure()
+        return (
+            failure if isinstance(failure, BaseException) else failure()
+        )  # `raise AssertionError` is a class
 
     @staticmethod
     def compare_ordered(op: str, left: Any, right: Any) -> Any:
@@ -148,56 +172,76 @@ class AssertRecorder:
         """
         if any(_is_nan(side) for side in (left, right)):
             return True
-        return ORDER_OF[op](left, right)
+        return ORDER_FUNCTIONS[op](left, right)
 
     def record_pass(self) -> None:
         """Record that an assert held; earlier calls do not explain later failures."""
         self.calls.clear()
 
     def make_failure(self, text: str, value: Any, expected: str, message: Any) -> FailedAssert:
-        """Return the exception for a failed assert that is no comparison."""
-        call = self._call_with_result(value)
+        """Return the exception for a failed assert that is no comparison.
+
+        Args:
+            text: The asserted expression as source.
+            value: The value of the expression, or of the operand of its `not`.
+            expected: What the value should have been, such as "a true value".
+            message: The assert's own message.
+        """
+        call = self._find_call(value)
         if call is not None:
-            return _fault(message, call=call.show(), expected=expected, actual=shorten_repr(value))
-        fact = {"call": text, "expected": expected, "actual": self._where(shorten_repr(value))}
-        if self.calls:
-            last = self.calls[-1]
-            fact = {"call": last.show(), "expected": f"`{text}` to hold", "actual": shorten_repr(last.result)}
-        return _fault(message, **fact)
+            return _make_fault(message, call=call.render(), expected=expected, actual=shorten_repr(value))
+        if not self.calls:
+            return _make_fault(message, call=text, expected=expected, actual=shorten_repr(value))
+        last_call = self.calls[-1]
+        return _make_fault(
+            message,
+            call=last_call.render(),
+            expected=f"`{text}` to hold",
+            actual=shorten_repr(last_call.result),
+        )
 
     def make_comparison_failure(
         self, text: str, op: str, left: Any, right: Any, left_text: str, right_text: str, message: Any
     ) -> FailedAssert:
-        """Return the exception for a failed comparison."""
-        call = self._call_with_result(left)
+        """Return the exception for a failed comparison.
+
+        Args:
+            text: The comparison as source.
+            op: The name of the operator's class in `ast`, such as `Eq`.
+            left: The value on the left.
+            right: The value on the right.
+            left_text: The left side as source.
+            right_text: The right side as source.
+            message: The assert's own message.
+        """
+        call = self._find_call(left)
         if call is not None:
             expected = EXPECTATIONS.get(op, f"`{text}` to hold where that is {{}}")
-            return _fault(
+            return _make_fault(
                 message,
-                call=call.show(),
-                expected=expected.format(_show(right, right_text)),
+                call=call.render(),
+                expected=expected.format(_render_value(right, right_text)),
                 actual=shorten_repr(left),
             )
-        call = self._call_with_result(right)
+        call = self._find_call(right)
         if call is not None and not (self.calls and "(" in left_text):
-            expected = _show(left, left_text) if op == "Eq" else f"`{text}` to hold"
-            return _fault(message, call=call.show(), expected=expected, actual=shorten_repr(right))
-        if "(" not in left_text and "(" in right_text and op == "Eq":
+            expected = _render_value(left, left_text) if op == "Eq" else f"`{text}` to hold"
+            return _make_fault(message, call=call.render(), expected=expected, actual=shorten_repr(right))
+        if "(" not in left_text and "(" in right_text and op == "Eq":  # as `5 == len(x)`: the call goes first
             left, right, left_text, right_text = right, left, right_text, left_text
-        expected = EXPECTATIONS[op].format(_show(right, right_text))
-        return _fault(message, call=left_text, expected=expected, actual=self._where(_show(left, left_text)))
+        expected = EXPECTATIONS[op].format(_render_value(right, right_text))
+        actual = self._add_last_call(_render_value(left, left_text))
+        return _make_fault(message, call=left_text, expected=expected, actual=actual)
 
-    def _call_with_result(self, value: Any) -> RecordedCall | None:
-        for call in reversed(self.calls):
-            if call.result is value:
-                return call
-        return None
+    def _find_call(self, result: Any) -> RecordedCall | None:
+        """Return the last call that returned this very object."""
+        return next((call for call in reversed(self.calls) if call.result is result), None)
 
-    def _where(self, got: str) -> str:
+    def _add_last_call(self, actual: str) -> str:
         if not self.calls:
-            return got
-        last = self.calls[-1]
-        return f"{got} (where {last.show()} answered {shorten_repr(last.result)})"
+            return actual
+        last_call = self.calls[-1]
+        return f"{actual} (where {last_call.render()} answered {shorten_repr(last_call.result)})"
 
 
 def _is_nan(value: Any) -> bool:
@@ -207,40 +251,41 @@ def _is_nan(value: Any) -> bool:
     return decimal is not None and isinstance(value, decimal.Decimal) and value.is_nan()
 
 
-def _fault(message: Any, **fact: str) -> FailedAssert:
+def _make_fault(message: Any, **fact: str) -> FailedAssert:
     fault = FailedAssert() if message is None else FailedAssert(message)
     fault.fact = fact
     return fault
 
 
-def _show(value: Any, text: str) -> str:
-    shown = shorten_repr(value)
-    return text if " object at 0x" in shown else shown
+def _render_value(value: Any, text: str) -> str:
+    """Return the `repr` of a value, or its source if the `repr` would only be an address."""
+    value_text = shorten_repr(value)
+    return text if " object at 0x" in value_text else value_text
 
 
 def explain_failure(fault: BaseException, recorder: AssertRecorder, source: str, filename: str) -> Fact:
     """Return the fact behind the exception that ended a program."""
     if isinstance(fault, FailedAssert):
         return fault.fact
-    fact = {"exception": _one_line(fault)}
-    call = getattr(fault, "suture_call", None)
-    if call is not None:
-        fact["call"] = call()
-        fact["expected"] = _expected_at(fault.__traceback__, source, filename)
+    fact = {"exception": _describe_exception(fault)}
+    render_call = getattr(fault, "suture_call", None)
+    if render_call is not None:
+        fact["call"] = render_call()
+        fact["expected"] = _find_expectation(fault.__traceback__, source, filename)
     elif recorder.calls:
-        last = recorder.calls[-1]
-        fact.update(call=last.show(), actual=shorten_repr(last.result))
+        last_call = recorder.calls[-1]
+        fact.update(call=last_call.render(), actual=shorten_repr(last_call.result))
     return fact
 
 
-def _one_line(fault: BaseException) -> str:
+def _describe_exception(fault: BaseException) -> str:
     name = type(fault).__name__
     text = str(fault)
     return (f"{name}: {text}" if text else name)[:MAX_REPR_CHARS]
 
 
-def _expected_at(trace: TracebackType | None, source: str, filename: str) -> str:
-    """Return what the assert around the candidate's exception expected; empty if that is not safe to tell."""
+def _find_expectation(trace: TracebackType | None, source: str, filename: str) -> str:
+    """Return what the assert around the candidate's exception expected; empty if there is none."""
     frames = []
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == filename:
@@ -251,26 +296,25 @@ def _expected_at(trace: TracebackType | None, source: str, filename: str) -> str
     frame, line = frames[-1]
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Assert) and node.lineno <= line <= (node.end_lineno or node.lineno):
-            return _expectation(node.test, frame.f_globals, frame.f_locals)
+            return _render_expectation(node.test, frame.f_globals, frame.f_locals)
     return ""
 
 
-def _expectation(test: ast.expr, names: dict[str, Any], local_names: Mapping[str, Any]) -> str:
+def _render_expectation(test: ast.expr, names: dict[str, Any], local_names: Mapping[str, Any]) -> str:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return "a false value"
     if not isinstance(test, ast.Compare):
         return "a true value" if isinstance(test, ast.Call) else f"`{ast.unparse(test)}` to hold"
     if len(test.ops) != 1:
         return f"`{ast.unparse(test)}` to hold"
-    other = test.comparators[0]
-    if isinstance(test.left, ast.Constant):
-        test.left, other = other, test.left
-    shown = ast.unparse(other)
-    if all(isinstance(part, SIDE_EFFECT_FREE) for part in ast.walk(other)):
-        code = compile(ast.Expression(other), "<expected>", "eval")
+    # The call that raised is on one side, so the expected value is on the other one.
+    expected = test.left if isinstance(test.left, ast.Constant) else test.comparators[0]
+    text = ast.unparse(expected)
+    if all(isinstance(part, SIDE_EFFECT_FREE) for part in ast.walk(expected)):
+        code = compile(ast.Expression(expected), "<expected>", "eval")
         with contextlib.suppress(Exception):
-            shown = _show(eval(code, names, dict(local_names)), shown)
-    return EXPECTATIONS.get(type(test.ops[0]).__name__, "{}").format(shown)
+            text = _render_value(eval(code, names, dict(local_names)), text)
+    return EXPECTATIONS.get(type(test.ops[0]).__name__, "{}").format(text)
 
 
 def run_unittest(module: Any, may_skip: bool) -> None:
@@ -283,63 +327,71 @@ def run_unittest(module: Any, may_skip: bool) -> None:
     Raises:
         TestsFailed: A test failed, did not run, or was skipped although the program's text skips none.
     """
-    import unittest
+    import unittest  # slow to import, and most programs are plain asserts
 
     suite = unittest.defaultTestLoader.loadTestsFromModule(module)
-    wanted = suite.countTestCases()
+    test_count = suite.countTestCases()
     result = unittest.TextTestRunner(stream=sys.stderr, verbosity=0).run(suite)
-    bad = [*result.failures, *result.errors]
-    if bad:
-        raise TestsFailed(f"{bad[0][0]}: {(bad[0][1].strip().splitlines() or [''])[-1]}")
-    if result.testsRun < wanted or not result.wasSuccessful():
-        raise TestsFailed(f"{result.testsRun} of {wanted} tests ran")
+    for test, traceback_text in (*result.failures, *result.errors):
+        raise TestsFailed(f"{test}: {(traceback_text.strip().splitlines() or [''])[-1]}")
+    if result.testsRun < test_count or not result.wasSuccessful():
+        raise TestsFailed(f"{result.testsRun} of {test_count} tests ran")
     if result.skipped and not may_skip:
         raise TestsFailed(f"{result.skipped[0][0]} was skipped")
 
 
 class FrameworkFailures:
-    """Context manager that records failures that unittest and doctest see while a test program runs.
+    """A context manager that records the failures that unittest and doctest see while a test program runs.
 
     A test that runs unittest or doctest with a runner of its own and never reads the result, or one whose
     assert fails in a thread, reaches its last statement all the same.
 
     Args:
         source: The program's text; only frameworks that it names are watched.
+
+    Attributes:
+        seen: Each failure in one line.
     """
 
     def __init__(self, source: str) -> None:
         self.seen: list[str] = []
-        self._noted = [noted for noted in WATCHED_METHODS if noted[0] in source]
-        self._undo: list[tuple[type, str, Any]] = []
+        self._watched = [entry for entry in WATCHED_METHODS if entry[0] in source]
+        self._originals: list[tuple[type, str, Any]] = []
+        """Triples (class, method name, original method)."""
 
     def __enter__(self) -> FrameworkFailures:
-        for module, kind, methods in self._noted:
-            owner = getattr(__import__(module), kind)
+        for module, class_name, methods in self._watched:
+            owner = getattr(__import__(module), class_name)
             for method in methods:
-                known = getattr(owner, method)
-                self._undo.append((owner, method, known))
-                setattr(owner, method, self._noting(known))
+                original = getattr(owner, method)
+                self._originals.append((owner, method, original))
+                setattr(owner, method, self._wrap(original))
         return self
 
     def __exit__(self, *_: object) -> None:
-        for owner, method, known in self._undo:
-            setattr(owner, method, known)
+        for owner, method, original in self._originals:
+            setattr(owner, method, original)
 
-    def _noting(self, known: Callable[..., Any]) -> Callable[..., Any]:
-        def noting(this: Any, *reported: Any) -> Any:
-            if known.__name__ != "addSubTest" or reported[-1] is not None:
-                self.seen.append(_summary(reported))
-            return known(this, *reported)
+    def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def record_and_call(this: Any, *arguments: Any) -> Any:
+            # unittest calls addSubTest for a subtest that passed too, without an error.
+            if original.__name__ != "addSubTest" or arguments[-1] is not None:
+                self.seen.append(_summarise_failure(arguments))
+            return original(this, *arguments)
 
-        return noting
+        return record_and_call
 
 
-def _summary(reported: tuple[Any, ...]) -> str:
-    """Return the failed test, or its exception, in one line."""
-    for part in reported:
-        if isinstance(part, tuple) and len(part) == 3 and isinstance(part[1], BaseException):
-            return f"{type(part[1]).__name__}: {part[1]}".partition("\n")[0]
-    want = [part for part in reported if hasattr(part, "want")]
-    if want:
-        return f"the example {want[0].source.strip()!r} did not answer {want[0].want.strip()!r}"
-    return str(reported[0]) if reported else "a test failed"
+def _summarise_failure(arguments: tuple[Any, ...]) -> str:
+    """Return the exception, or the failed test, in one line.
+
+    Args:
+        arguments: What unittest or doctest passed to the method that reports the failure.
+    """
+    for argument in arguments:
+        if isinstance(argument, tuple) and len(argument) == 3 and isinstance(argument[1], BaseException):
+            return f"{type(argument[1]).__name__}: {argument[1]}".partition("\n")[0]
+    for argument in arguments:
+        if hasattr(argument, "want"):  # an example of doctest
+            return f"the example {argument.source.strip()!r} did not answer {argument.want.strip()!r}"
+    return str(arguments[0]) if arguments else "a test failed"

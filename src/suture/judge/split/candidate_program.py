@@ -1,4 +1,4 @@
-"""The candidate's side of a split verdict: load the candidate's code and answer calls with data.
+"""The candidate's side of a split verdict: it loads the candidate's code and answers calls with data.
 
 Runs inside the sandbox, in a process that holds the candidate's code and no test. Whatever the candidate does
 to this process, it can only give wrong answers: nothing here decides anything.
@@ -16,8 +16,9 @@ from typing import Any
 from suture.judge.split.codec import Encoder, decode
 from suture.judge.split.wire import FrameStream, NotData
 
-BASE_TYPES = 8
-"""How many base classes of an exception are named, so that `pytest.raises` can match one of them."""
+MAX_BASE_NAMES = 8
+"""How many base classes of an exception are named, so that `pytest.raises` can match one of them. Chosen by
+judgement; not measured."""
 
 
 class CandidateModules:
@@ -29,16 +30,22 @@ class CandidateModules:
 
     def __init__(self, root: str) -> None:
         self.root = root
-        self._live: list[Any] = []
-        self._place_of: dict[int, int] = {}
+        self._kept_objects: list[Any] = []
+        """Objects that are not data; the handle of each is its position."""
+        self._handles: dict[int, int] = {}
+        """id() of a kept object -> its handle."""
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to one request; an exception of the candidate is an answer too.
 
+        Args:
+            request: `op` names the method that carries it out: `load`, `get`, `call`, `iter` or `next`. The
+                other keys are that method's arguments.
+
         Raises:
             BaseException: The candidate raised something that is no `Exception`; it ends the process.
         """
-        known: list[Any] = []
+        known: list[Any] = []  # the containers among a call's arguments, whose changes are sent back
         try:
             result = getattr(self, f"_{request['op']}")(request, known)
             return self._reply(result, known, request)
@@ -50,21 +57,21 @@ class CandidateModules:
         importlib.import_module(request["module"])
 
     def _get(self, request: dict[str, Any], known: list[Any]) -> Any:
-        return self._named(request)
+        return self._get_attribute(request)
 
     def _call(self, request: dict[str, Any], known: list[Any]) -> Any:
-        (args, kwargs), objects = decode(request["value"], request["nodes"], self._from_handle)
+        (args, kwargs), objects = decode(request["value"], request["nodes"], self._read_foreign)
         known.extend(objects)
-        return self._named(request)(*args, **kwargs)
+        return self._get_attribute(request)(*args, **kwargs)
 
     def _iter(self, request: dict[str, Any], known: list[Any]) -> Any:
-        return iter(self._live[request["handle"]])
+        return iter(self._kept_objects[request["handle"]])
 
     def _next(self, request: dict[str, Any], known: list[Any]) -> Any:
-        # A tuple of one item, or an empty one at the end.
-        return tuple(itertools.islice(self._live[request["handle"]], 1))
+        """Return a tuple of the next item, or an empty one at the end."""
+        return tuple(itertools.islice(self._kept_objects[request["handle"]], 1))
 
-    def _named(self, request: dict[str, Any]) -> Any:
+    def _get_attribute(self, request: dict[str, Any]) -> Any:
         module, name = importlib.import_module(request["module"]), request["name"]
         try:
             return getattr(module, name)
@@ -72,38 +79,39 @@ class CandidateModules:
             raise NameError(f"name {name!r} is not defined") from None
 
     def _reply(self, result: Any, known: list[Any], request: dict[str, Any]) -> dict[str, Any]:
-        encoder = Encoder(self._to_handle, known, with_kin=True)
+        encoder = Encoder(self._write_foreign, known, with_subclasses=True)
         value = encoder.encode(result)
-        nodes = encoder.changed(request.get("nodes", []))
+        nodes = encoder.changed_nodes(request.get("nodes", []))
         reply = {"value": value, "nodes": nodes, "callable": request["op"] == "get" and callable(result)}
         if reply["callable"] and isinstance(result, type) and issubclass(result, BaseException):
-            reply["exception"] = [str(result.__module__), *_names_of(result.__mro__)]
+            reply["exception"] = [str(result.__module__), *_get_class_names(result.__mro__)]
         return reply
 
-    def _from_handle(self, value: list[Any]) -> Any:
-        return self._live[value[1]]
+    def _read_foreign(self, value: list[Any]) -> Any:
+        return self._kept_objects[value[1]]
 
-    def _keep(self, thing: Any) -> int:
-        if id(thing) not in self._place_of:  # the object is kept alive, so that its id stays unique
-            self._place_of[id(thing)] = len(self._live)
-            self._live.append(thing)
-        return self._place_of[id(thing)]
+    def _keep(self, value: Any) -> int:
+        """Return the handle of an object. The object stays alive, so that its id() stays unique."""
+        if id(value) not in self._handles:
+            self._handles[id(value)] = len(self._kept_objects)
+            self._kept_objects.append(value)
+        return self._handles[id(value)]
 
-    def _to_handle(self, thing: Any) -> list[Any]:
-        name = type(thing).__name__
-        if hasattr(type(thing), "__next__"):
-            return ["it", self._keep(thing), name]
-        return ["o", self._keep(thing), name, _truth_of(thing)]
+    def _write_foreign(self, value: Any) -> list[Any]:
+        name = type(value).__name__
+        if hasattr(type(value), "__next__"):
+            return ["it", self._keep(value), name]
+        return ["o", self._keep(value), name, _get_truth(value)]
 
 
-def _truth_of(thing: Any) -> bool | None:
-    """Return whether an object is true; `None` for an object that is no answer to a yes-or-no question."""
-    if callable(thing) or thing is NotImplemented or isinstance(thing, (BaseException, types.ModuleType)):
+def _get_truth(value: Any) -> bool | None:
+    """Return whether an object is true; `None` for one that a test cannot mean as a truth value."""
+    if callable(value) or value is NotImplemented or isinstance(value, (BaseException, types.ModuleType)):
         return None
-    if hasattr(type(thing), "__await__"):
+    if hasattr(type(value), "__await__"):  # a coroutine that the candidate forgot to await
         return None
     try:
-        return bool(thing)
+        return bool(value)
     except Exception:
         return True
 
@@ -118,26 +126,28 @@ def describe_exception(fault: BaseException, root: str) -> dict[str, Any]:
     described: dict[str, Any] = {
         "type": type(fault).__name__,
         "module": str(type(fault).__module__),
-        "bases": _names_of(type(fault).__mro__[1:]),
+        "bases": _get_class_names(type(fault).__mro__[1:]),
         "text": text,
         "file": file,
         "line": line,
     }
     try:
         encoder = Encoder(_refuse)
-        described["args"] = encoder.encode((tuple(fault.args), _state_of(fault)))
-        described["nodes"] = encoder.nodes()
+        described["args"] = encoder.encode((tuple(fault.args), _get_state(fault)))
+        described["nodes"] = encoder.new_nodes()
     except (NotData, RecursionError):
         described["args"], described["nodes"] = None, []
     return described
 
 
-def _state_of(fault: BaseException) -> dict[str, Any]:
+def _get_state(fault: BaseException) -> dict[str, Any]:
     """Return the attributes and properties of an exception that are plain data."""
-    own = [kind for kind in type(fault).__mro__ if kind.__module__ != "builtins"]
-    computed = {n for kind in own for n, part in vars(kind).items() if isinstance(part, property)}
+    classes = [cls for cls in type(fault).__mro__ if cls.__module__ != "builtins"]
+    properties = {
+        name for cls in classes for name, member in vars(cls).items() if isinstance(member, property)
+    }
     state = {}
-    for name in (*computed, *vars(fault)):
+    for name in (*properties, *vars(fault)):
         try:
             value = getattr(fault, name)
             Encoder(_refuse).encode(value)
@@ -147,27 +157,27 @@ def _state_of(fault: BaseException) -> dict[str, Any]:
     return state
 
 
-def _names_of(kinds: tuple[type, ...]) -> list[str]:
-    return [kind.__name__ for kind in kinds[:BASE_TYPES]]
+def _get_class_names(classes: tuple[type, ...]) -> list[str]:
+    return [cls.__name__ for cls in classes[:MAX_BASE_NAMES]]
 
 
-def _refuse(thing: Any) -> list[Any]:
-    raise NotData(f"an object of type {type(thing).__name__}")
+def _refuse(value: Any) -> list[Any]:
+    raise NotData(f"an object of type {type(value).__name__}")
 
 
 def find_candidate_line(fault: BaseException, root: str) -> tuple[str, int | None]:
-    """Return the deepest file and line of the candidate in a traceback; empty if there is none."""
+    """Return the deepest file and line of the candidate in a traceback; `("", None)` if there is none."""
     prefix = root + os.sep
     if isinstance(fault, SyntaxError) and str(fault.filename).startswith(prefix):
         return str(fault.filename)[len(prefix) :], fault.lineno
-    found: tuple[str, int | None] = ("", None)
+    deepest: tuple[str, int | None] = ("", None)
     trace = fault.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         if file.startswith(prefix) and not file.startswith(prefix + "_suture"):
-            found = (file[len(prefix) :], trace.tb_lineno)
+            deepest = (file[len(prefix) :], trace.tb_lineno)
         trace = trace.tb_next
-    return found
+    return deepest
 
 
 def isolate_imports(root: str) -> None:

@@ -1,4 +1,8 @@
-"""Writing typed data for the wire and reading it back (see wire.py).
+"""Encoding Python values as plain JSON and decoding them again; wire.py describes the format and its tags.
+
+A value that is not data is *foreign*: a generator, an object of the project's own class. The two callables
+`write_foreign` and `read_foreign` say what happens to it, because the two ends differ: the candidate's side
+keeps the object and sends a number for it (its *handle*), and the judge's side builds a proxy for that number.
 
 This file runs inside the sandbox, on a bare interpreter. The host uses `is_well_formed`, which checks the
 shape of a value without building anything.
@@ -6,103 +10,120 @@ shape of a value without building anything.
 
 from __future__ import annotations
 
+import collections
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from suture.judge.split.wire import (
-    BY_TEXT,
-    COLLECTIONS,
-    FROZEN,
-    LIBRARY,
-    MAPPINGS,
-    MUTABLE,
+    COLLECTIONS_TAGS,
+    CONSTRUCTOR_ARGUMENTS,
+    FIELD_COUNTS,
+    IMMUTABLE_TYPES,
+    MAPPING_TAGS,
+    MUTABLE_TYPES,
     NODE_TAGS,
-    SCALAR_TAGS,
     SMALL_INT,
+    TEXT_CONSTRUCTORS,
     BadFrame,
     NotData,
-    library_name,
-    parts,
-    plain_part,
-    tag_of,
+    get_base_data,
+    get_container_tag,
+    get_library_name,
+    get_parts,
 )
 
 
 class Encoder:
-    """Turns values into JSON and remembers the id of each object.
+    """Encodes values as JSON and gives every container a number, its id.
 
     Args:
-        foreign: Writes a value that is not data, or raises `NotData`.
-        known: Objects that both ends already have; their ids are their positions.
-        with_kin: Whether an instance of a data type's subclass is written with its data and not only its
-            handle.
+        write_foreign: Returns the JSON of a foreign value, or raises `NotData`.
+        known: Objects that both ends already have; the id of each is its position.
+        with_subclasses: Whether to encode an instance of a data type's subclass, such as a named tuple, as
+            its data and its handle. Otherwise it is foreign like any other object.
     """
 
     def __init__(
-        self, foreign: Callable[[Any], list[Any]], known: Iterable[Any] = (), *, with_kin: bool = False
+        self,
+        write_foreign: Callable[[Any], list[Any]],
+        known: Iterable[Any] = (),
+        *,
+        with_subclasses: bool = False,
     ) -> None:
-        self._foreign = foreign
-        self._with_kin = with_kin
-        self._plain: dict[int, tuple[Any, Any]] = {}
+        self._write_foreign = write_foreign
+        self._with_subclasses = with_subclasses
+        self._base_data: dict[int, tuple[Any, Any]] = {}
+        """id() of an instance of a subclass -> (the instance, its data). Keeping both keeps the id() unique."""
         self.objects = list(known)
-        self._first_new = len(self.objects)
-        self._ids = {id(thing): position for position, thing in enumerate(self.objects)}
-        self._seen: set[int] = set()
+        self._known_count = len(self.objects)
+        self._ids = {id(item): position for position, item in enumerate(self.objects)}
+        self._visited: set[int] = set()
 
     def encode(self, value: Any) -> Any:
-        """Return the JSON of a value; its containers become nodes."""
-        self._discover(value)
+        """Return the JSON of a value; `new_nodes` returns the containers that it refers to."""
+        self._number_containers(value)
         return self._write(value)
 
-    def nodes(self) -> list[list[Any]]:
-        """Return every node that the other end does not have."""
-        return [self._node(position) for position in range(self._first_new, len(self.objects))]
+    def new_nodes(self) -> list[list[Any]]:
+        """Return the nodes of all containers that the other end does not have."""
+        return [self._node(position) for position in range(self._known_count, len(self.objects))]
 
-    def changed(self, nodes: list[list[Any]]) -> list[list[Any]]:
-        """Return the known mutable nodes that differ from `nodes`, and all new ones."""
-        for position in range(self._first_new):
-            self._discover(self.objects[position])
-        before = {node[0]: repr(node) for node in nodes}  # unlike `==`, `repr` distinguishes True from 1
-        again = [self._node(i) for i in range(self._first_new) if tag_of(self.objects[i]) not in FROZEN]
-        return [node for node in again if repr(node) != before.get(node[0])] + self.nodes()
+    def changed_nodes(self, nodes: list[list[Any]]) -> list[list[Any]]:
+        """Return the nodes of the known mutable objects that differ from `nodes`, and all new nodes."""
+        for position in range(self._known_count):
+            self._number_containers(self.objects[position])
+        old_texts = {node[0]: repr(node) for node in nodes}  # unlike `==`, `repr` distinguishes True from 1
+        known_nodes = [
+            self._node(position)
+            for position in range(self._known_count)
+            if get_container_tag(self.objects[position]) not in IMMUTABLE_TYPES
+        ]
+        return [node for node in known_nodes if repr(node) != old_texts.get(node[0])] + self.new_nodes()
 
-    def _discover(self, root: Any) -> None:
+    def _number_containers(self, root: Any) -> None:
+        """Give an id to every container that is reachable from a value.
+
+        An immutable container gets its id after its parts, because the decoder can only build it from parts
+        that exist. A mutable one gets its id before them, so that cycles end. The explicit stack lets values
+        nest deeper than Python's recursion limit.
+        """
         stack: list[tuple[Any, bool]] = [(root, False)]
         while stack:
-            value, leaving = stack.pop()
-            if leaving:
-                self._assign(value)
+            value, parts_are_numbered = stack.pop()
+            if parts_are_numbered:
+                self._assign_id(value)
                 continue
-            tag = tag_of(value)
+            tag = get_container_tag(value)
             if tag is None:
-                plain = self._plain_part(value)
-                stack.extend([(plain, False)] if tag_of(plain) is not None else [])
+                base_data = self._get_base_data(value)
+                if get_container_tag(base_data) is not None:
+                    stack.append((base_data, False))
                 continue
-            if id(value) in self._seen:
+            if id(value) in self._visited:
                 continue
-            self._seen.add(id(value))
-            if tag in FROZEN:
+            self._visited.add(id(value))
+            if tag in IMMUTABLE_TYPES:
                 stack.append((value, True))
             else:
-                self._assign(value)
-            stack.extend((part, False) for part in parts(tag, value))
+                self._assign_id(value)
+            stack.extend((part, False) for part in get_parts(tag, value))
 
-    def _plain_part(self, value: Any) -> Any:
-        if not self._with_kin:
+    def _get_base_data(self, value: Any) -> Any:
+        if not self._with_subclasses:
             return None
-        if id(value) not in self._plain:
-            self._plain[id(value)] = value, plain_part(value)
-        return self._plain[id(value)][1]
+        if id(value) not in self._base_data:
+            self._base_data[id(value)] = value, get_base_data(value)
+        return self._base_data[id(value)][1]
 
-    def _assign(self, value: Any) -> None:
+    def _assign_id(self, value: Any) -> None:
         if id(value) not in self._ids:
             self._ids[id(value)] = len(self.objects)
             self.objects.append(value)
 
     def _node(self, position: int) -> list[Any]:
         value = self.objects[position]
-        tag = tag_of(value)
+        tag = get_container_tag(value)
         if tag is None:
             raise NotData(f"an object of type {type(value).__name__} changed its class")
         node: list[Any] = [position, tag]
@@ -110,67 +131,70 @@ class Encoder:
             return [*node, value.hex()]
         if tag == "deque":
             node.append(value.maxlen)
-        return node + [self._write(part) for part in parts(tag, value)]
+        return node + [self._write(part) for part in get_parts(tag, value)]
 
     def _write(self, value: Any) -> Any:
-        kind = type(value)
-        if value is None or kind is bool:
+        value_type = type(value)
+        if value is None or value_type is bool:
             return value
-        if kind is int:
+        if value_type is int:
             return value if -SMALL_INT < value < SMALL_INT else ["i", hex(value)]
-        if kind is str:
+        if value_type is str:
             # JSON would join two lone surrogates into a single character.
-            clean = value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
-            return value if clean else ["u", value.encode("utf-8", "surrogatepass").hex()]
+            has_surrogates = not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value)
+            return ["u", value.encode("utf-8", "surrogatepass").hex()] if has_surrogates else value
         if id(value) in self._ids:
             return ["r", self._ids[id(value)]]
-        return self._write_rare(value, kind)
+        return self._write_rare(value)
 
-    def _write_rare(self, value: Any, kind: type) -> Any:
-        if kind is float:
+    def _write_rare(self, value: Any) -> Any:
+        value_type = type(value)
+        if value_type is float:
             return ["f", value.hex()]
-        if kind is complex:
+        if value_type is complex:
             return ["c", value.real.hex(), value.imag.hex()]
-        if kind is bytes:
+        if value_type is bytes:
             return ["b", value.hex()]
-        if kind is range:
+        if value_type is range:
             return ["range", *(self._write(bound) for bound in (value.start, value.stop, value.step))]
         if value is ...:
             return ["..."]
-        take_apart = LIBRARY.get(library_name(value))
-        fields = take_apart(value) if take_apart is not None else None
-        if fields is not None:
-            return [library_name(value), *(self._write(part) for part in fields)]
-        plain = self._plain_part(value)
-        if plain is not None:
-            return ["k", *self._foreign(value)[1:3], self._write(plain)]
-        return self._foreign(value)
+        library_name = get_library_name(value)
+        get_arguments = CONSTRUCTOR_ARGUMENTS.get(library_name)
+        arguments = get_arguments(value) if get_arguments is not None else None
+        if arguments is not None:
+            return [library_name, *(self._write(argument) for argument in arguments)]
+        base_data = self._get_base_data(value)
+        if base_data is not None:
+            _, handle, type_name, *_ = self._write_foreign(value)
+            return ["k", handle, type_name, self._write(base_data)]
+        return self._write_foreign(value)
 
 
 def decode(
     value: Any,
     nodes: list[list[Any]],
-    handle: Callable[[list[Any]], Any],
+    read_foreign: Callable[[list[Any]], Any],
     known: list[Any] | None = None,
     nan: float = math.nan,
 ) -> tuple[Any, list[Any]]:
-    """Read a value back.
+    """Decode a value.
 
     Args:
         value: The result of `Encoder.encode`.
-        nodes: The flat list that the value's indices point into (see wire.py).
-        handle: Reads foreign values.
-        known: Objects that both ends already have; those that changed are updated in place.
-        nan: The object that stands for nan.
+        nodes: The nodes of the containers that the value refers to by their ids.
+        read_foreign: Returns the object for the JSON of a foreign value.
+        known: Objects that both ends already have; those that `nodes` contains are updated in place.
+        nan: The object to return for nan.
 
     Returns:
-        The value, and all objects by id.
+        (value, objects): the decoded value, and all known and decoded containers in the order of their ids.
 
     Raises:
-        BadFrame: The input is not a value.
+        BadFrame: The input is not an encoded value.
     """
     try:
-        return _Decoder(nodes, handle, known or [], nan).run(value)
+        return _Decoder(nodes, read_foreign, known or [], nan).run(value)
     except BadFrame:
         raise
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as fault:
@@ -178,92 +202,98 @@ def decode(
 
 
 class _Decoder:
+    """Decodes one value; the arguments are those of `decode`.
+
+    Containers may refer to each other in cycles. So all mutable ones are created empty, then the immutable
+    ones are built, and then the mutable ones are filled.
+    """
+
     def __init__(
-        self, nodes: list[list[Any]], handle: Callable[[list[Any]], Any], known: list[Any], nan: float
+        self,
+        nodes: list[list[Any]],
+        read_foreign: Callable[[list[Any]], Any],
+        known: list[Any],
+        nan: float,
     ) -> None:
-        self.nodes = nodes
-        self.handle = handle
-        self.nan = nan
-        self.known = len(known)
-        self.objects: dict[int, Any] = dict(enumerate(known))
-        self.unfilled: list[tuple[Any, Any]] = []
+        self._nodes = nodes
+        self._read_foreign = read_foreign
+        self._nan = nan
+        self._known_count = len(known)
+        self._objects: dict[int, Any] = dict(enumerate(known))
+        self._unfilled: list[tuple[Any, Any]] = []
+        """Pairs (empty instance of a list, dict or set subclass, its data)."""
 
     def run(self, value: Any) -> tuple[Any, list[Any]]:
-        for node in self.nodes:
-            self._shell(node)
-        for node in self.nodes:
-            if node[1] in FROZEN:
-                self._freeze(node)
-        for node in self.nodes:
-            if node[1] not in FROZEN:
+        for node in self._nodes:
+            self._create_empty(node)
+        for node in self._nodes:
+            if node[1] in IMMUTABLE_TYPES:
+                self._build_immutable(node)
+        for node in self._nodes:
+            if node[1] not in IMMUTABLE_TYPES:
                 self._fill(node)
-        found = self._read(value)
-        for kin, base in self.unfilled:
-            (kin.extend if isinstance(kin, list) else kin.update)(base)
-        return found, [self.objects[position] for position in range(len(self.objects))]
+        decoded = self._read(value)
+        for instance, base_data in self._unfilled:
+            (instance.extend if isinstance(instance, list) else instance.update)(base_data)
+        return decoded, [self._objects[position] for position in range(len(self._objects))]
 
-    def _shell(self, node: list[Any]) -> None:
+    def _create_empty(self, node: list[Any]) -> None:
         position, tag = node[0], node[1]
-        if position < self.known:
-            if tag in FROZEN or tag_of(self.objects[position]) != tag:
+        if position < self._known_count:
+            if tag in IMMUTABLE_TYPES or get_container_tag(self._objects[position]) != tag:
                 raise BadFrame("an argument came back as something else")
-        elif tag in MUTABLE:
-            self.objects[position] = MUTABLE[tag]()
-        elif tag in COLLECTIONS:
-            self.objects[position] = self._collection(node)
+        elif tag in MUTABLE_TYPES:
+            self._objects[position] = MUTABLE_TYPES[tag]()
+        elif tag == "deque":
+            self._objects[position] = collections.deque(maxlen=node[2])
+        elif tag in COLLECTIONS_TAGS:
+            self._objects[position] = getattr(collections, tag)()
 
-    def _collection(self, node: list[Any]) -> Any:
-        import collections
-
-        if node[1] == "deque":
-            return collections.deque(maxlen=node[2])
-        return getattr(collections, node[1])()
-
-    def _freeze(self, node: list[Any]) -> None:
-        items = [self._read(part) for part in node[2:]]
-        made = slice(*items) if node[1] == "slice" else FROZEN[node[1]](items)
-        self.objects[node[0]] = made
+    def _build_immutable(self, node: list[Any]) -> None:
+        parts = [self._read(part) for part in node[2:]]
+        self._objects[node[0]] = slice(*parts) if node[1] == "slice" else IMMUTABLE_TYPES[node[1]](parts)
 
     def _fill(self, node: list[Any]) -> None:
-        target, tag = self.objects[node[0]], node[1]
+        target, tag = self._objects[node[0]], node[1]
         if tag == "bytearray":
             target[:] = bytes.fromhex(node[2])
             return
         target.clear()
-        items = [self._read(part) for part in node[3 if tag == "deque" else 2 :]]
-        if tag in MAPPINGS:
-            for key, item in zip(items[::2], items[1::2], strict=True):
+        parts = [self._read(part) for part in node[3 if tag == "deque" else 2 :]]
+        if tag in MAPPING_TAGS:
+            for key, item in zip(parts[::2], parts[1::2], strict=True):
                 target[key] = item
         elif tag == "set":
-            target.update(items)
+            target.update(parts)
         else:
-            target.extend(items)
+            target.extend(parts)
 
-    def _kin(self, value: list[Any]) -> Any:
+    def _read_subclass(self, value: list[Any]) -> Any:
         """Return an instance of a data type's subclass; a mutable one is filled after all objects exist."""
-        base = self._read(value[3])
-        is_mutable = type(base) in MUTABLE.values()
-        kin = self.handle([*value[:3], type(base)() if is_mutable else base])
+        base_data = self._read(value[3])
+        is_mutable = type(base_data) in MUTABLE_TYPES.values()
+        instance = self._read_foreign([*value[:3], type(base_data)() if is_mutable else base_data])
         if is_mutable:
-            kin.clear()
-            self.unfilled.append((kin, base))
-        return kin
+            instance.clear()
+            self._unfilled.append((instance, base_data))
+        return instance
 
     def _read(self, value: Any) -> Any:
         if not isinstance(value, list):
             return value
         tag = value[0]
         if tag == "r":
-            return self.objects[value[1]]
+            return self._objects[value[1]]
         if tag in ("h", "it", "o"):
-            return self.handle(value)
+            return self._read_foreign(value)
         if tag == "k":
-            return self._kin(value)
-        made = _scalar(tag, value[1:], self._read)
-        return self.nan if type(made) is float and made != made else made
+            return self._read_subclass(value)
+        scalar = _read_scalar(tag, value[1:], self._read)
+        is_nan = type(scalar) is float and scalar != scalar
+        return self._nan if is_nan else scalar
 
 
-def _scalar(tag: str, fields: list[Any], read: Callable[[Any], Any]) -> Any:
+def _read_scalar(tag: str, fields: list[Any], read: Callable[[Any], Any]) -> Any:
     if tag == "i":
         return int(fields[0], 16)
     if tag == "f":
@@ -278,22 +308,22 @@ def _scalar(tag: str, fields: list[Any], read: Callable[[Any], Any]) -> Any:
         return range(*(read(field) for field in fields))
     if tag == "...":
         return ...
-    if tag not in LIBRARY:
+    if tag not in CONSTRUCTOR_ARGUMENTS:
         raise BadFrame(f"unknown tag {tag!r}")
     module, _, name = tag.rpartition(".")
-    kind = getattr(__import__(module), name)
-    make = getattr(kind, BY_TEXT[tag]) if tag in BY_TEXT else kind
-    return make(*(read(field) for field in fields))
+    library_type = getattr(__import__(module), name)  # most values need none of these modules
+    constructor = getattr(library_type, TEXT_CONSTRUCTORS[tag]) if tag in TEXT_CONSTRUCTORS else library_type
+    return constructor(*(read(field) for field in fields))
 
 
 def is_well_formed(value: Any, nodes: Any) -> bool:
     """Whether a value and its nodes have the right shape; nothing is built to find out."""
-    if not isinstance(nodes, list) or not _well_formed_value(value):
+    if not isinstance(nodes, list) or not _is_well_formed_value(value):
         return False
-    return all(_well_formed_node(node) for node in nodes)
+    return all(_is_well_formed_node(node) for node in nodes)
 
 
-def _well_formed_node(node: Any) -> bool:
+def _is_well_formed_node(node: Any) -> bool:
     return (
         isinstance(node, list)
         and len(node) >= 2
@@ -301,17 +331,20 @@ def _well_formed_node(node: Any) -> bool:
         and node[0] >= 0
         and isinstance(node[1], str)
         and node[1] in NODE_TAGS
-        and all(_well_formed_value(part) for part in node[2:])
+        and all(_is_well_formed_value(part) for part in node[2:])
     )
 
 
-def _well_formed_value(value: Any, depth: int = 0) -> bool:
+def _is_well_formed_value(value: Any, depth: int = 0) -> bool:
     if value is None or type(value) in (bool, int, str):
         return True
+    # A tagged list may contain tagged scalars, such as the large bounds of a range, but nothing deeper.
     if not isinstance(value, list) or not value or not isinstance(value[0], str) or depth > 1:
         return False
-    if value[0] not in SCALAR_TAGS and value[0] not in LIBRARY:
+    tag, *fields = value
+    if tag in FIELD_COUNTS:
+        if len(fields) != FIELD_COUNTS[tag]:
+            return False
+    elif tag not in CONSTRUCTOR_ARGUMENTS:
         return False
-    if SCALAR_TAGS.get(value[0], len(value) - 1) != len(value) - 1:
-        return False
-    return all(_well_formed_value(field, depth + 1) for field in value[1:])
+    return all(_is_well_formed_value(field, depth + 1) for field in fields)

@@ -1,8 +1,6 @@
-"""A test program and a candidate in one process, for tests that need live objects.
+"""Nonce mode inside the sandbox: run a test program and the candidate in this one process.
 
-Runs inside the sandbox. The program passes only if the nonce comes back, which is written after its last
-statement, so an early exit is no pass. A candidate that searches this process's memory could forge the nonce,
-which is why verdicts list such checks.
+`nonce_runner.py` is the host's side; it explains the nonce and what it cannot protect against.
 """
 
 from __future__ import annotations
@@ -18,39 +16,47 @@ from suture.judge.split.candidate_program import find_candidate_line, isolate_im
 from suture.judge.split.program_rewriting import RECORDER_NAME, compile_program
 from suture.judge.split.wire import FrameStream
 
-PROGRAM = "<test>"
+PROGRAM_NAME = "<test>"
+"""The file name that the program's stack frames show."""
 
 
-def run_beside(module: str, source: str, root: str) -> dict[str, Any]:
-    """Run a test program with the names of a candidate's module.
+def run_in_one_process(module: str, source: str, root: str) -> dict[str, Any]:
+    """Run a test program that sees the names of a candidate's module.
+
+    Args:
+        module: The dotted name of the candidate's module.
+        source: The test program as Python source.
+        root: The folder of the candidate's files.
 
     Returns:
-        `passed`, and if it is false the `fact`.
+        `passed`; if it is false, also the `fact`.
     """
     recorder = AssertRecorder()
     try:
-        loaded = importlib.import_module(module)
+        candidate_module = importlib.import_module(module)
     except BaseException as fault:
-        return {"passed": False, "fact": _fact(fault, recorder, "", root)}
+        return {"passed": False, "fact": _make_fact(fault, recorder, "", root)}
     program = types.ModuleType("__main__")
-    program.__dict__.update({k: v for k, v in loaded.__dict__.items() if not k.startswith("__")})
+    program.__dict__.update(
+        {name: value for name, value in vars(candidate_module).items() if not name.startswith("__")}
+    )
     setattr(program, RECORDER_NAME, recorder)
     sys.modules["__main__"] = program
-    ended: BaseException | None = None
+    exception: BaseException | None = None
     with FrameworkFailures(source) as failures:
         try:
-            exec(compile_program(source, PROGRAM, recorder), program.__dict__)
+            exec(compile_program(source, PROGRAM_NAME, recorder), program.__dict__)
         except BaseException as fault:
-            ended = fault
-    if recorder.ended_well(ended) and not failures.seen:
+            exception = fault
+    if recorder.ended_well(exception) and not failures.seen:
         return {"passed": True}
-    why = failures.seen[0] if failures.seen else "the test did not get to its end, or tests nothing"
-    ended = recorder.find_cause(ended) or RuntimeError(why)
-    return {"passed": False, "fact": _fact(ended, recorder, source, root)}
+    reason = failures.seen[0] if failures.seen else "the test did not get to its end, or tests nothing"
+    cause = recorder.find_cause(exception) or RuntimeError(reason)
+    return {"passed": False, "fact": _make_fact(cause, recorder, source, root)}
 
 
-def _fact(fault: BaseException, recorder: AssertRecorder, source: str, root: str) -> dict[str, Any]:
-    fact: dict[str, Any] = dict(explain_failure(fault, recorder, source, PROGRAM))
+def _make_fact(fault: BaseException, recorder: AssertRecorder, source: str, root: str) -> dict[str, Any]:
+    fact: dict[str, Any] = dict(explain_failure(fault, recorder, source, PROGRAM_NAME))
     fact["file"], fact["line"] = find_candidate_line(fault, root)
     return fact
 
@@ -63,7 +69,7 @@ def main() -> None:
         return
     root = os.getcwd()
     isolate_imports(root)
-    outcome = run_beside(request["module"], request["source"], root)
+    outcome = run_in_one_process(request["module"], request["source"], root)
     stream.flush_prints()
     stream.send({**outcome, "nonce": request["nonce"]})
-    os._exit(0)
+    os._exit(0)  # skips the candidate's threads and exit hooks

@@ -1,4 +1,13 @@
-"""Nonce mode: a test program and the candidate in one process, for tests that need live objects."""
+"""The host's side of nonce mode, which runs a test program and the candidate in one process.
+
+Nonce mode is for tests that need live objects: objects that are more than data, such as a result whose
+methods the test calls. The split verdict cannot run these, because only data crosses between its processes.
+
+A nonce is a random text that nobody can guess. The host sends it before the candidate is loaded, and the
+program sends it back after the test's last statement. So a candidate that ends the process early, or that
+writes an outcome of its own, does not pass. A candidate that reads the process's memory can find the nonce;
+that is why verdicts list the checks that were run this way.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +26,7 @@ from suture.judge.tuning import MAX_FAULT_CHARS, NONCE_START_S
 from suture.sandbox import Sandbox
 
 FACT_TEXTS = ("call", "expected", "actual", "exception", "file")
+"""The fields of a reported fact that are text."""
 
 
 async def run_with_nonce(
@@ -27,7 +37,7 @@ async def run_with_nonce(
     source: str,
     wall_s: float | None = None,
 ) -> ProgramOutcome:
-    """Run a test program in the candidate's process; it passes only if the nonce comes back.
+    """Run a test program and the candidate in one process; the program passes only if the nonce comes back.
 
     Args:
         sandbox: Runs the program.
@@ -43,27 +53,33 @@ async def run_with_nonce(
     async with sandbox.open(request) as channel:
         await channel.send(dump({"nonce": nonce, "module": get_module_name(module), "source": source}))
         frame = await channel.receive(limit_s)
-        ended = await channel.finish()
-    outcome = _outcome(frame, nonce)
+        run_result = await channel.finish()
+    outcome = _read_outcome(frame, nonce)
     if outcome is None:
-        if ended.status == "timeout":
-            fact = {"exception": render_failure("test_timeout", seconds=limit_s), "code": "test_timeout"}
-            return ProgramOutcome(status="timeout", fact=fact)
-        text = f"{render_failure('process_ended')} before the test did ({render_run_ending(ended)})"
+        if run_result.status == "timeout":
+            text = render_failure("test_timeout", seconds=limit_s)
+            return ProgramOutcome(status="timeout", fact={"exception": text, "code": "test_timeout"})
+        text = f"{render_failure('process_ended')} before the test did ({render_run_ending(run_result)})"
         return ProgramOutcome(status="error", fact={"exception": text, "code": "process_ended"})
-    return ProgramOutcome(status="passed" if outcome.get("passed") is True else "failed", fact=_fact(outcome))
+    return ProgramOutcome(
+        status="passed" if outcome.get("passed") is True else "failed", fact=_read_fact(outcome)
+    )
 
 
-def _outcome(frame: bytes | None, nonce: str) -> dict[str, Any] | None:
+def _read_outcome(frame: bytes | None, nonce: str) -> dict[str, Any] | None:
+    """Return the message with the outcome; `None` if it is malformed or does not contain the nonce."""
     try:
         message = load(frame) if frame is not None else {}
     except BadFrame:
         return None
-    known = message.get("nonce")
-    return message if isinstance(known, str) and hmac.compare_digest(known.encode(), nonce.encode()) else None
+    claimed_nonce = message.get("nonce")
+    if not isinstance(claimed_nonce, str):
+        return None
+    return message if hmac.compare_digest(claimed_nonce.encode(), nonce.encode()) else None
 
 
-def _fact(outcome: dict[str, Any]) -> dict[str, Any]:
+def _read_fact(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of the reported fact that have the right type; the candidate may have written it."""
     reported = outcome.get("fact")
     if not isinstance(reported, dict):
         return {}

@@ -1,4 +1,7 @@
-"""Objects in the judge that stand for objects of the candidate: functions, iterators and whatever is no data.
+"""Stand-ins in the judge for objects that stay in the candidate's process because they are not data.
+
+If a test needs more of such an object than a stand-in can offer, the test needs *live objects*: the test and
+the object must be in one process. `NeedsLiveObjects` says so, and the check then runs in nonce mode.
 
 Runs inside the sandbox, in the judge; the candidate's code runs in another process.
 """
@@ -18,6 +21,7 @@ DATA_ATTRIBUTES = (
     | {"appendleft", "extendleft", "most_common", "move_to_end", "popleft"}
     | {"isocalendar", "isoformat", "isoweekday", "limit_denominator", "quantize", "total_seconds"}
 ) - {"__call__"}
+"""Attributes that a test of plain data may read; an object of the candidate that lacks them is a wrong answer."""
 NAN_RE = re.compile(r"\bnan\b|is_?nan|isfinite", re.IGNORECASE)
 ARITHMETIC = (
     "abs", "add", "divmod", "floordiv", "mod", "mul", "neg", "pos", "pow", "round", "sub", "truediv",
@@ -26,9 +30,9 @@ REFLECTED = ("radd", "rdivmod", "rfloordiv", "rmod", "rmul", "rpow", "rsub", "rt
 
 
 class NeedsLiveObjects(BaseException):
-    """The program needs to share objects with the candidate, because data is not enough.
+    """The test program must run in the candidate's process, because data is not enough for it.
 
-    Each one that is raised is remembered for the program, since unittest swallows the exceptions of a test.
+    `reasons` collects the reason of each one that is raised, because unittest catches the exceptions of tests.
     """
 
     reasons: ClassVar[list[str]] = []
@@ -74,18 +78,26 @@ class RemoteFunction:
 
 
 class OpaqueObject:
-    """Stands for an object of the candidate that is no data: it equals nothing and can be passed back.
+    """Stands for an object of the candidate that is not data: it equals nothing and can be passed back.
 
-    Whether a check needs live objects must not be the candidate's choice. So reading an attribute that plain
-    data has too is an error of the candidate, and only an attribute that no data could have needs the object
-    itself.
+    The candidate must not choose whether a check needs live objects. So if the test reads an attribute that
+    plain data has, the candidate's answer is wrong. Only an attribute that no data has needs the live object.
+
+    Args:
+        remote: The candidate.
+        handle: The object's handle (see wire.py).
+        kind: The name of the object's type.
+        truth: Whether the object is true; `None` for a class, a function or an exception, where the question
+            makes no sense.
     """
 
     def __init__(self, remote: CandidateLink, handle: int, kind: str, truth: bool | None) -> None:
-        self.__dict__.update(_remote=remote, suture_handle=handle, _kind=kind, _truth=truth, _called=True)
+        self.__dict__.update(
+            _remote=remote, suture_handle=handle, _kind=kind, _truth=truth, _may_be_called=True
+        )
 
     def __bool__(self) -> bool:
-        if self.__dict__["_truth"] is None:  # a class, a function or an exception is neither yes nor no
+        if self.__dict__["_truth"] is None:
             raise UnfitAnswer(f"an object of type {self.__dict__['_kind']} is neither true nor false")
         return bool(self.__dict__["_truth"])
 
@@ -102,7 +114,7 @@ class OpaqueObject:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refuse: an object that stays on the candidate's side cannot be called from here."""
-        if not self.__dict__["_called"]:  # the test calls it by name, so it can only be meant as a function
+        if not self.__dict__["_may_be_called"]:  # a name that the test calls must be a function
             raise TypeError(f"an object of type {self.__dict__['_kind']} is not callable")
         raise NeedsLiveObjects(f"the result, an object of type {self.__dict__['_kind']}, is called")
 
@@ -114,7 +126,7 @@ class OpaqueObject:
 
 
 class DataSubclass:
-    """Mixin for a stand-in of a data subclass instance, which has the data but no other attributes."""
+    """Mixin of the stand-ins for instances of a data type's subclass: they have its data and nothing else."""
 
     suture_handle: int
 
@@ -160,10 +172,10 @@ class UnorderedComparison(Exception):
 
 
 class NotANumber(float):
-    """nan for a test that does not mention it: it can be computed with, but refuses to be less or more.
+    """nan for a test that does not mention nan: arithmetic works, but `<` and `>` raise.
 
-    A plain nan makes every `<` and `>` false, so a test that looks for values that are too large would find
-    nothing.
+    With a plain nan every `<` and `>` is false, so a test that looks for values that are too large would find
+    none.
     """
 
     def _refuse(self, other: object) -> bool:
@@ -172,18 +184,19 @@ class NotANumber(float):
     __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
-def _staying(name: str) -> Any:
-    plain = getattr(float, name)
+def _make_operator(name: str) -> Any:
+    """Return an operator of `float` whose result is a `NotANumber` again if it is nan."""
+    float_operator = getattr(float, name)
 
-    def compute(self: NotANumber, *others: Any) -> Any:
-        found = plain(self, *others)
-        return self if type(found) is float and found != found else found
+    def compute(self: NotANumber, *operands: Any) -> Any:
+        result = float_operator(self, *operands)
+        return self if type(result) is float and result != result else result
 
     return compute
 
 
 for _name in (*ARITHMETIC, *REFLECTED):
-    setattr(NotANumber, f"__{_name}__", _staying(f"__{_name}__"))
+    setattr(NotANumber, f"__{_name}__", _make_operator(f"__{_name}__"))
 
 
 def mentions_nan(source: str) -> bool:

@@ -1,6 +1,7 @@
-"""The candidate as the judge reaches it: calls go out as typed data, and answers come back.
+"""The judge's view of the candidate: it sends calls as typed data and turns the answers into values.
 
-Runs inside the sandbox, in the judge. `proxies.py` holds the stand-ins for answers that are no data.
+`wire.py` describes the data, and `proxies.py` holds the stand-ins for objects that are not data. Runs inside
+the sandbox, in the judge.
 """
 
 from __future__ import annotations
@@ -29,19 +30,21 @@ from suture.judge.split.wire import BadFrame, NotData
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 
-ENDINGS = frozenset(
+CONTROL_EXCEPTIONS = frozenset(
     ("GeneratorExit", "KeyboardInterrupt", "StopAsyncIteration", "StopIteration", "SystemExit")
 )
+"""Exceptions that end a loop or a program. Only a test that expects one receives it from the candidate."""
 
 CATCH_ALL = frozenset(("AssertionError", "BaseException", "Exception"))
-"""Under another name, one of these would catch the test's own failed asserts."""
+"""Exception classes that catch a failed assert. If the candidate has one under another name, the test must not
+catch its own failed asserts with it."""
 
 RUNNERS = frozenset(("doctest", "unittest"))
 """Modules whose exceptions tell a test runner what to do with a test."""
 
 
 class CandidateDied(BaseException):
-    """The candidate's process ended during a call; no `except Exception` of a test hides it."""
+    """The candidate's process ended during a call. It is no `Exception`, so that tests do not catch it."""
 
 
 class NameMissing(Exception):
@@ -55,11 +58,14 @@ class RemoteCandidate:
         ask: Sends a request and returns the reply.
         recorder: Records every call and its answer, to explain a failed assert.
         program: The file name that the program's stack frames show.
-        source: The program's text; a library exception that it does not name is not passed on as such.
-        expects: The exceptions of `ENDINGS` that the program expects.
+        source: The program's text. An exception class of the standard library reaches the test as that
+            class only if the text names it.
+        expects: The exceptions of `CONTROL_EXCEPTIONS` that the program expects.
 
     Attributes:
-        request_count: How often the candidate was asked for more than what a name stands for.
+        request_count: How many values the candidate sent: results, items of iterators, data behind names. A
+            program that passes without any does not use the candidate.
+        exceptions: Name of an exception class of the candidate -> the class that stands for it.
     """
 
     def __init__(
@@ -70,36 +76,54 @@ class RemoteCandidate:
         self._program = program
         self._source = source
         self._expects = expects
-        self._opaque: dict[int, Any] = {}
+        self._proxies: dict[int, Any] = {}
+        """Handle -> the stand-in for that object."""
         self._nan = math.nan if mentions_nan(source) else NotANumber("nan")
         self.request_count = 0
         self.exceptions: dict[str, type[BaseException]] = {}
 
     def call(self, target: dict[str, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function of the candidate; the arguments then are what the candidate made of them.
+        """Call a function of the candidate and change the arguments in place as the candidate did.
 
-        If the test computes its expected value from the arguments, they stay as they were.
+        On a protected line the arguments stay as they were (see argument_protection.py).
+
+        Args:
+            target: `module` and `name` of the function.
+            name: The function's name for messages.
+            args: The positional arguments.
+            kwargs: The keyword arguments.
+
+        Raises:
+            NeedsLiveObjects: An argument is not data.
+            CandidateDied: The candidate's process ended.
         """
-        encoder = Encoder(_to_handle)
+        encoder = Encoder(_write_foreign)
         try:
-            sent = {"op": "call", **target, "value": encoder.encode((args, kwargs)), "nodes": encoder.nodes()}
+            request = {
+                "op": "call",
+                **target,
+                "value": encoder.encode((args, kwargs)),
+                "nodes": encoder.new_nodes(),
+            }
         except NotData as fault:
             raise NeedsLiveObjects(f"{name}() is given {fault}") from fault
-        call = RecordedCall(show=lambda: _show_call(name, sent, self._from_handle), result=None)
+        call = RecordedCall(render=lambda: _render_call(name, request, self._read_foreign), result=None)
         known = encoder.objects
-        if self._recorder.protected_lines and self._line() in self._recorder.protected_lines:
-            known = decode(sent["value"], sent["nodes"], self._from_handle)[1]
+        if self._recorder.protected_lines and self._find_line() in self._recorder.protected_lines:
+            known = decode(request["value"], request["nodes"], self._read_foreign)[
+                1
+            ]  # copies receive the changes
         try:
-            call.result = self._ask_for(sent, known)
+            call.result = self._request(request, known)
         except BaseException as fault:
-            fault.suture_call = call.show  # type: ignore[attr-defined]  # read by explain_failure
+            fault.suture_call = call.render  # type: ignore[attr-defined]  # read by explain_failure
             self._recorder.record_candidate_exception(fault)
             raise
         self._recorder.calls.append(call)
         return call.result
 
-    def _line(self) -> int:
-        """Return the line of the program that calls the candidate."""
+    def _find_line(self) -> int:
+        """Return the line of the program that calls the candidate; 0 if it is not on the stack."""
         frame: FrameType | None = sys._getframe(2)
         while frame is not None and frame.f_code.co_filename != self._program:
             frame = frame.f_back
@@ -117,130 +141,140 @@ class RemoteCandidate:
             NameMissing: None of the modules has the name.
         """
         for module in modules:
-            where = {"module": module, "name": name}
-            reply = self._ask({"op": "get", **where})
+            target = {"module": module, "name": name}
+            reply = self._ask({"op": "get", **target})
             if "died" in reply:
                 raise CandidateDied(reply["died"])
             if "raised" in reply:
                 continue
             if kind == "exception" and "exception" in reply:
                 self.request_count += 1
-                return self._named_exception(name, *reply["exception"])
+                return self._make_named_exception(name, *reply["exception"])
             if reply.get("callable"):
-                return RemoteFunction(self, where)
-            value = self._value(reply, [])
+                return RemoteFunction(self, target)
+            value = self._read_reply(reply, [])
             self.request_count += 1
             if type(value) is OpaqueObject:
-                value.__dict__["_called"] = False
+                value.__dict__["_may_be_called"] = False
             return value
         raise NameMissing(name)
 
-    def _named_exception(self, name: str, module: str, *kinds: str) -> type[BaseException]:
-        """Return the class for an exception class of the candidate: a builtin, or a new one of that name."""
-        if module == "builtins" and kinds[0] not in CATCH_ALL:
-            known = self._builtin_exception(kinds[0])
-            if known is not None:
-                return known
-        self.exceptions[name] = made = self.exception(kinds[0], list(kinds[1:]))
-        return made
+    def _make_named_exception(self, name: str, module: str, *class_names: str) -> type[BaseException]:
+        """Return the class that stands for an exception class of the candidate.
+
+        Args:
+            name: The name by which the test finds the class.
+            module: The module of the class.
+            class_names: The names of the class and of its base classes.
+        """
+        if module == "builtins" and class_names[0] not in CATCH_ALL:
+            builtin = self._find_builtin_exception(class_names[0])
+            if builtin is not None:
+                return builtin
+        self.exceptions[name] = self.exception(class_names[0], list(class_names[1:]))
+        return self.exceptions[name]
 
     def step(self, op: str, handle: int) -> Any:
         """Return the next item of an iterator, or an iterator over an iterable."""
-        return self._ask_for({"op": op, "handle": handle}, [])
+        return self._request({"op": op, "handle": handle}, [])
 
-    def _ask_for(self, request: dict[str, Any], known: list[Any]) -> Any:
+    def _request(self, request: dict[str, Any], known: list[Any]) -> Any:
         self.request_count += 1
-        return self._value(self._ask(request), known)
+        return self._read_reply(self._ask(request), known)
 
-    def _value(self, reply: dict[str, Any], known: list[Any]) -> Any:
+    def _read_reply(self, reply: dict[str, Any], known: list[Any]) -> Any:
         if "died" in reply:
             raise CandidateDied(reply["died"])
         try:
-            value = decode(reply["value"], reply["nodes"], self._from_handle, known, self._nan)[0]
+            value = decode(reply["value"], reply["nodes"], self._read_foreign, known, self._nan)[0]
         except BadFrame as fault:
             raise UnfitAnswer(f"the answer is no data: {fault}") from fault
         if "raised" in reply:
-            raise self._exception(reply["raised"])
+            raise self._make_exception(reply["raised"])
         return value
 
-    def _from_handle(self, value: list[Any]) -> Any:
-        tag, handle, *more = value
+    def _read_foreign(self, value: list[Any]) -> Any:
+        """Return the stand-in for an object of the candidate; the same object each time."""
+        tag, handle, *details = value
         if tag == "k":
-            return self._kin_of(handle, *more)
-        if handle not in self._opaque:
-            made = RemoteIterator if tag == "it" else OpaqueObject
-            self._opaque[handle] = made(self, handle, *more)
-        return self._opaque[handle]
+            return self._make_subclass_instance(handle, *details)
+        if handle not in self._proxies:
+            proxy_class = RemoteIterator if tag == "it" else OpaqueObject
+            self._proxies[handle] = proxy_class(self, handle, *details)
+        return self._proxies[handle]
 
-    def _kin_of(self, handle: int, kind: str, base: Any) -> Any:
-        """Return the stand-in for an instance of a data subclass; the same object each time."""
-        known = self._opaque.get(handle)
-        if not isinstance(known, DataSubclass) or not isinstance(known, type(base)):
-            made = type(str(kind), (DataSubclass, type(base)), {})(base)
-            made.suture_handle = handle
-            self._opaque[handle] = known = made
-        return known
+    def _make_subclass_instance(self, handle: int, type_name: str, base_data: Any) -> Any:
+        base = type(base_data)
+        instance = self._proxies.get(handle)
+        if not isinstance(instance, DataSubclass) or not isinstance(instance, base):
+            instance = type(str(type_name), (DataSubclass, base), {})(base_data)
+            instance.suture_handle = handle
+            self._proxies[handle] = instance
+        return instance
 
-    def _exception(self, described: dict[str, Any]) -> BaseException:
-        kind = self._exception_type(described)
+    def _make_exception(self, described: dict[str, Any]) -> BaseException:
+        """Return the exception that `candidate_program.describe_exception` describes."""
+        exception_class = self._find_exception_class(described)
         try:
-            args, state = decode(described["args"], described["nodes"], self._from_handle, nan=self._nan)[0]
+            args, state = decode(described["args"], described["nodes"], self._read_foreign, nan=self._nan)[0]
         except Exception:
             args, state = (described["text"],), {}
         try:
-            fault = kind(*args)
+            fault = exception_class(*args)
         except Exception:
-            fault = kind.__new__(kind)
+            fault = exception_class.__new__(exception_class)
             fault.args = (described["text"],)
         if type(state) is dict:
             fault.__dict__.update({n: v for n, v in state.items() if type(n) is str and n.isidentifier()})
         fault.suture_place = (described["file"], described["line"])  # type: ignore[attr-defined]  # read by run_program
         return fault
 
-    def _exception_type(self, described: dict[str, Any]) -> type[BaseException]:
+    def _find_exception_class(self, described: dict[str, Any]) -> type[BaseException]:
         name, module = described["type"], described["module"]
-        known = None
+        found: type[BaseException] | None = None
         if module == "builtins":
-            known = self._builtin_exception(name)
+            found = self._find_builtin_exception(name)
         elif module in sys.stdlib_module_names and module.partition(".")[0] not in RUNNERS:
-            # Only a module that is already loaded counts, and only a class that the test's text names.
-            known = vars(sys.modules[module]).get(name) if module in sys.modules else None
-            named = re.search(rf"\b{re.escape(name)}\b", self._source)
-            fit = isinstance(known, type) and issubclass(known, Exception)
-            known = known if named and fit else None
-        return known or self.exception(name, described["bases"])
+            found = self._find_library_exception(module, name)
+        return found or self.exception(name, described["bases"])
 
-    def _builtin_exception(self, name: str) -> type[BaseException] | None:
-        kind = vars(builtins).get(name)
-        if not isinstance(kind, type) or not issubclass(kind, BaseException):
+    def _find_library_exception(self, module: str, name: str) -> type[Exception] | None:
+        """Return an exception class of a module that is already loaded, if the test's text names the class."""
+        found = vars(sys.modules[module]).get(name) if module in sys.modules else None
+        is_exception = isinstance(found, type) and issubclass(found, Exception)
+        return found if is_exception and re.search(rf"\b{re.escape(name)}\b", self._source) else None
+
+    def _find_builtin_exception(self, name: str) -> type[BaseException] | None:
+        """Return a builtin exception class, if the test may receive it from the candidate."""
+        found = vars(builtins).get(name)
+        if not isinstance(found, type) or not issubclass(found, BaseException):
             return None
-        fit = name in self._expects if name in ENDINGS else issubclass(kind, Exception)
-        return kind if fit else None
+        may_pass = name in self._expects if name in CONTROL_EXCEPTIONS else issubclass(found, Exception)
+        return found if may_pass else None
 
     def exception(self, name: str, bases: list[str]) -> type[BaseException]:
         """Return the class that stands for an exception class of the candidate."""
         if name not in self.exceptions:
-            parents = (self.exceptions.get(base) or self._builtin_exception(base) for base in bases)
-            parent = next((kind for kind in parents if kind is not None), Exception)
+            known_bases = (self.exceptions.get(base) or self._find_builtin_exception(base) for base in bases)
+            parent = next((base for base in known_bases if base is not None), Exception)
             self.exceptions[name] = type(name, (parent,), {})
         return self.exceptions[name]
 
 
-def _to_handle(thing: Any) -> list[Any]:
-    if type(thing) is NotANumber:
+def _write_foreign(value: Any) -> list[Any]:
+    if type(value) is NotANumber:
         return ["f", "nan"]
-    if type(thing) in (OpaqueObject, RemoteIterator) or isinstance(thing, DataSubclass):
-        return ["h", thing.suture_handle]
-    raise NotData(f"an object of type {type(thing).__name__}")
+    if type(value) in (OpaqueObject, RemoteIterator) or isinstance(value, DataSubclass):
+        return ["h", value.suture_handle]
+    raise NotData(f"an object of type {type(value).__name__}")
 
 
-def _show_call(name: str, sent: dict[str, Any], handle: Callable[[list[Any]], Any]) -> str:
-    # Decoded from the frame that was sent, because the arguments may have changed since.
-    def show(value: list[Any]) -> Any:
-        return handle(["o", *value[1:], "", True])
+def _render_call(name: str, request: dict[str, Any], read_foreign: Callable[[list[Any]], Any]) -> str:
+    # Decoded from the request, because the arguments may have changed since.
+    def read_own_object(value: list[Any]) -> Any:
+        return read_foreign(["o", *value[1:], "", True])
 
-    args, kwargs = decode(sent["value"], sent["nodes"], show)[0]
-    shown = [shorten_repr(arg) for arg in args] + [
-        f"{key}={shorten_repr(arg)}" for key, arg in kwargs.items()
-    ]
-    return f"{name}({', '.join(shown)})"
+    args, kwargs = decode(request["value"], request["nodes"], read_own_object)[0]
+    rendered = [shorten_repr(arg) for arg in args]
+    rendered += [f"{key}={shorten_repr(arg)}" for key, arg in kwargs.items()]
+    return f"{name}({', '.join(rendered)})"

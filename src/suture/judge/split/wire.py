@@ -1,9 +1,24 @@
-"""Typed data between two sandboxed processes: Python values as flat JSON that contains nothing executable.
+"""The format of typed data between two sandboxed processes: Python values as flat JSON, with nothing executable.
 
-A value is a JSON scalar or a list `[tag, ...]`. A container is `["r", id]` and lives in a list of nodes `[id,
-tag, ...]`, so that aliasing and cycles survive and nothing nests. Only exact types are data: a subclass of
-`int`, or an object with an `__eq__` of its own, is foreign. Each end decides what to do with foreign values
-(`foreign` of `Encoder`, `handle` of `decode`).
+A message is one JSON object, which travels as one frame: four bytes with its length, then its text. A value
+in a message is a JSON scalar or a tagged list `[tag, field, ...]`:
+
+    ["i", "0x1f..."]        a large int                    ["range", 0, 9, 1]      a range
+    ["f", "0x1.8p+0"]       a float                        ["..."]                 the Ellipsis
+    ["c", real, imaginary]  a complex, of two floats       ["decimal.Decimal", "1.5"]  see CONSTRUCTOR_ARGUMENTS
+    ["b", "6162"]           bytes, in hexadecimal          ["r", 7]                the container with the id 7
+    ["u", "eda080"]         text with lone surrogates, as UTF-8 in hexadecimal
+
+A container is a *node* `[id, tag, part, ...]` in a separate list, such as `[7, "list", 1, ["r", 8]]`. So
+aliases and cycles survive, and nothing nests.
+
+Only exact types are data. Any other object stays in the candidate's process, which sends a *handle* for it,
+a number:
+
+    ["o", handle, type name, truth]      an object; `truth` is None if it has no useful truth value
+    ["it", handle, type name]            an iterator
+    ["k", handle, type name, data]       an instance of a data type's subclass, such as a named tuple
+    ["h", handle]                        in the other direction: the candidate's own object comes back
 
 This file runs inside the sandbox, on a bare interpreter, and imports only a little of the standard library.
 """
@@ -21,20 +36,21 @@ MAX_FRAME_BYTES = 16 << 20
 SMALL_INT = 1 << 63
 """Larger integers cross in hexadecimal: Python refuses to read or write long decimal numbers."""
 
-# Mutable containers are filled after all objects exist; the others refer to lower ids or to mutable ones.
-MUTABLE = {
+# Mutable containers are filled after all objects exist. The parts of an immutable container must exist before
+# it: they are mutable ones, or immutable ones with lower ids.
+MUTABLE_TYPES = {
     "list": list,
     "dict": dict,
     "set": set,
     "bytearray": bytearray,
 }
-COLLECTIONS = ("Counter", "OrderedDict", "defaultdict", "deque")
-FROZEN = {"tuple": tuple, "frozenset": frozenset, "slice": slice}
-MAPPINGS = ("dict", "Counter", "OrderedDict", "defaultdict")
-TAG_OF = {kind: tag for tag, kind in {**MUTABLE, **FROZEN}.items()}
+COLLECTIONS_TAGS = ("Counter", "OrderedDict", "defaultdict", "deque")
+IMMUTABLE_TYPES = {"tuple": tuple, "frozenset": frozenset, "slice": slice}
+MAPPING_TAGS = ("dict", "Counter", "OrderedDict", "defaultdict")
+TAGS_BY_TYPE = {container: tag for tag, container in {**MUTABLE_TYPES, **IMMUTABLE_TYPES}.items()}
+NODE_TAGS = frozenset((*MUTABLE_TYPES, *COLLECTIONS_TAGS, *IMMUTABLE_TYPES))
 
-# Immutable types of the standard library: how to split a value into arguments that rebuild it.
-LIBRARY: dict[str, Callable[[Any], tuple[Any, ...] | None]] = {
+CONSTRUCTOR_ARGUMENTS: dict[str, Callable[[Any], tuple[Any, ...] | None]] = {
     "decimal.Decimal": lambda v: (str(v),),
     "fractions.Fraction": lambda v: (v.numerator, v.denominator),
     "datetime.date": lambda v: (v.year, v.month, v.day),
@@ -44,11 +60,12 @@ LIBRARY: dict[str, Callable[[Any], tuple[Any, ...] | None]] = {
     "datetime.time": lambda v: (v.isoformat(),) if _has_plain_zone(v) else None,
     "uuid.UUID": lambda v: (v.hex,),
 }
-BY_TEXT = {"datetime.datetime": "fromisoformat", "datetime.time": "fromisoformat"}
-"""The constructor for types that are rebuilt from text."""
-BASES: tuple[Any, ...] = (int, float, str, bytes, tuple, frozenset, list, dict, set)
-"""Data types; the data in an instance of one of their subclasses crosses too."""
-SCALAR_TAGS = {
+"""Immutable type of the standard library -> a function that returns the arguments that rebuild a value."""
+TEXT_CONSTRUCTORS = {"datetime.datetime": "fromisoformat", "datetime.time": "fromisoformat"}
+"""The constructor of each type that its own constructor does not rebuild from text."""
+BASE_TYPES: tuple[Any, ...] = (int, float, str, bytes, tuple, frozenset, list, dict, set)
+"""Data types. An instance of a subclass of one crosses with its data."""
+FIELD_COUNTS = {
     "i": 1,
     "f": 1,
     "c": 2,
@@ -62,12 +79,11 @@ SCALAR_TAGS = {
     "o": 3,
     "k": 3,
 }
-"""How many parts follow each tag; a list with another number of parts is not a value."""
-NODE_TAGS = frozenset((*MUTABLE, *COLLECTIONS, *FROZEN))
+"""How many fields follow each tag; a list with another number of fields is not a value."""
 
 
 class BadFrame(ValueError):
-    """Received bytes are not a value."""
+    """Received bytes are not a message, or a part of a message is not a value."""
 
 
 class NotData(TypeError):
@@ -75,7 +91,7 @@ class NotData(TypeError):
 
 
 def dump(message: Any) -> bytes:
-    """Return a message as bytes.
+    """Return the frame of a message.
 
     Raises:
         NotData: The message is larger than a frame may be.
@@ -87,10 +103,10 @@ def dump(message: Any) -> bytes:
 
 
 def load(frame: bytes) -> dict[str, Any]:
-    """Return the message that some bytes contain.
+    """Return the message of a frame.
 
     Raises:
-        BadFrame: The bytes are not a message.
+        BadFrame: The frame is not a message.
     """
     try:
         message = json.loads(frame) if len(frame) <= MAX_FRAME_BYTES else None
@@ -102,46 +118,48 @@ def load(frame: bytes) -> dict[str, Any]:
 
 
 def _has_plain_zone(value: Any) -> bool:
-    return value.tzinfo is None or library_name(value.tzinfo) == "datetime.timezone"
+    return value.tzinfo is None or get_library_name(value.tzinfo) == "datetime.timezone"
 
 
-def plain_part(value: Any) -> Any:
-    """Return the data in an instance of a subclass of a data type, such as a named tuple; else `None`."""
-    if type(value) in (*BASES, bool) or library_name(value).startswith("collections."):
+def get_base_data(value: Any) -> Any:
+    """Return the data in an instance of a data type's subclass, such as a named tuple; else `None`."""
+    if type(value) in (*BASE_TYPES, bool) or get_library_name(value).startswith("collections."):
         return None
-    base = next((kind for kind in BASES if issubclass(type(value), kind)), None)
+    base = next((data_type for data_type in BASE_TYPES if issubclass(type(value), data_type)), None)
     if base is None:
         return None
+    # The base's own methods are called, because the subclass may override them.
     if base is dict:
         return dict(dict.items(value))
     if base in (int, float):
-        return getattr(base, "__pos__")(value)  # noqa: B009 - the base's method, even if the subclass overrides it
+        return getattr(base, "__pos__")(value)  # noqa: B009 - `base.__pos__` has no type that a checker knows
     if base in (str, bytes):
         return base.__getitem__(value, slice(None))
     return base(base.__iter__(value))
 
 
-def library_name(value: Any) -> str:
+def get_library_name(value: Any) -> str:
     """Return the dotted name of a standard library type; empty unless `value` is exactly of that type."""
-    kind = type(value)
-    module, name = getattr(kind, "__module__", ""), getattr(kind, "__name__", "")
-    real = getattr(sys.modules.get(module), name, None) if isinstance(module, str) else None
-    return f"{module}.{name}" if real is kind else ""
+    value_type = type(value)
+    module, name = getattr(value_type, "__module__", ""), getattr(value_type, "__name__", "")
+    # A class can claim any name, so the name is looked up and must lead to this very class.
+    named_type = getattr(sys.modules.get(module), name, None) if isinstance(module, str) else None
+    return f"{module}.{name}" if named_type is value_type else ""
 
 
-def tag_of(value: Any) -> str | None:
+def get_container_tag(value: Any) -> str | None:
     """Return the node tag of a container; `None` for any other value."""
-    tag = TAG_OF.get(type(value))
+    tag = TAGS_BY_TYPE.get(type(value))
     if tag is None:
-        module, _, name = library_name(value).rpartition(".")
-        if module == "collections" and name in COLLECTIONS:
+        module, _, name = get_library_name(value).rpartition(".")
+        if module == "collections" and name in COLLECTIONS_TAGS:
             return name
     return tag
 
 
-def parts(tag: str, value: Any) -> tuple[Any, ...]:
+def get_parts(tag: str, value: Any) -> tuple[Any, ...]:
     """Return the contents of a container in order; keys and values of a mapping alternate."""
-    if tag in MAPPINGS:
+    if tag in MAPPING_TAGS:
         return tuple(part for pair in value.items() for part in pair)
     if tag == "slice":
         return (value.start, value.stop, value.step)
@@ -149,9 +167,10 @@ def parts(tag: str, value: Any) -> tuple[Any, ...]:
 
 
 class FrameStream:
-    """The program's end of a channel, on file descriptors that a stray print cannot reach.
+    """The program's end of the channel to the host.
 
-    It takes over stdin and stdout, and leaves the program an empty stdin and stderr as its stdout.
+    It moves stdin and stdout to other file descriptors, so that a stray print cannot disturb the messages.
+    The program then has an empty stdin, and what it writes to stdout goes to stderr.
     """
 
     def __init__(self) -> None:
@@ -161,12 +180,12 @@ class FrameStream:
         os.dup2(empty, 0)
         os.close(empty)
         os.dup2(2, 1)
-        self._read, self._write = os.read, os.write
+        self._read, self._write = os.read, os.write  # the candidate may replace those of `os`
 
     def receive(self) -> dict[str, Any] | None:
         """Return the next message, or `None` after the last one."""
-        head = self._exactly(4)
-        body = self._exactly(int.from_bytes(head, "big")) if head is not None else None
+        length = self._read_exactly(4)
+        body = self._read_exactly(int.from_bytes(length, "big")) if length is not None else None
         return None if body is None else load(body)
 
     def send(self, message: Any) -> None:
@@ -180,7 +199,7 @@ class FrameStream:
         while view:
             view = view[self._write(self._out, view) :]
 
-    def _exactly(self, size: int) -> bytes | None:
+    def _read_exactly(self, size: int) -> bytes | None:
         chunks = []
         while size:
             chunk = self._read(self._in, min(size, 1 << 20))
