@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loop.test_asking import ANSWER, BOUND, PRICES, Setting, question
+from loop.test_model_call import ANSWER, BOUND, PRICES, Setting, question
 from suture.agents.calling.budgeted_call import BudgetedCall, find_prior_decision, reserve
 from suture.agents.calling.call_context import CallContext
 from suture.agents.calling.model_call import ask
