@@ -69,9 +69,9 @@ class SutureError(Exception):
     exit_code = 6
     """Exit code of a command that ends with this error (see `suture --help`)."""
     run_id = ""
-    """Id of a run that healed its task before this error, if only its delivery failed."""
+    """Id of the run that healed its task, if only the delivery of the result failed; otherwise empty."""
     stopped_run_id = ""
-    """Id of the run that this error stopped, if there was one."""
+    """Id of the run that this error stopped; empty if there was none."""
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         if not message:
@@ -100,7 +100,7 @@ class ModelError(SutureError):
     """The model, its server or its provider failed."""
 
     is_replayed = False
-    """Whether the error was recorded earlier, and no model was asked now."""
+    """Whether the error was read from a recording, so that no model was asked now."""
     is_transient = False
     """Whether the same call may succeed in a moment."""
 
@@ -158,8 +158,9 @@ class MalformedReply(ModelError):
 
 
 class EditDoesNotApply(MalformedReply):
-    """A search/replace block of the reply does not match exactly one place of a file. The message names
-    it.
+    """A search/replace block of the reply does not match exactly one place of a file.
+
+    The message names the block.
     """
 
 
@@ -179,18 +180,18 @@ class BudgetExceeded(SutureError):
     """The next act would exceed a limit that the user set.
 
     Args:
-        kind: The limit: `attempts`, `tokens`, `completion_tokens`, `money` or `seconds`.
+        kind: Which limit it is: `attempts`, `tokens`, `completion_tokens`, `money` or `seconds`.
         used: What is spent or reserved so far, in the unit of the limit.
         limit: The value of the limit.
-        message: What went wrong; by default, that the limit is reached.
-        remedy: What to do; by default, to raise the limit.
+        message: What went wrong. By default, the message says that the limit is reached.
+        remedy: What to do. By default, the remedy is to raise the limit.
     """
 
     exit_code = 4
 
     def __init__(self, kind: str, used: float, limit: float, *, message: str = "", remedy: str = "") -> None:
-        reached = f"budget of {limit:g} {kind} is spent ({used:g} used)"
-        super().__init__(message or reached, remedy=remedy or f"raise budget.{kind}")
+        default_message = f"budget of {limit:g} {kind} is spent ({used:g} used)"
+        super().__init__(message or default_message, remedy=remedy or f"raise budget.{kind}")
         self.kind = kind
         self.used = used
         self.limit = limit

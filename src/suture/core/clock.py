@@ -1,4 +1,4 @@
-"""The source of time for a run. Tests pass their own `Clock` and need not wait."""
+"""The source of the current time. A test passes its own `Clock`, so that it need not wait."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells a run what time it is."""
+    """The clock of a run."""
 
     def now(self) -> float:
         """Return the seconds since the epoch."""

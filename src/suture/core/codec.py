@@ -1,8 +1,8 @@
 """Turn records into JSON values and back, without loss.
 
-Run folders, events, certificates and checkpoints all use these two functions. A record is a frozen dataclass.
-Its fields are numbers, strings, bytes, `Literal` codes, tuples, mappings with string keys, or other records.
-Strings may hold lone surrogates: a model can write them, and `json.dumps` escapes them.
+Run folders, events, certificates and checkpoints all use `encode_record` and `decode_record`. A record is a
+frozen dataclass. Its fields are numbers, strings, bytes, `Literal` codes, tuples, mappings with string keys,
+or other records. Strings may hold lone surrogates: a model can write them, and `json.dumps` escapes them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,20 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 __all__ = ["WrongTypeError", "decode_record", "encode_record", "json_key"]
 
 Decoder = Callable[[Any, str], Any]
+"""Takes a JSON value and the name of its field for error messages; returns the decoded value."""
 RecordT = TypeVar("RecordT")
 
 
 class WrongTypeError(ValueError):
-    """A JSON value has a type that Suture never writes in this place."""
+    """A JSON value has a type that Suture never writes into this field."""
 
 
 def json_key(field_name: str) -> str:
-    """Return the JSON key of a field: the field `from_` has the key `from`, which is a Python keyword."""
+    """Return the JSON key of a field.
+
+    It is the field's name without an underscore at the end: `from` is a Python keyword, so the field of the
+    key `from` is called `from_`.
+    """
     return field_name.removesuffix("_")
 
 
@@ -60,11 +65,11 @@ def decode_record(cls: type[RecordT], data: Mapping[str, Any]) -> RecordT:
     record_class: Any = cls
     values: dict[str, Any] = {}
     missing = ""
-    for name, key, where, decode, is_required in _decoders(record_class):
+    for name, key, label, decode, is_required in _field_decoders(record_class):
         if key in data:
-            values[name] = decode(data[key], where)
+            values[name] = decode(data[key], label)
         elif is_required:
-            missing = missing or where
+            missing = missing or label
     if missing:  # reported last, because a wrong type is the stronger sign of damage
         raise ValueError(f"{missing} is missing")
     record: RecordT = record_class(**values)
@@ -72,8 +77,8 @@ def decode_record(cls: type[RecordT], data: Mapping[str, Any]) -> RecordT:
 
 
 @cache
-def _decoders(cls: Any) -> tuple[tuple[str, str, str, Decoder, bool], ...]:
-    """Return for each field: its name, JSON key, name in messages, decoder, and whether it is required."""
+def _field_decoders(cls: Any) -> tuple[tuple[str, str, str, Decoder, bool], ...]:
+    """Return (name, JSON key, name for error messages, decoder, whether it is required) of each field."""
     hints = get_type_hints(cls)
     return tuple(
         (
@@ -90,13 +95,13 @@ def _decoders(cls: Any) -> tuple[tuple[str, str, str, Decoder, bool], ...]:
 # Cached for each type: a long ledger holds millions of values, and resolving a type is slow.
 @cache
 def _decoder_for(hint: Any) -> Decoder:
-    """Return a function that takes a JSON value and its name for messages, and returns the decoded value."""
+    """Return the decoder for fields with a type annotation."""
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
-        return lambda value, where: value
+        return lambda value, label: value
     if origin in (Union, types.UnionType):  # every union in a record is `X | None`
         decode = _decoder_for(arguments[0])
-        return lambda value, where: None if value is None else decode(value, where)
+        return lambda value, label: None if value is None else decode(value, label)
     if origin is Literal:
         return partial(_decode_literal, arguments)
     if origin is tuple:
@@ -109,41 +114,41 @@ def _decoder_for(hint: Any) -> Decoder:
         return _decode_bytes
     if hint is float:
         return _decode_float
-    return lambda value, where: _require_type(type(value) is hint, value, where)
+    return lambda value, label: _require_type(type(value) is hint, value, label)
 
 
-def _decode_literal(allowed: tuple[Any, ...], value: Any, where: str) -> Any:
-    _require_type(isinstance(value, str | int), value, where)
+def _decode_literal(allowed: tuple[Any, ...], value: Any, label: str) -> Any:
+    _require_type(isinstance(value, str | int), value, label)
     if value not in allowed:
-        raise ValueError(f"{where} cannot be {value!r:.80}")
+        raise ValueError(f"{label} cannot be {value!r:.80}")
     return value
 
 
-def _decode_tuple(decode: Decoder, value: Any, where: str) -> tuple[Any, ...]:
-    _require_type(isinstance(value, list | tuple), value, where)
-    return tuple([decode(item, where) for item in value])
+def _decode_tuple(decode: Decoder, value: Any, label: str) -> tuple[Any, ...]:
+    _require_type(isinstance(value, list | tuple), value, label)
+    return tuple([decode(item, label) for item in value])
 
 
-def _decode_mapping(decode: Decoder, value: Any, where: str) -> dict[str, Any]:
-    _require_type(isinstance(value, Mapping), value, where)
-    return {key: decode(item, where) for key, item in value.items()}
+def _decode_mapping(decode: Decoder, value: Any, label: str) -> dict[str, Any]:
+    _require_type(isinstance(value, Mapping), value, label)
+    return {key: decode(item, label) for key, item in value.items()}
 
 
-def _decode_nested(cls: Any, value: Any, where: str) -> Any:
-    return decode_record(cls, _require_type(isinstance(value, Mapping), value, where))
+def _decode_nested(cls: Any, value: Any, label: str) -> Any:
+    return decode_record(cls, _require_type(isinstance(value, Mapping), value, label))
 
 
-def _decode_bytes(value: Any, where: str) -> bytes:
-    return base64.b64decode(_require_type(isinstance(value, str), value, where), validate=True)
+def _decode_bytes(value: Any, label: str) -> bytes:
+    return base64.b64decode(_require_type(isinstance(value, str), value, label), validate=True)
 
 
-def _decode_float(value: Any, where: str) -> float:
+def _decode_float(value: Any, label: str) -> float:
     # A JSON number without a fraction arrives as an `int`, which may be too large for a `float`.
     is_number = type(value) is float or (type(value) is int and abs(value) <= sys.float_info.max)
-    return float(_require_type(is_number, value, where))
+    return float(_require_type(is_number, value, label))
 
 
-def _require_type(is_right: bool, value: Any, where: str) -> Any:
+def _require_type(is_right: bool, value: Any, label: str) -> Any:
     if not is_right:
-        raise WrongTypeError(f"{where} cannot be {value!r:.80}")
+        raise WrongTypeError(f"{label} cannot be {value!r:.80}")
     return value

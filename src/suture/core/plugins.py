@@ -1,4 +1,4 @@
-"""Load plugins: objects that installed packages offer through entry points."""
+"""Load plugins: objects that installed Python packages register as entry points in their metadata."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["load_plugin", "plugin_names"]
 
 
 def plugin_names(group: str) -> tuple[str, ...]:
-    """Return the sorted names in a group of entry points. Nothing is loaded."""
+    """Return the names of the entry points in a group, sorted, without loading any of them."""
     return tuple(sorted({point.name for point in entry_points(group=group)}))
 
 
@@ -30,24 +30,28 @@ def load_plugin(
     Args:
         group: The group of entry points, such as `suture.sandboxes`.
         name: The name of the entry point.
-        what: What kind of thing it is, for error messages, such as `sandbox`.
-        where: The setting or recipe key that names it, such as `sandbox.backend`.
-        built_in: Built-in names, which the error message lists too.
-        among: The entry points to choose from; those of all installed packages by default.
+        what: The kind of plugin, for error messages, such as `sandbox`.
+        where: The setting or recipe key by which the user chose the plugin, such as `sandbox.backend`.
+        built_in: Names that need no plugin. The error message for an unknown name lists them, too.
+        among: The entry points to choose from. By default, those of all installed packages.
 
     Raises:
         UsageError: No installed package offers this name.
         PrerequisiteError: The plugin cannot be imported.
     """
-    points = {point.name: point for point in (entry_points(group=group) if among is None else among)}
-    if name not in points:
-        known = sorted({*built_in, *points})
-        remedy = f"{where} is one of {', '.join(known)}" if known else "no installed package offers one"
+    entries = {point.name: point for point in (entry_points(group=group) if among is None else among)}
+    if name not in entries:
+        valid_names = sorted({*built_in, *entries})
+        remedy = (
+            f"{where} is one of {', '.join(valid_names)}"
+            if valid_names
+            else "no installed package offers one"
+        )
         raise UsageError(f"there is no {what} {name!r}", remedy=remedy)
     try:
-        return points[name].load()
+        return entries[name].load()
     except Exception as fault:  # importing a package runs its code, which may raise anything
         raise PrerequisiteError(
             f"the {what} {name!r} does not load: {type(fault).__name__}: {fault}",
-            remedy=f"reinstall the package that provides {points[name].value!r}",
+            remedy=f"reinstall the package that provides {entries[name].value!r}",
         ) from fault

@@ -1,5 +1,7 @@
-"""Read files that a stranger may have prepared, without ever blocking, and write files completely or not at
-all.
+"""Read files that a stranger may have prepared, and write files completely or not at all.
+
+Reading never blocks, and never reads more than a limit: a file of a stranger may be a pipe, a device or
+endless.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ __all__ = [
 ]
 
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG)
-"""Errors of `open` that mean: there is nothing, or a link, a socket or a device without a driver."""
+"""Errors of `open` for a path at which there is nothing, or a link, a socket or a device without a driver."""
 PRIVATE_FILE_MODE = 0o600
 """Mode of a file that only its owner may read."""
 LONG_KEY = re.compile(
@@ -44,7 +46,8 @@ def read_regular_file(path: Path, max_bytes: int, *, follow: bool = False) -> by
 
     Args:
         path: The file. A link counts as no file.
-        max_bytes: Of a longer file, one byte more than this is returned, so that the caller can detect it.
+        max_bytes: Max number of bytes that the caller accepts. Of a longer file, `max_bytes + 1` bytes are
+            returned, so that the caller can tell that it is too long.
         follow: Whether to follow a link. It must lead to a regular file.
 
     Raises:
@@ -70,24 +73,26 @@ def open_regular_file(path: Path, *, follow: bool = False) -> BinaryIO | None:
     try:
         # O_NONBLOCK: opening a pipe must not wait for its other end.
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
-        handle = os.open(path, flags)
+        descriptor = os.open(path, flags)
     except OSError as fault:
         if fault.errno in NO_FILE:
             return None
         raise
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         return None
-    return os.fdopen(handle, "rb")
+    return os.fdopen(descriptor, "rb")
 
 
 def read_state_file(path: Path, max_bytes: int, what: str, *, follow: bool = True) -> bytes:
-    """Return the content of a file of Suture's own state, which may be damaged, or come from somebody else.
+    """Return the content of a file that Suture itself wrote earlier.
+
+    It may be damaged by now, or come from somebody else.
 
     Args:
         path: The file.
         max_bytes: A longer file is refused.
-        what: What it should be, for error messages, such as `the ledger`.
+        what: What the file is, for error messages, such as `the ledger`.
         follow: Whether to follow a link. Files that are shown to others must not be links.
 
     Raises:
@@ -116,7 +121,7 @@ def read_text_file(
     Args:
         path: The file.
         max_bytes: A longer file is refused.
-        what: What it should be, for error messages, such as `the recipe`.
+        what: What the file is, for error messages, such as `the recipe`.
         remedy: What the user can do.
 
     Raises:
@@ -139,8 +144,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     """Return the tables of a TOML text.
 
     Raises:
-        ValueError: It is not TOML, or would keep the parser busy: a key of very many parts, a number of very
-            many digits, or very deep lists.
+        ValueError: The text is not TOML. The same error is raised for what would keep the parser busy: a key
+            with very many parts, a number with very many digits, or very deeply nested lists.
     """
     if LONG_KEY.search(text):
         raise ValueError("a key has more than 32 parts")
@@ -211,10 +216,10 @@ def write_file_atomically(
 def _write_beside(target: Path, content: bytes, mode: int) -> Path:
     """Write a temporary file in the folder of the target, and force it to disk."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".partial-")
-    partial = Path(name)
+    descriptor, partial_name = tempfile.mkstemp(dir=target.parent, prefix=".partial-")
+    partial = Path(partial_name)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             os.fchmod(file.fileno(), mode)
             file.flush()
@@ -226,8 +231,8 @@ def _write_beside(target: Path, content: bytes, mode: int) -> Path:
 
 
 def _umask() -> int:
-    """Return the umask of the process. The only way to read it is to set it."""
-    umask = os.umask(0o077)
+    """Return the umask of the process."""
+    umask = os.umask(0o077)  # the only way to read the umask is to set it
     os.umask(umask)
     return umask
 

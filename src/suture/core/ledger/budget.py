@@ -1,4 +1,9 @@
-"""The budget of a run: reserved before each paid or slow act, and computed from the ledger alone."""
+"""The budget of a run: what it may spend, and what it has spent.
+
+An act is anything that costs attempts, tokens or money, such as a model call. Its max cost is reserved before
+it starts. Afterwards the reservation is settled: the real cost replaces it. Both are events of the ledger,
+from which the spending is computed. The budget keeps no state of its own.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +30,7 @@ from suture.errors import BudgetExceeded
 
 SESSION_STARTS = (RunStarted.event_kind, RunResumed.event_kind, ReviewAnswered.event_kind)
 SESSION_ENDS = (ReviewAsked.event_kind, RunPaused.event_kind, RunFinished.event_kind)
-"""After the last of these, nothing takes time of the run's, such as an undo days later."""
+"""Events between which the run is active, so that time counts. Others may follow days later, such as an undo."""
 
 
 class SpendTracker:
@@ -52,12 +57,13 @@ class SpendTracker:
             match event.payload:
                 case BudgetReserved() as reserved:
                     self._reserved[event.seq] = reserved
-                case BudgetSettled() as settled if self._reserved.pop(settled.reservation, None):  # only once
+                # A reservation that was settled before is gone, so it never counts twice.
+                case BudgetSettled() as settled if self._reserved.pop(settled.reservation, None):
                     self._settled = _add_settled(self._settled, settled)
             if event.kind in SESSION_STARTS:
                 self._end_session(self._last_event_s)
-                before_s = event.payload.preparation_s if isinstance(event.payload, RunStarted) else 0.0
-                self._session_start_s = event.time_s - before_s
+                preparation_s = event.payload.preparation_s if isinstance(event.payload, RunStarted) else 0.0
+                self._session_start_s = event.time_s - preparation_s
             elif event.kind in SESSION_ENDS:
                 self._end_session(event.time_s)
             self._last_event_s = event.time_s
@@ -73,16 +79,20 @@ class SpendTracker:
         return sum(reserved.completion_tokens for reserved in self._reserved.values())
 
     def spend(self, now_s: float | None = None) -> Spend:
-        """Return what was spent up to the last event, or up to now if the time is given."""
+        """Return what the run has spent.
+
+        Args:
+            now_s: The present time, for a run in progress. By default, time counts up to the last event.
+        """
         reserved, settled, seconds = self._reserved.values(), self._settled, self._seconds
         if self._session_start_s is not None:
             end_s = self._last_event_s if now_s is None else now_s
             seconds += max(0.0, end_s - self._session_start_s)
         return replace(
             settled,
-            attempts=settled.attempts + sum(one.attempts for one in reserved),
-            tokens=settled.tokens + sum(one.tokens for one in reserved),
-            money=settled.money + sum(one.money for one in reserved),
+            attempts=settled.attempts + sum(reservation.attempts for reservation in reserved),
+            tokens=settled.tokens + sum(reservation.tokens for reservation in reserved),
+            money=settled.money + sum(reservation.money for reservation in reserved),
             seconds=seconds,
         )
 
@@ -104,26 +114,33 @@ def total_spend(events: Iterable[Event], now_s: float | None = None) -> Spend:
 
     Args:
         events: The events of a ledger, in order.
-        now_s: The present time, for a run in progress.
+        now_s: As in `SpendTracker.spend`.
     """
     tracker = SpendTracker()
     tracker.add(events)
     return tracker.spend(now_s)
 
 
-def spend_by_group(events: Iterable[Event], what: Literal["role", "move"]) -> dict[str, Spend]:
-    """Return what each role, or each kind of move, has spent, without seconds, in the order of the first
-    act.
+def spend_by_group(events: Iterable[Event], group_by: Literal["role", "move"]) -> dict[str, Spend]:
+    """Return what each role, or each kind of move, has spent. Seconds are not counted.
+
+    Args:
+        events: The events of a ledger, in order.
+        group_by: Whether to group by role or by kind of move.
+
+    Returns:
+        Name of the role or move -> what it has spent, in the order of their first acts.
     """
     groups: dict[str, list[Event]] = {}
-    group_of: dict[int, list[Event]] = {}
+    groups_by_reservation: dict[int, list[Event]] = {}
     for event in events:
         match event.payload:
-            case BudgetReserved() as reserved if name := getattr(reserved, what):
-                group_of[event.seq] = groups.setdefault(name, [])
-                group_of[event.seq].append(event)
-            case BudgetSettled() as settled if settled.reservation in group_of:
-                group_of[settled.reservation].append(event)
+            case BudgetReserved() as reserved if name := getattr(reserved, group_by):
+                group = groups.setdefault(name, [])
+                group.append(event)
+                groups_by_reservation[event.seq] = group
+            case BudgetSettled() as settled if settled.reservation in groups_by_reservation:
+                groups_by_reservation[settled.reservation].append(event)
     return {name: total_spend(group) for name, group in groups.items()}
 
 
@@ -133,7 +150,7 @@ class Reservation:
 
     Attributes:
         id: The `seq` of the event that reserved it.
-        attempts: Attempts.
+        attempts: Candidates that models are asked for.
         tokens: Tokens of prompt and reply together.
         completion_tokens: Tokens of the reply alone.
         money: US dollars.
@@ -147,12 +164,15 @@ class Reservation:
 
 
 def open_reservations(events: Iterable[Event]) -> tuple[Reservation, ...]:
-    """Return the reservations that are not settled. If no process writes the run, a crash left them open."""
-    found: dict[int, Reservation] = {}
+    """Return the reservations that are not settled.
+
+    In a run that no process is writing, a crash left them open.
+    """
+    unsettled: dict[int, Reservation] = {}
     for event in events:
         match event.payload:
             case BudgetReserved() as reserved:
-                found[event.seq] = Reservation(
+                unsettled[event.seq] = Reservation(
                     id=event.seq,
                     attempts=reserved.attempts,
                     tokens=reserved.tokens,
@@ -160,8 +180,8 @@ def open_reservations(events: Iterable[Event]) -> tuple[Reservation, ...]:
                     money=reserved.money,
                 )
             case BudgetSettled() as settled:
-                found.pop(settled.reservation, None)
-    return tuple(found.values())
+                unsettled.pop(settled.reservation, None)
+    return tuple(unsettled.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,15 +293,15 @@ class Budget:
         """Reserve the max cost of an act before it starts.
 
         Args:
-            purpose: What the act is, for the ledger.
+            purpose: What the act is, in words.
             attempts: Attempts that it uses.
             tokens: Upper bound of its tokens, prompt and reply together.
             completion_tokens: Upper bound of the reply's part of these.
             money: Upper bound of its cost in US dollars.
-            role: Role that acts, if it is one.
-            move: Kind of move that the act belongs to, if any.
-            is_granted: Whether the act is allowed already, so that the limits are not checked.
-            act: Identifies the act among all that the same branch of a round pays for.
+            role: Role that acts; empty if no role does.
+            move: Kind of move that the act belongs to; empty if it belongs to none.
+            is_granted: Whether an earlier check has allowed the act. Only the time is then checked.
+            act: Identifies the act among all acts of the same branch of a round.
             max_reply_tokens: Max tokens of its reply.
 
         Raises:
@@ -289,7 +309,7 @@ class Budget:
         """
         self.require_time()
         spend = self.spend()
-        for kind, used, wanted, limit in (
+        for kind, used, requested, limit in (
             ("attempts", spend.attempts, attempts, self.limits.attempts),
             ("tokens", spend.tokens, tokens, self.limits.tokens),
             (
@@ -300,7 +320,7 @@ class Budget:
             ),
             ("money", spend.money, money, self.limits.money),
         ):
-            if not is_granted and limit is not None and used + wanted > limit:
+            if not is_granted and limit is not None and used + requested > limit:
                 raise BudgetExceeded(kind, used, limit)
         event = self._ledger.append(
             BudgetReserved(
@@ -329,7 +349,7 @@ class Budget:
         money: float = 0.0,
         unpriced_calls: int = 0,
     ) -> None:
-        """Replace a reservation by the real cost of the act. Its attempts count as spent."""
+        """Replace a reservation by the real cost of the act. All reserved attempts count as spent."""
         self._ledger.append(
             BudgetSettled(
                 reservation=reservation.id,
@@ -343,8 +363,9 @@ class Budget:
         )
 
     def write_off(self, reservation: Reservation, *, attempts: int = 0, model_calls: int = 1) -> None:
-        """Count all reserved tokens and money of a call without a usable reply: it may have cost that
-        much.
+        """Settle a call without a usable reply as if it had cost all reserved tokens and money.
+
+        It may have cost that much: the provider charges for a reply even if it gets lost.
         """
         self._ledger.append(
             BudgetSettled(
@@ -358,7 +379,7 @@ class Budget:
         )
 
     def release(self, reservation: Reservation) -> None:
-        """Cancel a reservation, because the act did not happen."""
+        """Settle a reservation with no cost at all, because the act did not happen."""
         self._ledger.append(
             BudgetSettled(
                 reservation=reservation.id, attempts=0, prompt_tokens=0, completion_tokens=0, model_calls=0

@@ -1,4 +1,7 @@
-"""Compare two runs: do their ledgers tell the same story, apart from what no two runs share?"""
+"""Compare two runs: find the first difference between their ledgers that a repetition cannot explain.
+
+Times, usage, ids and the machine differ between any two runs, so they are ignored.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +40,13 @@ IGNORED_KINDS = (
     SearchFinished.event_kind,
     BudgetRefused.event_kind,
 )
-"""Events that are not compared. How far a search or a certification comes depends on the time; what results
-from it are candidates, which are compared."""
+"""Kinds of events that are not compared.
+
+How far a search or a certification gets depends on the machine's speed. What results from it are candidates,
+which are compared."""
 
 TIME_KEYS = {"time_s", "seconds", "wall_s", "preparation_s"}
+# Replies that are replayed cost nothing, so usage depends on how the run was repeated.
 USAGE_KEYS = {
     "tokens",
     "prompt_tokens",
@@ -64,16 +70,16 @@ IDENTITY_KEYS = {
     "from_run",
 }
 ENVIRONMENT_KEYS = {"settings", "project", "interpreter", "python", "python_origin", "toolchain"}
-"""Where the run took place. The verdicts show whether that made a difference."""
+"""Keys of where the run took place. The verdicts show whether that made a difference."""
 IGNORED_KEYS = frozenset(TIME_KEYS | USAGE_KEYS | IDENTITY_KEYS | ENVIRONMENT_KEYS)
 BLOB_KEYS = ("verdict", "result")
-"""Blobs that contain times. They are compared by their content, not by their hash."""
+"""Keys of blobs that contain times. Their content is compared, not their hash, after times are removed."""
 
 
 def normalise_text(text: str) -> str:
-    """Return a text in which object addresses, test durations and names of temporary folders are replaced.
+    """Return a text with fixed values for object addresses, test durations and names of temporary folders.
 
-    The result serves for comparing and for hashing calls, never for display.
+    The result serves for comparing texts and for hashing model calls, never for display.
     """
     for pattern, replacement in VOLATILE_TEXT:
         text = pattern.sub(replacement, text)
@@ -86,10 +92,11 @@ class Divergence:
 
     Attributes:
         position: Position in the order of comparison, from 0.
-        kind: Kind of the event in the first run; in the second run, if the first has no more events.
+        kind: Kind of the event in the first run. If the first run has no more events, the kind of the event
+            in the second run.
         field: What differs, such as `passed` or `result.outcome`; empty if the events have different kinds.
         first: The value in the first run, as JSON; empty if it has none.
-        second: The value in the second run.
+        second: The same for the second run.
     """
 
     position: int
@@ -104,7 +111,7 @@ class Divergence:
 
 
 def compare_runs(first: RunFolder, second: RunFolder) -> Divergence | None:
-    """Return the first difference between two runs, or `None` if they tell the same story.
+    """Return the first difference between two runs, or `None` if there is none.
 
     Events are compared in the order of (step, branch, part, seq), because parallel branches write in any
     order. Times, usage, run ids and the machine's paths are ignored, and verdicts and results are compared
@@ -114,14 +121,14 @@ def compare_runs(first: RunFolder, second: RunFolder) -> Divergence | None:
         StorageError: A ledger or a blob cannot be read.
     """
     pairs = zip_longest(_comparable_events(first), _comparable_events(second))
-    for position, (one, two) in enumerate(pairs):
-        if one != two:
-            return _describe_difference(position, one, two)
+    for position, (first_event, second_event) in enumerate(pairs):
+        if first_event != second_event:
+            return _describe_difference(position, first_event, second_event)
     return None
 
 
 ComparableEvent = tuple[str, Mapping[str, Any]]
-"""The kind of an event, and its normalised data."""
+"""(kind of an event, its normalised data)."""
 
 
 def _comparable_events(run: RunFolder) -> Iterator[ComparableEvent]:
@@ -138,7 +145,10 @@ def _select_events(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def _sort_events(events: Iterable[Event]) -> list[Event]:
-    """Sort by (step, branch, part, seq). An event outside of branches stays after what preceded it."""
+    """Return events sorted by (step, branch, part, seq).
+
+    An event outside of branches divides the ledger into sections: branches are sorted only within one.
+    """
     keyed: list[tuple[int, int, int, int, Event]] = []
     section = 0
     for event in events:
@@ -165,35 +175,39 @@ def _normalise(key: str, value: Any, run: RunFolder) -> Any:
 
 
 def _describe_difference(
-    position: int, one: ComparableEvent | None, two: ComparableEvent | None
+    position: int, first: ComparableEvent | None, second: ComparableEvent | None
 ) -> Divergence:
-    if one is None or two is None or one[0] != two[0]:
-        present = one or two
+    if first is None or second is None or first[0] != second[0]:
+        present = first or second
         assert present is not None  # zip_longest pads only one of the two
         return Divergence(
             position=position,
             kind=present[0],
             field="",
-            first=one[0] if one else "",
-            second=two[0] if two else "",
+            first=first[0] if first else "",
+            second=second[0] if second else "",
         )
-    field, left, right = _first_unequal("", one[1], two[1])
+    field, first_value, second_value = _first_unequal("", first[1], second[1])
     return Divergence(
-        position=position, kind=one[0], field=field, first=_render_json(left), second=_render_json(right)
+        position=position,
+        kind=first[0],
+        field=field,
+        first=_render_json(first_value),
+        second=_render_json(second_value),
     )
 
 
-def _first_unequal(where: str, one: Any, two: Any) -> tuple[str, Any, Any]:
-    """Return the path to the innermost difference between two unequal values, and both values there."""
-    if isinstance(one, Mapping) and isinstance(two, Mapping):
-        for key in sorted(one.keys() | two.keys()):
-            if one.get(key) != two.get(key):
-                return _first_unequal(f"{where}.{key}".lstrip("."), one.get(key), two.get(key))
-    if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
-        for number, (left, right) in enumerate(zip(one, two, strict=True)):
-            if left != right:
-                return _first_unequal(f"{where}[{number}]", left, right)
-    return where, one, two
+def _first_unequal(path: str, first: Any, second: Any) -> tuple[str, Any, Any]:
+    """Return the innermost difference between two unequal values: (path to it, first value, second value)."""
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        for key in sorted(first.keys() | second.keys()):
+            if first.get(key) != second.get(key):
+                return _first_unequal(f"{path}.{key}".lstrip("."), first.get(key), second.get(key))
+    if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        for number, (first_item, second_item) in enumerate(zip(first, second, strict=True)):
+            if first_item != second_item:
+                return _first_unequal(f"{path}[{number}]", first_item, second_item)
+    return path, first, second
 
 
 def _render_json(value: Any) -> str:

@@ -1,8 +1,10 @@
-"""Events: what one line of a ledger holds, and the base class of everything that an event can report.
+"""Events: the lines of a ledger, and the base class of what they report.
 
-Each kind of event is a subclass of `Payload` in `ledger/kinds/`. Its fields are the keys of `data` on disk. A
-field may be added to a kind at any time if it has a default. Any other change needs the kind's next version.
-Readers keep events that they do not know as a `RawPayload` and skip them.
+An event has a number, a time, a kind and a payload. The payload is what it reports. Each kind of event has its
+own payload class, a subclass of `Payload` in `ledger/kinds/`, whose fields are the keys of `data` on disk.
+
+A field may be added to a kind at any time if it has a default. Any other change needs the kind's next version.
+A reader keeps an event of an unknown kind or of a newer version as a `RawPayload`, and does not interpret it.
 """
 
 from __future__ import annotations
@@ -18,20 +20,21 @@ from suture.core.codec import WrongTypeError, decode_record, encode_record
 from suture.core.tuning import MAX_BUDGET_NUMBER, MAX_EVENT_TIME_S, MAX_SUMMARY_CHARS
 
 POSITION = ("step", "branch", "part")
-"""Keys in the data of an event that a branch of a round wrote."""
+"""Keys that are added to the data of an event if one of several parallel branches of a round wrote it."""
 CATALOGUE: dict[str, type[Payload]] = {}
 """Kind of event -> its payload class, in the order of declaration."""
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 class Payload:
-    """What one kind of event reports. Each subclass is a frozen, keyword-only dataclass.
+    """Base class of what the kinds of events report. Each subclass becomes a frozen, keyword-only dataclass.
 
     Args:
         kind: The kind's name on disk, which is the class name in words: `RunStarted` is `run.started`. A
-            class without one only shares fields with its subclasses.
+            subclass without a kind is not a kind itself; it only shares its fields with its subclasses.
         version: The version of the kind's format.
-        counted: Whether the budget depends on it. An incomplete event is then an error, and never skipped.
+        counted: Whether the budget is computed from it. An event that cannot be decoded is then an error,
+            and is never kept as a `RawPayload`.
     """
 
     event_kind: ClassVar[str] = ""
@@ -67,19 +70,19 @@ PayloadT = TypeVar("PayloadT", bound=Payload)
 
 
 def encode_payload(payload: Payload) -> dict[str, Any]:
-    """Return the JSON values that an event with this payload has on disk."""
+    """Return the JSON values of a payload, which are the `data` of an event on disk."""
     return dict(payload.data) if isinstance(payload, RawPayload) else encode_record(payload)
 
 
 def decode_payload(kind: str, data: Mapping[str, Any], version: int = 1) -> Payload:
-    """Return what an event reports.
+    """Return the payload that the data of an event describes.
 
     A missing field or an unknown code may come from a newer version of Suture: such an event becomes a
     `RawPayload`. A value of the wrong type means that the line is damaged.
 
     Args:
         kind: The kind of event.
-        data: Its JSON values.
+        data: The data of the event on disk.
         version: The version of the kind's format, as the line states it.
 
     Raises:
@@ -102,11 +105,12 @@ def decode_payload(kind: str, data: Mapping[str, Any], version: int = 1) -> Payl
 
 
 def _require_countable(payload: Payload) -> None:
-    for one in fields(payload):
-        value = getattr(payload, one.name)
+    """Check that the numbers of a payload can be added up."""
+    for number_field in fields(payload):
+        value = getattr(payload, number_field.name)
         is_too_large = isinstance(value, int) and abs(value) > MAX_BUDGET_NUMBER
         if is_too_large or (isinstance(value, float) and not isfinite(value)):
-            raise ValueError(f"{type(payload).__name__}.{one.name} cannot be {value!r:.60}")
+            raise ValueError(f"{type(payload).__name__}.{number_field.name} cannot be {value!r:.60}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,12 +143,12 @@ class Event:
 
     @property
     def step(self) -> int | None:
-        """The number of the round, if one of several parallel branches wrote the event."""
+        """The number of the round, if one of several parallel branches wrote the event; otherwise `None`."""
         return self._position("step")
 
     @property
     def branch(self) -> int | None:
-        """The number of that branch. Commit events have a git branch of the same key, which is a string."""
+        """The number of that branch."""
         return self._position("branch")
 
     @property
@@ -154,6 +158,7 @@ class Event:
 
     def _position(self, name: str) -> int | None:
         value = self.data.get(name)
+        # In commit events, the key `branch` holds the name of a git branch, which is a string.
         return value if type(value) is int else None
 
 
@@ -164,10 +169,10 @@ def first_payload(events: Iterable[Event], cls: type[PayloadT]) -> PayloadT | No
 
 def last_payload(events: Iterable[Event], cls: type[PayloadT]) -> PayloadT | None:
     """Return the payload of the last event of a kind, or `None`."""
-    found = None
+    last = None
     for _, payload in select_events(events, cls):
-        found = payload
-    return found
+        last = payload
+    return last
 
 
 def select_events(events: Iterable[Event], cls: type[PayloadT]) -> Iterator[tuple[Event, PayloadT]]:
@@ -184,10 +189,13 @@ def encode_event(event: Event) -> dict[str, Any]:
 
 
 def summarise_event(event: Event) -> str:
-    """Return the kind and the beginning of the data, for an event of which nothing better can be said."""
-    text = json.dumps(dict(event.data), default=str) if event.data else ""
-    short = text if len(text) <= MAX_SUMMARY_CHARS else f"{text[:MAX_SUMMARY_CHARS]}..."
-    return f"{event.kind} {short}".rstrip()
+    """Return an event's kind and the beginning of its data, in one line.
+
+    This serves for events of unknown kinds, of which nothing better can be said.
+    """
+    data = json.dumps(dict(event.data), default=str) if event.data else ""
+    beginning = data if len(data) <= MAX_SUMMARY_CHARS else f"{data[:MAX_SUMMARY_CHARS]}..."
+    return f"{event.kind} {beginning}".rstrip()
 
 
 def create_event(
@@ -199,7 +207,7 @@ def create_event(
         payload: What the event reports.
         seq: Its position in the ledger.
         time_s: Seconds since the epoch.
-        position: Its `step`, `branch` and `part`, if parallel branches write.
+        position: Its `step`, `branch` and `part`, if one of several parallel branches writes it.
         run: The id of the run.
     """
     if isinstance(payload, RawPayload):
@@ -211,7 +219,11 @@ def create_event(
 
 
 def decode_event(line: Any, run: str) -> Event | None:
-    """Return the event in a decoded line of a ledger, or `None` if the line is not an event.
+    """Return the event in a line of a ledger, or `None` if the line is not an event.
+
+    Args:
+        line: The JSON value of the line.
+        run: The id of the run.
 
     Raises:
         ValueError: A field has a type that Suture never writes.

@@ -1,4 +1,4 @@
-"""Write a run's events as structured log lines into a rotating file: one JSON object per event.
+"""Write a run's events into a rotating log file, one JSON object per line.
 
 The log contains nothing but what the ledger says, so the two cannot disagree.
 """
@@ -24,8 +24,8 @@ from suture.core.ledger.kinds import (
     RunFinished,
 )
 
-WARNINGS = (BudgetRefused, CandidateRegressed, CandidateUnconfirmed, MoveFailed, RoleDegraded)
-log = logging.getLogger("suture.log")
+WARNING_PAYLOADS = (BudgetRefused, CandidateRegressed, CandidateUnconfirmed, MoveFailed, RoleDegraded)
+logger = logging.getLogger("suture.log")
 
 
 class EventLog:
@@ -35,7 +35,7 @@ class EventLog:
         path: The log file. Rotated files have the suffixes `.1`, `.2` and so on.
         max_bytes: Size at which the file is rotated.
         backups: Number of rotated files to keep.
-        written: Number of events of the run that were logged before.
+        written: Number of events of the run that an earlier process has logged. They are not logged again.
     """
 
     def __init__(self, path: Path, *, max_bytes: int, backups: int, written: int = 0) -> None:
@@ -49,7 +49,7 @@ class EventLog:
             self._disable(path, fault)
 
     def write(self, event: Event) -> None:
-        """Write an event unless it was logged before. A failure only costs a warning, never the run."""
+        """Write an event unless it was logged before. If the disk fails, the log ends with a warning."""
         if isinstance(event.payload, MovesDecided):
             self._decision = event.payload.decision
         if event.seq < self._next_seq or self._file is None:
@@ -64,7 +64,7 @@ class EventLog:
     def _disable(self, path: Path, fault: OSError) -> None:
         self.close()
         self._file = None
-        log.warning("the log %r cannot be written: %s; the run continues", str(path), fault.strerror)
+        logger.warning("the log %r cannot be written: %s; the run continues", str(path), fault.strerror)
 
     def close(self) -> None:
         """Close the file. It is safe to call this twice."""
@@ -109,6 +109,6 @@ def _level(event: Event) -> str:
         isinstance(payload, RunFinished) and payload.outcome == "infra_error"
     ):
         return "ERROR"
-    if isinstance(payload, WARNINGS):
+    if isinstance(payload, WARNING_PAYLOADS):
         return "WARNING"
     return "DEBUG" if _phase(event) == "budget" else "INFO"

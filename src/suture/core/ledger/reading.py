@@ -1,7 +1,7 @@
-"""Read a ledger: after a crash, while its run writes it, or one that comes from somebody else.
+"""Read a ledger: a finished one, one that a crash truncated, one that its run is still writing.
 
-A ledger of somebody else may hold anything. So there are limits for the length of a line, for the length of
-the file and for the number of its JSON values, and each is checked before anything is parsed.
+A ledger may come from somebody else and hold anything. The length of a line, the length of the file and the
+number of its JSON values are therefore limited, and checked before anything is parsed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from suture.core.tuning import MAX_EVENT_LINE_BYTES, MAX_JSON_VALUES, MAX_LEDGER
 from suture.errors import StorageError
 
 VALUE_SEPARATORS = (b",", b"[", b"{")
+"""Characters of which one precedes every JSON value but the first."""
 DAMAGED_RUN_REMEDY = "move the run's folder away; its blobs and replies are whole"
 
 Listener = Callable[[Event], None]
@@ -46,7 +47,8 @@ class LedgerContents:
 
     Attributes:
         events: All readable events, in order.
-        torn_lines: Numbers (from 1) of lines that a crash truncated. They are skipped, and never guessed.
+        torn_lines: Numbers, from 1, of the lines that a crash truncated. They are skipped, and nothing of
+            them is guessed.
     """
 
     events: tuple[Event, ...]
@@ -61,7 +63,7 @@ def read_ledger(path: Path) -> LedgerContents:
             ledger that Suture writes.
     """
     events: list[Event] = []
-    torn: list[int] = []
+    torn_lines: list[int] = []
     run = run_id_of(path)
     for number, line in enumerate(_read_lines(path), start=1):
         if line == b"\n":
@@ -71,26 +73,28 @@ def read_ledger(path: Path) -> LedgerContents:
         if event is not None:
             events.append(event)
             continue
-        torn.append(number)
-        if len(torn) > MAX_TORN_LINES:
+        torn_lines.append(number)
+        if len(torn_lines) > MAX_TORN_LINES:
             raise _unreadable(path, f"more than {MAX_TORN_LINES:,} of its lines are no events")
-    return LedgerContents(events=tuple(events), torn_lines=tuple(torn))
+    return LedgerContents(events=tuple(events), torn_lines=tuple(torn_lines))
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a ledger with their line ends, and check all limits."""
+    """Yield the lines of a ledger with their line ends. Raises a `StorageError` if a limit is exceeded."""
     with _open_ledger(path) as file:
-        number = total_bytes = values = 0
+        line_number = total_bytes = value_count = 0
         while line := file.readline(MAX_EVENT_LINE_BYTES + 1):
-            number += 1
+            line_number += 1
             total_bytes += len(line)
             if len(line) > MAX_EVENT_LINE_BYTES:
-                raise LedgerLineTooLong(f"line {number} of {str(path)!r}")
+                raise LedgerLineTooLong(f"line {line_number} of {str(path)!r}")
             if total_bytes > MAX_LEDGER_BYTES:
                 raise _unreadable(path, f"it is longer than {MAX_LEDGER_BYTES // 2**20} MiB")
-            values += count_json_values(line)
-            if values > MAX_JSON_VALUES:
-                raise _unreadable(path, f"up to line {number} it holds more than {MAX_JSON_VALUES:,} values")
+            value_count += count_json_values(line)
+            if value_count > MAX_JSON_VALUES:
+                raise _unreadable(
+                    path, f"up to line {line_number} it holds more than {MAX_JSON_VALUES:,} values"
+                )
             yield line
 
 
@@ -123,11 +127,11 @@ def parse_line(line: bytes, *, where: str, run: str) -> Event | None:
 
     Args:
         line: The line, with or without its line end.
-        where: The name of the line for error messages.
+        where: Name of the line for error messages, such as `line 3 of 'ledger.jsonl'`.
         run: The id of the run.
 
     Raises:
-        StorageError: It is an event with a field of the wrong type.
+        StorageError: The line is an event, and one of its fields has the wrong type.
     """
     try:
         decoded = json.loads(line)
@@ -151,9 +155,9 @@ async def follow_ledger(
 
     Args:
         path: The ledger.
-        poll_interval_s: Seconds between two looks for new events.
-        known_events: Number of events that were there before. If the run was paused or ended among these, it
-            has been resumed since.
+        poll_interval_s: Seconds between two attempts to read new events.
+        known_events: Number of events that an earlier process wrote. A pause or an end among these does not
+            stop the function, because the run has been resumed since.
 
     Raises:
         StorageError: The file cannot be read, or a line is damaged.
@@ -173,7 +177,7 @@ async def follow_ledger(
 
 
 def _follow_lines(path: Path) -> Iterator[bytes | None]:
-    """Yield each line once it is complete, and `None` whenever there is no further one yet."""
+    """Yield each line as soon as it is complete, and `None` whenever the next line is not complete yet."""
     try:
         with path.open("rb") as file:
             while True:
@@ -190,7 +194,7 @@ def _follow_lines(path: Path) -> Iterator[bytes | None]:
 
 
 class ListenerProgress:
-    """A listener that knows how far it has come.
+    """Wraps a listener, and records which event it received last.
 
     Listeners run in a task of their own, so that they never slow a run down. Before a person is asked
     something, everything that has happened so far must have been shown: `wait_until_current` waits for that.
@@ -202,8 +206,8 @@ class ListenerProgress:
         self.written: Callable[[], Sequence[Event]] = tuple
         """Returns the present events of the ledger. The owner of the ledger sets it."""
         self._listener = listener
-        self._seq = -1
-        self._failed = False
+        self._received_seq = -1
+        self._has_failed = False
         self._progressed = asyncio.Event()
 
     def __call__(self, event: Event) -> None:
@@ -211,17 +215,17 @@ class ListenerProgress:
         try:
             self._listener(event)
         except BaseException:
-            self._failed = True  # it gets no more events; its exception is raised when the run has ended
+            self._has_failed = True  # it gets no more events; its exception is raised when the run has ended
             raise
         else:
-            self._seq = event.seq
+            self._received_seq = event.seq
         finally:
             self._progressed.set()
 
     async def wait_until_current(self) -> None:
         """Wait until the listener has received every event written so far, or has failed."""
-        last = max((event.seq for event in self.written()), default=-1)
-        while self._seq < last and not self._failed:
+        newest_seq = max((event.seq for event in self.written()), default=-1)
+        while self._received_seq < newest_seq and not self._has_failed:
             self._progressed.clear()
             await self._progressed.wait()
 
@@ -230,7 +234,9 @@ class ListenerProgress:
 async def notify_listener(
     path: Path, listener: Listener | None, *, known_events: int = 0
 ) -> AsyncIterator[None]:
-    """Pass a run's events on to a listener, which reads the ledger in a task of its own.
+    """Pass a run's events on to a listener while the `with` block runs the run.
+
+    A task of its own reads the ledger, so that a slow listener does not slow the run down.
 
     Args:
         path: The ledger.

@@ -1,4 +1,4 @@
-"""The run folder: the ledger, blobs and replies of one run."""
+"""The run folder, which holds everything that is recorded of one run: its ledger, blobs and replies."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ RecordT = TypeVar("RecordT")
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 PRIVATE_FOLDER_MODE = 0o700
-"""A run holds the user's code, the prompts and the replies."""
+"""Mode of a folder that only its owner may read: a run holds the user's code, the prompts and the replies."""
 
 
 class RunFolder:
-    """All files of one run.
+    """Reads and writes the files of one run.
 
-    Large values are stored as blobs: files that are named by the SHA-256 of their content.
+    Large values are stored as blobs: files that are named by the SHA-256 of their content, the digest.
 
     Args:
         path: The folder. Its name is the id of the run.
@@ -55,7 +55,7 @@ class RunFolder:
         return self.path / "replies"
 
     def save_blob(self, content: bytes) -> str:
-        """Store bytes and return their hash.
+        """Store bytes as a blob and return its digest.
 
         Raises:
             StorageError: The disk is full or missing.
@@ -67,10 +67,10 @@ class RunFolder:
         return digest
 
     def load_blob(self, digest: str) -> bytes:
-        """Return the bytes with this hash.
+        """Return the content of a blob.
 
         Raises:
-            StorageError: They are missing, or were changed.
+            StorageError: The blob is missing, or its content was changed.
         """
         if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
             raise StorageError(f"run {self.id!r} names a blob {digest!r:.80}, which is no hash")
@@ -87,7 +87,7 @@ class RunFolder:
         return content
 
     def save_json(self, value: Any) -> str:
-        """Store a JSON value as a blob and return its hash."""
+        """Store a JSON value as a blob and return its digest."""
         return self.save_blob(json.dumps(value, sort_keys=True).encode("ascii"))
 
     def load_json(self, digest: str) -> Any:
@@ -106,7 +106,7 @@ class RunFolder:
             raise StorageError(f"blob {digest!r} of run {self.id!r} is no JSON: {fault}") from fault
 
     def save_record(self, record: Any) -> str:
-        """Store a record as a blob and return its hash."""
+        """Store a record as a blob and return its digest."""
         return self.save_json(encode_record(record))
 
     def load_record(self, cls: type[RecordT], digest: str) -> RecordT:
@@ -137,7 +137,11 @@ class RunFolder:
 
 
 def new_run_id(now_s: float | None = None) -> str:
-    """Return an unused run id. Ids sort by time."""
+    """Return a new run id, made of the time and a random part. Ids sort by time.
+
+    Args:
+        now_s: The time, in seconds since the epoch. By default, the present.
+    """
     now_s = time.time() if now_s is None else now_s
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_s))
     return f"{stamp}{int(now_s * 1000) % 1000:03d}-{secrets.token_hex(3)}"
@@ -148,8 +152,8 @@ def new_run(home: Path, *, now_s: float | None = None, run_id: str = "") -> RunF
 
     Args:
         home: Folder of Suture's state.
-        now_s: The time, in seconds since the epoch.
-        run_id: Id of the run, if it was chosen before (`new_run_id`).
+        now_s: The time for the id, in seconds since the epoch. By default, the present.
+        run_id: Id of the run. By default, a new one from `new_run_id`.
 
     Raises:
         StorageError: The folder cannot be created.
@@ -177,10 +181,13 @@ def list_runs(home: Path) -> list[RunFolder]:
 
 
 def find_run(home: Path, name: str) -> RunFolder:
-    """Return the run with a name: an id, the unique beginning or end of one, `last` or `newest`.
+    """Return the run that a user means.
 
-    `last` is the newest run of the project around the current folder; if there is none, it is the newest of
-    all. A replay is neither `last` nor `newest`.
+    Args:
+        home: Folder of Suture's state.
+        name: The id of a run, the beginning or end of one id only, `last` or `newest`. `last` is the newest
+            run of the project around the current folder; if that has none, the newest run of all. Replays
+            are neither `last` nor `newest`.
 
     Raises:
         UsageError: There is no such run, or more than one.
@@ -194,16 +201,19 @@ def find_run(home: Path, name: str) -> RunFolder:
         return _newest_run(runs, prefer_project=name == "last")
     if not name:
         raise UsageError("the name of the run is empty", remedy="see `suture show --list`")
-    found = [run for run in runs if run.id.startswith(name) or run.id.endswith(name)]
-    if len(found) == 1:
-        return found[0]
-    what = "no run" if not found else f"{len(found)} runs"
-    raise UsageError(f"{what} called {name!r} under {str(home)!r}", remedy="see `suture show --list`")
+    matches = [run for run in runs if run.id.startswith(name) or run.id.endswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    count = f"{len(matches)} runs" if matches else "no run"
+    raise UsageError(f"{count} called {name!r} under {str(home)!r}", remedy="see `suture show --list`")
 
 
 def _newest_run(runs: list[RunFolder], *, prefer_project: bool) -> RunFolder:
-    """Return the newest run that is not a replay; one of this project, if that is preferred and there is
-    one.
+    """Return the newest run that is not a replay. If all runs are replays, return the newest of these.
+
+    Args:
+        runs: The runs, the oldest first, at least one.
+        prefer_project: Whether a run of the project around the current folder comes before all others.
     """
     newest: RunFolder | None = None
     for run in reversed(runs):
@@ -211,17 +221,20 @@ def _newest_run(runs: list[RunFolder], *, prefer_project: bool) -> RunFolder:
         if replayed_run:
             continue
         newest = newest or run
-        is_own = project and Path.cwd().resolve().is_relative_to(Path(project).resolve())
-        if not prefer_project or is_own:
+        is_here = project and Path.cwd().resolve().is_relative_to(Path(project).resolve())
+        if not prefer_project or is_here:
             return run
     return newest or runs[-1]
 
 
 def _read_first_event(run: RunFolder) -> tuple[str, str]:
-    """Return the run that a run replays, and its project. Both are empty if the ledger is damaged."""
+    """Return (id of the run that this run replays, folder of its project).
+
+    The id is empty if the run is not a replay. Both are empty if the ledger is damaged.
+    """
     try:
-        first = (read_regular_file(run.ledger_path, MAX_FIRST_EVENT_BYTES) or b"").partition(b"\n")[0]
-        data = json.loads(first)["data"]
+        first_line = (read_regular_file(run.ledger_path, MAX_FIRST_EVENT_BYTES) or b"").partition(b"\n")[0]
+        data = json.loads(first_line)["data"]
         return str(data.get("replayed_run") or ""), str(data.get("project") or "")
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return "", ""

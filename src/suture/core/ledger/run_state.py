@@ -1,6 +1,6 @@
-"""Find out how a run began, where it stands and how it ended, and what a fork of it takes over.
+"""Read from a ledger how a run began, what its state is and how it ended, and what a fork of it copies.
 
-An end after which the run was resumed does not count as an end.
+A run that failed can be resumed. The event of its earlier end then no longer counts as an end.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from suture.errors import StorageError, UsageError
 
 RESUMED_KIND = RunResumed.event_kind
 RunState = Literal["ended", "running", "waiting", "stopped"]
-"""A run has ended, is running, waits for a person, or its process has stopped before the end."""
+"""A run has ended, is running, is waiting for a person, or was `stopped`: its process died before the end."""
 RunStatus = Outcome | RunState | Literal["error"]
-"""The outcome of a run that has one, `error` for a run that failed, or else the state of the run."""
+"""The outcome of a finished run, `error` for a run that failed, and the state of any other run."""
 NOT_COPIED = (
     RunStarted.event_kind,
     RunResumed.event_kind,
@@ -37,7 +37,7 @@ NOT_COPIED = (
     ReviewAsked.event_kind,
     *FINAL_EVENT_KINDS,
 )
-"""Kinds of events that a fork does not take over."""
+"""Kinds of events that a fork does not copy: they are about the other run itself, not about its work."""
 
 
 def find_final_event(events: Sequence[Event]) -> Event | None:
@@ -51,23 +51,26 @@ def find_final_event(events: Sequence[Event]) -> Event | None:
 
 
 def drop_superseded_ends(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return the events without the ends after which the run was resumed."""
-    every = tuple(events)
-    last = max((number for number, event in enumerate(every) if event.kind == RESUMED_KIND), default=-1)
-    return tuple(e for number, e in enumerate(every) if number > last or e.kind not in FINAL_EVENT_KINDS)
+    """Return the events without those that ended the run before it was resumed."""
+    all_events = tuple(events)
+    resumed_at = max((n for n, event in enumerate(all_events) if event.kind == RESUMED_KIND), default=-1)
+    return tuple(
+        event for n, event in enumerate(all_events) if n > resumed_at or event.kind not in FINAL_EVENT_KINDS
+    )
 
 
-def get_run_state(run: RunFolder, reading: LedgerContents) -> RunState:
-    """Return the state of a run."""
-    if find_final_event(reading.events) is not None:
+def get_run_state(run: RunFolder, contents: LedgerContents) -> RunState:
+    """Return the state of a run with these ledger contents."""
+    events = contents.events
+    if find_final_event(events) is not None:
         return "ended"
     if is_being_written(run):
         return "running"
-    return "waiting" if reading.events and isinstance(reading.events[-1].payload, RunPaused) else "stopped"
+    return "waiting" if events and isinstance(events[-1].payload, RunPaused) else "stopped"
 
 
 def is_being_written(run: RunFolder) -> bool:
-    """Return whether a process has the run's ledger open. It holds a lock as long as it lives."""
+    """Return whether a process is writing the run's ledger: it holds a lock on it as long as it lives."""
     with run.ledger_path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -76,12 +79,12 @@ def is_being_written(run: RunFolder) -> bool:
     return False
 
 
-def get_run_status(run: RunFolder, reading: LedgerContents) -> RunStatus:
-    """Return the outcome of a run that has one, `error` for a run that failed, or else its state."""
-    end = find_final_event(reading.events)
-    if end is None:
-        return get_run_state(run, reading)
-    return end.payload.outcome if isinstance(end.payload, RunFinished) else "error"
+def get_run_status(run: RunFolder, contents: LedgerContents) -> RunStatus:
+    """Return the outcome of a finished run, `error` for a run that failed, and the state of any other run."""
+    final = find_final_event(contents.events)
+    if final is None:
+        return get_run_state(run, contents)
+    return final.payload.outcome if isinstance(final.payload, RunFinished) else "error"
 
 
 def load_task(run: RunFolder) -> Task | None:
@@ -105,11 +108,11 @@ def load_result(run: RunFolder) -> Result | None:
 
 
 def events_until(events: Iterable[Event], step: int) -> tuple[Event, ...]:
-    """Return the events up to the end of a step.
+    """Return the events up to the end of a step. A step carries out one decision of the policy.
 
     Args:
         events: The events of a run, in order.
-        step: Number of decisions that were carried out; 0 is the run before its first decision.
+        step: Number of the step, from 1. Step 0 is the run before its first decision.
     """
     selected: list[Event] = []
     for event in drop_superseded_ends(events):
@@ -133,9 +136,9 @@ def last_step(events: Sequence[Event]) -> int:
     numbers = [decided.decision for _, decided in select_events(events, MovesDecided)]
     if not numbers or not all(numbers):
         raise UsageError("the run has no numbered steps", remedy="it ended before the first one")
-    end = find_final_event(events)
-    has_finished = end is not None and end.kind == RunFinished.event_kind
-    return max(numbers) - (1 if has_finished else 0)
+    final = find_final_event(events)
+    has_finished = final is not None and final.kind == RunFinished.event_kind
+    return max(numbers) - (1 if has_finished else 0)  # the last decision of a finished run is to stop
 
 
 def _decision_number(event: Event) -> int:
@@ -144,15 +147,15 @@ def _decision_number(event: Event) -> int:
 
 
 def copy_events_for_fork(events: Iterable[Event], run: str, *, offset: int) -> list[RawPayload]:
-    """Return events of another run for the ledger of a fork: its attempts and tokens count, its cost does
-    not.
+    """Return the events that a fork copies from another run.
 
-    Each event is copied as it is on disk, so that a newer version of Suture loses nothing.
+    In the fork, the attempts and tokens of the other run count as used, and its model calls as replayed.
+    Each event is copied as it is on disk, so that events of a newer version of Suture lose nothing.
 
     Args:
         events: The events of the other run, in order.
         run: The id of the other run.
-        offset: The `seq` of the first copy in the new ledger.
+        offset: The `seq` of the first copy in the fork's ledger.
 
     Raises:
         StorageError: An event settles a reservation that does not exist.

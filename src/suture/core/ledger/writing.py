@@ -23,10 +23,14 @@ _position: ContextVar[Mapping[str, int]] = ContextVar("_position", default=Mappi
 
 @contextlib.contextmanager
 def in_round_branch(step: int, branch: int) -> Iterator[None]:
-    """Mark every event that this task writes inside the `with` block as one of a parallel branch of a round.
+    """Mark the events that this task writes inside the `with` block as those of a branch of a round.
 
-    Parallel branches write in any order. Sorted by (step, branch, part, seq), their events tell the same
-    story in every run (see `compare_runs`).
+    Parallel branches write in any order. Sorted by (step, branch, part, seq), their events have the same
+    order in every run (see `compare_runs`).
+
+    Args:
+        step: Number of the round.
+        branch: Number of the branch.
     """
     with _at_position({"step": step, "branch": branch}):
         yield
@@ -34,7 +38,7 @@ def in_round_branch(step: int, branch: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def in_branch_part(part: int) -> Iterator[None]:
-    """Mark events like `in_round_branch`, for one of several parallel parts within a branch."""
+    """Mark events as `in_round_branch` does, for one of several parallel parts of the present branch."""
     with _at_position({**_position.get(), "part": part}):
         yield
 
@@ -49,17 +53,17 @@ def _at_position(position: Mapping[str, int]) -> Iterator[None]:
 
 
 def current_position() -> Mapping[str, int]:
-    """Return the `step`, `branch` and `part` that this task marks its events with, as far as they are set."""
+    """Return the marks of this task's events: `step`, `branch` and `part`, as far as they are set."""
     return _position.get()
 
 
 class Ledger:
-    """The writing end of a ledger. Only one process can hold it at a time.
+    """Appends events to a ledger. Only one process can have a ledger open for writing at a time.
 
     Args:
         path: The file, which is created if it is missing.
         clock: Time of the events.
-        on_written: Called when events are on disk, before the writer continues.
+        on_written: Called after each write, when the events are on disk.
 
     Raises:
         UsageError: Another process is writing this ledger.
@@ -73,12 +77,14 @@ class Ledger:
         self._on_written = on_written
         self._clock = clock or SystemClock()
         try:
-            self._file = path.open("ab+", buffering=0)  # a buffer could write later what failed to be written
+            # Unbuffered: after a failed write, a buffer would write the same bytes again later.
+            self._file = path.open("ab+", buffering=0)
         except OSError as fault:
             raise StorageError(f"the ledger {str(path)!r} cannot be opened: {fault.strerror}") from fault
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._events = list(self._recover())
+            self._terminate_torn_line()
+            self._events = list(read_ledger(path).events)
         except BlockingIOError as fault:
             self._file.close()
             raise UsageError(
@@ -91,12 +97,14 @@ class Ledger:
             self._file.close()
             raise
 
-    def _recover(self) -> tuple[Event, ...]:
-        # Terminate a torn last line, so that the next event starts on its own line, and only then read the
-        # file: an event that lacked only its newline counts from now on for every reader.
+    def _terminate_torn_line(self) -> None:
+        """End the last line if a crash truncated it, so that the next event starts on a line of its own.
+
+        This happens before the file is read, because an event that lacked only its newline counts from now
+        on for every reader.
+        """
         if (length := self._file.tell()) and os.pread(self._file.fileno(), 1, length - 1) != b"\n":
             self._write(b"\n")
-        return read_ledger(self.path).events
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -129,7 +137,7 @@ class Ledger:
             if len(line) >= MAX_EVENT_LINE_BYTES:  # nobody could read it back
                 raise LedgerLineTooLong(f"a {event.kind!r} event of {str(self.path)!r}")
         self._write("".join(f"{line}\n" for line in lines).encode("ascii"))
-        # Keep what is on disk: callers may change their data later.
+        # Keep the data as it was written: the caller may change its own mappings later.
         events = tuple(
             replace(event, data=json.loads(line)["data"]) for event, line in zip(created, lines, strict=True)
         )
@@ -138,12 +146,12 @@ class Ledger:
             self._on_written()
         return events
 
-    def _write(self, line: bytes) -> None:
+    def _write(self, content: bytes) -> None:
         start = self._file.seek(0, os.SEEK_END)
         try:
-            rest = memoryview(line)
-            while rest:
-                rest = rest[self._file.write(rest) :]
+            remaining = memoryview(content)
+            while remaining:  # without a buffer, one call may write only a part
+                remaining = remaining[self._file.write(remaining) :]
             os.fsync(self._file.fileno())
         except OSError as fault:
             with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
 """The records of Suture: frozen, keyword-only dataclasses of plain data.
 
-Everything that packages pass to each other, and everything in a checkpoint or a ledger, consists of these.
+Packages pass these to each other, and checkpoints and ledgers consist of them.
 `encode_record` and `decode_record` turn a record into JSON values and back.
 """
 

@@ -1,4 +1,7 @@
-"""The records of what models say about a task or a candidate. They inform; only checks decide."""
+"""The records of what models say about a task or a candidate.
+
+They inform the run. Only checks decide.
+"""
 
 from __future__ import annotations
 
@@ -73,10 +76,10 @@ FaultCategory = Literal[
     "too_slow",
     "environment",
 ]
-"""The kind of mistake, in this order: the code does not parse; a name or an import is missing; a value has
-the wrong type; the computation is wrong; it is wrong for boundary values; an input is not handled; data is
-changed or shared by mistake; the result has the wrong format; it takes too long; the mistake is not in the
-code."""
+"""The kind of mistake. The codes mean, in this order: the code does not parse; a name or an import is missing; a
+value has the wrong type; the computation is wrong; it is wrong for boundary values only; an input is not
+handled; data is changed or shared by mistake; the result has the wrong format; the code takes too long; the
+mistake is not in the code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,11 +135,14 @@ class Plan:
 
     @property
     def waves(self) -> tuple[tuple[int, ...], ...]:
-        """Numbers of the subtasks in groups. Those of one group are independent of each other."""
-        depth: dict[int, int] = {}
+        """Numbers of the subtasks, in groups.
+
+        The subtasks of one group need only those of earlier groups, so they can be done in parallel.
+        """
+        wave_by_subtask: dict[int, int] = {}
         for number, subtask in enumerate(self.subtasks, 1):
-            depth[number] = 1 + max((depth[need] for need in subtask.needs), default=-1)
+            wave_by_subtask[number] = 1 + max((wave_by_subtask[need] for need in subtask.needs), default=-1)
         return tuple(
-            tuple(number for number in depth if depth[number] == level)
-            for level in range(max(depth.values(), default=-1) + 1)
+            tuple(number for number in wave_by_subtask if wave_by_subtask[number] == wave)
+            for wave in range(max(wave_by_subtask.values(), default=-1) + 1)
         )

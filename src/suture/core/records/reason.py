@@ -1,8 +1,11 @@
-"""Reasons of moves and endings: codes with data, and the one function that turns them into text."""
+"""The reasons why the policy makes a move, and why a run ends.
+
+A reason is a code with data. `render_reason` is the only function that turns it into text.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 ReasonCode = Literal[
@@ -54,12 +57,13 @@ class Reason:
     Attributes:
         code: The reason.
         detail: What the code does not say: the message of a fault, the name of a recipe, a question.
-        fault: For `fault`, the class of the exception.
+        fault: For the code `fault`, the name of the exception's class.
         count: The number that the code is about, such as failing checks, rounds or turns.
         limit: The limit of that number.
-        cut_short_by: For `checks_pass`, the reason for which the run ended before its last step.
+        cut_short_by: For the code `checks_pass`, why the run ended before its last step; `None` if it did
+            not.
         notes: What qualifies the ending.
-        confidence: For the note `low_confidence`, the confidence.
+        confidence: For the note `low_confidence`, the confidence in [0, 1].
     """
 
     code: ReasonCode
@@ -80,17 +84,9 @@ NOTE_TEXTS: dict[ReasonNote, str] = {
 
 def render_reason(reason: Reason) -> str:
     """Return a reason as one line of text."""
+    text = _render_code(reason)
     if reason.cut_short_by is not None:
-        inner = Reason(
-            code=reason.cut_short_by,
-            detail=reason.detail,
-            fault=reason.fault,
-            count=reason.count,
-            limit=reason.limit,
-        )
-        text = f"every trusted check passes ({_render_code(inner)})"
-    else:
-        text = _render_code(reason)
+        text += f" ({_render_code(replace(reason, code=reason.cut_short_by))})"
     for note in reason.notes:
         if note == "low_confidence":
             text += f", but a confidence of {reason.confidence:.2f} is too low (loop.abstain_below)"

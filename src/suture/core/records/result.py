@@ -1,4 +1,4 @@
-"""The records of what a run decides, spends and returns: move, spend, result."""
+"""The records of what a run decides (`Move`), what it uses (`Spend`) and what it returns (`Result`)."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ class Move:
         kind: `mutate` the existing code, draw a `sample`, `repair` a candidate, let an `agent` work on it
             with tools, or `stop`.
         parent: For `repair` and `agent`, the hash of the candidate to repair.
-        strategy: For `repair`, how to repair it.
+        strategy: For `repair`, how to repair it: by the smallest change, by writing it differently, or by
+            handling further inputs.
         temperature: Sampling temperature of the model.
-        index: Distinguishes equal moves of one run, so that each gets a reply of its own.
+        index: Number that makes equal moves of one run distinct, so that each gets its own reply.
         reason: Why this move; for `stop`, why the run ends.
         outcome: For `stop`, the outcome.
     """
@@ -84,15 +85,15 @@ class Result:
     Attributes:
         run_id: Id of the run, which is also the name of its folder.
         outcome: How the run ended.
-        reason: Why the run ended so; `render_reason` turns it into text.
+        reason: Why the run ended with this outcome; `render_reason` turns it into text.
         cause: For `not_a_code_fault`, why no change of the code could help.
-        candidate: The best candidate in the trusted order, which need not be the last one.
+        candidate: The best candidate, by its results in the trusted checks. It need not be the last one.
         verdict: Verdict on the candidate.
         diff: Unified diff from the task's files to the candidate's; empty if nothing changed.
         evidence: Kind of evidence of the verdict, if there is a verdict.
         confidence: Confidence in the result in [0, 1], by a fitted model (see docs/proof.md).
-        warnings: Signs that the change games the tests, which lower the confidence, and findings of the
-            safety scan. They decide nothing.
+        warnings: Signs that the change makes the tests pass without solving the task, which lower the
+            confidence, and findings of the safety scan. Warnings do not change the outcome.
         rivals: Other changes that pass the same tests and may behave differently, in words.
         failed_roles: Roles that failed, so that the run continued without them.
         spend: What the run used.
@@ -151,8 +152,8 @@ def render_html(title: str, rows: Iterable[tuple[str, object]], diff: str = "") 
         for name, value in rows
         if value not in ("", None, ())
     )
-    shown = diff if len(diff) <= MAX_HTML_DIFF_CHARS else diff[:MAX_HTML_DIFF_CHARS] + "\n..."
-    lines = "\n".join(map(_render_line, shown.splitlines()))
+    excerpt = diff if len(diff) <= MAX_HTML_DIFF_CHARS else diff[:MAX_HTML_DIFF_CHARS] + "\n..."
+    lines = "\n".join(map(_render_line, excerpt.splitlines()))
     code = f"<pre style='text-align:left'>{lines}</pre>" if diff else ""
     return f"<div><strong>{escape(title)}</strong><table>{cells}</table>{code}</div>"
 

@@ -1,4 +1,8 @@
-"""The records of a task and of what is tried for it: task, check, candidate, counterexample, verdict."""
+"""The records of a task, of the candidates that may solve it, and of the checks that decide.
+
+A task is what the user wants. A candidate is a set of files that may solve it. A check is one test. A verdict
+says which checks a candidate passes, and a counterexample shows why it fails one of them.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +101,7 @@ Language = str
 
 
 def content_hash(value: Any) -> str:
-    """Return the SHA-256 of a JSON value in canonical form, as 64 hex digits."""
+    """Return the SHA-256 of a JSON value as 64 hex digits. Equal values have equal hashes."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -126,8 +130,9 @@ class Project:
     Attributes:
         kind: Kind of project, which decides how it is started; `None` if only its own tests decide.
         name: Name of the package and of its command.
-        scaffold: Paths of the task's files that are created for it and delivered with the code.
-        sample: Path of the data that a pipeline runs on; empty for none.
+        scaffold: Paths of the task's files that Suture created for the project, such as its manifest. They
+            are delivered with the code.
+        sample: Path of the sample data that a data pipeline runs on; empty if there is none.
         is_feature_untested: Whether no deciding check exercises the requested feature.
     """
 
@@ -174,12 +179,12 @@ class Task:
         files: Given files, path relative to the project root -> content.
         checks: Function-level checks.
         test_command: Test command as an argument vector; empty if there is none.
-        test_origin: How the test command was found, if the user gave none.
+        test_origin: How the test command was found; empty if the user gave it.
         protected: Globs of paths that no candidate may write.
         writable: Globs of paths that candidates may write; if empty, all paths that are not protected.
         earlier_versions: The project's files at its last commits, the newest first.
-        since: The oldest of these commits, if the user named it.
-        excluded_files: Files in the project's folder that are not in `files` -> why.
+        since: The oldest of these commits, if the user named it; otherwise empty.
+        excluded_files: Path of a file in the project's folder that is not in `files` -> why it is not.
         project: The project, if a `write` task asks for a whole project or a new feature of one.
     """
 
@@ -204,8 +209,8 @@ class Task:
     @property
     def given_files(self) -> dict[str, bytes]:
         """The files that existed before the task: all but the scaffold of a new project."""
-        new = self.project.scaffold if self.project else ()
-        return {path: content for path, content in self.files.items() if path not in new}
+        created = self.project.scaffold if self.project else ()
+        return {path: content for path, content in self.files.items() if path not in created}
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -220,7 +225,7 @@ class Candidate:
     Attributes:
         files: Files that replace or extend those of the task, path -> text.
         origin: How the candidate was produced.
-        parent: Hash of the candidate that it was derived from.
+        parent: Hash of the candidate that it was derived from; `None` if there is none.
         label: Short description for people, such as `sample 2 at T=0.8`.
     """
 
@@ -247,7 +252,8 @@ class Counterexample:
         exception: Type and message of the exception; empty if there was none.
         file: File of the candidate in which it was raised.
         line: Line in that file, from 1.
-        code: Why the check did not pass, if Suture itself saw the reason; `exception` then renders it.
+        code: Why the check did not pass, if Suture itself observed the reason; `exception` then says it in
+            words.
     """
 
     check_id: str
@@ -262,7 +268,16 @@ class Counterexample:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOutcome:
-    """The outcome of one check on one candidate."""
+    """The outcome of one check on one candidate.
+
+    Attributes:
+        check_id: Id of the check.
+        status: The outcome. `missing` means that the check was not run or not reported.
+        provenance: Who wrote the check.
+        trust: Trust in the check, in [0, 1].
+        evidence: How the outcome was obtained.
+        counterexample: Why the check failed, as far as that is known.
+    """
 
     check_id: str
     status: CheckStatus
@@ -318,7 +333,11 @@ class Verdict:
     @property
     def failed(self) -> frozenset[str]:
         """Ids of the checks that neither passed nor were skipped."""
-        return frozenset(o.check_id for o in self.outcomes if not o.passed and o.status != "skipped")
+        return frozenset(
+            outcome.check_id
+            for outcome in self.outcomes
+            if not outcome.passed and outcome.status != "skipped"
+        )
 
     @property
     def all_passed(self) -> bool:
@@ -327,5 +346,7 @@ class Verdict:
 
     @property
     def counterexamples(self) -> tuple[Counterexample, ...]:
-        """The counterexamples of all outcomes, in the order of the suite."""
-        return tuple(o.counterexample for o in self.outcomes if o.counterexample is not None)
+        """The counterexamples of all outcomes that have one, in the order of the suite."""
+        return tuple(
+            outcome.counterexample for outcome in self.outcomes if outcome.counterexample is not None
+        )

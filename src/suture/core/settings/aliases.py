@@ -1,8 +1,8 @@
-"""Variables and constructor arguments of Suture's ancestors: which setting each one is, or what to use
-instead.
+"""Environment variables and constructor arguments of Suture's ancestors, and the settings that they stand for.
 
-The tables are complete; `docs/` and the tests are generated from them. A variable that has no effect never
-breaks a run, because it may be set for another program: it only becomes a note. It is an error where
+The ancestors are the older programs that Suture replaces. The tables list every variable and argument of
+theirs; the documentation and the tests use the tables, too. A variable without a setting only gives a note,
+because it may be set for another program. A variable with a setting and an invalid value is an error, because
 ignoring it would change what the user asked for.
 """
 
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from suture.errors import UsageError
 
 PROVIDERS = ("anthropic", "huggingface", "local", "ollama", "openai", "qwen", "scripted")
-"""Providers in `provider:model` that the ancestors knew. Other names are passed on to `suture.models`."""
+"""Providers in `provider:model` that the ancestors knew."""
 DEFAULT_OLLAMA_MODEL = "llama3"
-"""What an ancestor used if `OLLAMA_MODEL` was not set."""
+"""The model that an ancestor used if `OLLAMA_MODEL` was not set."""
 POSTGRESQL_PREFIXES = ("postgres://", "postgresql://", "postgresql+")
 
 
@@ -26,9 +26,9 @@ class Alias:
 
     Attributes:
         name: The variable.
-        setting: The setting that it is; empty if there is none.
-        scheme: The alias counts only if the model is of this provider; empty for any provider.
-        says: What the value is; for a variable without a setting, what to do instead.
+        setting: The setting that it stands for; empty if there is none.
+        scheme: Provider for whose models the variable counts; empty if it counts for any model.
+        says: What the value is. For a variable without a setting, what to do instead.
     """
 
     name: str
@@ -73,8 +73,8 @@ VARIABLES: tuple[Alias, ...] = (
 )
 """Every environment variable that an ancestor read."""
 
-_MAY_BECOME = {"ollama": ("auto",)}
-"""Provider -> other names under which its models may be chosen: `auto` may find Ollama."""
+_OTHER_PROVIDER_NAMES = {"ollama": ("auto",)}
+"""Provider -> other providers that may choose its models: `auto` may find Ollama on this machine."""
 _BY_NAME = {alias.name: alias for alias in VARIABLES}
 
 
@@ -85,7 +85,7 @@ class AliasReading:
     Attributes:
         values: Setting -> the variable that gives it, and its value.
         notes: One line for each variable that is set and has no effect.
-        model_from: All variables that contributed to the name of the model.
+        model_from: The variables that the name of the model was made of, the deciding one first.
     """
 
     values: Mapping[str, tuple[str, object]]
@@ -99,7 +99,7 @@ def is_alias(name: str) -> bool:
 
 
 def provider_of(model: str) -> str:
-    """Return the provider part of `provider:model`."""
+    """Return the provider of a model: the part of `provider:model` before the first colon."""
     return model.partition(":")[0]
 
 
@@ -107,9 +107,9 @@ def read_aliases(variables: Mapping[str, str], *, decided: Mapping[str, str], mo
     """Turn the ancestors' variables into settings.
 
     Args:
-        variables: Name -> value, without empty ones.
-        decided: Settings that a stronger source has set already -> the name of that source.
-        model: The `provider:model` to assume if no alias names one.
+        variables: Name -> value, without variables that are empty.
+        decided: Setting -> name of the stronger source that has set it already.
+        model: The model to assume if no variable names one, as `provider:model`.
 
     Raises:
         UsageError: A value cannot be used, and no stronger source makes it irrelevant.
@@ -119,17 +119,21 @@ def read_aliases(variables: Mapping[str, str], *, decided: Mapping[str, str], mo
     notes: list[str] = []
     model_from: tuple[str, ...] = ()
     if "model.name" not in decided:
-        named = _named_model(present)
-        if named is not None:
-            values["model.name"] = named[0], named[1]
-            model, model_from = named[1], named[2:]
+        named_model = _named_model(present)
+        if named_model is not None:
+            variable, model, *sources = named_model
+            values["model.name"] = variable, model
+            model_from = tuple(sources)
     for name, value in present.items():
         alias = _BY_NAME[name]
         if not alias.setting:
             notes.append(f"{name} is no setting here: {alias.says}")
         elif alias.setting in decided:
             notes.append(f"{name} has no effect: {decided[alias.setting]} decides {alias.setting}")
-        elif alias.scheme and provider_of(model) not in (alias.scheme, *_MAY_BECOME.get(alias.scheme, ())):
+        elif alias.scheme and provider_of(model) not in (
+            alias.scheme,
+            *_OTHER_PROVIDER_NAMES.get(alias.scheme, ()),
+        ):
             notes.append(f"{name} has no effect: the model is {model}")
         elif name == "DATABASE_URL":
             if value.startswith(POSTGRESQL_PREFIXES):  # other programs use the variable for other databases
@@ -152,18 +156,19 @@ def _attempts_from_variable(retries: str) -> int:
     return int(retries) + 1
 
 
-def _quantization(wanted: str) -> str:
-    known = {"true": "4bit", "1": "4bit", "yes": "4bit", "false": "none", "0": "none", "no": "none"}
-    if wanted.strip().lower() not in known:
+def _quantization(use_4bit: str) -> str:
+    settings = {"true": "4bit", "1": "4bit", "yes": "4bit", "false": "none", "0": "none", "no": "none"}
+    if use_4bit.strip().lower() not in settings:
         raise UsageError(
-            f"USE_4BIT={wanted!r} is neither true nor false", remedy="set SUTURE_MODEL_QUANTIZATION"
+            f"USE_4BIT={use_4bit!r} is neither true nor false", remedy="set SUTURE_MODEL_QUANTIZATION"
         )
-    return known[wanted.strip().lower()]
+    return settings[use_4bit.strip().lower()]
 
 
 def _named_model(present: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Return the variable that decides the model, the model, and all variables that contributed, if any
-    does.
+    """Return (variable that decides the model, the model, all variables that it was made of...).
+
+    Return `None` if no variable names a model.
     """
     name_variable = next(
         (n for n in ("LLM_MODEL", "OLLAMA_GENERATOR_MODEL", "OLLAMA_MODEL") if n in present), None
@@ -171,25 +176,26 @@ def _named_model(present: Mapping[str, str]) -> tuple[str, ...] | None:
     provider = present.get("LLM_PROVIDER", "auto").strip().lower()
     if provider in ("auto", "ollama"):
         if name_variable is not None:
-            both = (name_variable, "LLM_PROVIDER") if "LLM_PROVIDER" in present else (name_variable,)
-            return name_variable, _with_provider("ollama", present[name_variable]), *both
-        named = ("LLM_PROVIDER", f"ollama:{DEFAULT_OLLAMA_MODEL}", "LLM_PROVIDER")
-        return named if provider == "ollama" else None
+            sources = (name_variable, "LLM_PROVIDER") if "LLM_PROVIDER" in present else (name_variable,)
+            return name_variable, _with_provider("ollama", present[name_variable]), *sources
+        if provider == "ollama":
+            return "LLM_PROVIDER", f"ollama:{DEFAULT_OLLAMA_MODEL}", "LLM_PROVIDER"
+        return None
     usual_variable = "HF_MODEL" if provider == "huggingface" else "LLM_MODEL"
-    used = "LLM_MODEL" if present.get("LLM_MODEL") else usual_variable
+    name_variable = "LLM_MODEL" if present.get("LLM_MODEL") else usual_variable
     model = build_model_name(
-        provider, present.get(used), given=f"LLM_PROVIDER={provider}", name_source=usual_variable
+        provider, present.get(name_variable), given=f"LLM_PROVIDER={provider}", name_source=usual_variable
     )
-    return "LLM_PROVIDER", model, "LLM_PROVIDER", *((used,) if used in present else ())
+    return "LLM_PROVIDER", model, "LLM_PROVIDER", *((name_variable,) if name_variable in present else ())
 
 
 def build_model_name(provider: str, name: str | None, *, given: str, name_source: str) -> str:
-    """Return `provider:model` from the two halves that ancestors kept in two places.
+    """Return `provider:model`, from a provider and a model that ancestors took separately.
 
     Args:
         provider: The provider, as the ancestor called it.
-        name: The name of the model, if there is one.
-        given: What the user wrote, for error messages.
+        name: The name of the model; `None` if the user gave none.
+        given: What the user wrote, for error messages, such as `LLM_PROVIDER=openai`.
         name_source: The variable or argument for the name of the model, for error messages.
 
     Raises:
@@ -198,8 +204,8 @@ def build_model_name(provider: str, name: str | None, *, given: str, name_source
     if provider == "mock":
         return "scripted:example"
     if provider not in PROVIDERS:
-        known = ", ".join(("mock", *PROVIDERS))
-        raise UsageError(f"{given} names no known provider", remedy=f"known are {known}")
+        valid_providers = ", ".join(("mock", *PROVIDERS))
+        raise UsageError(f"{given} names no known provider", remedy=f"known are {valid_providers}")
     if not name:
         raise UsageError(
             f"{given} needs a model", remedy=f"set {name_source}, or SUTURE_MODEL={provider}:NAME"
@@ -218,7 +224,7 @@ class Argument:
 
     Attributes:
         name: The argument.
-        setting: The setting that it is; empty if there is none.
+        setting: The setting that it stands for; empty if there is none.
         says: For an argument without a setting, what to do instead.
     """
 
@@ -277,7 +283,7 @@ MODEL_PAIRS: Mapping[str, tuple[str, str]] = {
     "models.coder": ("coder_provider", "coder_model"),
     "models.critic": ("critic_provider", "critic_model"),
 }
-"""Settings that ancestors took in two arguments -> the argument for the provider, the one for the model."""
+"""Setting that ancestors took in two arguments -> (argument for the provider, argument for the model)."""
 
 _ARGUMENTS_BY_NAME = {argument.name: argument for argument in ARGUMENTS}
 
@@ -286,26 +292,26 @@ def flags_from_arguments(arguments: Mapping[str, object]) -> dict[str, object]:
     """Turn an ancestor's constructor arguments into settings for `load_settings(flags=...)`.
 
     Args:
-        arguments: Name -> value; `None` counts as not given.
+        arguments: Name -> value; an argument that is `None` counts as not given.
 
     Raises:
         UsageError: There is no setting for an argument. The message says what to use instead.
     """
-    given = {name: value for name, value in arguments.items() if value is not None}
+    given_arguments = {name: value for name, value in arguments.items() if value is not None}
     flags: dict[str, object] = {}
-    for name, value in given.items():
+    for name, value in given_arguments.items():
         argument = _ARGUMENTS_BY_NAME.get(name)
         if argument is None:
-            known = ", ".join(one.name for one in ARGUMENTS if one.setting)
-            raise UsageError(f"there is no argument {name!r}", remedy=f"known are {known}")
+            valid_names = ", ".join(argument.name for argument in ARGUMENTS if argument.setting)
+            raise UsageError(f"there is no argument {name!r}", remedy=f"known are {valid_names}")
         if not argument.setting:
             raise UsageError(f"the argument {name!r} is not available here", remedy=argument.says)
         if argument.setting not in MODEL_PAIRS:
             flags[argument.setting] = _attempts_from_argument(value) if name == "max_retries" else value
-    for setting, (provider, model) in MODEL_PAIRS.items():
-        named = _model_from_arguments(given, provider, model)
-        if named is not None:
-            flags[setting] = named
+    for setting, (provider_argument, model_argument) in MODEL_PAIRS.items():
+        model = _model_from_arguments(given_arguments, provider_argument, model_argument)
+        if model is not None:
+            flags[setting] = model
     return flags
 
 
@@ -315,13 +321,21 @@ def _attempts_from_argument(retries: object) -> int:
     return retries + 1
 
 
-def _model_from_arguments(given: Mapping[str, object], provider: str, name: str) -> str | None:
-    """Return `provider:model` from the arguments of these names, if one of them is given."""
-    model = None if given.get(name) is None else str(given[name])
-    if provider in given:
+def _model_from_arguments(
+    arguments: Mapping[str, object], provider_argument: str, model_argument: str
+) -> str | None:
+    """Return `provider:model` from two arguments, or `None` if neither is given."""
+    model = None if arguments.get(model_argument) is None else str(arguments[model_argument])
+    if provider_argument in arguments:
+        provider = arguments[provider_argument]
         return build_model_name(
-            str(given[provider]).lower(), model, given=f"{provider}={given[provider]!r}", name_source=name
+            str(provider).lower(),
+            model,
+            given=f"{provider_argument}={provider!r}",
+            name_source=model_argument,
         )
     if model is not None and (":" not in model or provider_of(model) not in PROVIDERS):
-        raise UsageError(f"{name}={model!r} needs a provider", remedy=f"give {provider} too")
+        raise UsageError(
+            f"{model_argument}={model!r} needs a provider", remedy=f"give {provider_argument} too"
+        )
     return model

@@ -1,4 +1,8 @@
-"""Merge all sources into one `Settings`, and record where each value comes from."""
+"""Merge all sources of settings into one `Settings`, and record where each value comes from.
+
+Every source is a layer: dotted key, such as `budget.tokens` -> value. A stronger layer overrides a weaker one.
+All sources are merged twice, with and without the project's own files, to see what the project changes.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,7 @@ from suture.errors import UsageError
 KEYLESS_PROVIDERS = frozenset({"huggingface", "local", "none", "scripted"})
 """Providers that never receive a key."""
 HEADER_VARIABLE_ENDS = ("_custom_headers", "_org_id", "_project_id")
-"""Ends of the names of variables whose values the providers' own libraries send in headers."""
+"""Ends of the names of environment variables that the providers' own libraries send in HTTP headers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +52,8 @@ class LoadedSettings:
 
     Attributes:
         settings: All settings, validated.
-        origins: Dotted key -> where its value comes from, for people.
-        notes: Lines to show to the user: variables that have no effect, and why.
+        origins: Dotted key -> where its value comes from, in words.
+        notes: Lines to show to the user, each about a variable or a project's setting without effect.
     """
 
     settings: Settings
@@ -73,56 +77,60 @@ def load_settings(
 
     Args:
         project: The project's folder, or a file in it.
-        flags: Dotted key -> value; `None` counts as not given.
+        flags: Dotted key -> value; a flag that is `None` counts as not given.
         environ: The environment; the process's own by default.
-        read_only: The command runs nothing and asks no model. Values that the project may not set are then
-            ignored with a note, and are not an error.
+        read_only: Whether the command runs nothing and asks no model. Values that the project may not set
+            are then ignored with a note, and are not an error.
 
     Raises:
-        UsageError: A source cannot be read, a key is unknown, a value is invalid, the project's files set
-            what they may not, or would send the user's key to an address of their choice.
+        UsageError: A source cannot be read, a key is unknown, or a value is invalid. The project's files set
+            what they may not set, or would send the user's key to an address of their choice.
         StorageError: The list of trusted projects is damaged.
     """
-    read = read_sources(project, flags, os.environ if environ is None else environ)
-    ignores = read_only or read.base.project.untrusted == "ignore"
-    if not ignores:
-        _refuse_user_only_settings(read.given)
-    requested = _requested_settings(read)
-    given, notes = read.given, read.notes
-    if requested and not is_trusted(read.base.paths.home, read.folder):
-        keys = ", ".join(dict.fromkeys(one.key for one in requested))
-        if not ignores:
+    sources = read_sources(project, flags, os.environ if environ is None else environ)
+    ignores_untrusted = read_only or sources.base.project.untrusted == "ignore"
+    if not ignores_untrusted:
+        _refuse_user_only_settings(sources.given)
+    requested = _requested_settings(sources)
+    notes = sources.notes
+    # Without `ignores_untrusted`, there are no user-only settings of the project left here.
+    ignored_keys = {
+        key for key, value in sources.given.items() if value.from_project and key in USER_ONLY_SETTINGS
+    }
+    if requested and not is_trusted(sources.base.paths.home, sources.folder):
+        keys = ", ".join(dict.fromkeys(setting.key for setting in requested))
+        if not ignores_untrusted:
             raise UsageError(
                 f"the project's own files would set {keys}, which needs your trust in the project",
-                remedy=f"look: suture trust {read.folder}; or do without: --set project.untrusted=ignore",
+                remedy=f"look: suture trust {sources.folder}; or do without: --set project.untrusted=ignore",
             )
-        given = _without_project(read, {one.key for one in requested})
+        ignored_keys |= {setting.key for setting in requested}
         notes = (*notes, f"the project's own files have no say in {keys}: it is not trusted (suture trust)")
-    user_only = {key for key, one in given.items() if one.from_project and key in USER_ONLY_SETTINGS}
-    from_user = _without_project(read, user_only)
-    given = {**given, **{key: one for key, one in from_user.items() if key in user_only}}
-    given = {key: one for key, one in given.items() if key not in user_only or not one.from_project}
-    settings = _validate(given, read.environ)
-    _refuse_leaking_a_key(settings, given, read.environ)
-    origins = {key: given[key].origin if key in given else "default" for key in setting_fields()}
+    layer = _without_project(sources, ignored_keys)
+    settings = _validate(layer, sources.environ)
+    _refuse_leaking_a_key(settings, layer, sources.environ)
+    origins = {key: layer[key].origin if key in layer else "default" for key in setting_fields()}
     return LoadedSettings(settings=settings, origins=origins, notes=notes)
 
 
 def find_requested_settings(
     project: Path, environ: Mapping[str, str] | None = None
 ) -> tuple[Path, tuple[RequestedSetting, ...]]:
-    """Return the user's state folder, and all that the project's own files would set and need trust for.
+    """Return what the project's own files would set and what therefore needs the user's trust.
 
     Args:
         project: The project's folder.
         environ: The environment; the process's own by default.
 
+    Returns:
+        (state folder of the user, settings that need trust).
+
     Raises:
-        UsageError: As `load_settings`; also for what no project may set, trusted or not.
+        UsageError: As `load_settings`, and for a setting that no project may set, trusted or not.
     """
-    read = read_sources(project, {}, os.environ if environ is None else environ)
-    _refuse_user_only_settings(read.given)
-    return read.base.paths.home, _requested_settings(read)
+    sources = read_sources(project, {}, os.environ if environ is None else environ)
+    _refuse_user_only_settings(sources.given)
+    return sources.base.paths.home, _requested_settings(sources)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,10 +140,10 @@ class MergedSources:
     Attributes:
         folder: The project's folder.
         environ: The environment.
-        given: Dotted key -> the value of the strongest source.
+        given: Dotted key -> value of the strongest source that sets it.
         notes: Lines to show to the user.
-        base_given: The same as `given`, without the project's files.
-        base: The settings that `base_given` makes.
+        base_given: The same as `given`, as if the project had no files of its own.
+        base: The validated settings of `base_given`.
     """
 
     folder: Path
@@ -153,7 +161,7 @@ def read_sources(
 
     Args:
         project: The project's folder, or a file in it.
-        flags: Dotted key -> value; `None` counts as not given.
+        flags: Dotted key -> value; a flag that is `None` counts as not given.
         environ: The environment.
     """
     folder = (project if project.is_dir() else project.parent).absolute()
@@ -182,7 +190,7 @@ def user_file(environ: Mapping[str, str]) -> Path:
 
 
 def _merge_variables(weak: Layer, variables: Variables, flags: Layer) -> tuple[Layer, tuple[str, ...]]:
-    strong = _merge(*variables.own, flags)
+    strong = _merge(*variables.suture_layers, flags)
     aliases, notes = _alias_layer(variables, strong, weak)
     return _merge(weak, aliases, strong), notes
 
@@ -228,10 +236,10 @@ def _alias_layer(variables: Variables, strong: Layer, weak: Layer) -> tuple[Laye
     )
     layer: Layer = {}
     for key, (variable, value) in reading.values.items():
-        used = reading.model_from if key == "model.name" else (variable,)
-        sources = [variables.ancestors[name] for name in dict.fromkeys((variable, *used))]
-        # A name that is built from a variable of the user and one of the project counts as the project's.
-        source = next((one for one in sources if one.from_project), sources[0])
+        names = reading.model_from if key == "model.name" else (variable,)
+        sources = [variables.ancestors[name] for name in dict.fromkeys((variable, *names))]
+        # A model that is named by a variable of the user and one of the project counts as the project's.
+        source = next((source for source in sources if source.from_project), sources[0])
         layer[key] = SettingValue(
             value=value, origin=source.origin, folder=source.folder, from_project=source.from_project
         )
@@ -246,13 +254,13 @@ def _validate(given: Layer, environ: Mapping[str, str]) -> Settings:
     """
     groups: dict[str, dict[str, Any]] = {}
     all_fields = setting_fields()
-    for key, entry in given.items():
+    for key, value in given.items():
         group, _, name = key.partition(".")
         field = all_fields[key]
-        groups.setdefault(group, {})[name] = _resolve_files(entry, field, environ)
-        if isinstance(entry.value, bool) and field.annotation is not bool:  # pydantic would read it as 0 or 1
+        groups.setdefault(group, {})[name] = _resolve_files(value, field, environ)
+        if isinstance(value.value, bool) and field.annotation is not bool:  # pydantic would read it as 0 or 1
             raise UsageError(
-                f"{key} from {entry.origin}: a number or a text is wanted, not {entry.value!r}",
+                f"{key} from {value.origin}: a number or a text is wanted, not {value.value!r}",
                 remedy=suggest_value(key),
             )
     try:
@@ -269,7 +277,10 @@ def _validate(given: Layer, environ: Mapping[str, str]) -> Settings:
 
 
 def _resolve_files(entry: SettingValue, field: FieldInfo, environ: Mapping[str, str]) -> object:
-    """Return a value in which the names of files are relative to the folder of their source."""
+    """Return the value of a setting in which file names are absolute.
+
+    A relative name is relative to the folder of the file that sets it.
+    """
     if is_path(field):
         return _absolute_path(entry, environ)
     reference = file_reference_in(field)
@@ -285,42 +296,43 @@ def _absolute_path(entry: SettingValue, environ: Mapping[str, str]) -> object:
     return entry.folder / path.expanduser()
 
 
-def _requested_settings(read: MergedSources) -> tuple[RequestedSetting, ...]:
-    """Return what the project's files would change beyond what is harmless."""
-    with_project = _validate(
-        {
-            key: one
-            for key, one in read.given.items()
-            if key not in USER_ONLY_SETTINGS or not one.from_project
-        },
-        read.environ,
-    )
+def _requested_settings(sources: MergedSources) -> tuple[RequestedSetting, ...]:
+    """Return what the project's files would change beyond what is harmless.
+
+    Settings that no project may set are not part of it: trust does not help there.
+    """
+    layer = {
+        key: value
+        for key, value in sources.given.items()
+        if key not in USER_ONLY_SETTINGS or not value.from_project
+    }
+    with_project = _validate(layer, sources.environ)
     requested = []
-    for key, one in read.given.items():
-        before, after = _value_of(read.base, key), _value_of(with_project, key)
-        if one.from_project and key not in USER_ONLY_SETTINGS and not is_harmless(key, before, after):
+    for key, value in layer.items():
+        before, after = _value_of(sources.base, key), _value_of(with_project, key)
+        if value.from_project and not is_harmless(key, before, after):
             requested.append(
                 RequestedSetting(
-                    key=key, before=format_value(before), after=format_value(after), origin=one.origin
+                    key=key, before=format_value(before), after=format_value(after), origin=value.origin
                 )
             )
-    prompts = sorted(prompt_files(read.folder)) if read.base.paths.prompts is None else []
+    prompts = sorted(prompt_files(sources.folder)) if sources.base.paths.prompts is None else []
     if prompts:
         requested.append(
             RequestedSetting(
                 key=PROMPTS_FOLDER.as_posix(),
                 before="the built-in prompts",
                 after=", ".join(prompts),
-                origin=str(read.folder / PROMPTS_FOLDER),
+                origin=str(sources.folder / PROMPTS_FOLDER),
             )
         )
     return tuple(requested)
 
 
-def _without_project(read: MergedSources, keys: Collection[str]) -> Layer:
-    """Return all values, with those of some keys as they are without the project's files."""
-    others = {key: one for key, one in read.given.items() if key not in keys}
-    return {**others, **{key: one for key, one in read.base_given.items() if key in keys}}
+def _without_project(sources: MergedSources, keys: Collection[str]) -> Layer:
+    """Return the merged layer in which some keys have the values that they have without the project."""
+    layer = {key: value for key, value in sources.given.items() if key not in keys}
+    return {**layer, **{key: value for key, value in sources.base_given.items() if key in keys}}
 
 
 def _value_of(settings: Settings, key: str) -> object:

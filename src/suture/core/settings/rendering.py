@@ -1,4 +1,4 @@
-"""Render settings, and the reasons why a value is invalid, as text for people. Secrets are masked."""
+"""Turn settings, and errors about invalid values, into text for people. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _EXPECTED = (
     ("less_than_equal", "at most {le:g}"),
     ("less_than", "less than {lt:g}"),
 )
-"""Beginning of pydantic's error type -> what is expected. The first match counts."""
+"""(beginning of pydantic's error type, what is expected). The first match counts."""
 
 
 def render_settings(settings: Settings, origins: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Return each setting as key, value and origin, in the order of `Settings`. Keys are masked."""
+    """Return (name, value, origin) of each setting as text, in the order of `Settings`. API keys are masked."""
     groups = {name: dict(group) for name, group in settings}
     rows: list[tuple[str, str, str]] = []
     for key in setting_fields():
@@ -58,9 +58,9 @@ def describe_invalid_value(
     """Return one line that says why a value is invalid.
 
     Args:
-        where: Whose value it is, such as a setting and its origin.
+        where: The setting, and where the value comes from, if that is known.
         error: An error of a pydantic `ValidationError`.
-        value: The value, as it was given.
+        value: The value as the source gives it.
         secret: Whether the value must not be repeated.
     """
     quoted = MASK if secret else repr(format_value(value) if isinstance(value, str) else value)

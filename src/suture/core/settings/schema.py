@@ -44,7 +44,7 @@ class SettingsGroup(BaseModel):
 
 
 def _split_names(value: object) -> object:
-    """Split a list that a variable or a flag gives as one text with commas."""
+    """Return a list that an environment variable or a flag gives as one text with commas; else the value itself."""
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
@@ -359,8 +359,7 @@ class SandboxSettings(SettingsGroup):
 
     backend: str = "bubblewrap"
     """Which sandbox to use: `bubblewrap`, `container`, `e2b`, one from an installed package, or no isolation
-    at
-    all: `unsafe-subprocess`."""
+    at all: `unsafe-subprocess`."""
     minimum_level: IsolationLevel = "namespace"
     """Weakest acceptable isolation. Nothing runs in a weaker sandbox."""
     mode: Literal["auto", "warm", "spare", "cold"] = "auto"
@@ -505,9 +504,10 @@ class ProjectSettings(SettingsGroup):
 
 
 EMPTY: Any = Field(default_factory=dict, validate_default=True)
-"""A group whose settings all have their defaults.
+"""Default of a group: all its settings have their own defaults.
 
-An instance of the group would compile the group's own validator at every start; `Settings` has it already.
+An instance of the group would not do as the default: creating it compiles the group's own validator, which
+`Settings` already contains, and makes every start slower.
 """
 
 
@@ -533,8 +533,9 @@ class Settings(SettingsGroup):
     paths: PathSettings = EMPTY
 
     def for_projects(self) -> Settings:
-        """Return the settings for a whole project: unless a recipe is chosen, each round repairs the best
-        candidate.
+        """Return the settings for writing a whole project.
+
+        Unless the user chose a recipe, each round repairs the best candidate.
         """
         if "recipe" in self.loop.model_fields_set:
             return self
@@ -567,7 +568,7 @@ USER_ONLY_SETTINGS = (
     "paths.home",
     "paths.cache",
 )
-"""Settings that decide how far a project is trusted. They are never read from the project's own files."""
+"""Settings that a project's own files never set, because they decide what the project itself may do."""
 
 
 def setting_fields() -> dict[str, FieldInfo]:

@@ -1,4 +1,7 @@
-"""Read each source of settings by itself: flags, environment variables, `.env` and TOML files."""
+"""Read the single sources of settings: flags, environment variables, `.env` and TOML files.
+
+Each source becomes a layer, which `loading` merges: dotted key, such as `budget.tokens` -> value.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ SHORT_NAMES = {
     "SUTURE_LOG": "log.file",
     "SUTURE_MODEL": "model.name",
 }
-OUR_TABLE = re.compile(r"""tool[ \t]*\.[ \t]*["']?suture|^[ \t]*\[[ \t]*tool[ \t]*\]""", re.MULTILINE)
+SUTURE_TABLE = re.compile(r"""tool[ \t]*\.[ \t]*["']?suture|^[ \t]*\[[ \t]*tool[ \t]*\]""", re.MULTILINE)
 """A `pyproject.toml` that does not match has no table for Suture, and is not parsed."""
 OTHER_VARIABLES = frozenset({"SUTURE_DATA", "SUTURE_REQUIRE", "SUTURE_SCREENSHOTS"})
 """Variables that are not settings: the test suite reads them."""
@@ -52,10 +55,10 @@ class SettingValue:
     """A value that a source gives to a setting.
 
     Attributes:
-        value: The value as it was written; not validated.
-        origin: Where it was written, for people, such as `environment SUTURE_HOME`.
-        folder: The folder that a relative path in it is relative to.
-        from_project: Whether the project's own files set it; they are trusted less than the user.
+        value: The value as it was written, before any validation.
+        origin: Where it was written, in words, such as `environment SUTURE_HOME`.
+        folder: The folder to which relative paths in the value are relative.
+        from_project: Whether the project's own files set it. They are trusted less than the user.
     """
 
     value: object
@@ -73,20 +76,22 @@ class Variables:
     """The variables of the environment and of the project's `.env`.
 
     Attributes:
-        own: `SUTURE_*` variables as settings; the weaker layer, `.env`, comes first.
-        ancestors: The ancestors' variables by name; the environment overrides `.env`.
+        suture_layers: The settings of `SUTURE_*` variables: first those in `.env`, then those of the
+            environment, which are stronger.
+        ancestors: Name of an ancestor's variable -> value; the environment overrides `.env`.
     """
 
-    own: tuple[Layer, ...]
+    suture_layers: tuple[Layer, ...]
     ancestors: Mapping[str, SettingValue]
 
     def without_project(self) -> Variables:
         """Return the variables of the environment alone."""
-        own = tuple(
-            {key: given for key, given in layer.items() if not given.from_project} for layer in self.own
+        layers = tuple(
+            {key: value for key, value in layer.items() if not value.from_project}
+            for layer in self.suture_layers
         )
-        ancestors = {name: given for name, given in self.ancestors.items() if not given.from_project}
-        return Variables(own=own, ancestors=ancestors)
+        ancestors = {name: value for name, value in self.ancestors.items() if not value.from_project}
+        return Variables(suture_layers=layers, ancestors=ancestors)
 
 
 def variable_name(key: str) -> str:
@@ -128,7 +133,7 @@ def pyproject_table(folder: Path) -> Mapping[str, object]:
     """
     path = folder / "pyproject.toml"
     text = pyproject_text(folder)
-    if not OUR_TABLE.search(text):
+    if not SUTURE_TABLE.search(text):
         return {}  # errors in the rest of the file are not Suture's business
     try:
         tool = parse_toml(text).get("tool")
@@ -188,22 +193,22 @@ def read_variables(environ: Mapping[str, str], project: Path) -> Variables:
     path = project / ".env"
     dotenv = parse_dotenv(read_settings_text(path), _is_read_from_dotenv, source=repr(str(path)))
     environment = {name: value for name, value in environ.items() if _is_read(name)}
-    own: list[Layer] = []
+    layers: list[Layer] = []
     ancestors: dict[str, SettingValue] = {}
-    for variables, place, folder, from_project in (
+    for variables, source, folder, from_project in (
         (dotenv, str(path), project, True),
         (environment, "environment", Path.cwd(), False),
     ):
-        given = {
+        values = {
             name: SettingValue(
-                value=value, origin=f"{place} {name}", folder=folder, from_project=from_project
+                value=value, origin=f"{source} {name}", folder=folder, from_project=from_project
             )
             for name, value in variables.items()
             if value.strip()
         }
-        own.append(_variable_layer(given, place))
-        ancestors.update((name, value) for name, value in given.items() if is_alias(name))
-    return Variables(own=tuple(own), ancestors=ancestors)
+        layers.append(_suture_layer(values, source))
+        ancestors.update((name, value) for name, value in values.items() if is_alias(name))
+    return Variables(suture_layers=tuple(layers), ancestors=ancestors)
 
 
 def _is_read(name: str) -> bool:
@@ -214,15 +219,18 @@ def _is_read_from_dotenv(name: str) -> bool:
     return _is_read(name) and name not in ENVIRONMENT_ONLY
 
 
-def _variable_layer(given: Mapping[str, SettingValue], place: str) -> Layer:
-    names = {variable_name(key): key for key in setting_fields()} | SHORT_NAMES
+def _suture_layer(values: Mapping[str, SettingValue], source: str) -> Layer:
+    """Return the settings that `SUTURE_*` variables set."""
+    keys_by_variable = {variable_name(key): key for key in setting_fields()} | SHORT_NAMES
     layer: Layer = {}
-    for name, value in given.items():
+    for name, value in values.items():
         if is_alias(name) or name in OTHER_VARIABLES:
             continue
-        if name not in names:
-            raise UsageError(f"{place}: there is no setting {name}", remedy=_suggest_name(name, list(names)))
-        key = names[name]
+        if name not in keys_by_variable:
+            raise UsageError(
+                f"{source}: there is no setting {name}", remedy=_suggest_name(name, list(keys_by_variable))
+            )
+        key = keys_by_variable[name]
         if key in layer and layer[key].value != value.value:
             raise UsageError(
                 f"{name} and {layer[key].origin} set {key} to different values", remedy="unset one"
@@ -231,16 +239,17 @@ def _variable_layer(given: Mapping[str, SettingValue], place: str) -> Layer:
     return layer
 
 
-def _require_known(key: str, place: str) -> None:
+def _require_known(key: str, source: str) -> None:
     keys = setting_fields()
     if key not in keys:
-        raise UsageError(f"{place}: there is no setting {key!r}", remedy=_suggest_name(key, list(keys)))
+        raise UsageError(f"{source}: there is no setting {key!r}", remedy=_suggest_name(key, list(keys)))
 
 
-def _suggest_name(name: str, known: list[str]) -> str:
-    same_field = [key for key in known if key.rpartition(".")[2] == name.rpartition(".")[2]]
-    close = same_field or difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"did you mean {close[0]}?" if close else "`suture config show` lists them"
+def _suggest_name(name: str, valid_names: list[str]) -> str:
+    """Return a remedy for an unknown name: the same field of another group, or the most similar name."""
+    same_field = [valid for valid in valid_names if valid.rpartition(".")[2] == name.rpartition(".")[2]]
+    suggestions = same_field or difflib.get_close_matches(name, valid_names, n=1, cutoff=0.6)
+    return f"did you mean {suggestions[0]}?" if suggestions else "`suture config show` lists them"
 
 
 def read_settings_text(path: Path) -> str:
@@ -266,7 +275,7 @@ def read_settings_text(path: Path) -> str:
         raise UsageError(f"{str(path)!r} is not UTF-8 text") from fault
 
 
-def parse_dotenv(text: str, wanted: Callable[[str], bool], *, source: str = ".env") -> dict[str, str]:
+def parse_dotenv(text: str, is_read: Callable[[str], bool], *, source: str = ".env") -> dict[str, str]:
     r"""Read the variables that Suture uses from a `.env` file. Lines for other programs are skipped.
 
     In double quotes, `\n`, `\r` and `\t` are escapes, and a backslash before any other character stands for
@@ -274,16 +283,16 @@ def parse_dotenv(text: str, wanted: Callable[[str], bool], *, source: str = ".en
 
     Args:
         text: The content of the `.env` file.
-        wanted: Whether Suture uses a variable of this name.
+        is_read: Returns whether Suture uses a variable of this name. Others are skipped.
         source: The name of the file for error messages.
 
     Raises:
-        UsageError: A wanted value has an opening quote and no closing one.
+        UsageError: A value that Suture uses has an opening quote and no closing one.
     """
     values: dict[str, str] = {}
     for match in _ASSIGNMENT.finditer(text):
         name = match["name"]
-        if not wanted(name):
+        if not is_read(name):
             continue
         if match["double"] is not None:
             values[name] = _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), match["double"])

@@ -1,10 +1,11 @@
 """Decide what a project's own files may set, and remember which projects the user trusts.
 
-A project that nobody has read may raise limits, spend its user's money, or send what a run sees to a server
-of its author. Its files may therefore set only harmless values. For anything else the user trusts the
-project once, as with editors and direnv. Trust covers one folder, one content of the project's settings
-files, and one content of the files that those settings name: they influence a run as much as the settings
-do.
+The settings of a stranger's project could raise limits, spend the user's money, or send what a run sees to a
+server of their author. A project may therefore set only harmless values, until the user trusts it, as with
+editors and direnv.
+
+Trust is given to one folder, as long as its digest stays the same. The digest covers the project's settings
+files and the files that those settings name, which influence a run as much as the settings do.
 """
 
 from __future__ import annotations
@@ -62,27 +63,27 @@ HARMLESS: Mapping[str, Literal["any", "at most", "at least", "built-in"]] = {
 """What a project's own files may set without trust, and how the value must compare with the user's own.
 
 None of these raises a limit, spends more than the budget, names a file or a server, or weakens the evidence
-for a result. """
+for a result."""
 
 TRUST_FILE = "trusted.json"
 
 PROVIDERS_WITH_FILES = ("scripted", "huggingface")
 """Providers whose models may be a file or a folder."""
 ALIASES_WITH_FILES = ("LLM_MODEL", "HF_MODEL")
-"""The ancestors' variables whose value may become the name of such a model."""
+"""Variables of the ancestors whose value may name such a model."""
 PROMPTS_SETTING = "paths.prompts"
 """The setting that names a folder of which only the prompts are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestedSetting:
-    """Something that a project's own files would set, and that needs trust.
+    """A setting that a project's own files would set, and that needs the user's trust.
 
     Attributes:
-        key: The setting, or the folder of prompts.
-        before: The value without the project, as text; secrets are masked.
-        after: The value that the project would set.
-        origin: The file in which the project sets it.
+        key: Dotted name of the setting; for the project's own prompts, their folder.
+        before: The value without the project, as text. Secrets are masked.
+        after: The value that the project would set, as text.
+        origin: The file, or the variable in a file, that sets it.
     """
 
     key: str
@@ -97,7 +98,7 @@ def is_harmless(key: str, before: Any, after: Any) -> bool:
     Args:
         key: The dotted name of the setting.
         before: The value without the project.
-        after: The value with it.
+        after: The value with the project.
     """
     bound = HARMLESS.get(key)
     if bound == "at most":
@@ -110,13 +111,13 @@ def is_harmless(key: str, before: Any, after: Any) -> bool:
 
 
 def prompt_files(project: Path) -> dict[str, bytes]:
-    """Return the prompts of a project's own, file name -> content.
+    """Return a project's own prompts, file name -> content.
 
     Raises:
-        UsageError: There are too many, or one is too long or cannot be read.
+        UsageError: There are too many prompts, or one is too long or cannot be read.
     """
     folder = project / PROMPTS_FOLDER
-    found: dict[str, bytes] = {}
+    prompts: dict[str, bytes] = {}
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -125,8 +126,8 @@ def prompt_files(project: Path) -> dict[str, bytes]:
                 content = read_regular_file(folder / entry.name, MAX_PROMPT_BYTES, follow=True)
                 if content is None:
                     continue
-                found[entry.name] = content
-                if len(found) > MAX_PROMPT_FILES or len(content) > MAX_PROMPT_BYTES:
+                prompts[entry.name] = content
+                if len(prompts) > MAX_PROMPT_FILES or len(content) > MAX_PROMPT_BYTES:
                     raise UsageError(
                         f"{str(folder)!r} holds more than prompts: a file or their number is too large"
                     )
@@ -134,34 +135,33 @@ def prompt_files(project: Path) -> dict[str, bytes]:
         return {}
     except OSError as fault:
         raise UsageError(f"{str(folder)!r} cannot be read: {fault.strerror}") from fault
-    return found
+    return prompts
 
 
 def compute_project_digest(project: Path) -> str:
-    """Return a hash of everything by which a project influences its runs.
+    """Return a hash of everything by which a project's files influence its runs.
 
-    This covers the project's settings files, the variables in `.env` that Suture uses (other programs'
-    variables may change), its prompts, and the files that its settings name: a recipe, prompts, a script of
-    replies.
+    This covers the project's settings files, its prompts, the files that its settings name (a recipe,
+    prompts, a script of replies), and the variables in its `.env` that Suture uses. Variables of other
+    programs may change without a new decision of the user.
 
     Raises:
         UsageError: One of these files cannot be read.
     """
     folder = project.absolute()
     variables = read_variables({}, folder)
-    layers = variables.own
-    with contextlib.suppress(
-        UsageError
-    ):  # the text is hashed in any case; loading reports what is wrong in it
+    layers = variables.suture_layers
+    # The text of an invalid file is hashed all the same; loading the settings reports what is wrong.
+    with contextlib.suppress(UsageError):
         layers = (project_layer(folder), *layers)
-    values = {given.origin: str(given.value) for layer in variables.own for given in layer.values()}
-    values |= {given.origin: str(given.value) for given in variables.ancestors.values()}
+    values = [value for layer in variables.suture_layers for value in layer.values()]
+    values += variables.ancestors.values()
     content: dict[str, object] = {
         "suture.toml": read_settings_text(project / "suture.toml"),
-        "variables": {origin.rpartition(" ")[2]: value for origin, value in values.items()},
+        "variables": {value.origin.rpartition(" ")[2]: str(value.value) for value in values},
         "named": {
-            str(path): hash_file_or_folder(path, ending)
-            for path, ending in find_referenced_files(layers, variables.ancestors)
+            str(path): hash_file_or_folder(path, suffix)
+            for path, suffix in find_referenced_files(layers, variables.ancestors)
         },
         "prompts": {name: hashlib.sha256(text).hexdigest() for name, text in prompt_files(project).items()},
     }
@@ -204,7 +204,7 @@ def trusted_projects(home: Path) -> dict[str, str]:
     try:
         content = read_regular_file(path, MAX_TRUST_FILE_BYTES, follow=True)
         projects = {} if content is None else json.loads(content)["projects"]
-        if not all(isinstance(text, str) for pair in projects.items() for text in pair):
+        if not all(isinstance(digest, str) for digest in projects.values()):  # JSON keys are always strings
             raise TypeError("the digest of a project is a text")
     except OSError as fault:
         raise StorageError(f"{str(path)!r} cannot be read: {fault.strerror}") from fault
@@ -254,39 +254,39 @@ def file_reference_in(field: FieldInfo) -> FileReference | None:
 def find_referenced_files(
     layers: tuple[Layer, ...], ancestors: Mapping[str, SettingValue]
 ) -> Iterator[tuple[Path, str]]:
-    """Yield the files and folders that a project's settings name, whether they exist or not.
+    """Yield (file or folder that a project's settings name, suffix) of each, whether it exists or not.
 
-    Each comes with an ending: of a folder, only files that end so are read; all of them if it is empty.
+    Of a folder, Suture reads only the files with the suffix, or all files if the suffix is empty.
 
     Args:
-        layers: What the project's own files set.
-        ancestors: The ancestors' variables in them.
+        layers: The settings that the project's own files set.
+        ancestors: The ancestors' variables in the project's `.env`.
     """
     all_fields = setting_fields()
     for layer in layers:
-        for key, given in layer.items():
+        for key, value in layer.items():
             field = all_fields[key]
-            for text in _texts_in(given.value, field):
+            for text in _texts_in(value.value, field):
                 name = text if is_path(field) else _referenced_name(text, file_reference_in(field))
                 if name:
-                    yield given.folder / _expand_user(name), ".yaml" if key == PROMPTS_SETTING else ""
+                    yield value.folder / _expand_user(name), ".yaml" if key == PROMPTS_SETTING else ""
     for variable in ALIASES_WITH_FILES:
         if variable in ancestors:
-            given = ancestors[variable]
-            value = str(given.value).strip()
-            for name in {value, value.partition(":")[2]}:
+            value = ancestors[variable]
+            model = str(value.value).strip()
+            for name in {model, model.partition(":")[2]}:  # with or without `provider:`
                 if name:
-                    yield given.folder / _expand_user(name), ""
+                    yield value.folder / _expand_user(name), ""
 
 
-def make_references_absolute(given: SettingValue, field: FieldInfo, reference: FileReference) -> object:
-    """Return the value of a setting in which file names are relative to the folder of their source.
+def make_references_absolute(value: SettingValue, field: FieldInfo, reference: FileReference) -> object:
+    """Return the value of a setting in which the names of files are absolute.
 
     A name from the command line or the environment stays as it is: it is relative to the current folder.
     """
-    if given.folder == Path.cwd() or not isinstance(given.value, str | list | tuple):
-        return given.value
-    texts = [_make_absolute(text, given.folder, reference) for text in _texts_in(given.value, field)]
+    if value.folder == Path.cwd() or not isinstance(value.value, str | list | tuple):
+        return value.value
+    texts = [_make_absolute(text, value.folder, reference) for text in _texts_in(value.value, field)]
     return texts if _is_list(field) else "".join(texts)
 
 
@@ -295,16 +295,19 @@ def _make_absolute(text: str, folder: Path, reference: FileReference) -> str:
     if not name:
         return text
     path = folder / _expand_user(name)
-    # The name of a script or of a folder of weights may also be a built-in one, or one of the hub.
+    # What looks like a file may be the name of a built-in script, or of a model on the Hugging Face hub.
     is_file = reference.kind == "recipe" or path.exists()
     return f"{text[: len(text) - len(name)]}{path}" if is_file else text
 
 
 def _texts_in(value: object, field: FieldInfo) -> list[str]:
-    """Return the texts in a value that is not validated; a variable holds a list as one text with commas."""
+    """Return the texts in the value of a setting, before its validation.
+
+    An environment variable holds a list as one text with commas.
+    """
     if isinstance(value, str):
         return [part for part in map(str.strip, value.split(",")) if part] if _is_list(field) else [value]
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list | tuple) else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list | tuple) else []
 
 
 def _is_list(field: FieldInfo) -> bool:
@@ -312,7 +315,7 @@ def _is_list(field: FieldInfo) -> bool:
 
 
 def _referenced_name(text: str, reference: FileReference | None) -> str:
-    """Return the name of the file in a text; empty if the text names none."""
+    """Return the name of the file in the text of a setting; empty if the text names none."""
     if reference is None:
         return ""
     if reference.kind == "recipe":
@@ -326,39 +329,40 @@ def _expand_user(name: str) -> str:
     return os.path.expanduser(name)  # noqa: PTH111
 
 
-def hash_file_or_folder(path: Path, ending: str = "") -> str:
-    """Return a hash of a file's content or of all files in a folder; empty if there is neither.
+def hash_file_or_folder(path: Path, suffix: str = "") -> str:
+    """Return a hash of a file's content, or of all files in a folder; empty if there is neither.
 
     Args:
         path: The file, or the folder.
-        ending: For a folder, hash only the files directly in it whose names end so.
+        suffix: If given, only the files directly in the folder whose names have this suffix count. By
+            default, all files below the folder count.
 
     Raises:
         UsageError: It cannot be read, or is too large to be reviewed by a person.
     """
-    hashed = hashlib.sha256()
-    left_bytes = MAX_REFERENCED_BYTES
+    hasher = hashlib.sha256()
+    remaining_bytes = MAX_REFERENCED_BYTES
     exists = False
     try:
-        for count, (name, file) in enumerate(_files_in(path, ending)):
-            content = read_regular_file(file, left_bytes, follow=True)
+        for count, (name, file) in enumerate(_files_in(path, suffix)):
+            content = read_regular_file(file, remaining_bytes, follow=True)
             exists = exists or content is not None
-            left_bytes -= len(content or b"")
-            if left_bytes < 0 or count >= MAX_REFERENCED_FILES:
+            remaining_bytes -= len(content or b"")
+            if remaining_bytes < 0 or count >= MAX_REFERENCED_FILES:
                 raise UsageError(
                     f"the project's settings name {str(path)!r}, which is too large to be trusted with them",
                     remedy="name it in settings of your own",
                 )
             digest = b"-" if content is None else hashlib.sha256(content).hexdigest().encode()
-            hashed.update(os.fsencode(name) + b"\0" + digest + b"\0")
+            hasher.update(os.fsencode(name) + b"\0" + digest + b"\0")
     except (OSError, ValueError) as fault:
         why = os.strerror(fault.errno or 0) if isinstance(fault, OSError) else "it is not a path"
         raise UsageError(f"{str(path)!r} cannot be read: {why}") from fault
-    return hashed.hexdigest() if exists else ""
+    return hasher.hexdigest() if exists else ""
 
 
-def _files_in(path: Path, ending: str) -> Iterator[tuple[str, Path]]:
-    """Yield a file itself, or the files below a folder with their names relative to it.
+def _files_in(path: Path, suffix: str) -> Iterator[tuple[str, Path]]:
+    """Yield (name, path) of each file below a folder, the name relative to it; for a file, the file itself.
 
     Raises:
         OSError: A folder below cannot be listed.
@@ -370,9 +374,9 @@ def _files_in(path: Path, ending: str) -> Iterator[tuple[str, Path]]:
     folders = [path]
     while folders:
         with os.scandir(folders.pop()) as entries:
-            for entry in sorted(entries, key=lambda one: one.name):
-                if ending:
-                    if entry.name.endswith(ending):
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if suffix:
+                    if entry.name.endswith(suffix):
                         yield entry.name, Path(entry.path)
                 elif entry.is_dir(follow_symlinks=False):
                     folders.append(Path(entry.path))

@@ -1,4 +1,4 @@
-"""Change settings: in a file, in memory, and in the record of a run."""
+"""Change the settings in a file and in memory, and record them with a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from suture.core.settings.sources import flag_layer, read_settings_text
 from suture.errors import UsageError
 
 MACHINE_GROUPS = ("keys", "memory", "paths", "project", "store", "log")
-"""Groups that belong to the user and the machine. They are not recorded with a run."""
+"""Groups of settings about the user and the machine. They are not recorded with a run."""
 CREDENTIALS_IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]*@")
 
 
@@ -30,18 +30,18 @@ def set_value(key: str, text: str, *, project: Path | None, environ: Mapping[str
     Args:
         key: The dotted name of the setting.
         text: Its value as TOML, or as plain text.
-        project: The project's folder; the user's own file if not given.
+        project: The project's folder; `None` for the user's own file.
         environ: The environment, which determines where the user's file is.
 
     Returns:
         The path of the file.
 
     Raises:
-        UsageError: There is no such setting, the value is invalid, no project may set it, or the file is a
-            link or not TOML.
+        UsageError: There is no such setting, the value is invalid, or no project may set it. The file is a
+            link, or is not TOML.
         StorageError: The file cannot be written.
     """
-    import tomlkit
+    import tomlkit  # not at the top: only this function needs it, and importing it takes a while
     from tomlkit.exceptions import TOMLKitError
 
     flag_layer({key: text})  # raises an error for an unknown setting
@@ -64,7 +64,7 @@ def set_value(key: str, text: str, *, project: Path | None, environ: Mapping[str
 
 
 def create_settings_file(path: Path, text: str) -> None:
-    """Write a new file.
+    """Write a new settings file.
 
     Raises:
         UsageError: The file exists already.
@@ -75,7 +75,10 @@ def create_settings_file(path: Path, text: str) -> None:
 
 
 def _parse_value(key: str, text: str) -> object:
-    """Return the value of a setting. Text that is not TOML, or is TOML of the wrong type, counts as a string.
+    """Return the value of a setting that the user typed.
+
+    The text is read as TOML. If it is not TOML, or has the wrong type for the setting, the text itself is the
+    value: a model called `4` needs no quotes.
 
     Raises:
         UsageError: The value is invalid.
@@ -96,7 +99,7 @@ def _parse_value(key: str, text: str) -> object:
 
 
 def _find_error(key: str, value: object) -> Mapping[str, Any] | None:
-    """Return pydantic's error for a value of a setting, or `None` if it is valid."""
+    """Return pydantic's error about a value of a setting, or `None` if the value is valid."""
     group, _, name = key.partition(".")
     try:
         Settings.model_validate({group: {name: value}})
@@ -127,8 +130,8 @@ def restore_settings(
     """Return the settings of a recorded run, with the secrets and the folders of the present settings.
 
     Args:
-        recorded: What `encode_settings` returned. Unknown settings are ignored; missing ones have their
-            defaults.
+        recorded: The value of `encode_settings`. Unknown settings are ignored, and missing ones get their
+            defaults, because another version of Suture may have written the record.
         present: The present settings of the user.
         own: Whether the record is the user's own. A record of somebody else chooses neither the sandbox nor
             an address.
@@ -138,27 +141,30 @@ def restore_settings(
     """
     groups: dict[str, Any] = {}
     for name, group in present:
-        values_then = recorded.get(name)
-        if name in MACHINE_GROUPS or values_then is None:
+        recorded_values = recorded.get(name)
+        if name in MACHINE_GROUPS or recorded_values is None:
             groups[name] = group
             continue
-        values = {field: value for field, value in values_then.items() if field in type(group).model_fields}
-        for field, now in group:
-            if isinstance(now, SecretStr) or (
-                isinstance(now, str) and _without_credentials(now) == values.get(field)
-            ):
-                values[field] = now  # includes the password, which the record leaves out
-            if not own and (
-                name == "sandbox" or f"{name}.{field}" in (*USER_ONLY_SETTINGS, "model.base_url")
-            ):
-                values[field] = now
+        fields = type(group).model_fields
+        values = {field: value for field, value in recorded_values.items() if field in fields}
+        for field, present_value in group:
+            is_same_address = isinstance(present_value, str) and (
+                _without_credentials(present_value) == values.get(field)
+            )
+            is_users_choice = name == "sandbox" or f"{name}.{field}" in (
+                *USER_ONLY_SETTINGS,
+                "model.base_url",
+            )
+            # Records hold neither keys nor the passwords in addresses.
+            if isinstance(present_value, SecretStr) or is_same_address or (is_users_choice and not own):
+                values[field] = present_value
         groups[name] = values
     try:
         return Settings.model_validate(groups)
     except ValidationError as fault:
-        wrong = ", ".join(".".join(map(str, error["loc"])) for error in fault.errors())
+        keys = ", ".join(".".join(map(str, error["loc"])) for error in fault.errors())
         raise UsageError(
-            f"the run was recorded with settings that this version refuses: {wrong}",
+            f"the run was recorded with settings that this version refuses: {keys}",
             remedy="use the version of Suture that recorded it",
         ) from fault
 
@@ -168,7 +174,7 @@ def override_settings(settings: Settings, changes: Mapping[str, object]) -> Sett
 
     Args:
         settings: The settings of this process.
-        changes: Dotted key -> value, or the value as text.
+        changes: Dotted key -> new value, which may be a text that pydantic converts.
 
     Raises:
         UsageError: There is no such setting, or the value is invalid.

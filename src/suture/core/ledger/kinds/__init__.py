@@ -1,7 +1,7 @@
-"""All kinds of events, by the stage of a run that writes them.
+"""All kinds of events, one module for each stage of a run.
 
-A kind of event is a class. The writer, the reader and `docs/events.md` derive everything from its fields and
-its docstring.
+A kind of event is a class. The ledger's writer and reader use its fields, and `docs/events.md` is generated
+from its docstring.
 """
 
 from suture.core.ledger.kinds.agents import AgentStepped, ProposerRan

@@ -1,4 +1,7 @@
-"""Events of agents that work on a copy of the project: the user's program, or a model with tools."""
+"""Events of agents that work on a copy of the project.
+
+An agent is either a program of the user (the setting `proposer.command`) or a model that calls tools.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ class ProposerRan(Payload, kind="proposer.ran"):
         exit_code: Exit code; null if it is not known.
         seconds: Wall-clock seconds.
         printed_bytes: Size of its output.
-        output: Blob of the head and the tail of its output.
+        output: Blob of the beginning and the end of its output.
         changes: Blob of its changes, path -> text.
         changed: Paths of the changed files.
         deleted: Files that it deleted; a candidate keeps them.
@@ -45,13 +48,14 @@ class AgentStepped(Payload, kind="agent.stepped"):
     Attributes:
         turn: Number of the turn, from 1.
         number: Number of the step in that turn, from 1.
-        tool: Tool that it used; empty if its reply named no tool.
+        tool: Tool that the model used; empty if its reply named no tool.
         input: Input of the tool, truncated if it is long.
         observation: Blob of the tool's answer.
-        changes: Blob of all its changes so far, path -> text.
+        changes: Blob of all changes of the model so far, path -> text.
         seconds: Wall-clock seconds of the tool.
-        ending: Why this was the last step: `submitted`, all tests `passed`, `malformed` or `repeated`; empty
-            if the turn continues, or ended because no step was left.
+        ending: Why this was the last step: the model `submitted` its work, all tests `passed`, too many
+            replies were `malformed`, or the steps `repeated` themselves. Empty if the turn continues, or
+            ended because no step was left.
     """
 
     turn: int

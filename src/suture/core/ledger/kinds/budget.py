@@ -1,4 +1,7 @@
-"""Events of the budget: what is reserved for paid or slow acts, and what they cost."""
+"""Events of the budget: what is reserved for acts, and what they cost.
+
+An act is anything that costs attempts, tokens or money, such as a model call.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ class BudgetReserved(Payload, kind="budget.reserved", counted=True):
     """The max cost of an act is reserved before the act starts. The event's `seq` identifies the reservation.
 
     Attributes:
-        purpose: What the act is, for people.
+        purpose: What the act is, in words.
         attempts: Attempts that it uses.
         tokens: Upper bound of its tokens, prompt and reply together.
         completion_tokens: Upper bound of the reply's part of these.
         money: Upper bound of its cost in US dollars.
-        role: Role that acts, if it is one.
-        move: Kind of move that the act belongs to, if any.
-        act: Identifies the act among all that the same branch of a round pays for.
+        role: Role that acts; empty if no role does.
+        move: Kind of move that the act belongs to; empty if it belongs to none.
+        act: Identifies the act among all acts of the same branch of a round.
         max_reply_tokens: Max tokens of its reply.
     """
 
@@ -57,9 +60,9 @@ class BudgetRefused(Payload, kind="budget.refused"):
     """An act would exceed a limit, and does not happen.
 
     Attributes:
-        purpose: What the act is, for people.
-        act: Identifies the act among all that the same branch of a round pays for.
-        limit_kind: The limit: `attempts`, `tokens`, `completion_tokens`, `money` or `seconds`.
+        purpose: What the act is, in words.
+        act: Identifies the act among all acts of the same branch of a round.
+        limit_kind: Which limit it is: `attempts`, `tokens`, `completion_tokens`, `money` or `seconds`.
         used: What was spent or reserved at that time, in the unit of the limit.
         limit: The value of the limit.
     """

@@ -1,4 +1,7 @@
-"""Events of the rounds: what is decided, which candidates are proposed, and how they fare."""
+"""Events of the rounds: which moves are decided, which candidates are proposed, and how they fare.
+
+In each round, the policy decides the next moves, and each move proposes candidates, which are checked.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,10 @@ class MovesDecided(Payload, kind="moves.decided"):
     best: str | None = None
 
     def __post_init__(self) -> None:
-        """Check that there is a move.
+        """Check that there is at least one move.
 
         Raises:
-            ValueError: There is none.
+            ValueError: There is no move.
         """
         if not self.moves:
             raise ValueError("a decision has at least one move")
@@ -58,12 +61,13 @@ class CandidateProposed(Payload, kind="candidate.proposed"):
         shown_files: Files that its author had seen.
         files: Files that it writes.
         call: Hash of the model call that produced it.
-        warnings: What makes a repair without a model doubtful.
+        warnings: Reasons to doubt a repair that the search found, in words.
         agreement: Share of the other plausible repairs that behave like it, in [0, 1].
-        rivals: Number of other repairs that pass and answer differently, or are about as likely and not known
-            to behave the same.
-        rival_descriptions: Some of those rivals, in words.
-        score_share: Its part of the total score of itself and its rivals, in (0, 1]; null without a search.
+        rivals: Number of other repairs that pass too, and either behave differently or are about as likely
+            and not known to behave the same.
+        rival_descriptions: Some of these rivals, in words.
+        score_share: Its score divided by the total score of itself and its rivals, in (0, 1]; null if it does
+            not come from the search.
         surplus_files: Files in the reply that are not part of the candidate, because nobody asked for them or
             no candidate may write them.
     """
@@ -95,7 +99,7 @@ class CandidateChecked(Payload, kind="candidate.checked"):
         evidence: Kind of evidence.
         verdict: Blob of the verdict.
         seconds: Wall-clock seconds that the checks took.
-        runs: How often the checks ran; a passing test command runs once more.
+        runs: How often the checks ran. A test command that passes runs a second time, to confirm it.
         unreached: Number of checks among `failed` that did not complete because the run of checks ended
             early.
     """

@@ -1,4 +1,7 @@
-"""Events of the certification of a result and of its delivery to the user."""
+"""Events of the certification of a result and of its delivery to the user.
+
+A result is delivered by applying it to the user's files, by a commit, or as a patch file.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,21 @@ class CertificateWritten(Payload, kind="certificate.written"):
     """A healed result was certified.
 
     Attributes:
-        format: Format of the certificate.
+        format: Name and version of the certificate's file format.
         file: Path of the certificate.
-        seal: Hash of its content.
+        seal: SHA-256 of its content.
         fixed: Number of failing tests that pass now.
         edits: Number of edits in the minimised change.
         edits_found: Number of edits in the change as it was found.
         is_minimal: Whether no further edit can be removed.
-        left_out: Parts of the change that no test needs.
+        left_out: Files and functions of the change that were left out of it, because no test needs them.
         statements: Number of changed statements.
         covered: Number of these that the tests execute.
         coverage_unmeasured: Why coverage was not measured; null if it was.
         mutants: Number of mutants of the changed lines that the tests ran against.
-        selected: Number of mutants that were selected; null if the time ran out before.
+        selected: Number of mutants that were selected to run; null if the time ran out before the selection.
         killed: Number of mutants that the tests detect.
-        mutation_unmeasured: Why not all mutants were run; null if they were.
+        mutation_unmeasured: Why not all selected mutants ran; null if they did.
         lint: Findings of the linter.
         lint_unmeasured: Why the linter did not run; null if it did.
         confidence: Confidence in the result in [0, 1] (see docs/proof.md).
@@ -51,6 +54,8 @@ class CertificateWritten(Payload, kind="certificate.written"):
 
 
 class _FileChange(Payload):
+    """The fields that `apply.started` and `tree.applied` share."""
+
     root: str
     files: tuple[str, ...]
     undo: str
@@ -87,7 +92,7 @@ class TreeUndone(Payload, kind="tree.undone"):
         files: Files that have their content from before the run again.
         commit: Commit that reverts the run's commit.
         branch: Git branch that was deleted.
-        reason: Why, if nobody asked for it.
+        reason: Why Suture itself reverted the delivery, such as a failed commit; empty if the user did.
     """
 
     root: str
@@ -101,7 +106,7 @@ class CommitChecked(Payload, kind="commit.checked"):
     """The planned commit was tested without the user's own uncommitted changes.
 
     Attributes:
-        tree: Git hash of the tree of the commit.
+        tree: Hash of the commit's git tree, which holds its files.
         failing: Tests that do not pass, at most 10.
     """
 

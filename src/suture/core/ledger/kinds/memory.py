@@ -9,21 +9,23 @@ from typing import Literal
 from suture.core.ledger.event import Payload
 
 Arm = Literal["shown", "withheld", "placebo"]
-"""What the random assignment did with a memory: used it, withheld it, or replaced it by other text."""
+"""The arm of a randomised experiment that a memory was assigned to, which measures whether memories help.
+
+The text of the memory is `shown` to the model, it is `withheld`, or a `placebo` text is shown in its place."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecalledMemory:
-    """A memory that was found.
+    """A memory of an earlier run that is similar to the present task.
 
     Attributes:
         key: Key of the memory in the store.
         table: Kind of memory: a failure, a pattern or a lesson.
-        arm: What was done with it.
-        text: Text for prompts, which is the placebo's for that arm; empty if it is withheld.
+        arm: The arm of the experiment that it was assigned to.
+        text: Text that prompts show: its own or the placebo's, by its arm; empty if it is withheld.
         score: Rank by the searches; higher is better.
-        operators: Operators that repaired it, if no model did.
-        placebo: Key of the placebo text.
+        operators: Mutation operators that made its repair; empty if a model made it.
+        placebo: Key of the placebo text; empty in the other arms.
     """
 
     key: str
@@ -44,7 +46,7 @@ class MemoryRecalled(Payload, kind="memory.recalled"):
         embedder: Embedder that made the vectors; empty if only words were compared.
         found: Similar memories, the most similar first.
         factors: Operator of the search -> factor by which its changes become likelier.
-        fault: Why nothing could be recalled.
+        fault: Why nothing could be recalled; empty if nothing went wrong.
     """
 
     use: str
@@ -57,7 +59,7 @@ class MemoryRecalled(Payload, kind="memory.recalled"):
     @property
     def prompt_texts(self) -> tuple[str, ...]:
         """The texts that prompts show of earlier runs."""
-        return tuple(one.text for one in self.found if one.text)
+        return tuple(memory.text for memory in self.found if memory.text)
 
 
 class MemoryStored(Payload, kind="memory.stored"):
@@ -65,9 +67,9 @@ class MemoryStored(Payload, kind="memory.stored"):
 
     Attributes:
         failures: Number of failures that are new or occurred again.
-        patterns: The same for patterns.
-        lessons: The same for lessons.
-        fault: Why nothing could be stored. The run does not suffer from it.
+        patterns: Number of patterns that are new or occurred again.
+        lessons: Number of lessons that are new or occurred again.
+        fault: Why nothing could be stored; empty if nothing went wrong. The result of the run stays as it is.
     """
 
     failures: int = 0

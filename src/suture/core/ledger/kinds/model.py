@@ -14,20 +14,20 @@ class ModelCalled(Payload, kind="model.called"):
     Attributes:
         role: Role that asked.
         move: Kind of move that the call belongs to; empty if it produces no candidate.
-        index: Distinguishes equal calls of one run.
-        call: Hash of model, messages and parameters.
+        index: Number that makes equal calls of one run distinct, so that each gets its own reply.
+        call: Hash of the model, the messages and the parameters of the call.
         model: Model that answered, as `provider:model`.
         prompt: Hash of the prompt file.
         prompt_tokens: Tokens of the prompt.
         completion_tokens: Tokens of the reply.
-        token_count_source: Who counted them: the `provider`, or Suture, as an upper `bound`.
+        token_count_source: Whether the `provider` counted the tokens, or Suture estimated an upper `bound`.
         money: Cost in US dollars; null if the price is unknown.
         finish_reason: Why the reply ended; `length` means that it was truncated.
         seconds: Wall-clock seconds of the call.
-        retries: Number of failed tries before.
+        retries: Number of failed attempts before this one.
         replayed: Whether the reply was recorded earlier, so that nothing was paid now.
-        from_run: Run that recorded the reply, if it is another one.
-        prefilled: Whether the call provided the beginning of the reply.
+        from_run: Run that recorded the reply; empty if it is this one.
+        prefilled: Whether the request contained the beginning of the reply, which the model continued.
     """
 
     role: str = "coder"
@@ -49,7 +49,7 @@ class ModelCalled(Payload, kind="model.called"):
 
 
 class ModelFellBack(Payload, kind="model.fell_back"):
-    """A model failed, and the next fallback of the user is asked.
+    """A model failed, and the next model in the setting `model.fallbacks` is asked.
 
     Attributes:
         role: Role that asked.
@@ -83,7 +83,7 @@ class ModelEscalated(Payload, kind="model.escalated"):
 
 
 class ReplyTruncated(Payload, kind="reply.truncated"):
-    """A reply ended within its code or before it. It is requested again with a higher limit.
+    """A reply reached its token limit before its code was complete. It is requested again with a higher one.
 
     Attributes:
         role: Role that asked.

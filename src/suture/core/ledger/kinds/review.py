@@ -11,9 +11,9 @@ from suture.core.records import Diagnosis, Move
 Choice = Literal["first", "second", "neither"]
 """Which of two answers is right."""
 ReviewStage = Literal["search", "samples", "repairs", "delivery", "distinguish", "test", "safety"]
-"""What happens after the review: a search without a model, fresh samples, repairs, the delivery of the
-result, the choice between two repairs that pass and differ, the use of a test that a model wrote, or a run
-of code that the safety scan asks about."""
+"""What happens after the review, in this order: a search without a model; fresh samples; repairs; the delivery
+of the result; the choice between two repairs that pass and differ; the use of a test that a model wrote; a
+run of code that the safety scan asks about."""
 ReviewChoice = Literal["approve", "edit", "redirect", "reject", "abort"]
 
 
@@ -22,7 +22,7 @@ class UserAnswered(Payload, kind="user.answered"):
 
     Attributes:
         call: Call on which the repairs differ.
-        answers: Answer of the likeliest repair, and answer of the other one.
+        answers: Two answers, as source: that of the likeliest repair, and that of the other repair.
         choice: Which of the two answers is right.
     """
 

@@ -1,4 +1,7 @@
-"""Events of the roles besides the coder. They inform; only checks decide."""
+"""Events of the roles besides the coder, such as the planner, the critic and the debugger.
+
+What a role says informs the run. Only checks decide.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +24,17 @@ class PlanMade(Payload, kind="plan.made"):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolStep:
-    """One step of a role that has tools.
+    """One step of a role that calls tools.
+
+    In each step, the model replies with an action: the name of a tool and its input, or `done`.
 
     Attributes:
         number: Number of the step, from 1.
         tool: Tool that was used, or `done`; empty if the reply was not an action.
-        input: Input of the tool; the beginning of a reply that was not an action.
-        observation: Answer of the tool, or why the reply was not an action.
-        code: Block of code that the tool was given; empty if there was none.
-        chosen: Whether the model chose the step; other steps are taken before the model is asked.
+        input: Input of the tool. If the reply was not an action, its beginning.
+        observation: Answer of the tool. If the reply was not an action, why not.
+        code: Block of code in the tool's input; empty if there was none.
+        chosen: Whether the model chose the step. Suture itself takes the first steps, before it asks.
     """
 
     number: int
@@ -116,7 +121,7 @@ class TestsWritten(Payload, kind="tests.written"):
     Attributes:
         role: Role that wrote them.
         tests: Sources of the tests.
-        dropped: Why other tests cannot be used -> their number.
+        dropped: Reason why tests cannot be used -> number of tests that were dropped for it.
     """
 
     role: str
@@ -153,13 +158,13 @@ class RemovedTest:
 
 
 class TestsAssessed(Payload, kind="tests.assessed"):
-    """The trust in generated tests was assessed by how the candidates fare under them.
+    """The trust in generated tests was assessed, by running them on the candidates.
 
     Attributes:
         candidates: Number of candidates that the tests ran on.
         behaviours: Number of different behaviours among these candidates.
         tests: The useful tests.
-        removed: The others.
+        removed: The tests that are not useful.
     """
 
     candidates: int = 0
@@ -174,7 +179,7 @@ class CandidateOptimised(Payload, kind="candidate.optimised"):
     Attributes:
         candidate: Hash of the new code.
         original: Hash of the old code.
-        nodes: Number of syntax tree nodes of the old and of the new code.
+        nodes: Two numbers: syntax tree nodes of the old code, and of the new code.
         accepted: Whether the new code is used: it is simpler, and passes.
     """
 

@@ -12,12 +12,12 @@ from suture.core.records import FaultCause, Outcome, Reason, TaskKind
 
 @dataclass(frozen=True, kw_only=True)
 class ForkPoint:
-    """The point of another run at which a fork begins.
+    """The point of another run at which a fork begins. A fork is a run that continues a copy of another one.
 
     Attributes:
         run: Id of the other run.
         step: Number of decisions that the other run had carried out.
-        state: Blob of the graph's state at that point; empty if the fork failed before it took over anything.
+        state: Blob of the graph's state at that point; empty if the fork failed before it copied anything.
         events: Number of events after this one that were copied from the other run.
     """
 
@@ -42,14 +42,15 @@ class RunStarted(Payload, kind="run.started"):
         sandbox: Name of the sandbox.
         limits: Limits of the budget by the names of its settings; null means no limit.
         settings: Blob of the settings, without keys.
-        interpreter: What `python` means in the test command, as a `languages.Interpreter`; null for none.
+        interpreter: What `python` means in the test command, as a `languages.Interpreter`; null if the run
+            has no interpreter.
         project: Folder of the project.
-        escalation_model: Model that takes over a hard case, as `provider:model`.
-        fork: Where the run begins, if it is a fork of another run.
+        escalation_model: Model that takes over a hard case, as `provider:model`; empty if none does.
+        fork: Where the run begins, if it is a fork of another run; otherwise null.
         replayed_run: Id of the run that this one replays; empty if it is not a replay.
         excluded_files: Files that the run does not read because they may hold secrets.
         namespace: Namespace of the run in a shared database.
-        preparation_s: Seconds between the user's request and this event; they count as used.
+        preparation_s: Seconds between the user's request and this event. The budget counts them as used.
     """
 
     schema_version: int = 0
@@ -74,7 +75,7 @@ class RunStarted(Payload, kind="run.started"):
 
 
 class RunResumed(Payload, kind="run.resumed"):
-    """A run continues that was killed, was paused, or met a temporary fault.
+    """A run that was killed, was paused or failed continues.
 
     Attributes:
         next_nodes: Nodes of the graph that run next; empty at the very beginning.
@@ -86,6 +87,8 @@ class RunResumed(Payload, kind="run.resumed"):
 
 
 class _RunEnd(Payload):
+    """The fields that `run.finished` and `run.paused` share."""
+
     outcome: Outcome
     reason: Reason
     best: str | None = None
@@ -136,7 +139,8 @@ class TaskPrepared(Payload, kind="task.prepared"):
     """The task is complete: its checks and its test command are known.
 
     Attributes:
-        checks: Number of checks that decide: function-level checks, and smoke checks of a whole project.
+        checks: Number of deciding checks that are not in the test command: function-level checks, and smoke
+            checks of a whole project.
         test_command: The user's test command; empty if there is none.
         test_origin: How the test command was found.
         language: Language of the code.

@@ -1,4 +1,7 @@
-"""Events of the search for a repair without a model."""
+"""Events of the search for a repair without a model.
+
+The search runs the tests on small changes of the code, each in a trial, and keeps the changes that repair it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ SearchEnding = Literal[
     "no_parsable_text",
     "parsable_texts_tried",
 ]
-"""Why a search ended; `interfaces/narrative` renders it."""
+"""Why a search ended (`interfaces/narrative` turns it into words)."""
 
 
 class SearchStarted(Payload, kind="search.started"):
@@ -34,7 +37,7 @@ class SearchStarted(Payload, kind="search.started"):
         failing: Number of failing tests.
         candidates: Max changes to try.
         seconds: Max wall-clock seconds.
-        seed: Seed of the order.
+        seed: Seed that decides the order of equally likely changes.
     """
 
     files: tuple[str, ...]
@@ -60,7 +63,7 @@ class HistorySearched(Payload, kind="history.searched"):
     """The failing tests were run on the project's code at earlier commits.
 
     Attributes:
-        since: Commit that the user named; empty if none.
+        since: Oldest commit to search, as the user named it; empty if the user named none.
         runs: How often the tests ran.
         last_good: Last commit on whose code they pass; empty if there is none.
         first_bad: Commit after it, on whose code they fail.
@@ -81,7 +84,7 @@ class FoundRepair:
         file: File that it changes.
         score: Score for ordering, in [0, 1].
         operators: Names of the mutation operators that made it.
-        warnings: What makes it doubtful.
+        warnings: Reasons to doubt it, in words.
         equivalents: Labels of other repairs that behave like it.
     """
 
@@ -139,7 +142,7 @@ class TrialDisagreement:
         test: Id of the test.
         run: Outcome in the user's run.
         trial: Outcome in the trial.
-        only_in_isolation: Whether they differ only if the test runs without the tests before it.
+        only_in_isolation: Whether the outcomes differ only if the test runs without the tests before it.
     """
 
     test: str
@@ -177,7 +180,8 @@ class DistinguishingInput:
 
     Attributes:
         call: The call, as source.
-        answers: Label of a repair -> its answer, for the likeliest one and the next that differs.
+        answers: Label of a repair -> its answer, for two repairs: the likeliest one, and the likeliest of
+            those that answer differently.
         answers_by_repair: Answer of each repair, in the order of the repairs.
     """
 
@@ -187,9 +191,9 @@ class DistinguishingInput:
 
     @property
     def answer_pair(self) -> tuple[str, str]:
-        """The answer of the likeliest repair, and the first that differs from it."""
-        first = self.answers_by_repair[0]
-        return first, next(answer for answer in self.answers_by_repair if answer != first)
+        """(answer of the likeliest repair, first answer that differs from it)."""
+        likeliest = self.answers_by_repair[0]
+        return likeliest, next(answer for answer in self.answers_by_repair if answer != likeliest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,7 +221,7 @@ class SearchFinished(Payload, kind="search.finished"):
         seconds: Wall-clock seconds that it took.
         ending: Why it ended.
         plausible_count: Number of changes with which all tests pass.
-        repairs: The likeliest of these, the likeliest first.
+        repairs: Some of these changes, the likeliest first.
         partial: Changes that fix only some tests, at most 5.
         agreement: How far trials agree with the user's run.
         distinguishing_input: Input on which the likeliest two repairs differ; null if none is known.
