@@ -1,6 +1,6 @@
 #!/bin/sh
-# Heal a red checkout in any pipeline: nothing is pushed, the change is verified and left as a patch.
-#   heal.sh [TEST COMMAND]      SUTURE, FOLDER and every SUTURE_* setting are variables; see docs/ci.md
+# Heal a checkout whose tests fail, in any pipeline. The fix is verified and written to a patch; nothing is pushed.
+#   heal.sh [TEST COMMAND]      environment variables: SUTURE, FOLDER and every SUTURE_* setting; see docs/ci.md
 set -eu
 suture="${SUTURE:-suture}"
 folder="${FOLDER:-suture-heal}"
@@ -11,6 +11,6 @@ if [ ! -f "$folder/certificate.json" ]; then
     echo "nothing to heal"
     exit 0
 fi
-# Better in another job, on a fresh checkout, as the action does.
+# Verifying in another job, on a fresh checkout, is safer; the GitHub action does that.
 "$suture" verify "$folder/certificate.json" --project .
-echo "verified; take it over with: git apply $folder/fix.patch"
+echo "verified; apply it with: git apply $folder/fix.patch"

@@ -220,7 +220,7 @@ def heal(pipeline: RedPipeline, folder: Path, api_url: str = "", cache: Path | N
     (folder / "home").mkdir()
     if cache is not None:
         shutil.copytree(cache, folder / "home" / ".cache" / "suture")
-    inputs = {"suture": suture(), "test": BARE_PYTEST, "folder": str(folder / "handed"), **pipeline.inputs}
+    inputs = {"suture": suture(), "test": BARE_PYTEST, "folder": str(folder / "heal"), **pipeline.inputs}
     tries = LUCK if pipeline.reason == "flaky" else 1
     for number in range(tries):
         ended = run_action(inputs, job, folder / "checkout", folder / f"runner/{number}")

@@ -59,10 +59,10 @@ def test_each_pipeline_ends_as_its_table_says(
         folder, ended = tmp_path, heal(pipeline, tmp_path / "job", host.url, self_tested_cache)
     found = (ended.outputs["outcome"], ended.outputs["reason"], ended.status)
     assert found == (pipeline.outcome, pipeline.reason, pipeline.status), ended.said
-    handed = folder / "job" / "handed"
-    assert (handed / "certificate.json").exists() == (pipeline.outcome == "healed")
+    delivered = folder / "job" / "heal"
+    assert (delivered / "certificate.json").exists() == (pipeline.outcome == "healed")
     assert ended.summary.startswith(f"## Suture: {pipeline.outcome}")
-    assert json.loads((handed / "report.json").read_text())["exit_code"] == pipeline.status
+    assert json.loads((delivered / "report.json").read_text())["exit_code"] == pipeline.status
     assert len(host.calls) == before, "the job without rights asks nobody"
     assert git(folder / "job" / "checkout", "status", "--porcelain") == ""
     assert not (folder / "job" / "checkout" / "no").exists()
@@ -77,7 +77,7 @@ def test_the_summary_holds_the_change_and_no_token(healed: tuple[Path, Ended]) -
 
 
 def test_junit_is_read_by_an_ordinary_parser(healed: tuple[Path, Ended]) -> None:
-    root = ElementTree.parse(healed[0] / "job" / "handed" / "junit.xml").getroot()
+    root = ElementTree.parse(healed[0] / "job" / "heal" / "junit.xml").getroot()
     cases = {case.get("name"): [child.tag for child in case] for case in root.iter("testcase")}
     assert cases == {"test_nothing": [], "test_two": ["failure"], "test_three": ["failure"], "heal": []}
     suites = [(suite.get("name"), suite.get("tests"), suite.get("failures")) for suite in root]
@@ -95,14 +95,14 @@ def deliver(
     job = job_variables(place / "home", **github_variables(RED[0], shas, place / "runner", host.url))
     (place / "home").mkdir()
     given = {"do": "deliver", "suture": suture(), "test": BARE_PYTEST, "token": token}
-    return run_action({**given, "folder": str(folder / "handed"), **inputs}, job, checkout, place / "runner")
+    return run_action({**given, "folder": str(folder / "heal"), **inputs}, job, checkout, place / "runner")
 
 
 def test_a_branch_and_a_draft_are_made_once(
     healed: tuple[Path, Ended], tmp_path: Path, host: CodeHost
 ) -> None:
     host.calls.clear()
-    ended = deliver(healed, tmp_path / "first", host, **{"hand-over": "pull_request"})
+    ended = deliver(healed, tmp_path / "first", host, **{"delivery": "pull_request"})
     assert ended.status == 0, ended.said
     assert host.posts() == ["git/blobs", "git/trees", "git/commits", "git/refs", "pulls"]
     assert host.body("pulls")["draft"] is True
@@ -111,9 +111,9 @@ def test_a_branch_and_a_draft_are_made_once(
     assert re.fullmatch(r"refs/heads/suture/heal-[\w-]+-[0-9a-f]{8}-[0-9a-f]{40}", name)
     assert "Healed-by: suture" in host.body("git/commits")["message"]
     assert TOKEN not in ended.said
-    assert "proved mutation" in ended.said
+    assert "verified mutation" in ended.said
     # A second time, and another way: this commit's heal is there.
-    ended = deliver(healed, tmp_path / "second", host, **{"hand-over": "comment"})
+    ended = deliver(healed, tmp_path / "second", host, **{"delivery": "comment"})
     assert (ended.status, "already_delivered" in ended.said) == (7, True), ended.said
     assert len(host.posts()) == 5
     host.refs.clear()
@@ -122,7 +122,7 @@ def test_a_branch_and_a_draft_are_made_once(
 def test_a_comment_suggests_where_it_can(healed: tuple[Path, Ended], tmp_path: Path, host: CodeHost) -> None:
     host.calls.clear()
     host.lines_in_diff = False
-    ended = deliver(healed, tmp_path, host, **{"hand-over": "comment"})
+    ended = deliver(healed, tmp_path, host, **{"delivery": "comment"})
     assert ended.status == 0, ended.said
     assert host.posts() == ["pulls/7/reviews", "issues/7/comments"]
     (suggestion,) = host.body("pulls/7/reviews")["comments"]
@@ -139,13 +139,13 @@ def test_gitlab_gets_a_commit_and_a_draft(healed: tuple[Path, Ended], tmp_path: 
     git(folder, "clone", "-q", str(folder / "checkout"), str(tmp_path / "checkout"))
     text = (ROOT / "templates" / "heal.yml").read_text()
     spec, jobs = yaml.safe_load_all(text)
-    given = {"hand-over": "pull_request", "test": BARE_PYTEST, "install": "none", "after": "test"}
+    given = {"delivery": "pull_request", "test": BARE_PYTEST, "install": "none", "after": "test"}
     inputs = {name: given.get(name, one.get("default")) for name, one in spec["spec"]["inputs"].items()}
     variables = {
         name: re.sub(r"\$\[\[ inputs\.([\w-]+) \]\]", lambda found: str(inputs[found[1]]), value)
         for name, value in jobs[".suture"]["variables"].items()
     }
-    shutil.copytree(folder / "handed", tmp_path / "checkout" / "suture-heal")
+    shutil.copytree(folder / "heal", tmp_path / "checkout" / "suture-heal")
     lines = [*jobs[".suture"]["before_script"], *jobs["suture-deliver"]["script"]]
     done = subprocess.run(
         [*SHELL, "-c", "\n".join(lines)],
@@ -181,10 +181,10 @@ def test_a_forged_certificate_and_a_weak_token_send_nothing(
 ) -> None:
     host.calls.clear()
     forged = tmp_path / "forged"
-    shutil.copytree(healed[0] / "job" / "handed", forged)
+    shutil.copytree(healed[0] / "job" / "heal", forged)
     text = (forged / "certificate.json").read_text()
     (forged / "certificate.json").write_text(text.replace("goods += price", "goods += 9999"))
-    ended = deliver(healed, tmp_path / "one", host, folder=str(forged), **{"hand-over": "pull_request"})
+    ended = deliver(healed, tmp_path / "one", host, folder=str(forged), **{"delivery": "pull_request"})
     assert (ended.status, "not_verified" in ended.said) == (7, True), ended.said
     ended = deliver(healed, tmp_path / "two", host, folder=str(forged), test="python -m pytest test_shop.py")
     assert ended.status == 7, ended.said
@@ -204,7 +204,7 @@ def test_the_shell_recipe_says_what_to_do(healed: tuple[Path, Ended], tmp_path: 
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "verified; take it over with" in done.stdout
+    assert "verified; apply it with" in done.stdout
     git(tmp_path / "checkout", "apply", "suture-heal/fix.patch")
     assert "goods += price" in (tmp_path / "checkout" / "shop.py").read_text()
 

@@ -160,10 +160,10 @@ def test_a_plan_names_the_commit_and_a_branch_only_where_a_service_says_one(
 ) -> None:
     folder, _, red = repository
     asked = HealRequest(root=folder, test="python -m pytest -q")
-    for pipeline, told in ((Pipeline(), red[:12]), (Pipeline(branch="topic"), f"{red[:12]} of topic")):
+    for pipeline, expected in ((Pipeline(), red[:12]), (Pipeline(branch="topic"), f"{red[:12]} of topic")):
         refusal, choices = plan_heal(asked, pipeline, settings())
         assert refusal is None
-        assert choices["commit"] == told
+        assert choices["commit"] == expected
 
 
 def github(tmp_path: Path, event: object, name: str = "push", **more: str) -> Pipeline:
@@ -215,7 +215,7 @@ def test_gitlab_says_where_code_comes_from() -> None:
 
 
 def test_a_project_may_only_make_gates_stricter(tmp_path: Path) -> None:
-    (tmp_path / "suture.toml").write_text("[ci]\nmost_lines = 10\nconfidence = 0.9\n")
+    (tmp_path / "suture.toml").write_text("[ci]\nmax_lines = 10\nconfidence = 0.9\n")
     loaded = load_settings(tmp_path, {}, {"HOME": str(tmp_path)})
     assert (loaded.settings.ci.max_lines, loaded.settings.ci.confidence) == (10, 0.9)
     for looser in ("max_lines = 400", "forbidden = []", "new_only = false", 'bots = ""', "max_heals = 9"):
@@ -244,7 +244,7 @@ def test_what_a_suggestion_would_alter_is_none() -> None:
 
 
 def test_a_folder_of_the_checkout_leads_nowhere(hostile_report: HealReport, tmp_path: Path) -> None:
-    other, folder = tmp_path / "other", tmp_path / "handed"
+    other, folder = tmp_path / "other", tmp_path / "delivered"
     other.write_text("as it was")
     folder.mkdir()
     for name in ("report.json", "fix.patch", "summary.md"):

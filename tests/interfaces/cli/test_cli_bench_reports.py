@@ -53,7 +53,7 @@ def test_arms_of_one_run_are_compared(cli: Cli, tmp_path: Path) -> None:
     folder = str(write_rows(tmp_path / "run", benchmark_rows(8)))
     shown = cli("bench", "compare", folder, folder, "--arm", "best_of_k", "--arm", "adaptive")
     assert shown.exit_code == 0, shown.stderr
-    assert "adaptive in B and best_of_k in A cannot be told apart" in shown.stdout
+    assert "adaptive in B and best_of_k in A cannot be distinguished" in shown.stdout
 
 
 def test_a_folder_that_is_none_is_a_usage_error(cli: Cli, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ OUTCOME_TEXTS: dict[Outcome, str] = {
     "cancelled": "Cancelled",
 }
 EVIDENCE_TEXTS: dict[Evidence, str] = {
-    "split": "a judge that never loads the code under test",
+    "split": "a process that never loads the code under test",
     "nonce": "the test runner's report, signed with a secret of this run",
     "report": "the test runner's report and exit status, so code that prints such a report passes too",
     "exit_status": "the exit status alone, so code that ends the command with 0 passes too",
