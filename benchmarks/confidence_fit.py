@@ -1,8 +1,8 @@
-"""How the constants of `proof/confidence.py` are fitted to graded claims, and what they are worth.
+"""Fit the constants of `judge/confidence.py` to graded claims, and report how reliable they are.
 
-A logistic model with few features, each with the sign that it must have, and pulled towards a small effect
-(ridge): there are few wrong claims, and without this one of them would decide a constant. Half of the claims
-are fitted to; the figures are told for both halves.
+The model is logistic with few features. Each coefficient has a fixed sign and is pulled towards a small effect
+(ridge), because there are few wrong claims, and one of them could otherwise decide a constant. Half of the
+claims are used for fitting; the figures are printed for both halves.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from suture.judge.tuning import SELECTED_MUTANTS
 __all__ = ["confidence_inputs", "print_fit"]
 
 PRIOR_COEFFICIENT = 0.5
-"""Where constants are pulled to: each feature speaks for a claim a little, until claims say otherwise."""
+"""Coefficients are pulled towards this value: a small effect, unless the claims show another one."""
 RIDGE = 1.0
-"""How hard: the weight of half the square of the distance, beside the log loss of all claims."""
+"""Strength of the pull: weight of half the squared distance, relative to the log loss of all claims."""
 STEPS, RATE = 20_000, 0.05
 BINS = (0.0, 0.5, 0.7, 0.8, 0.9, 1.0)
 Z = 1.96
@@ -31,7 +31,7 @@ Model = Sequence[float]
 
 
 def confidence_inputs(row: Row) -> ConfidenceInputs:
-    """What spoke for a claim, as a run has it: each test is the user's."""
+    """Return the inputs of the confidence of a claim, as in a run where each test is the user's."""
     none = row["mutation_unmeasured"] == "no_mutants"
     drawn = SELECTED_MUTANTS if row["mutation_unmeasured"] else row["mutants"]
     compared = row["differs"] or row["behaviours"] == 1
@@ -44,7 +44,7 @@ def confidence_inputs(row: Row) -> ConfidenceInputs:
 
 
 def print_fit(rows: Sequence[Row]) -> None:
-    """Print the fitted constants, and how reliable they are on claims that had no part in them."""
+    """Print the fitted constants, and how reliable they are on claims that were not used for fitting."""
     claims = [row for row in rows if row.get("compared")]
     parts = {part: [row for row in claims if row["part"] == part] for part in ("fit", "report")}
     model = fit_model(
@@ -68,10 +68,10 @@ def print_fit(rows: Sequence[Row]) -> None:
 
 
 def fit_model(examples: Sequence[tuple[Sequence[float], bool]]) -> list[float]:
-    """Constants of a logistic model, the first one without a feature; each other one is at least 0.
+    """Return the coefficients of a logistic model, the intercept first; each other one is at least 0.
 
     Args:
-        examples: Features, more of each being better, and whether the claim was right.
+        examples: Features, larger ones being better, and whether the claim was right.
     """
     model = [1.0, *(0.0 for _ in examples[0][0])]
     count = len(examples)
@@ -105,7 +105,7 @@ def _binned(pairs: Sequence[tuple[float, bool]]) -> Iterator[tuple[float, float,
 
 
 def _ece(pairs: Sequence[tuple[float, bool]]) -> float:
-    """Expected calibration error over the bins: how far stated and true shares are apart."""
+    """Return the expected calibration error over the bins."""
     off = 0.0
     for _, _, inside in _binned(pairs):
         off += abs(sum(value for value, _ in inside) - sum(right for _, right in inside))
@@ -113,7 +113,7 @@ def _ece(pairs: Sequence[tuple[float, bool]]) -> float:
 
 
 def _auc(pairs: Sequence[tuple[float, bool]]) -> str:
-    """The chance that a right claim has more than a wrong one, equal ones counted half."""
+    """Return the chance that a right claim has a higher value than a wrong one; equal ones count half."""
     right = [value for value, is_right in pairs if is_right]
     wrong = [value for value, is_right in pairs if not is_right]
     if not right or not wrong:
@@ -134,7 +134,7 @@ def _reliability(pairs: Sequence[tuple[float, bool]]) -> Iterator[str]:
 
 
 def _wilson(right: int, count: int) -> tuple[float, float]:
-    """The 95% interval of a share (Wilson, 1927)."""
+    """Return the 95% interval of a share (Wilson, 1927)."""
     share = right / count
     middle = share + Z * Z / (2 * count)
     spread = Z * math.sqrt(share * (1 - share) / count + Z * Z / (4 * count * count))

@@ -1,4 +1,4 @@
-"""Records of `$SUTURE_DATA` with fields that no problem has, such as other people's recorded answers."""
+"""Records below `$SUTURE_DATA` with fields that no problem has, such as other people's recorded answers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["read_data"]
 
 @cache
 def read_data(name: str) -> tuple[dict[str, Any], ...]:
-    """The records of a file.
+    """Return the records of a file.
 
     Args:
-        name: Below `$SUTURE_DATA`, without `.jsonl.gz`.
+        name: The path below `$SUTURE_DATA`, without `.jsonl.gz`.
 
     Raises:
-        PrerequisiteError: It is not there.
-        UsageError: It is not what it should be.
+        PrerequisiteError: The file does not exist.
+        UsageError: The file is damaged.
     """
     stored = load_records(name, RecordPlaces(files=(f"{name}.jsonl.gz",)))
     return tuple(entry.record for entry in stored)

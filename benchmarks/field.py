@@ -1,13 +1,13 @@
-"""The field set: `suture heal` on packages that nobody here wrote, with bugs that somebody else's tool made.
+"""Heal the field set: packages that nobody here wrote, with bugs that somebody else's mutation tool made.
 
-    python benchmarks/field.py --rows rows.jsonl --report          # the half that reports
-    python benchmarks/field.py --bug cachetools-one-1 --keep       # one case, its folder kept
+    python benchmarks/field.py --rows rows.jsonl --report          # the report half
+    python benchmarks/field.py --bug cachetools-one-1 --keep       # one case; its folder is kept
     python benchmarks/field.py --ranks --tune                      # no healing: the rank of the right edit
 
-The packages are fetched from the package index once, as source distributions of which the hash is known here.
-Each bug is made anew from its description, put into a folder with an environment beside it, and healed in a
-process of its own by the search alone. What the run says is compared with the package as it was published,
-and with its suite, run outside of any sandbox: suites of other people and mutants of their code run as you.
+The packages are downloaded once from the package index, as source distributions with known hashes. Each bug is
+made again from its description, put into a folder with an environment beside it, and healed in a separate
+process by the search alone. The result is compared with the published package, and with its suite, which runs
+outside any sandbox: suites of other people and mutants of their code run with your rights.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from suture.errors import SutureError, UsageError
 
 
 def main() -> int:
-    """Draw bugs, or heal those that were drawn."""
+    """Draw bugs, rank the right edits, or heal the bugs that were drawn."""
     wanted = _arguments()
     settings = load_settings(Path()).settings
     cache = Cache(folder=wanted.cache or settings.paths.cache / "field", offline=wanted.offline)
@@ -97,7 +97,7 @@ def _arguments() -> argparse.Namespace:
 def _rank(
     bugs: Sequence[Bug], packages: dict[str, Package], cache: Cache, wanted: argparse.Namespace
 ) -> None:
-    """Localise what was not localised yet, and tell the ranks; of the half that reports only sums."""
+    """Localise bugs where the cache has no result, and print the ranks; for the report half only the summary."""
     ranks: list[Rank] = []
     for bug in bugs:
         if not bug.mutations:
@@ -120,7 +120,7 @@ def _is_selected(package: Package, wanted: argparse.Namespace) -> bool:
 
 
 def _select_bugs(packages: dict[str, Package], wanted: argparse.Namespace) -> list[Bug]:
-    """In turns of one bug of each package, so that a run that is cut short has seen them all."""
+    """Return one bug of each package in turn, so that an interrupted run has covered all packages."""
     bugs = [bug for bug in read_bugs() if bug.package in packages]
     bugs = [bug for bug in bugs if not wanted.kind or bug.kind in wanted.kind]
     bugs = [bug for bug in bugs if not wanted.bug or bug.id in wanted.bug]
@@ -136,7 +136,7 @@ def _select_bugs(packages: dict[str, Package], wanted: argparse.Namespace) -> li
 
 
 def _draw(packages: dict[str, Package], cache: Cache, singles: int, pairs: int, seed: int) -> None:
-    """Write the list anew after each package: drawing takes hours."""
+    """Draw bugs. The list is written after each package, because drawing takes hours."""
     for package in packages.values():
         known = read_bugs()
         drawn = draw_singles(package, cache, known, singles, seed)

@@ -1,12 +1,12 @@
-"""The field set of JavaScript, TypeScript and Go: `suture heal` on packages that nobody here wrote.
+"""Heal the field set of JavaScript, TypeScript and Go: packages that nobody here wrote.
 
     python benchmarks/field_languages.py --rows rows.jsonl [--language go] [--first 1]
-    python benchmarks/field_languages.py --bug minimist-1 --keep       # one case, its folder kept
+    python benchmarks/field_languages.py --bug minimist-1 --keep       # one case; its folder is kept
     python benchmarks/field_languages.py --draw 3                      # draw bugs until each package has 3
 
-npm's and Debian's archives are fetched once, by name, version and hash; bugs are mutants of Stryker
+Archives of npm and Debian are downloaded once, by name, version and hash. The bugs are mutants of Stryker
 (JavaScript, TypeScript) and of universalmutator (Go) that the package's own suite kills. Each is healed in a
-process of its own, by the search alone, and compared with the package as it was published.
+separate process, by the search alone, and compared with the published package.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from suture.errors import SutureError, UsageError
 
 
 def main() -> int:
-    """Draw bugs, or heal those that were drawn."""
+    """Draw bugs, or heal the bugs that were drawn."""
     wanted = _arguments()
     settings = load_settings(Path()).settings
     store = Store(cache=Cache(folder=wanted.cache or settings.paths.cache / "field", offline=wanted.offline))
@@ -81,7 +81,7 @@ def _select_bugs(packages: dict[str, OtherPackage], wanted: argparse.Namespace) 
 
 
 def _draw(packages: dict[str, OtherPackage], store: Store, wanted: int, seed: int) -> None:
-    """Write the list anew after each package; one whose suite does not pass here is told of."""
+    """Draw bugs. The list is written after each package; packages whose suite does not pass are reported."""
     for package in packages.values():
         known = read_bugs(LISTED)
         try:

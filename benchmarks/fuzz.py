@@ -1,9 +1,9 @@
-"""Draws attacks by seed: wrong modules, project trees, settings files, replies of model servers.
+"""Fuzz Suture with seeded attacks: wrong modules, project trees, settings files, replies of model servers.
 
     python benchmarks/fuzz.py [--target NAME] [--seconds 600] [--seed 1] [--case N] [--json]
 
-Each target gets its share of the time. What got through is printed with the number of its case, which
-`--case` makes again; the exit code is then 1. `docs/results.md` says how many were tried.
+Each target gets its share of the time. A case that got through is printed with its number, with which `--case`
+repeats it; the exit code is then 1. `docs/results.md` says how many were tried.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ TARGETS: Mapping[str, Callable[[], Target]] = {
     "replies": ReplyTarget,
 }
 MOST_SHOWN = 5
-"""As many broken cases of a target as are printed whole; one cause breaks many."""
+"""Number of broken cases of a target that are printed in full; one cause often breaks many."""
 
 
 LONGEST_CASE_S = 60.0
 
 
 class CaseTimeoutError(BaseException):
-    """A case had no end. It is no `Exception`, so that nothing under test passes for its handler."""
+    """A case did not end. It is no `Exception`, so that no handler under test can catch it."""
 
 
 @contextmanager
 def limit_wall_time(seconds: float) -> Iterator[None]:
-    """End what blocks the whole process, such as a pipe that nobody writes to, after so many seconds."""
+    """Interrupt what blocks the whole process after some seconds, such as a pipe that nobody writes to."""
 
     def ring(*_: object) -> None:
         raise CaseTimeoutError
@@ -60,14 +60,14 @@ def limit_wall_time(seconds: float) -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """What became of one target.
+    """The result of one target.
 
     Attributes:
-        target: Its name.
-        seed: Where its cases begin.
-        tried: Cases.
+        target: The name of the target.
+        seed: The seed of its first case.
+        tried: Number of cases.
         broken: Number of the case -> what went wrong.
-        seconds: Wall-clock time.
+        seconds: Wall-clock seconds.
     """
 
     target: str
@@ -78,12 +78,12 @@ class Tally:
 
 
 async def fuzz(name: str, seed: int, seconds: float, case: int | None = None) -> Tally:
-    """Try cases of one target until the time is up, or one case.
+    """Try cases of one target until the time is up, or a single case.
 
     Args:
         name: The target.
-        seed: Where its cases begin.
-        seconds: Wall-clock seconds; the case that is being tried then is finished.
+        seed: The seed of its first case.
+        seconds: Wall-clock seconds; the case in progress is finished.
         case: The only case to try.
     """
     began_s, tried, broken = time.monotonic(), 0, {}
@@ -110,7 +110,7 @@ async def fuzz(name: str, seed: int, seconds: float, case: int | None = None) ->
 
 
 def print_tally(tally: Tally) -> None:
-    """Tell people what became of a target."""
+    """Print the result of a target."""
     print(f"{tally.target}: {len(tally.broken)} of {tally.tried} got through", end=" ")
     print(f"({tally.seconds} s, seed {tally.seed})")
     for number, found in list(tally.broken.items())[:MOST_SHOWN]:
@@ -118,7 +118,7 @@ def print_tally(tally: Tally) -> None:
 
 
 def main() -> int:
-    """Run it."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

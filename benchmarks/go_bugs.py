@@ -1,10 +1,10 @@
-"""One-edit bugs of small Go packages, healed by the search alone on `go test ./...`.
+"""Heal one-edit bugs of small Go packages by the search alone, with `go test ./...`.
 
     python benchmarks/go_bugs.py [--first N] [--only PACKAGE/NUMBER] [--seconds N] [--rows FILE]
 
-Packages and bugs (`go_set/bugs.toml`) are written by hand, as people slip; two kinds of changes were made
-after a look at which edits the search lacked. A repair is correct where the package's `hidden_test.go`
-passes, which no run has seen.
+Packages and bugs (`go_set/bugs.toml`) are written by hand, as slips of people. Two kinds of changes were added
+after the missing edits had been examined. A repair is correct if the package's `hidden_test.go` passes, which
+no run has seen.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ async def grade(
 
 
 def packages() -> list[str]:
-    """Their names."""
+    """Return the names of the packages."""
     return sorted(path.name for path in SET.iterdir() if path.is_dir())
 
 
 def go_project(name: str) -> dict[str, str]:
-    """A package as it should be, with the tests that its user has."""
+    """Return a correct package, with the visible tests."""
     own = {path: (SET / name / path).read_text("utf-8") for path in (f"{name}.go", f"{name}_test.go")}
     return {"go.mod": f"module example.org/{name}\n\ngo 1.19\n", **own}
 
 
 def programs() -> list[Program]:
-    """Each bug in its package."""
+    """Return each bug in its package."""
     found = []
     for name, row in tomllib.loads((SET / "bugs.toml").read_text("utf-8")).items():
         files = go_project(name)

@@ -1,11 +1,11 @@
-"""Whether the grading can be believed: what is right passes, what is wrong is caught.
+"""Measure whether the grading can be trusted: right solutions pass, and wrong ones are caught.
 
     SUTURE_DATA=... nice -n 15 python benchmarks/grading.py [--set NAME ...] [--first N] [--json FILE]
 
-For each set: the references (all must pass); for sets to heal the given code (all must fail); for sets to
-write the wrong solutions of `suture.bench.grading.wrong_solutions`, wrong by construction, and small
-mutants of the references, `--mutants` for each task, drawn with a fixed seed. A mutant may be equivalent to
-its reference, so of those that pass it is only said how many they are, by operator.
+Graded are the references of each set (all must pass), the given code of sets to heal (all must fail), and for
+sets to write the wrong solutions of `suture.bench.grading.wrong_solutions` and small mutants of the references,
+`--mutants` per task, drawn with a fixed seed. A mutant may be equivalent to its reference, so the mutants that
+pass are only counted, by operator.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ FAULTS: tuple[OperatorName, ...] = (
     "off_by_one", "constant", "missing_term", "variable", "sequence_part", "return_value",
     "delete_statement",
 )  # fmt: skip
-"""Operators that plant a fault; the others fix one, and mostly add code that does no harm."""
+"""Operators that create a fault; the others fix one, and mostly add harmless code."""
 SLOW_S = 30.0
 """One reference of QuixBugs needs about 5 s on a fast machine."""
 
 
 def list_codes(problem: Problem, count: int) -> list[tuple[str, str, dict[str, str]]]:
-    """What is graded: a group, how it is made, and the code."""
+    """Yield what is graded: a group, how the code was made, and the code."""
     codes = [("reference", "", problem.solution)]
     if problem.kind == "heal":
         return [*codes, ("given", "", problem.given_files)]
@@ -57,7 +57,7 @@ def list_codes(problem: Problem, count: int) -> list[tuple[str, str, dict[str, s
 
 
 async def measure_all(sets: Mapping[str, Sequence[Problem]], options: argparse.Namespace) -> None:
-    """Set by set, each with a wall of its own; what is known so far is told and kept."""
+    """Grade set by set, each with its own sandbox; results so far are printed and saved."""
     results = []
     for name, problems in sets.items():
         sandbox = open_sandbox(Settings().sandbox)
@@ -73,7 +73,7 @@ async def measure_all(sets: Mapping[str, Sequence[Problem]], options: argparse.N
 async def measure(
     name: str, problems: Sequence[Problem], options: argparse.Namespace, sandbox: Sandbox
 ) -> dict[str, Any]:
-    """Grade all of one set, a few at a time, and print what came of it."""
+    """Grade all of one set, a few at a time, and print the result."""
     started_s = time.monotonic()
     room = asyncio.Semaphore(options.workers)
     tally: Counter[tuple[str, str, str]] = Counter()
@@ -105,7 +105,7 @@ async def measure(
 
 
 def print_results(result: dict[str, Any]) -> None:
-    """Print one set: what was caught of what, by group and by operator."""
+    """Print one set: how much was caught, by group and by operator."""
     print(f"{result['set']}: {result['tasks']} tasks, {result['evidence']}, {result['seconds']} s")
     sums: dict[tuple[str, str], Counter[str]] = {}
     for group, how, standing, count in result["tally"]:
@@ -119,7 +119,7 @@ def print_results(result: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Measure the sets that were named, or all."""
+    """Measure the given sets, or all."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -129,7 +129,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    # Before the first is graded: an hour later it would be too late to hear that the last one is not here.
+    # Load all sets before grading starts: nobody wants to learn an hour later that the last one is missing.
     sets = {name: load_problems(name, first=options.first) for name in options.set or SETS}
     asyncio.run(measure_all(sets, options))
 

@@ -1,7 +1,7 @@
-"""Programs healed under several arms, one row each: what `quixbugs.py` and `humanevalfix.py` share.
+"""Heal programs under several arms, one row each. `quixbugs.py`, `humanevalfix.py` and others share this module.
 
 An arm is `search` (no model), `model:NAME` (no search) or `both:NAME` (the search first). A row is appended
-to a file as soon as it is known, and a program that has one there is not run again.
+to a file as soon as it is known, and a program that has a row is not run again.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ COMMAND = ("python", "-m", "pytest", "-q")
 TEST_TIMEOUT_S = 10
 SAMPLE_SEED, SAMPLED_FROM = 21, 164
 NOT_MEASURED = ("infra_error", "cancelled")
-"""Outcomes that say nothing of the arm: such a program is run again."""
+"""Outcomes that say nothing about the arm; such programs run again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RepairGrade:
-    """What became of a repair when it was compared with what the run never saw.
+    """How a repair compares with tests or answers that the run never saw.
 
     Attributes:
-        correct: Whether it is right.
-        compared: Answers compared.
-        agreed: Those that were as they should be.
+        correct: Whether the repair is right.
+        compared: Number of compared answers.
+        agreed: Number of those that were as expected.
     """
 
     correct: bool
@@ -61,12 +61,12 @@ class RepairGrade:
 
 
 Grader = Callable[[Mapping[str, str], Path, Settings, Sandbox], Awaitable[RepairGrade]]
-"""Grades the files of a repair, path -> text, given the folder of the program as it was."""
+"""Grades the files of a repair (path -> text), given the folder of the original program."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A program to heal: its files, failing tests among them, and how a repair is graded afterwards."""
+    """A program to heal: its files, including failing tests, and how a repair is graded afterwards."""
 
     name: str
     files: Mapping[str, str]
@@ -77,7 +77,7 @@ class Program:
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """Who mends: the search, a model (`provider:model`; empty for none), or the one and then the other."""
+    """What repairs: the search, a model (`provider:model`; empty for none), or the search and then the model."""
 
     name: str
     searches: bool
@@ -86,14 +86,14 @@ class Arm:
 
 @dataclass(frozen=True, kw_only=True)
 class Caps:
-    """The most that one program may use: seconds of the run, proof included, and tokens of the model."""
+    """Limits for one program: seconds of the run, certification included, and tokens of the model."""
 
     seconds: float
     tokens: int
 
 
 def parse_arm(text: str) -> Arm:
-    """An arm as it stands on the command line; a model without a provider is a local one."""
+    """Parse an arm of the command line. A model without a provider is a local one."""
     kind, _, model = text.partition(":")
     if kind == "search" and not model:
         return Arm(name=text, searches=True)
@@ -104,31 +104,29 @@ def parse_arm(text: str) -> Arm:
 
 
 def run_benchmark(about: str, name: str, programs: Callable[[], Sequence[Program]]) -> None:
-    """The command line of a benchmark.
+    """Run the command line of a benchmark.
 
     Args:
-        about: Its description.
-        name: Of the file of its rows, where no other is given.
-        programs: Reads the programs.
+        about: The description of the script.
+        name: The name of the default row file.
+        programs: Loads the programs.
 
     Raises:
-        SutureError: Something is missing or failed; what was measured by then is in the file of the rows.
+        SutureError: Something is missing or failed. The row file has the results so far.
     """
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--arm", action="append", type=parse_arm, help="may be repeated; search where left out"
-    )
+    parser.add_argument("--arm", action="append", type=parse_arm, help="may be repeated; default: search")
     parser.add_argument("--only", action="append", metavar="NAME", help="only this program; may be repeated")
     parser.add_argument("--first", type=int, metavar="N", help="only the first N programs")
     parser.add_argument(
-        "--sample", type=int, metavar="N", help="only N of the set's numbers, the same for each set"
+        "--sample", type=int, metavar="N", help="only N sampled numbers, the same in each set"
     )
-    parser.add_argument("--seconds", type=float, default=240, help="the most for each program; 240")
-    parser.add_argument("--tokens", type=int, default=12_000, help="the most for each program; 12000")
+    parser.add_argument("--seconds", type=float, default=240, help="max seconds for each program; 240")
+    parser.add_argument("--tokens", type=int, default=12_000, help="max tokens for each program; 12000")
     parser.add_argument(
-        "--rows", type=Path, metavar="FILE", help="rows as JSON lines; a rerun goes on with it"
+        "--rows", type=Path, metavar="FILE", help="rows as JSON lines; a rerun continues with it"
     )
-    parser.add_argument("--json", action="store_true", help="print the rows and the sums as JSON")
+    parser.add_argument("--json", action="store_true", help="print the rows and the summary as JSON")
     wanted = parser.parse_args()
     chosen = programs()
     unknown = sorted({*(wanted.only or ())} - {program.name for program in chosen})
@@ -153,7 +151,7 @@ def run_benchmark(about: str, name: str, programs: Callable[[], Sequence[Program
 
 
 def _sampled(programs: Sequence[Program], most: int) -> list[Program]:
-    """Those whose number in their set, from 0 to 163, is drawn: of two languages the same problems."""
+    """Return the programs with sampled numbers, from 0 to 163: the same problems in each language."""
     drawn = {str(number) for number in random.Random(SAMPLE_SEED).sample(range(SAMPLED_FROM), most)}
     return [program for program in programs if program.name.rpartition("/")[2] in drawn]
 
@@ -161,7 +159,7 @@ def _sampled(programs: Sequence[Program], most: int) -> list[Program]:
 async def _measure_programs(
     programs: Sequence[Program], arms: Sequence[Arm], caps: Caps, rows: Path
 ) -> list[BenchmarkRow]:
-    """Arm by arm, so that one model is in memory at a time; what has its row is not run again."""
+    """Measure arm by arm, so that only one model is in memory; programs with a row are skipped."""
     known = {
         (row.program, row.arm): row
         for row in read_rows(rows, BenchmarkRow)
@@ -202,13 +200,13 @@ def _model_settings(arm: Arm) -> Settings:
 
 
 async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sandbox: Sandbox) -> BenchmarkRow:
-    """Heal one program, then grade what came of it."""
+    """Heal one program, and grade the result."""
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
         for path, text in program.files.items():
             (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
             (Path(folder) / path).write_text(text, "utf-8")
         settings = Settings(
-            # No weights lie there: a model that was not asked for is not found either.
+            # This folder has no weights, so that no model is found that was not asked for.
             paths=PathSettings(home=Path(home) / "state", cache=Path(home) / "no-models"),
             model=_model_settings(arm).model if arm.model else ModelSettings(name="none"),
             sandbox=SandboxSettings(test_timeout_s=program.test_timeout_s),
@@ -247,7 +245,7 @@ async def _row(program: Program, arm: Arm, caps: Caps, model: Model | None, sand
 async def _healed(
     folder: Path, command: Sequence[str], settings: Settings, model: Model | None, sandbox: Sandbox
 ) -> tuple[Result | None, str]:
-    """How the run ended, in a word; there is no result where it would need a model and has none."""
+    """Return the result and the outcome; there is no result if a model is needed and none is available."""
     try:
         result = await heal(
             folder, HealOptions(test=command, settings=settings, sandbox=sandbox, model=model)
@@ -262,7 +260,7 @@ async def _healed(
 
 
 def _times(settings: Settings) -> tuple[dict[str, Any], float, float]:
-    """What the search said; seconds of a run to its last decision, and from there to its end."""
+    """Return the event of the search, the seconds up to the last decision, and the seconds after it."""
     ledger = next((settings.paths.home / "runs").glob("*/ledger.jsonl"), None)
     events = read_ledger(ledger).events if ledger is not None else ()
     if not events:

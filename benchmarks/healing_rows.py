@@ -1,4 +1,4 @@
-"""The rows of a healing benchmark: kept as JSON lines, and told as a table."""
+"""The rows of a healing benchmark, and their summary as a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["BenchmarkRow", "format_row", "print_rows", "sums_of"]
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkRow:
-    """How one program fared under one arm; seconds are those to the last decision, the proof's are apart."""
+    """The result of one program under one arm. `seconds` ends at the last decision; certification is separate."""
 
     program: str
     arm: str
@@ -38,16 +38,16 @@ def _verdict(row: BenchmarkRow) -> str:
 
 
 def format_row(row: BenchmarkRow) -> str:
-    """A row for people."""
+    """Return a row as a line of text."""
     return (
         f"{row.program:27} {row.arm:30} {_verdict(row):9} {row.agreed:3}/{row.compared:<3} "
-        f"{row.seconds:6.1f} s (search {row.search_seconds:5.1f}, proof {row.proof_seconds:5.1f}) "
+        f"{row.seconds:6.1f} s (search {row.search_seconds:5.1f}, certification {row.proof_seconds:5.1f}) "
         f"{row.tokens:6} tokens  {row.label or row.outcome}"
     )
 
 
 def sums_of(rows: Sequence[BenchmarkRow]) -> dict[str, dict[str, float]]:
-    """Counts, tokens and medians of each arm."""
+    """Return counts, tokens and medians for each arm."""
     return {arm: _sum([row for row in rows if row.arm == arm]) for arm in dict.fromkeys(r.arm for r in rows)}
 
 
@@ -64,7 +64,7 @@ def _sum(rows: Sequence[BenchmarkRow]) -> dict[str, float]:
 
 
 def print_rows(rows: Sequence[BenchmarkRow]) -> None:
-    """A table of programs and arms, and a line for each arm."""
+    """Print a table of programs and arms, and a summary line for each arm."""
     table: dict[str, dict[str, BenchmarkRow]] = {}
     for row in rows:
         table.setdefault(row.program, {})[row.arm] = row

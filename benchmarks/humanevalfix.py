@@ -1,10 +1,10 @@
-"""HumanEvalFix healed as QuixBugs is, held out: no operator and no limit was chosen by looking at it.
+"""Heal HumanEvalFix, a held-out set: no operator and no limit was chosen by looking at its even half.
 
     SUTURE_DATA=... python benchmarks/humanevalfix.py [--arm search|model:NAME|both:NAME ...] [--only ID ...]
 
-A record's example tests play the user's failing suite, one test for each assert. A repair is correct where
-the hidden tests pass, which no run has seen. Where the example tests do not fail on the given code there is
-nothing to heal, and the program counts as not repaired; programs without an example test are left out.
+The example tests of a record play the part of the user's failing suite, one test for each assert. A repair is
+correct if the hidden tests pass, which no run has seen. If the example tests do not fail on the given code there
+is nothing to heal, and the program counts as not repaired. Programs without an example test are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from suture.sandbox import Sandbox
 
 
 def create_project(problem: Problem) -> dict[str, str]:
-    """The module and its example tests, as a user would have them."""
+    """Return the module and its example tests, as a user would have them."""
     bodies = _bodies(problem)
     name = problem.entry_point
     tests = [f"def test_{number}():\n{textwrap.indent(body, '    ')}\n" for number, body in enumerate(bodies)]
@@ -35,7 +35,7 @@ def create_project(problem: Problem) -> dict[str, str]:
 
 
 def _bodies(problem: Problem) -> list[str]:
-    """The example tests one by one; the examples of the statement where there are none."""
+    """Return the example tests one by one, or the examples of the statement if there are none."""
     nodes = ast.parse(problem.visible).body
     function = nodes[0] if nodes else None
     if isinstance(function, ast.FunctionDef) and len(function.args.args) == 1:
@@ -61,11 +61,11 @@ async def grade(
 
 
 def programs() -> list[Program]:
-    """The programs of the set that have example tests: 158 of 164.
+    """Return the programs of the set that have example tests: 158 of 164.
 
     Raises:
-        PrerequisiteError: It is not on this machine.
-        UsageError: Its file is not what it should be.
+        PrerequisiteError: The set is not on this machine.
+        UsageError: Its file is damaged.
     """
     return [
         Program(name=problem.id, files=create_project(problem), grade=partial(grade, problem))

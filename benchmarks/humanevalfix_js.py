@@ -32,7 +32,7 @@ COMPLAINT = b"Assertion failed"
 
 
 def create_project(record: Mapping[str, Any]) -> dict[str, str]:
-    """The module and its example tests, as a user would have them."""
+    """Return the module and its example tests, as a user would have them."""
     name = record["entry_point"]
     code = f"{record['prompt']}{record['buggy_solution']}\nmodule.exports = {{ {name} }};\n"
     tests = [
@@ -45,7 +45,7 @@ def create_project(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _examples(source: str) -> Iterator[tuple[str, str]]:
-    """Each assertion of a test, and the statements before it that are none."""
+    """Yield each assertion of a test, and the other statements before it."""
     before = ""
     blocks = [
         node
@@ -67,7 +67,7 @@ def _examples(source: str) -> Iterator[tuple[str, str]]:
 async def grade(
     record: Mapping[str, Any], files: Mapping[str, str], folder: Path, settings: Settings, sandbox: Sandbox
 ) -> RepairGrade:
-    """Run the hidden tests on a repair, once the reference has passed them."""
+    """Run the hidden tests on a repair, if the reference passes them."""
     reference = record["prompt"] + record["canonical_solution"]
     if not await _passes(reference, record["test"], settings, sandbox):
         return RepairGrade(correct=False, compared=0, agreed=0)
@@ -90,11 +90,11 @@ async def _passes(code: str, tests: str, settings: Settings, sandbox: Sandbox) -
 
 
 def programs() -> list[Program]:
-    """The programs of the set that have example tests.
+    """Return the programs of the set that have example tests.
 
     Raises:
-        PrerequisiteError: It is not on this machine.
-        UsageError: Its file is not what it should be.
+        PrerequisiteError: The set is not on this machine.
+        UsageError: Its file is damaged.
     """
     return [
         Program(name=record["task_id"], files=files, grade=partial(grade, record), command=COMMAND)

@@ -1,14 +1,14 @@
-"""Does memory find the right thing, does it help the search's order, and how fast is it?
+"""Measure whether memory finds the right entry, whether it helps the order of the search, and how fast it is.
 
     python benchmarks/memory.py pairs
     python benchmarks/memory.py speed [--url postgresql://...] [--count 100000]
 
-`pairs` keeps the first bug of each pair of `memory_pairs.py` as a mended failure, and asks with the second.
-Is the first one of the same pair recalled first, or among three? Then the search's own changes of the second
-bug are put in their order, with and without the prior of what was recalled: at which place stands the right
-one? Lines are equally suspicious there; no test is run.
+`pairs` stores the first bug of each pair of `memory_pairs.py` as a repaired failure, and queries with the second.
+It reports whether the first bug of the same pair is recalled first, or among the first three. Then it orders the
+search's own changes of the second bug with and without the prior of what was recalled, and reports the rank of
+the right change. All lines are equally suspicious there, and no test is run.
 
-`speed` fills a database with made-up memories and measures recalls.
+`speed` fills a database with generated memories and measures recalls.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ from suture.storage.memory.run_memory import operator_factors
 
 PATH = "code.py"
 ASKED = 40
-"""Recalls that are timed."""
+"""Number of recalls that are timed."""
 
 
 def create_clue(side: Side) -> FailureFingerprint:
-    """What the bug is recalled by, as a run would see it."""
+    """Return the query for a bug, as a run would make it."""
     fact = Counterexample(check_id="t", call=side.call, expected=repr(_value(side.right, side.call)))
     try:
         got = _value(side.wrong, side.call)
@@ -89,7 +89,7 @@ def _line_of(fault: BaseException) -> int | None:
 
 
 def rank_right_change(side: Side, factors: Mapping[str, float]) -> tuple[int | None, int, tuple[str, ...]]:
-    """The place of the right change among all, from 1; how many there are; the operator that makes it."""
+    """Return the rank of the right change, from 1, the number of changes, and the operator that makes it."""
     lines = {line: 1.0 for line in range(1, side.wrong.count("\n") + 1)}
     made = asyncio.run(
         order_single_changes(
@@ -111,12 +111,12 @@ def rank_right_change(side: Side, factors: Mapping[str, float]) -> tuple[int | N
 
 
 def store_first_bugs(store: Store, embedder: Embedder | None, *, turned: bool = False) -> None:
-    """Keep the first bug of each pair as a mended failure, as a run would have left it.
+    """Store the first bug of each pair as a repaired failure, as a run would have left it.
 
     Args:
         store: An empty database.
         embedder: Makes the vectors.
-        turned: Whether each memory names the operators of another pair's: as many votes, which say nothing.
+        turned: Whether each memory names the operators of another pair: as many votes, without information.
     """
     operators = {name: list(rank_right_change(first, {})[2]) for name, (first, _) in PAIRS.items()}
     if turned:
@@ -145,9 +145,9 @@ def store_first_bugs(store: Store, embedder: Embedder | None, *, turned: bool = 
 
 
 def measure_pairs() -> dict[str, Any]:
-    """Recall for words, vectors and both, and the place of the right change with and without the prior."""
+    """Measure recall by words, vectors and both, and the rank of the right change with and without the prior."""
     embedders: dict[str, Embedder] = {"minilm": MiniLm()} if is_installed() else {}
-    embedders["hashed"] = HashedNgrams()  # the last: its votes make the prior
+    embedders["hashed"] = HashedNgrams()  # last, because its votes are the prior
     ways: dict[str, dict[str, float]] = {}
     votes: dict[str, list[MemoryMatch]] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -183,7 +183,7 @@ def _hits(found: Mapping[str, Sequence[MemoryMatch]]) -> dict[str, float]:
 
 
 def _order(votes: Mapping[str, Sequence[MemoryMatch]]) -> dict[str, Any]:
-    """Places of the right change: as it is, with the prior, and with one of other pairs' memories alone."""
+    """Return ranks of the right change: without the prior, with it, and with other pairs' memories alone."""
     places: dict[str, list[int]] = {"without": [], "with memory": [], "with others' memories alone": []}
     reached = 0
     for pair, (_, second) in PAIRS.items():
@@ -213,9 +213,9 @@ def _order(votes: Mapping[str, Sequence[MemoryMatch]]) -> dict[str, Any]:
 
 
 def measure_speed(url: str | None, count: int) -> dict[str, Any]:
-    """Seconds of filling, milliseconds of a process's first recall and of those after it, and how well.
+    """Measure the seconds of filling, the milliseconds of the first and of later recalls, and their quality.
 
-    The last is held against a look at every memory: how many of the five best are among those recalled.
+    The quality is how many of the five best memories, by a comparison with all, are among those recalled.
     """
     with tempfile.TemporaryDirectory() as folder:
         with open_store(url or f"sqlite:///{folder}/suture.db", Path(folder), init=True) as store:
@@ -240,7 +240,7 @@ def measure_speed(url: str | None, count: int) -> dict[str, Any]:
 
 
 def _timed_ms(store: Store, clue: FailureFingerprint) -> tuple[float, float]:
-    """Wall-clock and CPU milliseconds of a recall."""
+    """Return wall-clock and CPU milliseconds of a recall."""
     began, cpu = time.perf_counter(), time.process_time()
     found = recall_memories(
         store,
@@ -256,7 +256,7 @@ def _timed_ms(store: Store, clue: FailureFingerprint) -> tuple[float, float]:
 
 
 def _agreed(store: Store, clue: FailureFingerprint) -> float:
-    """How many of the five likest vectors an index finds; those of equal likeness count alike."""
+    """Return how many of the five most similar vectors an index finds; equal similarities are interchangeable."""
     vector = HashedNgrams().embed([clue.embedding_text])[0]
     found = find_nearest(store, "failures", vector, HashedNgrams.identity, limit=5)
     last = sorted(_likeness_of_all(store) @ vector)[-5:]
@@ -265,7 +265,7 @@ def _agreed(store: Store, clue: FailureFingerprint) -> float:
 
 @cache
 def _likeness_of_all(store: Store) -> Any:
-    """Every vector, row by row."""
+    """Return the similarity of every vector, row by row."""
     made: list[Any] = []
     last = 0
     while rows := rows_after(store, "failures", last, limit=5000):
@@ -275,10 +275,10 @@ def _likeness_of_all(store: Store) -> Any:
 
 
 def _fill_with(store: Store, count: int) -> None:
-    """Memories made of what those of the pairs are made of, and of many rarer words.
+    """Fill a database with memories made of parts of those of the pairs, and of many rarer words.
 
-    Signatures and kinds of syntax are those of a pair with some left out and some of another's, so that their
-    vectors lie as unevenly as real ones.
+    Signatures and kinds of syntax are those of a pair, with some left out and some of another pair's, so that their
+    vectors are as unevenly distributed as real ones.
     """
     lot = random.Random(0)
     clues = [create_clue(side) for pair in PAIRS.values() for side in pair]
@@ -320,7 +320,7 @@ def main() -> None:
     """Measure, and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("what", choices=("pairs", "speed"))
-    parser.add_argument("--url", help="a database that is empty")
+    parser.add_argument("--url", help="an empty database")
     parser.add_argument("--count", type=int, default=100_000)
     given = parser.parse_args()
     said = measure_pairs() if given.what == "pairs" else measure_speed(given.url, given.count)

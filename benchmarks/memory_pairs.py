@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - a bug on a line
-"""Pairs of related bugs of our own: one kind of mistake in two pieces of code that have nothing else in common.
+"""Pairs of related bugs of our own: the same kind of mistake in two functions that have nothing else in common.
 
-Each side is a right function, what of it is replaced by what to make the bug, and a call that tells them apart.
+Each side is a right function, a replacement that makes the bug, and a call that distinguishes them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ class Side:
     """One bug.
 
     Attributes:
-        right: The source of one function, as it should be.
-        old: What is replaced in it.
+        right: The source of one correct function.
+        old: The part that is replaced.
         new: The mistake.
-        call: A call on which both differ.
+        call: A call on which both versions differ.
     """
 
     right: str
@@ -27,7 +27,7 @@ class Side:
 
     @property
     def wrong(self) -> str:
-        """The source with the mistake."""
+        """Return the source with the mistake."""
         assert self.right.count(self.old) == 1, self.right
         return self.right.replace(self.old, self.new)
 

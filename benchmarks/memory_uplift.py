@@ -1,13 +1,13 @@
-"""Do runs heal more with memory than without it, and than with a placebo of its length?
+"""Measure whether runs heal more with memory than without it, and than with a placebo of its length.
 
     python benchmarks/memory_uplift.py search [--trials 6 --trials 20]
     python benchmarks/memory_uplift.py prompts [--model local:qwen2.5-coder-0.5b] [--attempts 2]
 
-A database is filled with the first bug of each pair of `memory_pairs.py`, mended; the second one is then
-healed in a run of its own, whose tests are three lines. `search` gives the search without a model so many
-trials, with no memory, with memory, and with memories of which each names another one's operators. `prompts`
-asks a model, without the search: with no memory, with what is recalled, and with as many letters that say
-nothing. Nothing is withheld by chance. A row is kept as soon as it is known; a rerun goes on.
+A database is filled with the first bug of each pair of `memory_pairs.py`, repaired. The second bug is then healed
+in a separate run with a test of three lines. `search` gives the search without a model a number of trials: with no
+memory, with memory, and with memories that name the operators of other pairs. `prompts` asks a model, without the
+search: with no memory, with what is recalled, and with the same number of meaningless letters. Nothing is
+withheld at random. A row is saved as soon as it is known, and a rerun continues.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from memory import PATH
+from memory import PATH, store_first_bugs
 from memory_pairs import PAIRS, Side
 from row_files import append_row, read_rows
 from script_exit import run_script
@@ -59,21 +59,21 @@ COMMAND = ("python", "-m", "pytest", "-q")
 
 @dataclass(frozen=True, kw_only=True)
 class UpliftRow:
-    """One pair's second bug under one arm.
+    """The result of one pair's second bug under one arm.
 
     Attributes:
         what: `search` or `prompts`.
         limit: Trials of the search, or attempts of the model.
-        model: Who was asked; empty where nobody was.
-        pair: Its name.
+        model: The model; empty without one.
+        pair: The name of the pair.
         arm: One of `ARMS`.
-        healed: Whether the run ended so.
-        right: Whether the code is then that of the right side, but for its layout.
+        healed: Whether the run ended as healed.
+        right: Whether the code is that of the right side, except for its layout.
         tried: Trials of the search.
-        tokens: Of the model.
-        seconds: Of the run.
-        told_chars: Letters that prompts told of earlier runs.
-        factors: Operators whose order memory changed.
+        tokens: Tokens of the model.
+        seconds: Seconds of the run.
+        told_chars: Characters about earlier runs in prompts.
+        factors: Number of operators whose order memory changed.
     """
 
     what: str
@@ -91,7 +91,7 @@ class UpliftRow:
 
 
 def write_project(folder: Path, side: Side) -> None:
-    """The bug, and a test of it."""
+    """Write the bug, and a test of it."""
     name = side.call.partition("(")[0]
     names: dict[str, Any] = {}
     exec(compile(side.right, PATH, "exec"), names)  # functions of our own
@@ -104,14 +104,14 @@ def write_project(folder: Path, side: Side) -> None:
 def create_settings(
     what: str, limit: int, model: ModelSettings, arm: str, home: Path, stores: Path
 ) -> Settings:
-    """A run's, whose memory is a copy of its own."""
+    """Return a run's settings; its memory is a copy of its own."""
     turned = what == "search" and arm == "placebo"
     file = home / "memory.db"
     file.write_bytes((stores / f"{'turned' if turned else 'right'}.db").read_bytes())
     use: Any = "off" if arm == "no memory" else what
     memory = MemorySettings(use=use, withheld_share=0, placebo_share=0)
     if what == "prompts" and arm == "placebo":
-        memory = memory.model_copy(update={"placebo": 1.0})  # more than a person may set
+        memory = memory.model_copy(update={"placebo_share": 1.0})  # above the limit of the setting
     asks = what == "prompts"
     return Settings(
         paths=PathSettings(home=home / "state", cache=home / "no-models"),
@@ -127,7 +127,7 @@ def create_settings(
 async def measure_rows(
     what: str, limits: Sequence[int], name: str, pairs: Sequence[str], rows: Path, parallel: int
 ) -> list[UpliftRow]:
-    """All rows, in the order of limits, pairs and arms."""
+    """Return all rows, in the order of limits, pairs and arms."""
     known = {_key(row): row for row in read_rows(rows, UpliftRow)}
     rows.parent.mkdir(parents=True, exist_ok=True)
     model, asked = None, ModelSettings(name="none")
@@ -135,7 +135,7 @@ async def measure_rows(
     with tempfile.TemporaryDirectory() as folder:
         for file in ("right", "turned"):
             with open_store(f"sqlite:///{folder}/{file}.db", Path(folder)) as store:
-                await asyncio.to_thread(fill, store, HashedNgrams(), turned=file == "turned")
+                await asyncio.to_thread(store_first_bugs, store, HashedNgrams(), turned=file == "turned")
         try:
             if what == "prompts":
                 loaded = load_settings(Path(), {"model.name": name}).settings
@@ -216,7 +216,7 @@ def _same(code: str, right: str) -> bool:
 
 
 def summarise_arms(rows: Iterable[UpliftRow]) -> dict[str, Any]:
-    """Shares of each arm, and what memory adds to both others, with 95 % intervals over pairs."""
+    """Return the shares of each arm, and what memory adds to both others, with 95 % intervals over pairs."""
     found: dict[str, Any] = {}
     rows = list(rows)
     for limit in dict.fromkeys(row.limit for row in rows):
@@ -245,11 +245,13 @@ def main() -> None:
     """Measure, and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("what", choices=("search", "prompts"))
-    parser.add_argument("--trials", type=int, action="append", help="of the search; 6 and 20")
-    parser.add_argument("--attempts", type=int, default=2, help="of the model; 2")
+    parser.add_argument(
+        "--trials", type=int, action="append", help="trials of the search; may be repeated; 6 and 20"
+    )
+    parser.add_argument("--attempts", type=int, default=2, help="attempts of the model; 2")
     parser.add_argument("--model", default="local:qwen2.5-coder-0.5b")
-    parser.add_argument("--first", type=int, help="only so many pairs")
-    parser.add_argument("--parallel", type=int, default=1, help="runs at once")
+    parser.add_argument("--first", type=int, help="only the first N pairs")
+    parser.add_argument("--parallel", type=int, default=1, help="simultaneous runs")
     parser.add_argument("--rows", type=Path, metavar="FILE", help="rows as JSON lines")
     given = parser.parse_args()
     limits = (given.trials or [6, 20]) if given.what == "search" else [given.attempts]

@@ -1,12 +1,12 @@
-"""How fast the embedded server is, and what its choices bring, on this machine.
+"""Measure how fast the embedded server is on this machine, and what its options gain.
 
     python benchmarks/models.py [--model NAME] [--runs N] [--threads 1 2] [--slots 1 2] [--json]
 
-For each count of threads and slots, medians of: tokens per second of reading a prompt and of writing, time
-to the first token, and one round of samples that share a prompt, in three ways: as a run asks for them
-(`run`), as separate requests at once (`separate`), and so without reuse of what a slot holds (`no_reuse`).
-The prompt tokens that were evaluated are the server's own count. The ways are measured in turn inside each
-run, because a machine's speed changes by the minute: the ratios are the figure.
+For each number of threads and slots it prints medians of: tokens per second of reading a prompt and of writing,
+the time to the first token, and the time of one round of samples that share a prompt, requested in three ways: as
+a run does (`run`), as separate requests at the same time (`separate`), and so without reuse of what a slot holds
+(`no_reuse`). The number of evaluated prompt tokens is the server's own count. The ways are measured in turn,
+because the speed of a machine changes by the minute: only the ratios count.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ TIMEOUT_S = 600.0
 
 
 async def ask(server: LlamaServer, index: int, *, reuse: bool, nonce: str) -> dict[str, float]:
-    """One streamed reply; seconds to its first token, and what the server counted.
+    """Return one streamed reply: seconds to its first token, and what the server counted.
 
     Args:
-        server: Who answers.
-        index: Number of the sample.
-        reuse: Whether the server may go on from a prompt that a slot holds.
-        nonce: Begins the prompt, so that rounds share nothing.
+        server: The server.
+        index: The number of the sample.
+        reuse: Whether the server may continue from a prompt that a slot holds.
+        nonce: The beginning of the prompt, so that rounds share nothing.
     """
     body = {
         "prompt": nonce + PROMPT,
@@ -77,13 +77,13 @@ async def ask(server: LlamaServer, index: int, *, reuse: bool, nonce: str) -> di
 
 
 async def sample(model: LocalModel, index: int, nonce: str) -> None:
-    """One reply, as the coder of a run asks for it."""
+    """Request one reply as the coder of a run does."""
     prompt = [Message(role="user", content=nonce + PROMPT)]
     await model.complete(prompt, Sampling(temperature=0.8, max_tokens=REPLY_TOKENS, index=index))
 
 
 async def prompt_tokens_evaluated(server: LlamaServer) -> int:
-    """Of all requests so far, as the server counts."""
+    """Return the evaluated prompt tokens of all requests so far, by the server's count."""
     async with httpx.AsyncClient(trust_env=False, timeout=TIMEOUT_S) as client:
         told = await client.get(f"{server.url}/metrics", headers={"Authorization": f"Bearer {server.key}"})
     told.raise_for_status()
@@ -92,7 +92,7 @@ async def prompt_tokens_evaluated(server: LlamaServer) -> int:
 
 
 async def measure_round(server: LlamaServer, *replies: Awaitable[Any]) -> dict[str, float]:
-    """A round of samples at once: how long it takes, and how many prompt tokens are evaluated for it."""
+    """Return how long a round of simultaneous samples takes, and how many prompt tokens are evaluated for it."""
     before = await prompt_tokens_evaluated(server)
     start_s = time.perf_counter()
     await asyncio.gather(*replies)
@@ -101,7 +101,7 @@ async def measure_round(server: LlamaServer, *replies: Awaitable[Any]) -> dict[s
 
 
 async def measure(name: str, threads: int, slots: int, runs: int) -> dict[str, Any]:
-    """One variant: a single reply, then a round in each way, in turn."""
+    """Measure one variant: a single reply, then a round in each way, in turn."""
     knobs = ModelSettings(
         name=f"local:{name}", context_tokens=1024, threads=threads, slots=slots, timeout_s=TIMEOUT_S
     )
@@ -139,7 +139,7 @@ async def measure(name: str, threads: int, slots: int, runs: int) -> dict[str, A
 
 
 def medians(measured: list[dict[str, float]]) -> dict[str, float]:
-    """The median of each figure."""
+    """Return the median of each figure."""
     return {name: statistics.median(entry[name] for entry in measured) for name in measured[0]}
 
 

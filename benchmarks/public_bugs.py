@@ -1,11 +1,12 @@
-"""DebugBench and Refactory healed as QuixBugs is: one half tunes, the other reports.
+"""Heal DebugBench and Refactory: one half is for tuning, the other for reporting.
 
     SUTURE_DATA=... python benchmarks/public_bugs.py SET [--arm search ...] [--first N] [--only ID ...]
 
-SET is `syntax` (DebugBench's programs that are no Python), `debugbench` (its others) or `refactory`, with
-`:even` or `:odd` behind it for half of the records by their number, and `:every=N` for each Nth of those. A
-record's visible tests play the user's failing suite, one test for each assert. A repair is correct where the
-hidden tests pass, which no run has seen; they run with it as one program, and its exit status counts.
+SET is `syntax` (DebugBench's programs that are not valid Python), `debugbench` (its others) or `refactory`, with
+the suffix `:even` or `:odd` for half of the records by their number, and `:every=N` for each Nth of these. The
+visible tests of a record play the part of the user's failing suite, one test for each assert. A repair is
+correct if the hidden tests pass, which no run has seen; they run with it as one program, whose exit status
+counts.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ GRADE_S = 30.0
 
 
 def is_python(text: str) -> bool:
-    """Whether a program compiles."""
+    """Return whether a program compiles."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -46,7 +47,7 @@ def is_python(text: str) -> bool:
 
 
 def create_project(record: Mapping[str, Any]) -> dict[str, str]:
-    """The module and its visible tests, as a user would have them."""
+    """Return the module and its visible tests, as a user would have them."""
     tests = "\n\n".join(
         f"def test_{number}():\n{textwrap.indent(body, '    ')}\n"
         for number, body in enumerate(extract_asserts(record["visible_tests"]))
@@ -55,7 +56,7 @@ def create_project(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def extract_asserts(visible: str) -> list[str]:
-    """The asserts one by one, each with what it needs: of `def check(candidate)`, or of the top level."""
+    """Return the asserts one by one, each with what it needs: of `def check(candidate)`, or of the top level."""
     tree = ast.parse(visible)
     checks = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "check"]
     calls = [
@@ -94,10 +95,10 @@ async def grade(
 
 
 def programs(wanted: str) -> list[Program]:
-    """The programs of a set.
+    """Return the programs of a set.
 
     Raises:
-        PrerequisiteError: It is not on this machine.
+        PrerequisiteError: The set is not on this machine.
         UsageError: There is no such set.
     """
     name, *more = wanted.split(":")
@@ -117,10 +118,10 @@ def programs(wanted: str) -> list[Program]:
 
 
 def main() -> None:
-    """Read the set's name, and leave the rest to what all these benchmarks share.
+    """Read the name of the set, and run the shared command line.
 
     Raises:
-        UsageError: No set was named.
+        UsageError: No set was given.
     """
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         raise UsageError("no set is named", remedy=f"one of {', '.join(SETS)}, first")

@@ -1,12 +1,12 @@
-"""QuixBugs healed by the search, by a model, or by both: plausible and correct apart, seconds and tokens.
+"""Heal QuixBugs by the search, by a model, or by both; report plausible and correct repairs.
 
     SUTURE_DATA=... python benchmarks/quixbugs.py [--arm search|model:NAME|both:NAME ...] [--only PROGRAM ...]
 
-Wanted: `SUTURE_DATA`, a folder with `quixbugs/tasks.jsonl.gz`. A record's tests play the user's failing
-suite, as a pytest file that may run for 10 s. Rows go to a file (`--rows`), and a rerun goes on with it.
-After a run has ended, its repair is compared with the reference on inputs that the run never saw: values near
-those of the tests, and random graphs where the tests make objects. Inputs on which the reference raises or
-does not end in time are outside its domain.
+`SUTURE_DATA` must have `quixbugs/tasks.jsonl.gz`. The tests of a record play the part of the user's failing
+suite, as a pytest file that may run for 10 s. Rows are written to a file (`--rows`), and a rerun continues with
+it. After a run, its repair is compared with the reference on inputs that the run never saw: values near those of
+the tests, and random graphs if the tests create objects. Inputs on which the reference raises or does not end in
+time are outside its domain.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from suture.mutation import Edit
 from suture.sandbox import Sandbox, discover_interpreter
 
 WANTED = 500
-"""Inputs asked for; at least `ENOUGH` must be in the domain."""
+"""Number of generated inputs; at least `ENOUGH` must be in the domain."""
 ENOUGH = 200
 GRADER_SEED = 20261
 REACH = 400
 LONG_S = 3.0
-"""CPU seconds for each answer of a repair; where the reference needs `CALL_S`, the input does not count."""
+"""CPU seconds for each answer of a repair. An input for which the reference needs `CALL_S` does not count."""
 SHIM = ("_approx", "pytest")
 
 
 def create_project(problem: Problem) -> dict[str, str]:
-    """The program and its tests, as a user would have them; the records' stand-in for pytest is taken out."""
+    """Return the program and its tests; the records' stand-in for pytest is removed."""
     name = problem.entry_point
     kept = []
     for node in ast.parse(problem.hidden).body:
@@ -106,11 +106,11 @@ def _instead(path: str, old: str, new: str) -> Proposal:
 
 
 def programs() -> list[Program]:
-    """The programs of the set.
+    """Return the programs of the set.
 
     Raises:
-        PrerequisiteError: It is not on this machine.
-        UsageError: Its file is not what it should be.
+        PrerequisiteError: The set is not on this machine.
+        UsageError: Its file is damaged.
     """
     return [
         Program(name=problem.entry_point, files=create_project(problem), grade=partial(grade, problem))

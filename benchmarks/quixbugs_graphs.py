@@ -1,4 +1,4 @@
-"""Inputs of the QuixBugs programs that work on nodes: a module beside the program draws graphs."""
+"""Inputs of the QuixBugs programs that work on nodes: a module beside the program draws random graphs."""
 
 from __future__ import annotations
 

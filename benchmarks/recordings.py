@@ -1,10 +1,10 @@
-"""Put replies of a pool, or of runs, into one file without task text, as benchmarks are shared.
+"""Copy replies of a pool, or of runs, into one file without task text, for sharing benchmarks.
 
     python benchmarks/recordings.py POOL --dataset humaneval --dataset mbpp --out FILE.jsonl.gz
 
-POOL is a folder of replies: that of `suture bench run --pool`, or the `replies` of runs. A reply of a pool
-says which task it is of. One of a run does not: it is of the task, of the sets named, whose statement stands
-in its prompt. Only replies to tasks of these sets are taken. What FILE holds already stays.
+POOL is a folder of replies: that of `suture bench run --pool`, or the `replies` of runs. A reply of a pool names
+its task. A reply of a run does not: its task is the one, of the given sets, whose statement is in its prompt. Only
+replies to tasks of these sets are copied. Existing content of FILE stays.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from suture.errors import UsageError
 
 
 def read_replies(folder: Path, problems: Sequence[Problem], sets: Sequence[str]) -> list[RecordedReply]:
-    """The replies of a folder to tasks of some sets.
+    """Return the replies in a folder to tasks of some sets.
 
     Raises:
-        UsageError: It is not there, or holds none.
+        UsageError: The folder does not exist, or contains no such reply.
         StorageError: A file in it is no recorded reply.
     """
     if not folder.is_dir():
@@ -42,11 +42,11 @@ def read_replies(folder: Path, problems: Sequence[Problem], sets: Sequence[str])
 
 
 def main() -> None:
-    """Read, sort out, write."""
+    """Read, sort and write the replies."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("pool", nargs="+", type=Path, help="folders of replies")
     parser.add_argument("--dataset", action="append", required=True, help="a set; may be repeated")
-    parser.add_argument("--out", type=Path, required=True, help="the file; .gz packs it")
+    parser.add_argument("--out", type=Path, required=True, help="the file; .gz compresses it")
     wanted = parser.parse_args()
     problems = [problem for name in wanted.dataset for problem in load_problems(name)]
     known = read_recording(wanted.out) if wanted.out.exists() else ()

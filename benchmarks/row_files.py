@@ -1,4 +1,4 @@
-"""Rows of a measurement, kept as JSON lines: one that was killed goes on where it was."""
+"""Rows of a measurement as JSON lines, so that a measurement that was killed can continue."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ R = TypeVar("R")
 
 
 def read_rows(path: Path, row: Callable[..., R]) -> list[R]:
-    """The rows of a file; a last line that was torn by the end of a process is passed over.
+    """Return the rows of a file. A last line that a killed process left incomplete is skipped.
 
     Args:
-        path: The file, which need not be there.
-        row: Makes a row of its fields.
+        path: The file; it may be missing.
+        row: Makes a row from its fields.
     """
     rows = []
     for line in path.read_text("utf-8").splitlines() if path.exists() else ():
@@ -34,7 +34,7 @@ def read_rows(path: Path, row: Callable[..., R]) -> list[R]:
 
 
 def append_row(path: Path, row: DataclassInstance) -> None:
-    """Put a row at the end of a file, on a line of its own whatever stands before."""
+    """Append a row to a file, on a line of its own even if the last line is incomplete."""
     torn = path.exists() and not path.read_bytes().endswith(b"\n") and path.stat().st_size
     with path.open("a", encoding="utf-8") as lines:
         lines.write(("\n" if torn else "") + json.dumps(asdict(row)) + "\n")

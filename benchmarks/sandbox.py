@@ -1,10 +1,10 @@
-"""What a check costs behind the warm wall, against a bare interpreter that isolates nothing.
+"""Measure what a check costs in the warm sandbox, compared with a bare interpreter that isolates nothing.
 
     python benchmarks/sandbox.py [--quick] [--json]
 
-Each pair is measured in one interleaved run, because a machine's speed changes by the minute; the ratio of
-the medians is the figure, times are for orientation. The last measure is no pair: whether many runs leave
-memory, descriptors and processes as they were.
+Each pair is measured in one interleaved run, because the speed of a machine changes by the minute. The ratio of
+the medians counts; times are for orientation. The last measurement is not a pair: it checks whether many runs
+leave memory, descriptors and processes unchanged.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ check(has_close_elements)
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 PAGE_KB = os.sysconf("SC_PAGE_SIZE") >> 10
 SPREAD = {"own_mb": 4, "behind_the_wall_mb": 8, "processes": 2, "descriptors": 2}
-"""How far one look at a soak may differ from another by chance; what each run leaves adds up to more."""
+"""How far samples of a soak may differ by chance. A leak of every run adds up to more."""
 
 
 def read_process_tree() -> list[list[str]]:
-    """The fields of `/proc/PID/stat` from the state on, of every process below this one."""
+    """Return the fields of `/proc/PID/stat`, from the state on, of every process below this one."""
     found: dict[int, list[str]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -83,18 +83,18 @@ def read_process_tree() -> list[list[str]]:
 
 
 def tree_cpu_s() -> float:
-    """CPU seconds of the processes below this one, and of those that they have seen end."""
+    """Return CPU seconds of the processes below this one, including children that have ended."""
     return sum(sum(map(int, fields[11:15])) for fields in read_process_tree()) * TICK_S
 
 
 def cpu_with_children_s() -> float:
-    """CPU seconds of this process, and of the children that it has seen end."""
+    """Return CPU seconds of this process and of its children that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime + time.process_time()
 
 
 async def measure_check(runs: int) -> dict[str, Any]:
-    """One check, warm and cold."""
+    """Measure one check, warm and cold."""
     executable = get_own_interpreter().executable
     warm, cold, own_cpu, cold_cpu = [], [], 0.0, 0.0
     sandbox = BubblewrapSandbox()
@@ -127,9 +127,9 @@ async def measure_check(runs: int) -> dict[str, Any]:
 
 
 async def measure_pytest(runs: int) -> dict[str, Any]:
-    """Five tests under pytest in this environment: forked from an interpreter that has it, and afresh.
+    """Measure five tests under pytest: forked from an interpreter that has imported it, and in a new process.
 
-    Neither loads plugins that merely lie in the environment: one of seconds would be measured instead.
+    Neither loads plugins that happen to be installed, because these could take seconds.
     """
     interpreter = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
     request = RunRequest(
@@ -161,7 +161,7 @@ async def measure_pytest(runs: int) -> dict[str, Any]:
 
 
 async def soak(runs: int) -> dict[str, Any]:
-    """Whether memory, descriptors and processes stay what they are over many runs."""
+    """Return whether memory, descriptors and processes stay the same over many runs."""
     sandbox = BubblewrapSandbox()
     samples = []
     try:
@@ -189,7 +189,7 @@ async def soak(runs: int) -> dict[str, Any]:
 
 
 def is_flat(samples: Sequence[Mapping[str, int]]) -> bool:
-    """Whether nothing grew: no look of the second half is above all of the first by more than `SPREAD`."""
+    """Return whether nothing grew: no sample of the second half exceeds all of the first by more than `SPREAD`."""
     half = len(samples) // 2
     return all(
         max(sample[name] for sample in samples[half:])
@@ -199,12 +199,12 @@ def is_flat(samples: Sequence[Mapping[str, int]]) -> bool:
 
 
 def own_resident_kb() -> int:
-    """Memory that this process holds, in KiB."""
+    """Return the resident memory of this process in KiB."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_KB
 
 
 def summarise_ms(times_s: list[float]) -> dict[str, float]:
-    """Median and minimum, in ms."""
+    """Return median and minimum in ms."""
     return {"median": round(statistics.median(times_s) * 1000, 2), "min": round(min(times_s) * 1000, 2)}
 
 

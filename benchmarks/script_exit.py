@@ -1,4 +1,4 @@
-"""How a benchmark script ends when something is missing or wrong: as a command of the CLI does."""
+"""End a benchmark script as a command of the CLI ends: one line with the error, and one with its remedy."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ __all__ = ["run_script"]
 
 
 def run_script(main: Callable[[], int | None]) -> int:
-    """Run a script: a fault that the caller can mend ends as a line, its remedy and the CLI's exit code.
+    """Run a script, and return the exit code of the process.
+
+    A fault that the caller can correct is printed as one line and its remedy.
 
     Args:
-        main: The script; it answers an exit code, or nothing where all went well.
+        main: The script. It returns an exit code, or `None` for success.
     """
     try:
         return main() or 0

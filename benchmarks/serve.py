@@ -1,9 +1,9 @@
-"""What the service costs: its start, a request, an event, many listeners on one run, many runs at once.
+"""Measure the service: its start, a request, an event, many listeners on one run, many runs at once.
 
     python benchmarks/serve.py [--listeners 200] [--requests 300] [--posted 50]
 
-It starts `suture serve` with a scripted model in a folder of its own, and prints one JSON document. A lag is
-the time from an event's own time in the ledger to its arrival at a listener, both on this machine's clock.
+It starts `suture serve` with a scripted model in a temporary folder, and prints one JSON document. A lag is the
+time from an event's own time in the ledger to its arrival at a listener, both by this machine's clock.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PATIENCE_S = 300.0
 
 
 def start(folder: Path, *options: str) -> tuple[subprocess.Popen[str], str, float]:
-    """A server, its address, and the seconds until it took work."""
+    """Start a server, and return it with its address and the seconds until it was ready."""
     script = folder / "script.json"
     script.write_text(json.dumps([REPLY]))
     environ = {**os.environ, "SUTURE_HOME": str(folder / "home")}
@@ -61,19 +61,19 @@ def start(folder: Path, *options: str) -> tuple[subprocess.Popen[str], str, floa
 
 
 def stop(process: subprocess.Popen[str]) -> None:
-    """End a server, and wait for that."""
+    """Stop a server, and wait for its end."""
     process.terminate()
     process.communicate(timeout=PATIENCE_S)
 
 
 def resident_mb(process: subprocess.Popen[str]) -> float:
-    """The memory that a process holds."""
+    """Return the resident memory of a process in MB."""
     lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
 
 
 def timed_requests(url: str, path: str, count: int) -> dict[str, float]:
-    """Milliseconds of requests one after the other, over one connection."""
+    """Return the milliseconds of successive requests over one connection."""
     took = []
     with httpx.Client(base_url=url) as client:
         for _ in range(count):
@@ -84,7 +84,7 @@ def timed_requests(url: str, path: str, count: int) -> dict[str, float]:
 
 
 async def listen(client: httpx.AsyncClient, run: str) -> tuple[list[int], list[float]]:
-    """The numbers of all events that a listener gets, and the lag of each in milliseconds."""
+    """Return the numbers of all events that a listener gets, and the lag of each in milliseconds."""
     numbers, lags = [], []
     async with client.stream("GET", f"/v1/runs/{run}/events") as stream:
         async for line in stream.aiter_lines():
@@ -95,7 +95,7 @@ async def listen(client: httpx.AsyncClient, run: str) -> tuple[list[int], list[f
 
 
 async def many_listeners(url: str, count: int) -> dict[str, Any]:
-    """One run with so many listeners: what was lost, and how late each event came."""
+    """Measure one run with many listeners: lost events, and the lag of each event."""
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S, limits=limits) as client:
         asked = await client.post("/v1/runs", json={"kind": "write", "task": TASK})
@@ -116,7 +116,7 @@ async def many_listeners(url: str, count: int) -> dict[str, Any]:
 
 
 def page_seconds(url: str) -> float:
-    """Seconds until the page and all of its parts are here, as a browser asks for them at first."""
+    """Return the seconds until the page and all of its parts are loaded, as by a browser with an empty cache."""
     begun_s = time.perf_counter()
     with httpx.Client(base_url=url) as client:
         wanted, had = ["/"], set()
@@ -129,7 +129,7 @@ def page_seconds(url: str) -> float:
 
 
 async def many_runs(url: str, count: int) -> dict[str, Any]:
-    """So many runs asked for at once; who is refused asks again when the server has said."""
+    """Request many runs at once; a rejected request is repeated when the server has said."""
     refused: list[str] = []
     async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S) as client:
 
@@ -156,7 +156,7 @@ async def many_runs(url: str, count: int) -> dict[str, Any]:
         "retry_after": sorted(set(refused)),
         "ended": len(ends),
         "outcomes": dict(Counter(one["outcome"] for one in shown)),
-        # A place is how a run's beginning stands among all; a few begin together and may change places.
+        # The place of a run is the rank of its start; runs that start together may swap places.
         "most_places_out_of_order": max(
             abs(place - at) for place, at in enumerate(sorted(range(count), key=starts.__getitem__))
         ),
@@ -172,7 +172,7 @@ async def _data_of(client: httpx.AsyncClient, run: str) -> AsyncIterator[str]:
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure, and print the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--listeners", type=int, default=200)
     parser.add_argument("--requests", type=int, default=300)

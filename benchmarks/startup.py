@@ -1,8 +1,8 @@
-"""How long a command takes to say something, as ratios to a bare interpreter of the same moment.
+"""Measure how long a command takes until its first output, relative to a bare interpreter.
 
-`python benchmarks/startup.py --rounds 15` starts each command and a bare interpreter in turn, so that a
-machine under load slows both, and prints the median of each, the median ratio, and the seconds that the
-ratio would mean beside a bare interpreter of 20 ms.
+`python benchmarks/startup.py --rounds 15` starts each command and a bare interpreter in turn, so that a loaded
+machine slows both. It prints the median of each, the median ratio, and the seconds that this ratio means for a
+bare interpreter of 20 ms.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pathlib import Path
 BARE = (sys.executable, "-c", "pass")
 SUTURE = (sys.executable, "-m", "suture.interfaces.cli")
 IDLE_BARE_S = 0.02
-"""What a bare interpreter takes on an idle machine of our day."""
+"""Seconds that a bare interpreter takes on an idle machine."""
 
 
 def until_the_end(command: Sequence[str], folder: Path) -> float:
-    """Seconds until a command has ended."""
+    """Return the seconds until a command has ended."""
     started = time.perf_counter()
     subprocess.run(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -33,7 +33,7 @@ def until_the_end(command: Sequence[str], folder: Path) -> float:
 
 
 def until_the_first_line(command: Sequence[str], folder: Path) -> float:
-    """Seconds until a command has said its first line on stderr; it is stopped then."""
+    """Return the seconds until a command has printed its first line on stderr; it is stopped then."""
     started = time.perf_counter()
     with subprocess.Popen(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
@@ -74,7 +74,7 @@ def main() -> None:
         (folder / "a.py").write_text("def f(x):\n    return x\n")
         (folder / "test_a.py").write_text("from a import f\n\n\ndef test_f():\n    assert f(2) == 3\n")
         for title, (measure, arguments) in CASES.items():
-            measure([*SUTURE, *arguments], folder)  # the first has to read the files from the disk
+            measure([*SUTURE, *arguments], folder)  # the first start reads the files from the disk
             pairs = [
                 (measure([*SUTURE, *arguments], folder), until_the_end(BARE, folder)) for _ in range(rounds)
             ]

@@ -1,12 +1,12 @@
-"""Tasks in SWE-bench's form, solved by `heal` and graded outside; records and repositories are local.
+"""Solve tasks in SWE-bench's form by `heal`, and grade them externally; records and repositories are local.
 
     python benchmarks/swe_style.py own FOLDER
     python benchmarks/swe_style.py solve TASKS.jsonl --repos DIR --out PREDICTIONS [--recipe R] [--model M]
     python benchmarks/swe_style.py grade TASKS.jsonl PREDICTIONS.jsonl --repos DIR
 
-`own` makes ten tasks of the projects in `tests/repos` and `examples`: a repository each, the fault committed,
-the tests as `test_patch`. `solve` gives the solver the tests (the regime `tests`, which the original does not
-allow: name it beside each number), `grade` grades predictions of whomever, and the references with `--gold`.
+`own` makes ten tasks from the projects in `tests/repos` and `examples`: a repository each, with the fault
+committed and the tests as `test_patch`. `solve` shows the tests to the solver, which the original does not allow:
+state this beside each number. `grade` grades anybody's predictions, and with `--gold` the references.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ WHO = ("-c", "user.name=own", "-c", "user.email=own@localhost", "-c", "commit.gp
 
 
 def main() -> int:
-    """Answer with the exit code."""
+    """Run the command line, and return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -66,7 +66,7 @@ def main() -> int:
 
 
 async def _own(given: argparse.Namespace) -> None:
-    """Ten tasks of our own."""
+    """Make ten tasks of our own."""
     settings = Settings()
     sandbox, python = open_sandbox(settings.sandbox), discover_interpreter(ROOT, os.environ)
     lines = []
@@ -97,7 +97,7 @@ async def _own(given: argparse.Namespace) -> None:
 
 
 def _faults() -> dict[str, tuple[dict[str, bytes], dict[str, bytes]]]:
-    """Name -> the broken project, and the files that mend it."""
+    """Return name -> the broken project, and the files that repair it."""
     found = {}
     for folder, told in (
         (ROOT / "tests/repos/projects", tomllib.loads((ROOT / "tests/repos/expected.toml").read_text())),

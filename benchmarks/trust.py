@@ -1,12 +1,12 @@
-"""How far the trust of generated tests can be believed, by recorded tests and recorded answers.
+"""Measure how reliable the trust of generated tests is, on recorded tests and recorded answers.
 
-SUTURE_DATA=... python benchmarks/trust.py run --outcomes outcomes.json
-python benchmarks/trust.py fit --outcomes outcomes.json       # odd task ids
-python benchmarks/trust.py report --outcomes outcomes.json    # even task ids
+    SUTURE_DATA=... python benchmarks/trust.py run --outcomes outcomes.json
+    python benchmarks/trust.py fit --outcomes outcomes.json       # odd task ids
+    python benchmarks/trust.py report --outcomes outcomes.json    # even task ids
 
-The tests are those that gpt-4 and codegen-16B wrote for HumanEval, the candidates the first answers of five
-models. `run` lets each test judge each candidate and the reference behind the wall; the reference's answer
-says whether the test is right, and nothing but `fit` and `report` sees it.
+The tests were written by gpt-4 and codegen-16B for HumanEval. The candidates are the first answers of five models.
+`run` tries each test on each candidate and on the reference, in the sandbox. The reference's result says whether
+the test is right, and only `fit` and `report` use it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from suture.sandbox import Sandbox, open_sandbox
 
 REFERENCE = "reference"
 MOST_CHECKS = 16
-"""Of one task and tester, after repetitions are gone: codegen's ten replies hold hundreds."""
+"""Max tests of one task and tester, without repetitions: codegen's ten replies contain hundreds."""
 THRESHOLDS = (0.5, 0.7, 0.8, 0.9, 0.95)
 OWN = ("gpt-4-1106-preview", "reflexion")
 WEAKER = ("codellama", "starcoder", "gpt-3.5-turbo-0613")
@@ -47,7 +47,7 @@ WEAKER = ("codellama", "starcoder", "gpt-3.5-turbo-0613")
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One task with one tester's checks, and what ran."""
+    """One task with one tester's checks, and their results."""
 
     task: Task
     tester: str
@@ -57,12 +57,12 @@ class Case:
 
     @property
     def number(self) -> int:
-        """The task's number."""
+        """Return the number of the task."""
         return int(self.task.module.removeprefix("task_").removesuffix(".py"))
 
 
 def build_task(record: dict[str, Any]) -> Task:
-    """A task as a run sees it."""
+    """Return a task as a run sees it."""
     return Task(
         statement=record["prompt"],
         module=f"task_{record['id'].rpartition('/')[2]}.py",
@@ -74,7 +74,7 @@ def build_task(record: dict[str, Any]) -> Task:
 
 
 def parse_checks(texts: Sequence[str], task: Task) -> tuple[Check, ...]:
-    """What of a tester's words is an assert, repetitions and contradictions of the examples included."""
+    """Return the asserts in a tester's text, including repetitions and contradictions of the examples."""
     found: list[Check] = []
     for text in texts:
         for part in re.split(r"^assert\s", text, flags=re.MULTILINE)[1:]:
@@ -89,10 +89,10 @@ def parse_checks(texts: Sequence[str], task: Task) -> tuple[Check, ...]:
 
 
 def read_outcomes(outcomes: Path) -> dict[str, Any]:
-    """What `run` wrote.
+    """Return what `run` wrote.
 
     Raises:
-        UsageError: It is not there, or something else.
+        UsageError: The file is missing or damaged.
     """
     try:
         known = json.loads(outcomes.read_text("utf-8"))
@@ -106,7 +106,7 @@ def read_outcomes(outcomes: Path) -> dict[str, Any]:
 
 
 async def run(outcomes: Path, first: int) -> None:
-    """Run everything that `outcomes` does not hold yet."""
+    """Run everything that the file of outcomes does not contain yet."""
     known = read_outcomes(outcomes) if outcomes.exists() else {}
     tasks = read_data("humaneval/tasks")[:first]
     settings = load_settings(Path.cwd(), {}).settings
@@ -124,14 +124,14 @@ async def run(outcomes: Path, first: int) -> None:
 
 
 def read_testers(task_id: str) -> Iterator[tuple[str, list[str]]]:
-    """Who wrote tests for a task, and what."""
+    """Return who wrote tests for a task, and their text."""
     for record in read_data("recordings/generated_tests"):
         if record["task_id"] == task_id:
             yield record["model"], record["tests"]
 
 
 async def run_case(record: dict[str, Any], texts: list[str], sandbox: Sandbox, settings: Any) -> Any:
-    """What the reference and each candidate do with one tester's checks."""
+    """Return the results of the reference and of each candidate on one tester's checks."""
     task = build_task(record)
     suite = await prepare_suite(task, sandbox, settings)
     filtered = filter_checks(parse_checks(texts, task), get_given_checks(task), task.entry_point)
@@ -143,7 +143,7 @@ async def run_case(record: dict[str, Any], texts: list[str], sandbox: Sandbox, s
     for name, program in programs.items():
         candidate = Candidate(files={task.module: program}, origin="sample")
         verdict = await check_candidate(candidate, suite)
-        # The reference may be slow where everyone else gives up.
+        # The reference may take longer than the candidates.
         limits = MatrixLimits(check_timeout_s=10.0 if name == REFERENCE else 2.0, timeout_s=300)
         (row,) = await run_matrix(filtered.checks, [(candidate, verdict)], suite, limits)
         told[name] = {"viable": is_viable(verdict), "code": candidate.hash, "statuses": dict(row.statuses)}
@@ -151,7 +151,7 @@ async def run_case(record: dict[str, Any], texts: list[str], sandbox: Sandbox, s
 
 
 def load_cases(outcomes: Path) -> list[Case]:
-    """Everything that ran."""
+    """Return everything that ran."""
     known = read_outcomes(outcomes)
     cases = []
     for record in read_data("humaneval/tasks"):
@@ -171,7 +171,7 @@ def load_cases(outcomes: Path) -> list[Case]:
 
 
 def kept_checks(case: Case, rows: Sequence[CandidateRow]) -> list[tuple[AssessedCheck, bool]]:
-    """The checks that were kept for these candidates, and whether each is right."""
+    """Return the checks that were kept for these candidates, and whether each is right."""
     filtered = filter_checks(case.checks, get_given_checks(case.task), case.task.entry_point)
     distinct = {row.candidate: row for row in rows}
     return [
@@ -182,7 +182,7 @@ def kept_checks(case: Case, rows: Sequence[CandidateRow]) -> list[tuple[Assessed
 
 
 def draw_candidate_sets(case: Case) -> Iterator[list[CandidateRow]]:
-    """Sets of candidates: all, the weaker models, and some drawn by chance, so that few are met too."""
+    """Return sets of candidates: all, the weaker models, and some random ones, so that small sets occur too."""
     yield list(case.rows.values())
     yield weaker(case)
     yield own_model(case)
@@ -192,7 +192,7 @@ def draw_candidate_sets(case: Case) -> Iterator[list[CandidateRow]]:
 
 
 def fit(cases: Sequence[Case], steps: int = 3000, rate: float = 0.5, ridge: float = 0.002) -> None:
-    """Logistic regression by gradient descent; the weight of a sign is never negative."""
+    """Fit a logistic regression by gradient descent; the weight of a sign is never negative."""
     data: list[tuple[list[float], bool]] = []
     unheard: list[bool] = []
     names = list(WEIGHTS)
@@ -223,7 +223,7 @@ def fit(cases: Sequence[Case], steps: int = 3000, rate: float = 0.5, ridge: floa
 
 
 def report(cases: Sequence[Case]) -> None:
-    """Precision and recall of the score at thresholds, and its calibration."""
+    """Return precision and recall of the score at thresholds, and its calibration."""
     for title, tester, choose in ARMS:
         answers: list[tuple[float, bool]] = []
         wrong_removed = right_removed = 0
@@ -238,22 +238,22 @@ def report(cases: Sequence[Case]) -> None:
 
 
 def everyone(case: Case) -> list[CandidateRow]:
-    """All candidates."""
+    """Return all candidates."""
     return list(case.rows.values())
 
 
 def weaker(case: Case) -> list[CandidateRow]:
-    """Those of the three weaker models."""
+    """Return those of the three weaker models."""
     return [case.rows[name] for name in WEAKER if name in case.rows]
 
 
 def own_model(case: Case) -> list[CandidateRow]:
-    """Two answers of gpt-4, the model that also wrote tests."""
+    """Return two answers of gpt-4, the model that also wrote tests."""
     return [case.rows[name] for name in OWN if name in case.rows]
 
 
 def unchecked(case: Case) -> list[CandidateRow]:
-    """The same, as if no check had been given."""
+    """Return the same three, as if no check had been given."""
     return [replace(row, viable=True) for row in weaker(case)]
 
 
@@ -269,7 +269,7 @@ ARMS = (
 def print_table(
     title: str, answers: Sequence[tuple[float, bool]], right_removed: int, wrong_removed: int
 ) -> None:
-    """One table."""
+    """Print one table."""
     right = sum(is_right for _, is_right in answers)
     measured = compute_calibration(answers)
     print(f"\n{title}: {len(answers)} checks kept, {right} right ({right / len(answers):.1%});")
@@ -283,7 +283,7 @@ def print_table(
 
 
 def main() -> None:
-    """Read the flags."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""A case in a folder of its own: the package with its bug, and beside it what its tests need."""
+"""A case in a folder of its own: the package with its bug, and what its tests need beside it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ FAILED: Mapping[str, re.Pattern[str]] = {
     "Jest": re.compile(r"^Tests:\s+(\d+) failed", re.MULTILINE),
     "Vitest": re.compile(r"^\s+Tests\s+(\d+) failed", re.MULTILINE),
 }
-"""Where a runner says how many tests failed; any other suite counts as one test, as it does for Suture."""
+"""Where a runner reports the number of failed tests; any other suite counts as one test, as in Suture."""
 FAILED_OF_NODE = re.compile(r"^\s*failureType: '(?!subtestsFailed)", re.MULTILINE)
-"""Its own sum also counts tests that failed only by those in them."""
+"""node's own total also counts tests that failed only because of their subtests."""
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """How a suite ended outside of any sandbox: failing tests, `None` where it did not end or compile."""
+    """How a suite ended outside any sandbox: failing tests, `None` if it did not end or compile."""
 
     failing: int | None
     stderr_tail: str = ""
@@ -39,7 +39,7 @@ class Suite:
 
 @contextmanager
 def case_folder(package: OtherPackage, store: Store, files: Mapping[str, str]) -> Iterator[Path]:
-    """The package's folder with these files in the place of its own; it is removed afterwards."""
+    """Create a temporary folder with the package, in which these files replace its own."""
     cases = store.cache.folder / "cases"
     cases.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cases, prefix=f"{package.folder_name}-") as folder:
@@ -54,7 +54,7 @@ def case_folder(package: OtherPackage, store: Store, files: Mapping[str, str]) -
 
 
 def suite_environ(root: Path) -> dict[str, str]:
-    """What a shell would hand on; no keys, no settings of the caller."""
+    """Return the variables of a shell, without keys and settings of the caller."""
     kept = {
         name: os.environ[name] for name in ("LANG", "LC_ALL", "TZ", "TMPDIR", "PATH") if name in os.environ
     }
@@ -62,7 +62,7 @@ def suite_environ(root: Path) -> dict[str, str]:
 
 
 def run_suite(package: OtherPackage, root: Path, seconds: float) -> Suite:
-    """Run the package's own command where nothing of ours is in the way."""
+    """Run the package's own command without Suture."""
     command = shlex.split(package.test)
     if package.language == "go":
         command.append("-json")
@@ -104,7 +104,7 @@ def _failing(package: OtherPackage, said: str) -> int | None:
 
 
 def _failing_in_go(said: str) -> int | None:
-    """Failing tests without those that only sum up others; `None` where something did not compile."""
+    """Return the failing tests without those that only summarise others; `None` if something did not compile."""
     ended: dict[tuple[str, str], str] = {}
     for line in said.splitlines():
         try:

@@ -1,4 +1,4 @@
-"""What is fetched once: archives of npm and of Debian, what their tests need, and the mutation tools."""
+"""What is downloaded once: archives of npm and Debian, what their tests need, and the mutation tools."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ GO_SOURCES = "usr/share/gocode/src"
 
 @dataclass(frozen=True, kw_only=True)
 class Store:
-    """Things that are the same on every machine.
+    """Downloads that are the same on every machine.
 
     Attributes:
-        cache: Whose folder they lie in; it also holds the environment of the mutation tool for Go.
+        cache: The cache that contains them; it also has the environment of the mutation tool for Go.
     """
 
     cache: Cache
 
     def tree(self, package: OtherPackage) -> Path:
-        """The unpacked archive, as its authors published it.
+        """Return the unpacked archive, as its authors published it.
 
         Raises:
-            PrerequisiteError: It is not there, and cannot be fetched.
+            PrerequisiteError: It is missing and cannot be downloaded.
         """
         tree = self._place("trees", f"{package.folder_name}-{package.version}-{package.sha256[:12]}")
         if not tree.is_dir():
@@ -46,10 +46,10 @@ class Store:
         return tree
 
     def modules(self, package: OtherPackage) -> Path | None:
-        """The `node_modules` that its tests need; `None` where they need none.
+        """Return the `node_modules` that the tests need; `None` if they need none.
 
         Raises:
-            PrerequisiteError: They are not there, and cannot be installed.
+            PrerequisiteError: They are missing and cannot be installed.
         """
         if not package.needs:
             return None
@@ -57,10 +57,10 @@ class Store:
         return self._installed(f"{package.folder_name}-{package.version}", [*package.needs], dated)
 
     def stryker(self) -> Path:
-        """The `node_modules` of the mutation tool for JavaScript and TypeScript.
+        """Return the `node_modules` of the mutation tool for JavaScript and TypeScript.
 
         Raises:
-            PrerequisiteError: It is not there, and cannot be installed.
+            PrerequisiteError: They are missing and cannot be installed.
         """
         return self._installed("stryker", [STRYKER], [])
 
@@ -96,7 +96,7 @@ class Store:
         return known
 
     def _unpacked(self, package: OtherPackage, archive: Path, folder: Path) -> Path:
-        """The package's own root in a folder."""
+        """Return the package's own root in a folder."""
         if package.language == "go":
             _run(["dpkg-deb", "-x", str(archive), str(folder)], folder, package.name)
             (first,) = {path.parent for path in folder.glob(f"{GO_SOURCES}/*/*/*/{package.code[0]}")}

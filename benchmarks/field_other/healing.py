@@ -1,4 +1,4 @@
-"""One bug of another language healed as a user would, and its files looked at afterwards."""
+"""Heal one bug of another language as a user would, and inspect its files afterwards."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = ["heal_bug"]
 
 
 def heal_bug(bug: Bug, package: OtherPackage, store: Store, seconds: float, *, keep: bool = False) -> Row:
-    """Heal one bug and compare what came of it with the package as it was published.
+    """Heal one bug and compare the result with the published package.
 
     Args:
-        bug: What is wrong.
-        package: With what.
-        store: Where its code is.
-        seconds: The most for the run.
-        keep: Whether the case and the run stay in a folder; its place is told on stderr.
+        bug: The bug.
+        package: Its package.
+        store: The store with its code.
+        seconds: The time limit of the run.
+        keep: Whether to keep the case and the run; their path is printed on stderr.
     """
     files = broken_files(bug, package, store)
     with case_folder(package, store, files) as root:
@@ -57,7 +57,7 @@ def heal_bug(bug: Bug, package: OtherPackage, store: Store, seconds: float, *, k
 
 
 def _meaning(package: OtherPackage, text: str, path: str) -> Any:
-    """The tree of a file without comments, needless brackets, and what may end a statement or not."""
+    """Return the tree of a file without comments, needless brackets and optional statement ends."""
     return _shape(parse_source_tree(text, path, package.language))
 
 

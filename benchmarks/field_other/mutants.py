@@ -1,4 +1,4 @@
-"""The mutants of a package, as somebody else's tool makes them, and the bugs that are drawn of them."""
+"""The mutants of a package, made by somebody else's tool, and the bugs that are drawn from them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Mutant:
 
 @cache
 def list_mutants(package_name: str, store: Store) -> tuple[Mutant, ...]:
-    """All mutants of a package that the tool of its language knows.
+    """Return all mutants of a package that the tool of its language knows.
 
     Raises:
         PrerequisiteError: The tool failed.
@@ -61,10 +61,10 @@ def list_mutants(package_name: str, store: Store) -> tuple[Mutant, ...]:
 
 
 def broken_files(bug: Bug, package: OtherPackage, store: Store) -> dict[str, str]:
-    """Path -> text of the file that holds the bug.
+    """Return path -> text of the file that contains the bug.
 
     Raises:
-        UsageError: The bug is of another release, or cannot be made.
+        UsageError: The bug belongs to another release, or cannot be made.
     """
     if bug.version != package.version:
         raise UsageError(f"{bug.id} is a bug of {bug.package} {bug.version}, not of {package.version}")
@@ -76,10 +76,10 @@ def broken_files(bug: Bug, package: OtherPackage, store: Store) -> dict[str, str
 
 
 def draw_bugs(package: OtherPackage, store: Store, known: Iterable[Bug], wanted: int, seed: int) -> list[Bug]:
-    """Bugs of a package: those known, and new ones up to so many, in an order that the seed decides.
+    """Return bugs of a package: the known ones, and new ones up to a number, in an order that the seed decides.
 
     Raises:
-        UsageError: The suite does not pass on the package as it was published.
+        UsageError: The suite does not pass on the published package.
     """
     kept = [bug for bug in known if bug.package == package.name]
     texts = {mutant.mutation: mutant.text for mutant in list_mutants(package.name, store)}
@@ -123,5 +123,5 @@ def _bug(package: OtherPackage, number: int, mutation: Mutation, failing: int, s
 
 
 def interleave_packages(bugs: Sequence[Bug]) -> list[Bug]:
-    """One bug of each package, then the next, so that a run that is cut short has seen them all."""
+    """Return one bug of each package in turn, so that an interrupted run has covered all packages."""
     return sorted(bugs, key=lambda bug: int(bug.id.rpartition("-")[2]))

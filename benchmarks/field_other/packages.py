@@ -1,4 +1,4 @@
-"""The packages: what each is called, which release is meant, where its code is and how its suite is run."""
+"""The packages: their names, releases and hashes, where their code is, and how their suites are run."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ class OtherPackage:
     """One release of a package.
 
     Attributes:
-        name: As its index knows it; an npm package's, or a Debian package's.
-        version: Of the release.
-        sha256: Of its archive.
-        language: What its code is written in.
-        runner: What runs its tests.
-        code: Files in which bugs are put, relative to its root.
+        name: The name of the npm or Debian package.
+        version: The version of the release.
+        sha256: The hash of its archive.
+        language: The language of its code.
+        runner: The program that runs its tests.
+        code: Files that may contain bugs, relative to the root.
         test: The command that a user would give.
-        needs: What npm is to install for its tests, each with its version.
-        installed_before: A date: what these need is resolved as it was then.
-        added: Path -> text of small files that its archive leaves out and its repository has.
-        half: The language, under the name that the rows have for it.
+        needs: What npm must install for its tests, each with its version.
+        installed_before: A date: dependencies are resolved as on this date.
+        added: Path -> text of small files that its repository has and its archive lacks.
     """
 
     name: str
@@ -47,17 +46,17 @@ class OtherPackage:
 
     @property
     def half(self) -> str:
-        """The group that its rows are told in."""
+        """Return the group of the package in summaries: its language."""
         return self.language
 
     @property
     def folder_name(self) -> str:
-        """Its name, as a folder can have it."""
+        """Return the name in a form that a folder may have."""
         return self.name.replace("/", "-").removeprefix("@")
 
 
 def read_packages() -> dict[str, OtherPackage]:
-    """Name -> package, in the order of the file."""
+    """Return name -> package, in the order of the file."""
     told = tomllib.loads((FOLDER / "packages.toml").read_text("utf-8"))
     return {name: _package(name, fields) for name, fields in told.items()}
 
@@ -68,10 +67,10 @@ def _package(name: str, fields: dict[str, Any]) -> OtherPackage:
 
 
 def code_files(package: OtherPackage, root: Path) -> list[str]:
-    """The files of a package in which bugs are put, as POSIX paths relative to its root.
+    """Return the files of a package that may contain bugs, as POSIX paths relative to its root.
 
     Raises:
-        UsageError: One is not there.
+        UsageError: One is missing.
     """
     for name in package.code:
         if not (root / name).is_file():

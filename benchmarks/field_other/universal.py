@@ -1,6 +1,6 @@
-"""Started by the mutation tool's own interpreter: lists the mutants of Go files, with their text.
+"""Program for the mutation tool's own interpreter: list the mutants of Go files, with their text.
 
-A job, paths relative to the working folder, comes on stdin and an answer goes to stdout, both as JSON.
+A job with paths relative to the working folder is read from stdin; an answer is written to stdout, both as JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RULES = ["universal.rules", "c_like.rules", "go.rules"]
 
 
 def list_file_mutants(file: str) -> list[dict[str, Any]]:
-    """The mutants of one file, in the tool's order."""
+    """Return the mutants of one file, in the tool's order."""
     lines = Path(file).read_text("utf-8").splitlines(keepends=True)
     with contextlib.redirect_stdout(io.StringIO()):
         mutants = mutator.mutants_regexp(lines, RULES, ignorePatterns=[], ignoreStringOnly=True)

@@ -1,4 +1,4 @@
-"""The bugs: told by the tool, the operator and its occurrence, so that each is made anew from the package."""
+"""The bugs, described by operator and occurrence, so that each can be made again from the package."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOOL_S = 300
 
 @dataclass(frozen=True, kw_only=True)
 class Mutation:
-    """One mutant: the file, the tool's operator, and its place there, from 0; the line is for people."""
+    """One mutant: the file, the operator of the tool, and its occurrence, from 0. The line is only for people."""
 
     file: str
     operator: str
@@ -46,13 +46,13 @@ class Bug:
     """A bug of one package.
 
     Attributes:
-        id: Its name here.
-        package: The package's.
-        version: The package's release, whose tests are run.
-        kind: One mutant, two that are both killed alone, or a fix that an older release did not have yet.
-        failing: Tests that fail with it, where the suite was run outside of any sandbox.
-        interrupted: Whether those are files that cannot be imported, and no test is run.
-        seed: With which it was drawn.
+        id: The name of the bug.
+        package: The name of the package.
+        version: The release of the package.
+        kind: `one` mutant, or `two` that are both killed alone.
+        failing: Number of tests that fail with the bug, outside any sandbox.
+        interrupted: Whether these are files that cannot be imported, so that no test runs.
+        seed: The seed with which the bug was drawn.
         mutations: The mutants.
     """
 
@@ -67,13 +67,13 @@ class Bug:
 
 
 def read_bugs(listed: Path = LISTED) -> list[Bug]:
-    """All that were drawn, in the order of the list."""
+    """Return all bugs of the list, in its order."""
     lines = listed.read_text("utf-8").splitlines() if listed.exists() else []
     return [_bug(json.loads(line)) for line in lines if line]
 
 
 def write_bugs(bugs: Iterable[Bug], listed: Path = LISTED) -> None:
-    """Make this the list."""
+    """Replace the list."""
     bare = [{k: v for k, v in asdict(bug).items() if v not in ((), None, "", False)} for bug in bugs]
     listed.write_text("".join(json.dumps(fields) + "\n" for fields in bare), "utf-8")
 
@@ -84,10 +84,10 @@ def _bug(fields: dict[str, Any]) -> Bug:
 
 
 def broken_files(bug: Bug, package: Package, cache: Cache) -> dict[str, str]:
-    """Path -> text of the files that hold the bug.
+    """Return path -> text of the files that contain the bug.
 
     Raises:
-        UsageError: The bug is of another release, or cannot be made.
+        UsageError: The bug belongs to another release, or cannot be made.
     """
     if bug.version != package.version:
         raise UsageError(f"{bug.id} is a bug of {bug.package} {bug.version}, not of {package.version}")
@@ -109,7 +109,7 @@ def _joined(bug: Bug, original: str, mutants: Sequence[str]) -> str:
 
 
 def combined(original: str, mutants: Sequence[str]) -> str | None:
-    """The changes of several mutants in one text; `None` where two change the same lines."""
+    """Return the changes of several mutants in one text; `None` if two of them change the same lines."""
     lines = original.splitlines(keepends=True)
     changes = []
     for mutant in mutants:
@@ -129,15 +129,15 @@ def combined(original: str, mutants: Sequence[str]) -> str | None:
 
 
 def ask_tool(cache: Cache, tree: Path, job: Mapping[str, Any]) -> dict[str, Any]:
-    """Ask the mutation tool, in its own environment, about the files of a tree.
+    """Run the mutation tool, in its own environment, on the files of a tree.
 
     Args:
-        cache: Where its environment is.
-        tree: The package's root, in which the tool runs.
-        job: `list` of files, or `make` of mutations.
+        cache: The cache with that environment.
+        tree: The root of the package, in which the tool runs.
+        job: `list` with files, or `make` with mutations.
 
     Raises:
-        PrerequisiteError: It failed.
+        PrerequisiteError: The tool failed.
     """
     python = cache.environment("mutation") / "bin" / "python"
     script = str(FOLDER / "mutate.py")
@@ -159,13 +159,13 @@ def ask_tool(cache: Cache, tree: Path, job: Mapping[str, Any]) -> dict[str, Any]
 
 
 def list_mutations(package: Package, cache: Cache) -> list[Mutation]:
-    """All mutants of a package that the tool knows."""
+    """Return all mutants of a package that the tool knows."""
     tree = cache.tree(package)
     told = ask_tool(cache, tree, {"list": code_files(package, tree)})["found"]
     return [Mutation(**fields) for fields in told]
 
 
 def read_text(path: Path) -> str:
-    """A file's text, its line ends as they are."""
+    """Return the text of a file with its line ends unchanged."""
     with path.open(encoding="utf-8", newline="") as file:
         return file.read()

@@ -1,4 +1,4 @@
-"""What is fetched once: source distributions, and the environments of suites and of the mutation tool."""
+"""What is downloaded once: source distributions, and the environments of suites and of the mutation tool."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ INSTALL_S = 900
 
 @dataclass(frozen=True, kw_only=True)
 class Cache:
-    """A folder of things that are the same on every machine.
+    """A folder with files that are the same on every machine.
 
     Attributes:
-        folder: Where they are.
-        offline: Whether only what is there is used.
+        folder: The folder.
+        offline: Whether nothing may be downloaded.
     """
 
     folder: Path
     offline: bool = False
 
     def tree(self, package: Package) -> Path:
-        """The unpacked source distribution, as its authors published it.
+        """Return the unpacked source distribution, as its authors published it.
 
         Raises:
-            PrerequisiteError: It is not there, and cannot be fetched.
+            PrerequisiteError: It is missing and cannot be downloaded.
         """
         tree = self.folder / "trees" / f"{package.name}-{package.version}-{package.sha256[:12]}"
         if not tree.is_dir():
@@ -49,13 +49,13 @@ class Cache:
         return tree
 
     def environment(self, name: str) -> Path:
-        """A virtual environment with what `name.txt` beside this file lists.
+        """Return a virtual environment with the packages that `name.txt` beside this file lists.
 
         Raises:
-            PrerequisiteError: It is not there, and cannot be made.
+            PrerequisiteError: It is missing and cannot be created.
         """
         listed = FOLDER / f"{name}.txt"
-        # Another list is another environment: no result of one is taken for a result of the other.
+        # A changed list gets a new environment, so that results of different environments are not mixed up.
         mark = hashlib.sha256(listed.read_bytes() + sys.version.encode()).hexdigest()[:12]
         place = self.folder / "environments" / f"{name}-{mark}"
         ready = place / "ready"
@@ -84,20 +84,20 @@ class Cache:
         return known
 
     def download(self, wanted: str, folder: Path) -> Path:
-        """Fetch one source distribution into a folder.
+        """Download one source distribution into a folder.
 
         Args:
-            wanted: The line of a requirements file; with a hash where that is known.
-            folder: An empty one.
+            wanted: A line of a requirements file, with a hash if it is known.
+            folder: An empty folder.
 
         Raises:
-            PrerequisiteError: It cannot be had.
+            PrerequisiteError: It cannot be downloaded.
         """
         python = self.environment("backends") / "bin" / "python"
         listed = folder / "wanted.txt"
         listed.write_text(wanted + "\n", "utf-8")
-        # pip builds a package's metadata before it lets go of the archive: with build isolation it
-        # would fetch a build system for each of them.
+        # pip builds a package's metadata before it releases the archive. With build isolation it
+        # would download a build system for each package.
         options = ["--no-binary", ":all:", "--no-deps", "--no-build-isolation"]
         command = [str(python), "-m", "pip", "download", "--quiet", *options]
         _run([*command, "--dest", f"{folder}/got", "-r", str(listed)], FETCH_S, wanted.partition(" ")[0])

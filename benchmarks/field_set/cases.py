@@ -22,7 +22,7 @@ NOT_LOADED = ("__pycache__", ".pytest_cache", ".hypothesis", ".benchmarks")
 COUNTS = re.compile(r"(\d+) (passed|failed|errors?)\b")
 INTERRUPTED = 2
 CODES_OF_A_SUITE = (0, 1, INTERRUPTED)
-"""pytest's: all passed, some failed, it was interrupted, as by a file that does not import."""
+"""Exit codes of pytest: all passed, some failed, interrupted (such as by a file that cannot be imported)."""
 
 
 WATCHER = """
@@ -40,7 +40,7 @@ subtests, or one that fails and cannot be taken down, is more than one of those.
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """How a suite ended outside of any sandbox; it has not run where it took too long, or pytest broke."""
+    """How a suite ended outside any sandbox. It did not run if it took too long or pytest itself failed."""
 
     passed: int
     failing: int
@@ -50,13 +50,13 @@ class Suite:
 
     @property
     def passes(self) -> bool:
-        """Whether tests ran and none failed."""
+        """Return whether tests ran and none failed."""
         return self.ran and not self.failing and self.passed > 0
 
 
 @contextmanager
 def case_folder(package: Package, cache: Cache, files: Mapping[str, str]) -> Iterator[Path]:
-    """The package's folder with these files in the place of its own; it is removed afterwards."""
+    """Create a temporary folder with the package, in which these files replace its own."""
     (cache.folder / "cases").mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache.folder / "cases", prefix=f"{package.name}-") as folder:
         root = Path(folder) / package.name
@@ -65,7 +65,7 @@ def case_folder(package: Package, cache: Cache, files: Mapping[str, str]) -> Ite
 
 
 def fill_folder(root: Path, package: Package, cache: Cache, files: Mapping[str, str]) -> None:
-    """Put the package there with these files in the place of its own, and an environment beside it."""
+    """Copy the package into a folder, with these files instead of its own and an environment beside it."""
     shutil.copytree(cache.tree(package), root, ignore=shutil.ignore_patterns(*NOT_LOADED))
     _environment(package, cache, root)
     for path, text in files.items():
@@ -73,7 +73,7 @@ def fill_folder(root: Path, package: Package, cache: Cache, files: Mapping[str, 
 
 
 def _environment(package: Package, cache: Cache, root: Path) -> None:
-    """The shared environment by hard links, and the one file that an editable install would add."""
+    """Create the shared environment from hard links, and the one file that an editable install would add."""
     shared = cache.environment("suites")
     shutil.copytree(
         shared, root / ".venv", symlinks=True, copy_function=os.link, ignore=shutil.ignore_patterns("pip*")
@@ -84,14 +84,14 @@ def _environment(package: Package, cache: Cache, root: Path) -> None:
 
 
 def suite_environ(root: Path) -> dict[str, str]:
-    """What a shell with the environment active would hand on; no keys, no settings of the caller."""
+    """Return the variables of a shell with the environment active, without keys and settings of the caller."""
     kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "TZ", "TMPDIR") if name in os.environ}
     path = f"{root / '.venv' / 'bin'}:{os.environ.get('PATH', os.defpath)}"
     return {**kept, "PATH": path, "HOME": str(root.parent), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def failing_tests(package: Package, root: Path, seconds: float) -> int:
-    """Run the package's own command, and count the tests that fail in it, each once."""
+    """Run the package's own command, and return how many tests fail in it, each counted once."""
     with tempfile.TemporaryDirectory(dir=root.parent) as folder:
         (Path(folder) / "field_watcher.py").write_text(WATCHER, "utf-8")
         noted = Path(folder) / "failing"
@@ -104,7 +104,7 @@ def failing_tests(package: Package, root: Path, seconds: float) -> int:
 def run_suite(
     package: Package, root: Path, seconds: float, variables: Mapping[str, str] | None = None
 ) -> Suite:
-    """Run the package's own command where nothing of ours is in the way, but for variables that are given."""
+    """Run the package's own command without Suture; only the given variables are added."""
     command = [*shlex.split(package.test), "-p", "no:cacheprovider"]
     command[0] = str(root / ".venv" / "bin" / "python")
     try:

@@ -1,4 +1,4 @@
-"""Bugs are drawn: mutants in an order that a seed decides, of which those are kept that the suite kills."""
+"""Draw bugs: mutants in an order that a seed decides; those that the suite kills are kept."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["draw_pairs", "draw_singles"]
 SUITE_S = 300
 PATIENCE = 4.0
 LEAST_S = 30.0
-"""A mutant's suite may take so many times what it takes without, and at least this: some never end."""
+"""Time limit of a suite with a mutant, as a multiple of the time without it, and its minimum in seconds."""
 
 
 def in_drawn_order(mutations: Sequence[Mutation], seed: int) -> list[Mutation]:
-    """Family by family in turn, so that the many variants of one operator are not most of the bugs."""
+    """Return mutants in a seeded order, one family of operators at a time, so that no operator dominates."""
     drawn = random.Random(seed)
     families: dict[str, list[Mutation]] = {}
     for mutation in mutations:
@@ -42,10 +42,10 @@ def in_drawn_order(mutations: Sequence[Mutation], seed: int) -> list[Mutation]:
 
 
 def draw_singles(package: Package, cache: Cache, known: Iterable[Bug], wanted: int, seed: int) -> list[Bug]:
-    """One-edit bugs of a package: those known, and new ones up to so many.
+    """Return one-edit bugs of a package: the known ones, and new ones up to a number.
 
     Raises:
-        UsageError: The suite does not pass on the package as it was published.
+        UsageError: The suite does not pass on the published package.
     """
     kept = [bug for bug in known if bug.package == package.name and bug.kind == "one"]
     if len(kept) >= wanted:
@@ -56,7 +56,7 @@ def draw_singles(package: Package, cache: Cache, known: Iterable[Bug], wanted: i
         limit_s = max(LEAST_S, PATIENCE * (time.monotonic() - began_s))
         if not suite.passes:
             raise UsageError(f"the suite of {package.name} {package.version} does not pass here: {suite}")
-        # The drawing goes on behind the last one that was kept: the order is always the same.
+        # Drawing continues after the last mutant that was kept, because the order is always the same.
         order = in_drawn_order(list_mutations(package, cache), seed)
         last = max((order.index(bug.mutations[0]) for bug in kept), default=-1)
         for mutation in order[last + 1 :]:
@@ -70,7 +70,7 @@ def draw_singles(package: Package, cache: Cache, known: Iterable[Bug], wanted: i
 
 
 def draw_pairs(package: Package, cache: Cache, singles: Sequence[Bug], wanted: int, seed: int) -> list[Bug]:
-    """Two-edit bugs: pairs of one-edit ones in one file. Each was killed alone, so both have to be mended."""
+    """Return two-edit bugs: pairs of one-edit bugs in one file, each of which is killed alone."""
     mutations = [bug.mutations[0] for bug in singles]
     pairs = [pair for pair in combinations(mutations, 2) if pair[0].file == pair[1].file]
     random.Random(seed).shuffle(pairs)
@@ -100,7 +100,7 @@ def _bug(package: Package, number: int, mutations: tuple[Mutation, ...], seed: i
 
 
 def _measure_bug(bug: Bug, package: Package, cache: Cache, root: Path, limit_s: float) -> Bug | None:
-    """The bug with how many tests fail; nothing where none does, or where the suite does not end."""
+    """Return the bug with the number of failing tests; `None` if none fails or the suite does not end."""
     try:
         files = broken_files(bug, package, cache)
     except SutureError:

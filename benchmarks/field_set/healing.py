@@ -1,4 +1,4 @@
-"""One bug healed as a user would: a process of its own, a limit, and its files looked at afterwards."""
+"""Heal one bug as a user would, in a separate process with a limit, and inspect its files afterwards."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["heal_bug"]
 
 
 def heal_bug(bug: Bug, package: Package, cache: Cache, seconds: float, *, keep: bool = False) -> Row:
-    """Heal one bug and compare what came of it with the package as it was published.
+    """Heal one bug and compare the result with the published package.
 
     Args:
-        bug: What is wrong.
-        package: With what.
-        cache: Where its code is.
-        seconds: The most for the run.
-        keep: Whether the same is put into a folder that stays; its place is told on stderr.
+        bug: The bug.
+        package: Its package.
+        cache: The cache with its code.
+        seconds: The time limit of the run.
+        keep: Whether to keep a copy of the case; its path is printed on stderr.
     """
     files = broken_files(bug, package, cache)
     with case_folder(package, cache, files) as root:
@@ -55,7 +55,7 @@ def heal_bug(bug: Bug, package: Package, cache: Cache, seconds: float, *, keep: 
 
 
 def _failing(bug: Bug, package: Package, cache: Cache, files: Mapping[str, str], baseline: int | None) -> int:
-    """Tests that fail outside of any sandbox: pytest's count of reports, where that is not the run's own."""
+    """Return the number of tests that fail outside any sandbox, where it may differ from the run's own."""
     if bug.interrupted or baseline in (None, bug.failing):
         return bug.failing
     with case_folder(package, cache, files) as root:
@@ -72,7 +72,7 @@ def _touched(published: Path, root: Path) -> list[str]:
 
 
 def _meaning(text: str, _: str) -> str:
-    """The syntax tree: comments and layout are not in it."""
+    """Return the syntax tree, which contains no comments and no layout."""
     try:
         return ast.dump(ast.parse(text))
     except (SyntaxError, ValueError):

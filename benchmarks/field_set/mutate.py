@@ -1,6 +1,6 @@
-"""Started by the mutation tool's own interpreter: lists the tool's mutants of files, or makes some of them.
+"""Program for the mutation tool's own interpreter: list the mutants of files, or make some of them.
 
-A job comes on stdin and an answer goes to stdout, both as JSON; paths are relative to the working folder.
+A job is read from stdin and an answer written to stdout, both as JSON; paths are relative to the working folder.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
 NEEDS_ARGUMENTS = ("core/VariableInserter", "core/VariableReplacer")
-"""They mutate a variable that has to be named to them."""
+"""Operators that need the name of a variable as an argument."""
 
 
 def operators() -> dict[str, Any]:
-    """Name -> operator, of those that need nothing."""
+    """Return name -> operator, of the operators that need no arguments."""
     return {name: get_operator(name)() for name in sorted(operator_names()) if name not in NEEDS_ARGUMENTS}
 
 
 def list_places(files: list[str]) -> list[dict[str, Any]]:
-    """Where each operator finds something in each file."""
+    """Return where each operator applies in each file."""
     found = []
     for file in files:
         nodes = list(ast_nodes(get_ast(_text(file))))
@@ -38,7 +38,7 @@ def list_places(files: list[str]) -> list[dict[str, Any]]:
 
 
 def make_mutants(mutations: list[dict[str, Any]]) -> list[str | None]:
-    """The text of each mutant; nothing where there is no such place."""
+    """Return the text of each mutant; `None` if there is no such occurrence."""
     known = operators()
     return [mutate_code(_text(m["file"]), known[m["operator"]], m["occurrence"]) for m in mutations]
 

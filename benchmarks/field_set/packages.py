@@ -1,4 +1,4 @@
-"""The packages: what each is called, which release is meant, where its code is and how its suite is run."""
+"""The packages: their names, releases and hashes, where their code is, and how their suites are run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["TEST", "Package", "code_files", "read_packages"]
 FOLDER = Path(__file__).parent
 TEST = "python -m pytest -q"
 NOT_CODE = ("test", "tests", "sandbox", "docs")
-"""Folders within a package's code in which no bug is put."""
+"""Folders in the code of a package that get no bugs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,12 +21,12 @@ class Package:
     """One release of a package.
 
     Attributes:
-        name: As the package index knows it.
-        version: Of the release.
-        sha256: Of its source distribution.
+        name: The name in the package index.
+        version: The version of the release.
+        sha256: The hash of its source distribution.
         half: `tune` or `report`.
-        code: Folders and files in which bugs are put, relative to its root.
-        source_root: The folder that an editable install puts on the path; empty for the root.
+        code: Folders and files that may contain bugs, relative to the root.
+        source_root: The folder that an editable install adds to the path; empty for the root.
         test: The command that a user would give.
     """
 
@@ -40,7 +40,7 @@ class Package:
 
 
 def read_packages() -> dict[str, Package]:
-    """Name -> package, in the order of the file."""
+    """Return name -> package, in the order of the file."""
     told = tomllib.loads((FOLDER / "packages.toml").read_text("utf-8"))
     return {
         name: Package(name=name, **{**fields, "code": tuple(fields["code"])}) for name, fields in told.items()
@@ -48,7 +48,7 @@ def read_packages() -> dict[str, Package]:
 
 
 def code_files(package: Package, root: Path) -> list[str]:
-    """The files of a package in which bugs are put, as POSIX paths relative to its root.
+    """Return the files of a package that may contain bugs, as POSIX paths relative to its root.
 
     Raises:
         UsageError: There are none.

@@ -1,6 +1,6 @@
-"""The rank of the right edit among the proposals of a search: localisation once, no candidate is run.
+"""The rank of the right edit among the proposals of a search. Bugs are localised once; no candidate runs.
 
-What localisation saw is kept in the cache, so another order of the same proposals is measured in seconds.
+The result of localisation is cached, so that another order of the same proposals is measured in seconds.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from suture.search.ordering.candidate_order import order_single_changes
 __all__ = ["LocalisedBug", "Rank", "format_rank", "localise_bug", "print_ranks", "rank_bug", "sums_of"]
 
 MAX_PROPOSALS = 4000
-"""Proposals that a search holds."""
+"""Number of proposals that a search holds."""
 LOCALISATION_TIMEOUT_S = 20.0
 NEARBY_LINES = 3
-"""Lines around a bug within which an edit that mends it begins."""
+"""Lines around a bug within which the right edit begins."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalisedBug:
-    """A bug, localised: what the search starts from, and what it should come to.
+    """A localised bug: the input of the search, and its expected result.
 
     Attributes:
-        texts: Path -> text, of the files that it may change.
-        wanted: For each of the bug's edits, the path and the text without it (the other edits stay).
-        spectrum: What localisation saw.
-        seconds: How long that took.
+        texts: Path -> text of the files that may change.
+        wanted: For each edit of the bug, the path and the text without this edit (the other edits stay).
+        spectrum: The data of localisation.
+        seconds: Seconds that localisation took.
     """
 
     texts: Mapping[str, str]
@@ -61,19 +61,19 @@ class LocalisedBug:
 
 @dataclass(frozen=True, kw_only=True)
 class Rank:
-    """Where the right edits of one bug stand.
+    """The ranks of the right edits of one bug.
 
     Attributes:
-        bug: Its id.
+        bug: The id of the bug.
         half: `tune` or `report`.
         kind: `one` or `two`.
-        operator: The tool's operators.
-        ranks: For each of the bug's edits the place of its inverse, from 1; `None` where it is not there.
-        lines: How many lines are at least as suspicious as the bug's, for each edit; `None` where it is not.
-        proposals: How many there are.
+        operator: The operators of the mutation tool.
+        ranks: For each edit of the bug, the rank of its inverse, from 1; `None` if it is not proposed.
+        lines: For each edit, how many lines are at least as suspicious; `None` if its line is not suspicious.
+        proposals: Number of proposals.
         located_s: Seconds of localisation.
-        seconds: Of making and ordering proposals.
-        labels: The right proposals, for people.
+        seconds: Seconds of generating and ordering the proposals.
+        labels: The right proposals, as text.
     """
 
     bug: str
@@ -89,17 +89,17 @@ class Rank:
 
 
 def localise_bug(bug: Bug, package: Package, cache: Cache, *, again: bool = False) -> LocalisedBug:
-    """Localise a bug, or take what was seen the last time.
+    """Localise a bug, or return the cached result.
 
     Args:
-        bug: What is wrong.
-        package: With what.
-        cache: Where its code is.
-        again: Whether it is localised again.
+        bug: The bug.
+        package: Its package.
+        cache: The cache with its code.
+        again: Whether to ignore a cached result.
     """
     folder = cache.folder / "seen"
     folder.mkdir(parents=True, exist_ok=True)
-    # What an id stands for may change when bugs are drawn again.
+    # The meaning of an id may change when bugs are drawn again.
     mark = hashlib.sha256(repr((package.sha256, bug.mutations)).encode()).hexdigest()[:10]
     place = folder / f"{bug.id}-{mark}.pickle"
     if place.exists() and not again:
@@ -114,7 +114,7 @@ def localise_bug(bug: Bug, package: Package, cache: Cache, *, again: bool = Fals
 
 
 async def localise(root: Path, test: str) -> tuple[dict[str, str], Spectrum, float]:
-    """The files of a project that a search may change, what localisation sees there, and its seconds."""
+    """Return the files of a project that a search may change, the data of localisation, and its seconds."""
     settings = load_settings(Path()).settings
     task, _ = build_heal_task(root, test=test)
     sandbox = open_sandbox(settings.sandbox)
@@ -134,7 +134,7 @@ async def localise(root: Path, test: str) -> tuple[dict[str, str], Spectrum, flo
 
 
 def _wanted(bug: Bug, number: int, package: Package, cache: Cache) -> tuple[str, str]:
-    """The file of one edit of a bug, and its text with all edits but this one."""
+    """Return the file of one edit of a bug, and its text with all edits but this one."""
     path = bug.mutations[number].file
     others = tuple(m for n, m in enumerate(bug.mutations) if n != number)
     published = read_text(cache.tree(package) / path)
@@ -143,7 +143,7 @@ def _wanted(bug: Bug, number: int, package: Package, cache: Cache) -> tuple[str,
 
 
 def rank_bug(bug: Bug, package: Package, seen: LocalisedBug) -> Rank:
-    """Make and order all proposals of a localised bug, and look for the right ones."""
+    """Generate and order all proposals for a localised bug, and find the right ones."""
     began_s = time.monotonic()
     faults = rank_suspects(seen.spectrum, seen.texts)
     scores = score_lines(faults, seen.spectrum, seen.texts)
@@ -170,7 +170,7 @@ def rank_bug(bug: Bug, package: Package, seen: LocalisedBug) -> Rank:
 
 
 def find_place(singles: Sequence[Proposal], texts: Mapping[str, str], path: str, wanted: str) -> int | None:
-    """The place, from 1, of the first proposal that means the same as a text by its syntax tree."""
+    """Return the rank, from 1, of the first proposal with the same syntax tree as a text."""
     goal, plain = ast.dump(ast.parse(wanted)), _plain(wanted)
     changed = _changed_lines(texts[path], wanted)
     starts = texts[path].encode("utf-8", "surrogatepass")
@@ -181,7 +181,7 @@ def find_place(singles: Sequence[Proposal], texts: Mapping[str, str], path: str,
         if not changed[0] - NEARBY_LINES <= first <= changed[1] + NEARBY_LINES:
             continue
         text = apply_edits(texts[path], proposal.edits)
-        if _plain(text) != plain:  # to read a file as Python takes a hundred times as long
+        if _plain(text) != plain:  # parsing a file takes a hundred times as long
             continue
         try:
             tree = ast.parse(text)
@@ -193,13 +193,13 @@ def find_place(singles: Sequence[Proposal], texts: Mapping[str, str], path: str,
 
 
 def _plain(source: str) -> str:
-    """A source without what may differ where the tree does not: space, brackets, commas, kinds of quotes."""
+    """Return a source without what may differ between equal trees: space, brackets, commas, kinds of quotes."""
     source = "".join(line for line in source.splitlines() if not line.lstrip().startswith("#"))
     return "".join(source.replace('"', "'").split()).replace("(", "").replace(")", "").replace(",", "")
 
 
 def _changed_lines(before: str, after: str) -> tuple[int, int]:
-    """The first and the last line, from 1, that differ."""
+    """Return the first and the last line, from 1, that differ."""
     old, new = before.splitlines(), after.splitlines()
     first = next(
         (n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
@@ -217,7 +217,7 @@ def _line_rank(scores: Mapping[str, Mapping[int, float]], path: str, line: int) 
 
 
 def print_ranks(ranks: Sequence[Rank]) -> None:
-    """Sums of each half and kind."""
+    """Print a summary of each half and kind."""
     for name, told in sums_of(ranks).items():
         print(
             f"{name:14} {told['edits']:3} edits, {told['found']} among the proposals; ranks: median "
@@ -227,7 +227,7 @@ def print_ranks(ranks: Sequence[Rank]) -> None:
 
 
 def format_rank(rank: Rank) -> str:
-    """One bug, for people."""
+    """Return the rank of one bug as text."""
     places = ", ".join("-" if place is None else str(place) for place in rank.ranks)
     lines = ", ".join("-" if place is None else str(place) for place in rank.lines)
     return (
@@ -237,7 +237,7 @@ def format_rank(rank: Rank) -> str:
 
 
 def sums_of(ranks: Sequence[Rank]) -> dict[str, dict[str, Any]]:
-    """By half and kind: what is found, and where. What is not found counts as infinitely far."""
+    """Return a summary by half and kind. An edit that is not found counts as infinitely far."""
     groups: dict[str, list[Rank]] = {}
     for rank in ranks:
         groups.setdefault(f"{rank.half}, {rank.kind}", []).append(rank)

@@ -1,4 +1,4 @@
-"""The rows of the field set: kept as JSON lines, and told as a table of packages and of causes."""
+"""The rows of the field set, and their summary by package and by cause."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from typing import Any
 __all__ = ["Row", "baseline_agrees", "describe_outcome", "format_row", "print_rows", "sums_of"]
 
 ENOUGH_A_SECOND = 5.0
-"""Candidates. A search that ran out of time while it tried fewer is told as a slow one."""
+"""Candidates per second. A search that ran out of time with fewer is reported as slow."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """How one run went.
+    """The result of one run.
 
     Attributes:
-        bug: Its id.
-        package: The package's name.
+        bug: The id of the bug.
+        package: The name of the package.
         half: `tune` or `report`.
         kind: `one` or `two`.
-        operator: The tool's operators.
-        cap_seconds: What the run was allowed.
-        exit_code: Of the process; `None` where it was killed.
-        outcome: What the run says of itself; the message, where it ended with an error.
-        seconds: Wall clock, from the start of the process to its end.
-        failing: Tests that fail outside of any sandbox.
-        interrupted: Whether those are files that cannot be imported.
-        baseline: Tests that fail in the run's first check; `None` where it did not come to that.
-        baseline_passed: Tests that pass there.
-        cause: The run's triage; empty for a fault in the code.
+        operator: The operators of the mutation tool.
+        cap_seconds: The time limit of the run.
+        exit_code: The exit code of the process; `None` if it was killed.
+        outcome: The outcome of the run, or its error message.
+        seconds: Wall-clock seconds from the start of the process to its end.
+        failing: Number of tests that fail outside any sandbox.
+        interrupted: Whether these are files that cannot be imported.
+        baseline: Number of tests that fail in the run's first check; `None` if there was none.
+        baseline_passed: Number of tests that pass in that check.
+        cause: The cause by the run's triage; empty for a fault in the code.
         search_ended: The code of why the search ended, a `SearchEnding`; empty without a search.
-        tried: Candidates.
-        search_seconds: Of them.
-        claimed: Whether it says healed and has changed the files.
-        suite: Whether the suite passes then, outside of any sandbox.
-        same: Whether the code is again what it was, layout and comments apart.
-        confidence: The run's own.
-        undetermined: How many rivals the run names, between which and its repair the tests do not decide.
-        share: The first proposed repair's part of the scores of itself and its rivals.
-        changed: The lines that the repair left different from the published ones, for reading by hand.
+        tried: Number of candidates that the search tried.
+        search_seconds: Seconds of the search.
+        claimed: Whether the run reports a repair and has changed the files.
+        suite: Whether the suite passes then, outside any sandbox.
+        same: Whether the code is as published, except for layout and comments.
+        confidence: The confidence that the run states.
+        undetermined: Number of rivals that the run names.
+        share: The first proposed repair's share of the scores of itself and its rivals.
+        changed: The lines that differ from the published ones, for reading by hand.
     """
 
     bug: str
@@ -73,14 +73,14 @@ class Row:
 
 
 def baseline_agrees(row: Row) -> bool:
-    """Whether the run's first check says what the suite says outside of any sandbox."""
-    if row.interrupted:  # such a file counts once there, and with each of its tests here
+    """Return whether the run's first check agrees with the suite outside any sandbox."""
+    if row.interrupted:  # pytest counts such a file once, and a run counts each of its tests
         return bool(row.baseline) and not row.baseline_passed
     return row.baseline == row.failing
 
 
 def describe_outcome(row: Row) -> str:
-    """In a few words why a bug was not healed, or what came of it."""
+    """Return in a few words what came of a run, or why a bug was not healed."""
     if row.claimed:
         return "correct" if row.same and row.suite else "differs" if row.suite else "wrong"
     if row.exit_code is None:
@@ -110,7 +110,7 @@ def _search_cause(row: Row) -> str:
 
 
 def format_row(row: Row) -> str:
-    """A row for people."""
+    """Return a row as a line of text."""
     return (
         f"{row.bug:24} {row.seconds:6.1f} s  {row.failing:4} failing, baseline {row.baseline}, "
         f"{row.tried:5} tried ({row.tried / (row.search_seconds or 1):.1f}/s)  {describe_outcome(row)}"
@@ -119,7 +119,7 @@ def format_row(row: Row) -> str:
 
 
 def sums_of(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
-    """What the table says of each package, each half and each kind."""
+    """Return the summary of each package, half and kind."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         for name in (row.package, f"half: {row.half}", f"kind: {row.kind}", "all"):
@@ -150,7 +150,7 @@ def _sum(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def print_rows(rows: Sequence[Row], *, as_json: bool = False) -> None:
-    """A line for each package, half and kind, and under it how its runs ended; or rows and sums as JSON."""
+    """Print a summary for each package, half and kind with the causes, or rows and summary as JSON."""
     if as_json:
         print(json.dumps({"rows": [asdict(row) for row in rows], "sums": sums_of(rows)}, indent=1))
         return
@@ -159,7 +159,7 @@ def print_rows(rows: Sequence[Row], *, as_json: bool = False) -> None:
             f"{name:18} {told['bugs']:3} bugs: baseline {told['baseline']}, triage {told['triage']}, "
             f"trial {told['trial']}, healed {told['healed']} (same {told['same']}, "
             f"differs {told['differs']}, wrong {told['wrong']}; "
-            f"not told apart {told['flagged']}); {told['median_seconds']} s, "
+            f"with rivals {told['flagged']}); {told['median_seconds']} s, "
             f"{told['per_second']} tried a second"
         )
         print(f"{'':18} {'; '.join(f'{count} {cause}' for cause, count in told['ended'].items())}")

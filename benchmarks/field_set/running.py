@@ -1,4 +1,4 @@
-"""What the field sets share: `suture heal` in a process of its own, a limit, and a row of what came of it."""
+"""Shared by both field sets: `suture heal` in a separate process with a limit, and a row of its result."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ __all__ = [
 ]
 
 GRACE_S = 120.0
-"""After a run's own limit it is killed, and told as one that kept none."""
+"""Seconds after the limit of a run at which it is killed, because it did not keep its limit."""
 SUITE_S = 300.0
 MOST_SHOWN = 1500
 
 
 @dataclass(frozen=True, kw_only=True)
 class HealProcessResult:
-    """How the process ended: its code, its document on stdout, the last line of stderr, and seconds."""
+    """How the process ended: its exit code, its JSON document, the last line of stderr, and its seconds."""
 
     code: int | None
     answer: Mapping[str, Any]
@@ -48,37 +48,43 @@ class HealProcessResult:
     seconds: float
 
     def claims(self, root: Path, files: Mapping[str, str]) -> bool:
-        """Whether it says healed, and has changed the files that held the bug or says that it applied."""
+        """Return whether the run reports a repair, and has changed the broken files or says that it applied it."""
         moved = any(read_text(root / path) != text for path, text in files.items())
         return self.answer.get("outcome") == "healed" and (moved or bool(self.answer.get("applied")))
 
 
 def create_parser(about: str | None) -> argparse.ArgumentParser:
-    """The options that the field sets share.
+    """Return the options that both field sets share.
 
     Args:
-        about: What the script says of itself.
+        about: The description of the script.
     """
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--package", action="append", metavar="NAME", help="only this one; may be repeated")
     parser.add_argument("--bug", action="append", metavar="ID", help="only this one; may be repeated")
-    parser.add_argument("--seconds", type=float, default=60, help="of each run, its proof included; 60")
-    parser.add_argument("--rows", type=Path, metavar="FILE", help="JSON lines; a rerun goes on with them")
-    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="where packages are kept")
-    parser.add_argument("--offline", action="store_true", help="fetch nothing")
-    parser.add_argument("--keep", action="store_true", help="keep the folder of each case, and say where")
-    parser.add_argument("--json", action="store_true", help="print the rows and the sums as JSON")
+    parser.add_argument(
+        "--seconds", type=float, default=60, help="limit of each run, certification included; 60"
+    )
+    parser.add_argument(
+        "--rows", type=Path, metavar="FILE", help="rows as JSON lines; a rerun continues with them"
+    )
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="the folder for downloaded packages")
+    parser.add_argument("--offline", action="store_true", help="download nothing")
+    parser.add_argument(
+        "--keep", action="store_true", help="keep the folder of each case, and print its path"
+    )
+    parser.add_argument("--json", action="store_true", help="print the rows and the summary as JSON")
     return parser
 
 
 def run_rows(bugs: Sequence[Bug], path: Path, seconds: float, heal: Callable[[Bug], Row]) -> list[Row]:
-    """A row for each bug: those that a file has of runs with this limit, and new ones, added to it.
+    """Return a row for each bug: known rows of a file with the same limit, and new ones, which are appended.
 
     Args:
-        bugs: In the order in which they are healed.
+        bugs: The bugs, in the order in which they are healed.
         path: The file of rows.
-        seconds: What each run is allowed.
-        heal: Heals one.
+        seconds: The time limit of each run.
+        heal: Heals one bug.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     known = {row.bug: row for row in read_rows(path, Row) if row.cap_seconds == seconds}
@@ -102,18 +108,18 @@ def create_row(
     suite: bool,
     changed: str,
 ) -> Row:
-    """How one run went, as a row.
+    """Return the result of one run as a row.
 
     Args:
-        bug: What was wrong.
-        half: The group that its rows are told in.
-        seconds: What the run was allowed.
-        ended: How it ended.
-        told: Its first events, by kind.
-        failing: Tests that fail outside of any sandbox.
-        claimed: Whether it says healed and has changed the files.
+        bug: The bug.
+        half: The group of the row in summaries.
+        seconds: The time limit of the run.
+        ended: How the process ended.
+        told: The first event of each kind.
+        failing: Number of tests that fail outside any sandbox.
+        claimed: Whether the run reports a repair and has changed the files.
         suite: Whether the suite passes then.
-        changed: The lines that are not as published; empty where the code means the same.
+        changed: The lines that are not as published; empty if the code means the same.
     """
     search = told.get("search.finished", {})
     checked = told.get("candidate.checked", {})
@@ -148,13 +154,13 @@ def create_row(
 def diff_changed_files(
     published: Path, root: Path, paths: Iterable[str], meaning: Callable[[str, str], Any]
 ) -> str:
-    """A diff of the files that mean something else than as they were published; empty where none does.
+    """Return a diff of the files whose meaning differs from the published ones; empty if none does.
 
     Args:
-        published: The package.
-        root: The project that was healed.
-        paths: The files to look at.
-        meaning: What a text means, given the text and the file's path.
+        published: The published package.
+        root: The healed project.
+        paths: The files to compare.
+        meaning: Returns the meaning of a text, given the text and the path of the file.
     """
     lines: list[str] = []
     for path in sorted({*paths}):
@@ -167,14 +173,14 @@ def diff_changed_files(
 def run_heal(
     root: Path, state: Path, test: str, environ: Mapping[str, str], seconds: float
 ) -> HealProcessResult:
-    """Heal a project by the search alone, in a process of its own.
+    """Heal a project by the search alone, in a separate process.
 
     Args:
         root: The project.
-        state: Where the run is put down.
+        state: The folder for the run.
         test: The test command.
         environ: The variables of a shell.
-        seconds: The most for the run.
+        seconds: The time limit of the run.
     """
     command = [str(Path(sys.executable).parent / "suture"), "heal", str(root), "--test", test]
     command += ["--no-model", "--apply", "--json", "--seconds", str(seconds)]
@@ -188,7 +194,7 @@ def run_heal(
         out, err = process.communicate(timeout=seconds + GRACE_S)
         code = process.returncode
     except subprocess.TimeoutExpired:
-        # As a user would end it: what runs behind the wall must end with it.
+        # Stop it as a user would, so that what runs inside the sandbox ends too.
         process.send_signal(signal.SIGINT)
         try:
             out, err = process.communicate(timeout=30)
@@ -211,7 +217,7 @@ def run_heal(
 
 
 def first_events(state: Path) -> dict[str, dict[str, Any]]:
-    """Kind -> data of the first event of that kind."""
+    """Return kind -> data of the first event of that kind."""
     told: dict[str, dict[str, Any]] = {}
     for ledger in (state / "runs").glob("*/ledger.jsonl"):
         try:

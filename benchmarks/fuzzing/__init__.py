@@ -1,5 +1,5 @@
-"""Attacks that a generator draws: what a candidate, a project or a model's server may choose, mixed.
+"""Generated attacks: what a candidate, a project or a model's server may choose, combined.
 
-Each file is one target. It owns its generator and says what must hold; it must not share a line with the
-attacks of `tests/`, so that one can find what the other forgot.
+Each file is one target. It has its own generator and says what must hold. It shares no line with the attacks of
+`tests/`, so that each can find what the other misses.
 """

@@ -1,8 +1,8 @@
-"""Replies of a hostile or broken model server against the one seam to models.
+"""Replies of a hostile or broken model server, against the interface to models.
 
-Two servers listen on loopback. The first is the model's; it answers each call with a reply that is drawn.
-Whatever it says, nothing may reach the second, memory and time stay bounded, usage is never below our own
-count, and what comes up is a reply or a `ModelError`.
+Two servers listen on the loopback interface. The first is the model's; it answers each call with a generated
+reply. Whatever it says, nothing may reach the second server, memory and time stay bounded, usage is never below
+our own count, and the result is a reply or a `ModelError`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ CODE = "```python\ndef add(a, b):\n    return a + b\n```"
 
 
 class ReplyTarget:
-    """A model behind HTTP, and what its server sends."""
+    """A model behind HTTP, and the server that answers it."""
 
     def __init__(self) -> None:
         self._draw = random.Random(0)
@@ -73,7 +73,7 @@ class ReplyTarget:
         self._open: contextlib.AsyncExitStack | None = None
         self._cases = 0
         self._folder = self._near = self._far = ""
-        self._bomb = _zipped_blanks(300)  # made here: memory is measured while calls go on
+        self._bomb = _zipped_blanks(300)  # made here, because memory is measured during the calls
 
     async def try_case(self, draw: random.Random) -> str:
         """See `Target`."""
@@ -91,7 +91,7 @@ class ReplyTarget:
                 return f"{len(reply.text)} characters came for no token"
         except ModelError as fault:
             said = str(fault)
-            if len(said) > 2000:  # escapes are taken out where it is printed
+            if len(said) > 2000:  # escapes are removed when the text is printed
                 return f"an error of {len(said)} characters: {said[:300]!r}"
         except TimeoutError:
             return f"no end in {LONGEST_S} s"
@@ -104,7 +104,7 @@ class ReplyTarget:
         return f"one call became {self._asked} ({said})" if self._asked > 1 else ""
 
     async def _connected(self) -> Model:
-        """A model of its own for each case: after a few faults nobody asks at an address for a while."""
+        """Return a new model for each case: after a few faults, an address is not called for some time."""
         if self._open is None:
             self._open = contextlib.AsyncExitStack()
             self._folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="fuzz-replies-"))
@@ -127,7 +127,7 @@ class ReplyTarget:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         ends = (ConnectionError, asyncio.IncompleteReadError, TimeoutError, asyncio.CancelledError)
-        with contextlib.suppress(*ends):  # cancelled: the fuzzer's own end
+        with contextlib.suppress(*ends):  # cancelled: the fuzzer itself ends
             head = await reader.readuntil(b"\r\n\r\n")
             length = next(
                 (
@@ -144,7 +144,7 @@ class ReplyTarget:
         writer.close()
 
     async def _answer(self, writer: asyncio.StreamWriter) -> None:
-        """Send a reply that is drawn, whole or broken."""
+        """Send a generated reply, complete or broken."""
         draw = self._draw
         body = self._body()
         extra = [
@@ -186,7 +186,7 @@ class ReplyTarget:
         await writer.drain()
 
     def _body(self) -> bytes:
-        """A chat completion with things in the wrong place."""
+        """Return a chat completion with values in wrong places."""
         draw = self._draw
         usage = {
             name: draw.choice(NUMBERS) for name in ("prompt_tokens", "completion_tokens", "total_tokens")

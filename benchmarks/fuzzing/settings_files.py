@@ -1,4 +1,4 @@
-"""A project's own settings files against the user's limits, budget, model and walls."""
+"""A project's own settings files against the user's limits, budget, model and sandbox."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from suture.errors import SutureError
 __all__ = ["SettingsTarget"]
 
 GUARDED = ("budget.", "keys.", "model.", "models.", "paths.", "sandbox.")
-"""Groups no value of which is a project's to choose."""
+"""Groups of settings that a project may never set."""
 GUARDED_ALONE = (
     "loop.abstain_below",
     "loop.autonomy",
@@ -52,7 +52,7 @@ ALIASES += ("LLM_PROVIDER", "MAX_RETRIES", "HTTPS_PROXY", "SUTURE_HOME", "DATABA
 
 
 class SettingsTarget:
-    """What `load_settings` makes of a user's settings beside a hostile project."""
+    """Loads a user's settings beside a hostile project."""
 
     def __init__(self) -> None:
         self._root = Path(tempfile.mkdtemp(prefix="fuzz-settings-"))
@@ -80,7 +80,7 @@ class SettingsTarget:
         return f"the project set {', '.join(lifted)} by {files!r}" if lifted else ""
 
     def _files(self, draw: random.Random) -> dict[str, str]:
-        """Some of the files that a project may bring, with some keys each."""
+        """Return some of the files that a project may contain, with a few keys each."""
         made = {
             "suture.toml": self._toml(draw, ""),
             ".env": self._dotenv(draw),

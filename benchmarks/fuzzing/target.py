@@ -1,4 +1,4 @@
-"""What a target of the fuzzer is."""
+"""The protocol of a target of the fuzzer."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ __all__ = ["Target"]
 
 
 class Target(Protocol):
-    """Something hostile input must not get through."""
+    """A part of Suture that hostile input must not break."""
 
     async def try_case(self, draw: random.Random) -> str:
         """Make one case and try it.
 
         Args:
-            draw: Where all chance of the case comes from, so that its seed makes it again.
+            draw: The only source of randomness of the case, so that its seed reproduces it.
 
         Returns:
-            What went wrong, with the case; empty where all held.
+            What went wrong, with the case; empty if nothing did.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of processes and folders."""
+        """Release processes and folders."""
         ...

@@ -1,7 +1,7 @@
-"""Project trees with planted links, sockets, pipes and odd names against what the sandbox shows.
+"""Project trees with planted links, sockets, pipes and odd names, against what the sandbox shows.
 
-A victim's folder lies beside the project, with a secret in it and a socket. Neither may stand in a copy
-of the project, or lie behind a mount.
+The folder of a victim is beside the project, with a secret and a socket in it. Neither may appear in a copy of
+the project or behind a mount.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class TreeTarget:
     """One hostile project after another, beside one victim."""
 
     def __init__(self) -> None:
-        # Not below /tmp alone: the victim is where a user's files would be.
+        # Not only below /tmp: the victim is where a user's files would be.
         self._root = Path(os.path.realpath(tempfile.mkdtemp(prefix="fuzz-trees-")))
         self._victim = self._root / "home" / "victim"
         self._victim.mkdir(parents=True)
@@ -104,14 +104,14 @@ class TreeTarget:
         return self._copied(project, planted) or self._mounted(project, planted)
 
     def _plant(self, draw: random.Random, project: Path) -> str:
-        """Put one thing into the project; what it is, or nothing where the file system says no."""
+        """Put one thing into the project, and return its description; empty if the file system refuses."""
         place = project / draw.choice(FOLDERS) / draw.choice(NAMES)
         kind = draw.choice(("link", "link", "link", "text", "text", "pipe", "socket", "folder"))
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             if os.path.lexists(place) or not Path(os.path.realpath(place.parent)).is_relative_to(project):
                 return (
-                    ""  # a link that was planted before leads out: what is made there would harm the machine
+                    ""  # an earlier link leads out of the project, and writing there would harm the machine
                 )
             if kind == "link":
                 goal = self._goal(draw, place)
@@ -132,7 +132,7 @@ class TreeTarget:
         return f"{place.relative_to(project)} ({kind})"
 
     def _goal(self, draw: random.Random, place: Path) -> str:
-        """Where a link leads: out, round about, to itself, to what looks like an interpreter."""
+        """Return where a link leads: out, through detours, to itself, or to something like an interpreter."""
         out = os.path.relpath(self._victim, place.parent)
         inner = draw.choice(("", "/lib", "/id_key", "/agent.sock", "/python3.11", "/.."))
         return draw.choice(
@@ -192,7 +192,7 @@ class TreeTarget:
         return f"mounted {shown} with {planted}" if shown else ""
 
     def _shows_victim(self, mount: Mount) -> bool:
-        """Whether a mount is of the victim's, above it, or holds what is no file of an interpreter."""
+        """Return whether a mount is the victim's, above it, or holds a file that no interpreter has."""
         real = Path(os.path.realpath(mount.source))
         if real.is_relative_to(self._victim) or self._victim.is_relative_to(real):
             return True

@@ -1,6 +1,6 @@
 """Wrong code against the split verdict: import forms, exceptions, odd values and changed arguments.
 
-No candidate made here is right, whatever it is mixed of; so each that passes is a forged verdict.
+No generated candidate is right, so each one that passes is a forged verdict.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ CHANGES += ("items.sort(key=lambda x: -x)", "items[0] = items", "items[0] = Any8
 
 
 def wrong_module(draw: random.Random) -> str:
-    """A module whose `f` never gives the sum of its argument."""
+    """Return a module whose `f` never returns the sum of its argument."""
     parts = [PRELUDE.replace("ENDING", draw.choice(EXCEPTIONS)), _function(draw)]
     parts[draw.randrange(3) : 0] = [_placed(draw, _steering(draw)) for _ in range(draw.randrange(4))]
     head = draw.choice(
@@ -198,7 +198,7 @@ def wrong_module(draw: random.Random) -> str:
 
 
 def _function(draw: random.Random) -> str:
-    """The function under test: what it does to its argument, and how it ends."""
+    """Return the function under test: what it does to its argument, and how it ends."""
     value = draw.choice(VALUES)
     raised = draw.choice(draw.choice((EXCEPTIONS, ENDINGS)))
     ending = draw.choice(
@@ -226,7 +226,7 @@ def _function(draw: random.Random) -> str:
 
 
 def _steering(draw: random.Random) -> str:
-    """A statement that may mean something to whoever reads the module."""
+    """Return a statement that may influence whoever reads the module."""
     module = draw.choice(draw.choice((MODULES, PROGRAMS)))
     name, other = draw.choice(NAMES), draw.choice(NAMES)
     imports = (
@@ -244,7 +244,7 @@ def _steering(draw: random.Random) -> str:
 
 
 def _placed(draw: random.Random, statement: str) -> str:
-    """The statement where it runs, or where it never does."""
+    """Place the statement where it runs, or where it never does."""
     before, after = draw.choice(
         (
             *(
