@@ -165,12 +165,12 @@ async def test_a_run_in_go_reports_the_distinguishing_input(
 
 def test_a_map_is_plain_data_for_typed_parameters() -> None:
     value = ["map", [["a", 1], ["b", ["list", [2]]]]]
-    assert to_python_data(value, typed=True) == {"a": 1, "b": [2]}
+    assert to_python_data(value, statically_typed=True) == {"a": 1, "b": [2]}
     assert to_call_value({1: "a"}) == ["map", [[1, "a"]]]
     with pytest.raises(ValueError, match="map"):
         to_python_data(value)
     with pytest.raises(ValueError, match="map"):
-        to_python_data(["map", [[["list", []], 1]]], typed=True)
+        to_python_data(["map", [[["list", []], 1]]], statically_typed=True)
 
 
 async def test_test_files_are_found_though_the_runner_reports_only_packages(

@@ -160,7 +160,7 @@ def both(language: Language, expected: str, got: str) -> bool:
     assert driver is not None
     (one,), (other,) = driver.read_literals(expected) or (), driver.read_literals(got) or ()
     assert render_value(other, driver)
-    return values_match(one, other, typed=driver.typed)
+    return values_match(one, other, statically_typed=driver.statically_typed)
 
 
 @pytest.mark.parametrize(
@@ -216,12 +216,12 @@ def test_go_types_follow_the_function() -> None:
     assert both("go", "P{}", "P{X: 0, Y: 0}")
     assert not both("go", "P{}", "P{X: 1}")
     results = ["results", [2, None]]
-    assert values_match(2, results, typed=True)
-    assert not values_match(2, ["results", [2, ["error", "", "no"]]], typed=True)
+    assert values_match(2, results, statically_typed=True)
+    assert not values_match(2, ["results", [2, ["error", "", "no"]]], statically_typed=True)
     assert values_match(
-        ["error", None, None], ["results", [0, ["error", "*errors.errorString", "no"]]], typed=True
+        ["error", None, None], ["results", [0, ["error", "*errors.errorString", "no"]]], statically_typed=True
     )
-    assert not values_match(["error", None, None], results, typed=True)
+    assert not values_match(["error", None, None], results, statically_typed=True)
 
 
 def test_a_deep_answer_is_compared_with_little_stack() -> None:

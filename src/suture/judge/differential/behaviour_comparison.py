@@ -177,7 +177,7 @@ def _batches(questions: Sequence[str]) -> Iterator[Sequence[str]]:
 def _make_program(call: str) -> str:
     name, _, arguments = call.partition("(")
     given = f"({arguments.removesuffix(')')},)" if arguments != ")" else "()"
-    return f"__suture_given__ = {given}\n{ANSWER_NAME} = ({name}(*__suture_given__), __suture_given__)\n"
+    return f"__suture_arguments__ = {given}\n{ANSWER_NAME} = ({name}(*__suture_arguments__), __suture_arguments__)\n"
 
 
 def _read_answer(result: ProgramOutcome) -> _Answer | None:

@@ -213,7 +213,7 @@ def _value_at(text: str, start: int, driver: CallDriver) -> tuple[JsonPlus, str]
     ):
         shown = text[start:end].strip()
         values = driver.read_literals(shown) if shown else None
-        if values and (len(values) == 1 or driver.typed):
+        if values and (len(values) == 1 or driver.statically_typed):
             return values[0] if len(values) == 1 else ["results", list(values)], _one_line(shown)
     return None
 

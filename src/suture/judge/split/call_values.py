@@ -1,7 +1,6 @@
 """JSON-plus values (`suture.project.languages.calling`): their shape, their equality, and their text form.
 
-A candidate's answer is data before it is inspected: nothing of it runs, and it cannot say what it is equal
-to.
+A candidate's answer arrives as data. None of its code runs here, so it cannot decide what it is equal to.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 from suture.judge.tuning import MAX_VALUE_CHARS, MAX_VALUE_DEPTH
 from suture.project.languages import CallDriver, JsonPlus
 
-PART_COUNTS = {
+FIELD_COUNTS = {
     "list": 1,
     "object": 1,
     "map": 1,
@@ -22,140 +21,169 @@ PART_COUNTS = {
     "number": 1,
     "bigint": 1,
     "date": 1,
+    "regexp": 1,
+    "typed": 2,
+    "error": 2,
+    "results": 1,
+    "foreign": 1,
 }
-"""-"""
-PART_COUNTS |= {"regexp": 1, "typed": 2, "error": 2, "results": 1, "foreign": 1}
-"""How many parts follow each kind; a list with another number of parts is not a value."""
-PAIRS = ("object", "map")
-SEQUENCES = ("list", "set", "results")
+"""How many fields follow each tag; a list with another number of fields is not a value."""
+PAIR_TAGS = ("object", "map")
+SEQUENCE_TAGS = ("list", "set", "results")
 SPECIAL_NUMBERS = ("NaN", "Infinity", "-Infinity", "-0")
+"""Numbers that JSON has no way to write."""
+MAX_WHOLE_FLOAT = 1e15
+"""Whole floats below this are shown as integers; larger ones may not be exact."""
 
 
 def is_call_value(value: Any, depth: int = 0) -> bool:
-    """Whether something is a JSON-plus value."""
+    """Whether something is a well-formed JSON-plus value."""
     if not isinstance(value, list):
         return value is None or isinstance(value, (bool, int, float, str))
-    if (
-        depth > MAX_VALUE_DEPTH
-        or not value
-        or not isinstance(value[0], str)
-        or PART_COUNTS.get(value[0]) != len(value) - 1
-    ):
+    if depth > MAX_VALUE_DEPTH or not value or not isinstance(value[0], str):
         return False
-    tag, inner = value[0], value[-1]
-    if tag in PAIRS:
-        return isinstance(inner, list) and all(
+    if FIELD_COUNTS.get(value[0]) != len(value) - 1:
+        return False
+    tag, content = value[0], value[-1]
+    if tag in PAIR_TAGS:
+        return isinstance(content, list) and all(
             isinstance(pair, list)
             and len(pair) == 2
             and (tag == "map" or isinstance(pair[0], str))
             and all(is_call_value(part, depth + 1) for part in pair)
-            for pair in inner
+            for pair in content
         )
-    if tag in SEQUENCES or tag == "typed":
-        whole = isinstance(inner, list) and all(is_call_value(item, depth + 1) for item in inner)
-        return whole and (tag != "typed" or isinstance(value[1], str))
+    if tag in SEQUENCE_TAGS or tag == "typed":
+        are_values = isinstance(content, list) and all(is_call_value(item, depth + 1) for item in content)
+        return are_values and (tag != "typed" or isinstance(value[1], str))
     if tag == "number":
-        return inner in SPECIAL_NUMBERS
+        return content in SPECIAL_NUMBERS
     if tag == "date":
-        return is_call_value(inner, depth + 1)
-    return all(isinstance(part, str) for part in value[1:])
+        return is_call_value(content, depth + 1)
+    return all(isinstance(field, str) for field in value[1:])
 
 
-def values_match(expected: JsonPlus, got: JsonPlus, *, typed: bool = False) -> bool:
+def values_match(expected: JsonPlus, actual: JsonPlus, *, statically_typed: bool = False) -> bool:
     """Whether a value is what an example shows; values of different types never match.
 
     Args:
         expected: The value that the example shows; an error whose name or message is `None` stands for any.
-        got: The actual value, well-formed.
-        typed: See `CallDriver`.
+        actual: The actual value, well-formed.
+        statically_typed: See `CallDriver`.
     """
-    if typed and (again := _of_results(expected, got)) is not None:
-        return again
-    if not isinstance(expected, list) or not isinstance(got, list):
-        return _same_scalar(expected, got, typed=typed)
-    if typed and (expected[0], got[0]) == ("list", "object"):
+    if statically_typed:
+        matches_results = _match_value_and_error(expected, actual)
+        if matches_results is not None:
+            return matches_results
+    if not isinstance(expected, list) or not isinstance(actual, list):
+        return _scalars_match(expected, actual, statically_typed=statically_typed)
+    if statically_typed and (expected[0], actual[0]) == (
+        "list",
+        "object",
+    ):  # Go's `Point{1, 2}`, or `Point{}`
         if not expected[1]:
-            return _is_zero(got)
-        return values_match(expected, ["list", [part for _, part in got[1]]], typed=True)
-    if expected[0] != got[0]:
-        return typed and not expected[-1] and not got[-1] and {expected[0], got[0]} <= {"list", "map"}
+            return _is_zero(actual)
+        return values_match(expected, ["list", [part for _, part in actual[1]]], statically_typed=True)
+    if expected[0] != actual[0]:
+        both_empty = not expected[-1] and not actual[-1]
+        return statically_typed and both_empty and {expected[0], actual[0]} <= {"list", "map"}
     tag = expected[0]
     if tag in ("list", "results"):
-        pairs = zip(expected[1], got[1], strict=False)
-        return len(expected[1]) == len(got[1]) and all(values_match(a, b, typed=typed) for a, b in pairs)
+        return len(expected[1]) == len(actual[1]) and all(
+            values_match(expected_item, actual_item, statically_typed=statically_typed)
+            for expected_item, actual_item in zip(expected[1], actual[1], strict=True)
+        )
     if tag == "object":
-        return _same_fields(dict(map(tuple, expected[1])), dict(map(tuple, got[1])), typed=typed)
+        return _fields_match(
+            dict(map(tuple, expected[1])), dict(map(tuple, actual[1])), statically_typed=statically_typed
+        )
     if tag == "error":
-        return all(wanted in (None, came) for wanted, came in zip(expected[1:], got[1:], strict=True))
-    if typed and tag == "map":
-        wanted, came = ({_canonical(key): part for key, part in side[1]} for side in (expected, got))
-        whole = len(expected[1]) == len(got[1]) and wanted.keys() == came.keys()
-        return whole and all(values_match(wanted[key], came[key], typed=True) for key in wanted)
-    return tag != "foreign" and _canonical(expected) == _canonical(got)
+        return all(
+            expected_field in (None, actual_field)
+            for expected_field, actual_field in zip(expected[1:], actual[1:], strict=True)
+        )
+    if statically_typed and tag == "map":
+        expected_parts = {_make_key(key): part for key, part in expected[1]}
+        actual_parts = {_make_key(key): part for key, part in actual[1]}
+        if len(expected[1]) != len(actual[1]) or expected_parts.keys() != actual_parts.keys():
+            return False
+        return all(
+            values_match(part, actual_parts[key], statically_typed=True)
+            for key, part in expected_parts.items()
+        )
+    return tag != "foreign" and _make_key(expected) == _make_key(actual)
 
 
-def _same_scalar(expected: JsonPlus, got: JsonPlus, *, typed: bool) -> bool:
-    if ["number", "-0"] in (expected, got):  # an example that shows 0 may mean either zero
-        return expected == got or (not isinstance(expected, (list, bool)) and expected == 0)
-    if typed and expected is None:
-        return got is None or (isinstance(got, list) and got[0] in ("list", "map") and not got[1])
-    if typed and got is None:
+def _scalars_match(expected: JsonPlus, actual: JsonPlus, *, statically_typed: bool) -> bool:
+    if ["number", "-0"] in (expected, actual):  # an example that shows 0 may mean either zero
+        return expected == actual or (not isinstance(expected, (list, bool)) and expected == 0)
+    if statically_typed and expected is None:
+        return actual is None or (isinstance(actual, list) and actual[0] in ("list", "map") and not actual[1])
+    if statically_typed and actual is None:
         return isinstance(expected, list) and expected in (["list", []], ["map", []])
-    return isinstance(expected, bool) == isinstance(got, bool) and expected == got
+    return isinstance(expected, bool) == isinstance(actual, bool) and expected == actual
 
 
-def _of_results(expected: JsonPlus, got: JsonPlus) -> bool | None:
-    """Compare one expected value with the result of a function that returns a value and an error.
+def _match_value_and_error(expected: JsonPlus, actual: JsonPlus) -> bool | None:
+    """Whether the result of a function that returns a value and an error is the one that an example shows.
 
-    Return `None` if the values are not of this kind.
+    An example shows only one of the two: the value if there is no error, and otherwise the error.
+
+    Returns:
+        `None` if the actual value is no such result, or if the example shows both.
     """
-    if not (isinstance(got, list) and got[0] == "results" and len(got[1]) == 2):
+    if not (isinstance(actual, list) and actual[0] == "results" and len(actual[1]) == 2):
         return None
     if isinstance(expected, list) and expected[0] == "results":
         return None
-    value, fault = got[1]
+    value, fault = actual[1]
     if isinstance(expected, list) and expected[0] == "error":
-        return values_match(expected, fault, typed=True)
-    return fault is None and values_match(expected, value, typed=True)
+        return values_match(expected, fault, statically_typed=True)
+    return fault is None and values_match(expected, value, statically_typed=True)
 
 
-def _same_fields(expected: dict[str, JsonPlus], got: dict[str, JsonPlus], *, typed: bool) -> bool:
-    left_out = got.keys() - expected.keys()
-    if left_out and not (typed and all(_is_zero(got[name]) for name in left_out)):
+def _fields_match(
+    expected: dict[str, JsonPlus], actual: dict[str, JsonPlus], *, statically_typed: bool
+) -> bool:
+    omitted = actual.keys() - expected.keys()
+    if omitted and not (statically_typed and all(_is_zero(actual[name]) for name in omitted)):
         return False
-    return expected.keys() <= got.keys() and all(
-        values_match(expected[k], got[k], typed=typed) for k in expected
+    return expected.keys() <= actual.keys() and all(
+        values_match(part, actual[name], statically_typed=statically_typed) for name, part in expected.items()
     )
 
 
 def _is_zero(value: JsonPlus) -> bool:
+    """Whether a value is the zero value of its static type, as a field that a literal omits."""
     if isinstance(value, list) and value[0] == "object":
         return all(_is_zero(part) for _, part in value[1])
     return value in (None, 0, "", False)
 
 
-def _canonical(value: JsonPlus) -> str:
+def _make_key(value: JsonPlus) -> str:
     """Return a text that is equal for equal values: sets and maps have no order."""
     if not isinstance(value, list):
-        whole = isinstance(value, float) and value.is_integer()
-        return json.dumps(int(value) if whole else value)
-    tag, inner = value[0], value[-1]
+        is_whole = isinstance(value, float) and value.is_integer()
+        return json.dumps(int(value) if is_whole else value)
+    tag, content = value[0], value[-1]
     if value == ["number", "-0"]:
         return "0"
-    if tag in SEQUENCES or tag == "typed":
-        items = [_canonical(item) for item in inner]
-        return f"{json.dumps(value[:-1])}[{','.join(sorted(items) if tag == 'set' else items)}]"
-    if tag in PAIRS:
-        return f"{tag}[{','.join(sorted(f'{_canonical(key)}:{_canonical(part)}' for key, part in inner))}]"
+    if tag in SEQUENCE_TAGS or tag == "typed":
+        keys = [_make_key(item) for item in content]
+        return f"{json.dumps(value[:-1])}[{','.join(sorted(keys) if tag == 'set' else keys)}]"
+    if tag in PAIR_TAGS:
+        pairs = sorted(f"{_make_key(key)}:{_make_key(part)}" for key, part in content)
+        return f"{tag}[{','.join(pairs)}]"
     return json.dumps(value)
 
 
-def to_python_data(value: JsonPlus, *, typed: bool = False) -> Any:
-    """Return a value as Python's own plain data.
+def to_python_data(value: JsonPlus, *, statically_typed: bool = False) -> Any:
+    """Return a JSON-plus value as plain Python data.
 
     Args:
-        value: The value as it crossed the wire.
-        typed: See `CallDriver`: the called function has typed maps, so a map may cross as any data with keys.
+        value: The value.
+        statically_typed: See `CallDriver`. The called function says which type its argument has, so a map
+            with simple keys can be passed as a dict.
 
     Raises:
         ValueError: Plain Python data has no such value.
@@ -163,13 +191,13 @@ def to_python_data(value: JsonPlus, *, typed: bool = False) -> Any:
     if not isinstance(value, list):
         return value
     if value[0] == "list":
-        return [to_python_data(item, typed=typed) for item in value[1]]
-    if value[0] == "object" or (typed and value[0] == "map" and not _has_deep_keys(value)):
-        return {name: to_python_data(part, typed=typed) for name, part in value[1]}
+        return [to_python_data(item, statically_typed=statically_typed) for item in value[1]]
+    if value[0] == "object" or (statically_typed and value[0] == "map" and not _has_nested_keys(value)):
+        return {key: to_python_data(part, statically_typed=statically_typed) for key, part in value[1]}
     raise ValueError(f"no plain data: {value[0]}")
 
 
-def _has_deep_keys(value: JsonPlus) -> bool:
+def _has_nested_keys(value: JsonPlus) -> bool:
     return any(isinstance(key, list) for key, _ in value[1])
 
 
@@ -188,33 +216,34 @@ def to_call_value(value: Any) -> JsonPlus:
 
 def render_value(value: JsonPlus, driver: CallDriver) -> str:
     """Return a value roughly as its language writes it, shortened if it is long."""
-    text = _shown(value, driver)
+    text = _render(value, driver)
     return text if len(text) <= MAX_VALUE_CHARS else f"{text[:MAX_VALUE_CHARS]}..."
 
 
-def _shown(value: JsonPlus, driver: CallDriver) -> str:
+def _render(value: JsonPlus, driver: CallDriver) -> str:
     if value is None:
         return driver.null
     if not isinstance(value, list):
-        whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
-        text = json.dumps(int(value) if whole else value, ensure_ascii=False)
+        is_whole = isinstance(value, float) and value.is_integer() and abs(value) < MAX_WHOLE_FLOAT
+        text = json.dumps(int(value) if is_whole else value, ensure_ascii=False)
         return text.encode("utf-8", "replace").decode()
-    tag, inner = value[0], value[-1]
-    opening, closing = ("{", "}") if driver.typed else ("[", "]")
+    tag, content = value[0], value[-1]
+    opening, closing = ("{", "}") if driver.statically_typed else ("[", "]")
     if tag in ("list", "typed", "set"):
-        kind = {"list": "", "set": "Set "}.get(tag) if tag != "typed" else f"{value[1]} "
-        return f"{kind}{opening}{', '.join(_shown(item, driver) for item in inner)}{closing}"
+        prefix = {"list": "", "set": "Set "}.get(tag) if tag != "typed" else f"{value[1]} "
+        return f"{prefix}{opening}{', '.join(_render(item, driver) for item in content)}{closing}"
     if tag == "results":
-        return ", ".join(_shown(item, driver) for item in inner) or "nothing"
+        return ", ".join(_render(item, driver) for item in content) or "nothing"
     if tag == "object":
-        return "{" + ", ".join(f"{name}: {_shown(part, driver)}" for name, part in inner) + "}"
+        return "{" + ", ".join(f"{name}: {_render(part, driver)}" for name, part in content) + "}"
     if tag == "map":
-        pairs = ", ".join(f"{_shown(key, driver)}: {_shown(part, driver)}" for key, part in inner)
+        pairs = ", ".join(f"{_render(key, driver)}: {_render(part, driver)}" for key, part in content)
         return f"Map {{{pairs}}}"
     if tag == "error":
-        return f"{value[1] or 'an error'}: {inner}" if inner else str(value[1] or "an error")
+        name = value[1] or "an error"
+        return f"{name}: {content}" if content else str(name)
     if tag == "bigint":
-        return f"{inner}n"
+        return f"{content}n"
     if tag == "date":
-        return f"Date({_shown(inner, driver)})"
-    return str(inner)
+        return f"Date({_render(content, driver)})"
+    return str(content)

@@ -1,8 +1,7 @@
-"""The judge's side of a split verdict: tests run here, and the candidate's process answers their calls.
+"""The judge's side of a split verdict: it runs the tests, and the candidate's process answers their calls.
 
-Runs in a sandbox of its own, in a process that never loads the candidate's code; every assert runs here. One
-judge serves many verdicts, each in a process forked for it, so that nothing that tests do to their
-interpreter reaches the next verdict.
+It runs in a sandbox of its own and never loads the candidate's code. One judge serves many verdicts. It forks
+a process for each, so that nothing that tests do to their interpreter reaches the next verdict.
 """
 
 from __future__ import annotations
@@ -22,8 +21,9 @@ from suture.judge.split.proxies import NeedsLiveObjects, RemoteFunction
 from suture.judge.split.remote_candidate import Ask, CandidateDied, NameMissing, RemoteCandidate
 from suture.judge.split.wire import FrameStream
 
-PROGRAM = "<test>"
-WRITABLE = (".", "/tmp", "/dev/shm")
+PROGRAM_NAME = "<test>"
+"""The file name that the program's stack frames show."""
+WRITABLE_FOLDERS = (".", "/tmp", "/dev/shm")
 SET_DUMPABLE = 4
 """`PR_SET_DUMPABLE` of linux/prctl.h; Python's library has no `prctl`."""
 
@@ -32,12 +32,13 @@ def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
     """Run one test program.
 
     Args:
-        request: `source`; `names`: name -> what it stands for; `expects` (see `ProgramPlan`).
+        request: The fields `source`, `names` and `expects` of a `ProgramPlan`.
         ask: Sends a request to the candidate and returns its reply.
 
     Returns:
-        `passed`, and if it is false the `fact`; or `live`, why the program needs live objects. `digest` is
-        present if the program left an answer to compare: its digest and its `repr` (see answer_digest.py).
+        `passed`, whether the program passed. If it did not, also `fact`, or `live` with the reason why the
+        program needs live objects. If the program left an answer to compare, also `digest`, the pair
+        (digest, text) that `digest_answer` returns.
     """
     NeedsLiveObjects.reasons.clear()
     outcome = _run(request, ask)
@@ -51,44 +52,40 @@ def _run(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     fault: BaseException | None = None
-    remote = RemoteCandidate(ask, recorder, PROGRAM, source, frozenset(request["expects"]))
+    remote = RemoteCandidate(ask, recorder, PROGRAM_NAME, source, frozenset(request["expects"]))
     with FrameworkFailures(source) as failures:
         try:
-            code = compile_program(source, PROGRAM, recorder)
+            code = compile_program(source, PROGRAM_NAME, recorder)
             for name, target in request["names"].items():
-                _give(module, name, remote, target)
+                _bind_name(module, name, remote, target)
             setattr(module, RECORDER_NAME, recorder)
             exec(code, module.__dict__)
-            digest = (
-                {"digest": digest_answer(*module.__dict__[ANSWER_NAME])}
-                if ANSWER_NAME in module.__dict__
-                else {}
-            )
+            digest = digest_answer(*vars(module)[ANSWER_NAME]) if ANSWER_NAME in vars(module) else None
         except BaseException as raised:
-            fault, digest = raised, {}
+            fault, digest = raised, None
     ended_well = recorder.ended_well(fault)
     if ended_well and remote.request_count and not failures.seen:
-        return {"passed": True, **digest}
+        return {"passed": True} if digest is None else {"passed": True, "digest": digest}
     fault = recorder.find_cause(fault)
     if fault is None or ended_well:
-        why = failures.seen[0] if failures.seen else "the test does not use the code under test"
-        return {"passed": False, "fact": {"exception": why}}
-    fact: dict[str, Any] = dict(explain_failure(fault, recorder, source, PROGRAM))
+        reason = failures.seen[0] if failures.seen else "the test does not use the code under test"
+        return {"passed": False, "fact": {"exception": reason}}
+    fact: dict[str, Any] = dict(explain_failure(fault, recorder, source, PROGRAM_NAME))
     if isinstance(fault, CandidateDied):
         fact["exception"] = str(fault)
     fact["file"], fact["line"] = getattr(fault, "suture_place", ("", None))
     return {"passed": False, "fact": fact}
 
 
-def _give(module: types.ModuleType, name: str, remote: RemoteCandidate, target: dict[str, Any]) -> None:
+def _bind_name(module: types.ModuleType, name: str, remote: RemoteCandidate, target: dict[str, Any]) -> None:
     """Bind a name of the program to what it stands for; a name that the candidate lacks stays undefined."""
     library = importlib.import_module(target["library"]) if "library" in target else None
-    if library is not None and all(hasattr(library, used) for used in target["uses"]):
+    if library is not None and all(hasattr(library, attribute) for attribute in target["uses"]):
         setattr(module, name, library if library.__name__ == name else getattr(library, name))
     elif target["kind"] == "function":
-        setattr(
-            module, name, RemoteFunction(remote, {"module": target["modules"][0], "name": target["name"]})
-        )
+        # Bound without asking, so that the candidate cannot say that the name is something else.
+        function = RemoteFunction(remote, {"module": target["modules"][0], "name": target["name"]})
+        setattr(module, name, function)
     else:
         with contextlib.suppress(NameMissing):
             setattr(module, name, remote.look_up(target["kind"], target["modules"], target["name"]))
@@ -97,39 +94,39 @@ def _give(module: types.ModuleType, name: str, remote: RemoteCandidate, target: 
 def main() -> None:
     """Serve one verdict after another, each in a process of its own, until the host closes the channel.
 
-    The host ends a verdict, and learns that everything of it is gone from the key that it sent at the start.
-    Only this process knows the key, because the process that runs the tests was forked before the key came.
-    So tests that write to the host themselves cannot pass for the judge of the next verdict. A judge whose
-    tests leave something behind ends.
+    Tests may send messages of their own to the host. So a verdict begins with a key from the host and is over
+    when the key comes back. Only this process can send it: the process that runs the tests is forked before
+    the key arrives, and cannot read this process. If the tests leave a file or a process behind, the judge
+    ends without sending the key, and the host does not use it again.
     """
     stream = FrameStream()
-    hide(True)
-    alone = look_around()
+    set_readable(readable=False)
+    clean_surroundings = list_surroundings()
     while True:
-        waiting, go = os.pipe()
+        start_pipe, start_signal = os.pipe()
         pid = os.fork()
         if pid == 0:
-            os.close(go)
-            begins = os.read(waiting, 1)
-            os.close(waiting)
-            if begins:
-                hear_verdict(stream)
+            os.close(start_signal)
+            may_start = os.read(start_pipe, 1)  # empty if this judge ended without another verdict
+            os.close(start_pipe)
+            if may_start:
+                serve_verdict(stream)
             os._exit(0)
-        os.close(waiting)
+        os.close(start_pipe)
         start = stream.receive()
         if start is None:
             os._exit(0)
-        os.write(go, b"g")
-        os.close(go)
+        os.write(start_signal, b"1")
+        os.close(start_signal)
         status = os.waitpid(pid, 0)[1]
-        if status or look_around() != alone:
-            os._exit(1)  # the verdict ended early or left something behind, so this judge is not reused
+        if status or list_surroundings() != clean_surroundings:
+            os._exit(1)
         stream.send({"over": start["key"]})
 
 
-def hear_verdict(stream: FrameStream) -> None:
-    """Run the programs of one verdict."""
-    hide(False)  # the default of every program
+def serve_verdict(stream: FrameStream) -> None:
+    """Run the programs of one verdict, until the host sends a message without a program."""
+    set_readable(readable=True)  # the default of every program
 
     def ask(request: dict[str, Any]) -> dict[str, Any]:
         stream.send({"ask": request})
@@ -144,26 +141,26 @@ def hear_verdict(stream: FrameStream) -> None:
         stream.send({"outcome": outcome})
 
 
-def hide(hidden: bool) -> None:
-    """Make this process unreadable for other processes, or undo that."""
-    if _own_process().prctl(SET_DUMPABLE, int(not hidden), 0, 0, 0) != 0:
+def set_readable(*, readable: bool) -> None:
+    """Set whether other processes may read this process's memory."""
+    if _load_c_library().prctl(SET_DUMPABLE, int(readable), 0, 0, 0) != 0:
         raise OSError("PR_SET_DUMPABLE")
 
 
 @cache
-def _own_process() -> Any:
+def _load_c_library() -> Any:
     import ctypes
 
     return ctypes.CDLL(None)
 
 
-def look_around() -> list[list[str]]:
+def list_surroundings() -> list[list[str]]:
     """Return the entries of writable folders and all processes, each twice.
 
     A single listing can miss a process that keeps forking.
     """
-    found = []
+    listings = []
     for _ in range(2):
-        found += [sorted(os.listdir(folder)) for folder in WRITABLE]
-        found.append(sorted(name for name in os.listdir("/proc") if name.isdigit()))
-    return found
+        listings += [sorted(os.listdir(folder)) for folder in WRITABLE_FOLDERS]
+        listings.append(sorted(name for name in os.listdir("/proc") if name.isdigit()))
+    return listings

@@ -1,14 +1,14 @@
-"""Rewriting a test program so that a failed assert leaves a fact, and so that exits and its end are recorded.
+"""Rewriting a test program so that it reports its asserts, its exits and its end to an `AssertRecorder`.
 
-Runs inside the sandbox, in the judge and, in nonce mode, beside the candidate. The rewritten program
-evaluates exactly what the original does, in the same order and once.
+The rewritten program evaluates exactly what the original does, once and in the same order. Runs inside the
+sandbox, in the judge and, in nonce mode, beside the candidate.
 """
 
 from __future__ import annotations
 
 import ast
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
 
 from suture.judge.split.argument_protection import find_protected_lines
 from suture.judge.split.assert_recorder import AssertRecorder
@@ -21,7 +21,11 @@ EXITS = frozenset(("exit", "quit", "sys.exit"))
 UNITTEST_MAINS = frozenset(("unittest.main", "unittest.TestProgram"))
 CATCH_ALL_NAMES = frozenset(("AssertionError", "BaseException", "Exception", "failureException"))
 EXPECTED_FAILURE = "expectedFailure"
+"""The decorator of unittest for tests that must fail."""
 CATCHING_CALLS = frozenset(("raises", "assertRaises", "assertRaisesRegex", "suppress", EXPECTED_FAILURE))
+"""Functions of pytest, unittest and contextlib that catch exceptions."""
+Node = TypeVar("Node", bound=ast.AST)
+
 PASSIVE_STATEMENTS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.Pass)
 """Statements that only define things."""
 
@@ -42,39 +46,42 @@ def compile_program(source: str, filename: str, recorder: AssertRecorder) -> Cod
     recorder.may_skip = "skip" in source.lower()
     recorder.may_fail, recorder.is_idle = catches_failures(tree), is_idle(tree)
     recorder.may_raise = catches_anything(tree)
-    tree = _AssertRewriter().visit(rewrite_exits(tree, RECORDER_NAME))
-    end = ast.Expr(_hook("record_end", []))
+    tree = _AssertRewriter().visit(_rewrite_exits(tree))
+    end = ast.Expr(_call_recorder("record_end", []))
     tree.body.append(ast.fix_missing_locations(end))
     return compile(tree, filename, "exec", dont_inherit=True)
 
 
 class _AssertRewriter(ast.NodeTransformer):
-    """Rewrites `assert L op R, message` into: evaluate L and R, compare, and call the recorder on failure."""
+    """Rewrites statements that can fail a test so that the recorder sees the values.
+
+    `assert left < right, message` evaluates both sides, compares them, and calls the recorder. In conditions
+    that fail a test, comparisons with nan are made to fail it too.
+    """
 
     def visit(self, node: ast.AST) -> Any:
         return node if isinstance(node, ast.expr) else super().visit(node)  # expressions hold no statements
 
     def visit_If(self, node: ast.If) -> ast.stmt:
-        last = node.body[-1]
-        fails = isinstance(last, ast.Raise) or (isinstance(last, ast.Assert) and not _may_hold(last.test))
-        if fails:
-            node.test = _placed(_order_nan(node.test), node.test)
+        end = node.body[-1]
+        if isinstance(end, ast.Raise) or (isinstance(end, ast.Assert) and _is_false_constant(end.test)):
+            node.test = _copy_position(_make_nan_fail(node.test), node.test)
         self.generic_visit(node)
         return node
 
     def visit_Raise(self, node: ast.Raise) -> ast.stmt:
         raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         if node.exc is not None and isinstance(raised, ast.Name) and raised.id == "AssertionError":
-            node.exc = _placed(_hook("record_failure", [node.exc]), node.exc)
+            node.exc = _copy_position(_call_recorder("record_failure", [node.exc]), node.exc)
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         call = node.value
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
             if call.func.attr == "assertFalse":
-                call.args[0] = _placed(_order_nan(call.args[0]), call.args[0])
+                call.args[0] = _copy_position(_make_nan_fail(call.args[0]), call.args[0])
             elif call.func.attr == "assertTrue":
-                call.args[0] = _placed(_order_nan(call.args[0], negated=False), call.args[0])
+                call.args[0] = _copy_position(_make_nan_fail(call.args[0], negated=False), call.args[0])
         return node
 
     def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
@@ -82,58 +89,57 @@ class _AssertRewriter(ast.NodeTransformer):
         text = ast.Constant(ast.unparse(test))
         left, right = _load("__suture_left__"), _load("__suture_right__")
         condition: ast.expr = left
-        raising, setup = "make_failure", [_store(left, _order_nan(test, negated=False))]
+        factory, setup = "make_failure", [_store(left, _make_nan_fail(test, negated=False))]
         facts: list[ast.expr] = [left, ast.Constant("a true value")]
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
-            raising = "make_comparison_failure"
+            factory = "make_comparison_failure"
             setup = [_store(left, test.left), _store(right, test.comparators[0])]
             condition = ast.Compare(left, test.ops, [right])
             sides = [ast.Constant(ast.unparse(side)) for side in (test.left, test.comparators[0])]
             facts = [ast.Constant(type(test.ops[0]).__name__), left, right, *sides]
         elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            setup = [_store(left, _order_nan(test.operand))]
+            setup = [_store(left, _make_nan_fail(test.operand))]
             condition, facts = ast.UnaryOp(ast.Not(), left), [left, ast.Constant("a false value")]
-        fault = _hook("record_failure", [_hook(raising, [text, *facts, node.msg or ast.Constant(None)])])
-        refuted = ast.If(ast.UnaryOp(ast.Not(), condition), [ast.Raise(fault)], [])
-        made: list[ast.stmt] = [*setup, refuted, ast.Expr(_hook("record_pass", []))]
-        for statement in made:
-            _place(statement, node)
-        return made
+        fault = _call_recorder(
+            "record_failure", [_call_recorder(factory, [text, *facts, node.msg or ast.Constant(None)])]
+        )
+        failure: ast.stmt = ast.If(ast.UnaryOp(ast.Not(), condition), [ast.Raise(fault)], [])
+        statements = [*setup, failure, ast.Expr(_call_recorder("record_pass", []))]
+        return [_copy_position(statement, node) for statement in statements]
 
 
-def _order_nan(condition: ast.expr, *, negated: bool = True) -> ast.expr:
-    """Return the condition with negated comparisons rewritten so that nan cannot make them hold.
+def _make_nan_fail(condition: ast.expr, *, negated: bool = True) -> ast.expr:
+    """Return a condition whose negated order comparisons count as true if a side is nan.
 
-    A comparison with nan and its negation are both wrong: the comparison is always false.
+    A comparison with nan is always false, so `not x > limit` would hold and hide that x is nan.
+
+    Args:
+        condition: The condition.
+        negated: Whether the test fails if the condition is true.
     """
     if isinstance(condition, ast.UnaryOp) and isinstance(condition.op, ast.Not):
-        return ast.UnaryOp(ast.Not(), _order_nan(condition.operand, negated=not negated))
+        return ast.UnaryOp(ast.Not(), _make_nan_fail(condition.operand, negated=not negated))
     if isinstance(condition, ast.BoolOp):
-        return ast.BoolOp(condition.op, [_order_nan(part, negated=negated) for part in condition.values])
+        return ast.BoolOp(condition.op, [_make_nan_fail(part, negated=negated) for part in condition.values])
     if not negated or not isinstance(condition, ast.Compare) or len(condition.ops) != 1:
         return condition
     if type(condition.ops[0]) not in ORDER_OPERATORS:
         return condition
     op = ast.Constant(type(condition.ops[0]).__name__)
-    return _hook("compare_ordered", [op, condition.left, condition.comparators[0]])
+    return _call_recorder("compare_ordered", [op, condition.left, condition.comparators[0]])
 
 
-def _may_hold(node: ast.expr) -> bool:
-    """Whether a condition may hold, that is, is not written as a false constant."""
-    return not isinstance(node, ast.Constant) or bool(node.value)
+def _is_false_constant(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not node.value
 
 
-def _placed(made: ast.expr, at: ast.expr) -> ast.expr:
-    _place(made, at)
-    return made
-
-
-def _place(part: ast.AST, at: ast.AST) -> None:
+def _copy_position(new: Node, old: ast.AST) -> Node:
     """Give a new node the source position of the node that it replaces; existing children keep theirs."""
-    if not hasattr(part, "lineno"):
-        ast.copy_location(part, at)
-        for inner in ast.iter_child_nodes(part):
-            _place(inner, at)
+    if not hasattr(new, "lineno"):
+        ast.copy_location(new, old)
+        for child in ast.iter_child_nodes(new):
+            _copy_position(child, old)
+    return new
 
 
 def _load(name: str) -> ast.Name:
@@ -144,22 +150,22 @@ def _store(name: ast.Name, value: ast.expr) -> ast.stmt:
     return ast.Assign([ast.Name(name.id, ast.Store())], value)
 
 
-def _hook(method: str, arguments: list[ast.expr]) -> ast.Call:
+def _call_recorder(method: str, arguments: list[ast.expr]) -> ast.Call:
     return ast.Call(ast.Attribute(_load(RECORDER_NAME), method, ast.Load()), arguments, [])
 
 
-def rewrite_exits(tree: ast.Module, hook: str) -> ast.Module:
-    """Rewrite a program's exits and its `unittest.main()` into method calls on the recorder named `hook`.
+def _rewrite_exits(tree: ast.Module) -> ast.Module:
+    """Rewrite a program's exits and its `unittest.main()` into calls of the recorder's methods.
 
     A `SystemExit` does not tell who raised it. So exits in the test's own text become calls of the recorder,
     and any other exit is a failure.
     """
-    changed = _ExitRewriter(_imported_names(tree), hook).visit(tree)
-    assert isinstance(changed, ast.Module)
-    return changed
+    rewritten = _ExitRewriter(_find_imported_names(tree)).visit(tree)
+    assert isinstance(rewritten, ast.Module)
+    return rewritten
 
 
-def _imported_names(tree: ast.Module) -> dict[str, str]:
+def _find_imported_names(tree: ast.Module) -> dict[str, str]:
     """Return local name -> dotted name of the program's own imports, such as `main` -> `unittest.main`."""
     names: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -171,9 +177,8 @@ def _imported_names(tree: ast.Module) -> dict[str, str]:
 
 
 class _ExitRewriter(ast.NodeTransformer):
-    def __init__(self, names: dict[str, str], hook: str) -> None:
-        self.names = names
-        self.hook = hook
+    def __init__(self, imported_names: dict[str, str]) -> None:
+        self._imported_names = imported_names
 
     def visit(self, node: ast.AST) -> Any:
         return node if isinstance(node, ast.expr) else super().visit(node)  # expressions hold no statements
@@ -182,39 +187,35 @@ class _ExitRewriter(ast.NodeTransformer):
         call = node.value
         if not isinstance(call, ast.Call):
             return node
-        called = self._dotted(call.func)
-        if called in UNITTEST_MAINS:
-            return self._made(node, ast.Expr(self._hook("run_tests", [])))
-        if called in EXITS and len(call.args) <= 1 and not call.keywords:
-            return self._made(node, ast.Raise(self._hook("make_exit", call.args)))
+        function = self._get_dotted_name(call.func)
+        if function in UNITTEST_MAINS:
+            run_tests = ast.Expr(_call_recorder("run_tests", []))
+            return ast.fix_missing_locations(ast.copy_location(run_tests, node))
+        if function in EXITS and len(call.args) <= 1 and not call.keywords:
+            return self._raise_exit(node, call.args)
         return node
 
     def visit_Raise(self, node: ast.Raise) -> ast.stmt:
-        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        if node.cause is not None or not isinstance(raised, ast.Name) or raised.id != "SystemExit":
+        exception = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        if node.cause is not None or not isinstance(exception, ast.Name) or exception.id != "SystemExit":
             return node
-        given = node.exc.args if isinstance(node.exc, ast.Call) else []
-        return self._made(node, ast.Raise(self._hook("make_exit", given)))
+        return self._raise_exit(node, node.exc.args if isinstance(node.exc, ast.Call) else [])
 
-    def _dotted(self, node: ast.expr) -> str:
-        text = ast.unparse(node)
-        first, dot, rest = text.partition(".")
-        return f"{self.names.get(first, first)}{dot}{rest}"
+    def _raise_exit(self, node: ast.stmt, arguments: list[ast.expr]) -> ast.stmt:
+        raise_exit = ast.Raise(_call_recorder("make_exit", arguments))
+        return ast.fix_missing_locations(ast.copy_location(raise_exit, node))
 
-    def _hook(self, method: str, arguments: list[ast.expr]) -> ast.Call:
-        return ast.Call(ast.Attribute(ast.Name(self.hook, ast.Load()), method, ast.Load()), arguments, [])
-
-    @staticmethod
-    def _made(old: ast.stmt, new: ast.stmt) -> ast.stmt:
-        return ast.fix_missing_locations(ast.copy_location(new, old))
+    def _get_dotted_name(self, node: ast.expr) -> str:
+        first, dot, rest = ast.unparse(node).partition(".")
+        return f"{self._imported_names.get(first, first)}{dot}{rest}"
 
 
 def catches_failures(tree: ast.Module) -> bool:
-    """Whether a program's text catches failed asserts anywhere, so that a failure may be intended."""
+    """Whether a program's text may catch a failed assert, so that a failure may be intended."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ExceptHandler) and node.type is None:
             return True
-        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        name = _get_name(node)
         if name == EXPECTED_FAILURE or (name in CATCH_ALL_NAMES and not _is_raised(node, tree)):
             return True
     return False
@@ -223,10 +224,15 @@ def catches_failures(tree: ast.Module) -> bool:
 def catches_anything(tree: ast.Module) -> bool:
     """Whether a program's text catches exceptions of any kind."""
     for node in ast.walk(tree):
-        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        name = _get_name(node)
         if isinstance(node, ast.ExceptHandler) or name in CATCHING_CALLS or name in CATCH_ALL_NAMES:
             return True
     return False
+
+
+def _get_name(node: ast.AST) -> str:
+    """Return the name of a variable or attribute, such as `raises` for `pytest.raises`; else empty."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _is_raised(name: ast.AST, tree: ast.Module) -> bool:

@@ -1,4 +1,7 @@
-"""Sessions with Suture's own programs at both ends of a split verdict, and idle judges for reuse."""
+"""The host's sessions with the two programs of a split verdict, and the idle judges that wait for reuse.
+
+A *judge* here is a process of `judge_program.py`, which runs tests; it never sees the candidate's code.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,13 @@ from suture.sandbox import Channel, ProgramLimits, RunRequest, RunResult, Sandbo
 class ProgramSession:
     """A session with one program, which is started when it is first needed and again after it died.
 
+    Args:
+        sandbox: Runs the program.
+        request: Starts the program.
+        cpu_s: CPU seconds that the program may use; those of `request` by default.
+
     Attributes:
+        sandbox: Runs the program.
         output: What the program printed each time that it ended regularly.
         cpu_s: CPU seconds used up to the last regular end; `None` if unknown.
     """
@@ -35,7 +44,7 @@ class ProgramSession:
 
     @property
     def alive(self) -> bool:
-        """Whether the program runs, as far as is known."""
+        """Whether the program was started and is not known to have ended."""
         return self._channel is not None
 
     @property
@@ -76,28 +85,29 @@ class ProgramSession:
             await stack.aclose()
 
     async def stop(self) -> RunResult | None:
-        """Let the program end, and keep what it printed."""
+        """Let the program end, and add what it printed to `output`; `None` if it does not run."""
         if self._channel is None or self._stack is None:
             return None
         channel, stack, self._channel, self._stack = self._channel, self._stack, None, None
         try:
-            ended = await channel.finish()
+            result = await channel.finish()
         finally:
             await stack.aclose()
-        self.output.append(ended.stderr)
-        both = self.cpu_s, ended.cpu_s
-        self.cpu_s = None if both[0] is None or both[1] is None else both[0] + both[1]
-        return ended
+        self.output.append(result.stderr)
+        if self.cpu_s is not None:
+            self.cpu_s = None if result.cpu_s is None else self.cpu_s + result.cpu_s
+        return result
 
 
-_idle: dict[Sandbox, list[JudgeSession]] = {}
+_idle_judges: dict[Sandbox, list[JudgeSession]] = {}
+"""Sandbox -> the judges in it that are started and serve no verdict."""
 
 
 class JudgeSession(ProgramSession):
     """The program that holds the tests of one verdict at a time.
 
-    A judge runs each verdict in a process of its own, which is gone before the next one starts (see
-    `judge_program.main`). So an idle judge has run no test, and any verdict in the same sandbox may use it.
+    A judge forks a process for each verdict, which is gone before the next one starts (see
+    `judge_program.main`). So an idle judge itself has run no test, and the next verdict may use it.
     """
 
     def __init__(self, sandbox: Sandbox, settings: SandboxSettings) -> None:
@@ -118,40 +128,39 @@ class JudgeSession(ProgramSession):
         self._key = ""
         await super().kill()
 
-    async def adjourn(self) -> None:
-        """End the verdict without waiting for anything."""
+    async def end_verdict(self) -> None:
+        """Tell the judge that the verdict is over, without waiting for an answer."""
         await self.send(dump({}))
 
     async def is_free(self) -> bool:
-        """Whether everything of the last verdict is gone, by a sign that only the judge itself can give."""
+        """Whether everything of the last verdict is gone; the judge shows it by sending the verdict's key."""
+        key, self._key = self._key, ""
         answer = await self.receive(JUDGE_RELEASE_S)
         try:
-            free = answer is not None and load(answer) == {"over": self._key}
+            return answer is not None and load(answer) == {"over": key}
         except BadFrame:
-            free = False
-        self._key = ""
-        return free
+            return False
 
 
 async def acquire_judge(sandbox: Sandbox, settings: SandboxSettings) -> JudgeSession:
-    """Return a judge for one verdict: an idle one, or a new one that is not started yet.
+    """Return a judge for one verdict: an idle one with the same limits, or a new one that is not started yet.
 
-    Starting a judge takes longer than most verdicts do.
+    Idle judges are reused because starting one takes longer than most verdicts do.
     """
-    fresh = JudgeSession(sandbox, settings)
-    waiting = _idle.get(sandbox, [])
-    for judge in reversed(waiting):
-        if judge.limits == fresh.limits:
-            waiting.remove(judge)
-            free = False
+    new_judge = JudgeSession(sandbox, settings)
+    idle_judges = _idle_judges.get(sandbox, [])
+    for judge in reversed(idle_judges):
+        if judge.limits == new_judge.limits:
+            idle_judges.remove(judge)
+            is_free = False
             try:
-                free = await judge.is_free()
+                is_free = await judge.is_free()
             finally:  # also after a cancellation, because the judge is in no list now
-                if not free:
+                if not is_free:
                     await judge.kill()
-            if free:
+            if is_free:
                 return judge
-    return fresh
+    return new_judge
 
 
 async def release_judge(judge: JudgeSession) -> None:
@@ -160,16 +169,16 @@ async def release_judge(judge: JudgeSession) -> None:
     if not judge.alive or not isinstance(sandbox, SupportsCloseCallbacks):
         await judge.stop()
         return
-    if sandbox not in _idle:
-        _idle[sandbox] = []
-        sandbox.add_close_callback(partial(_dismiss, sandbox))
-    if len(_idle[sandbox]) >= MAX_IDLE_JUDGES:
+    if sandbox not in _idle_judges:
+        _idle_judges[sandbox] = []
+        sandbox.add_close_callback(partial(_kill_idle_judges, sandbox))
+    if len(_idle_judges[sandbox]) >= MAX_IDLE_JUDGES:
         await judge.stop()
         return
-    _idle[sandbox].append(judge)  # first, so that the judge is not lost if sending fails
-    await judge.adjourn()
+    _idle_judges[sandbox].append(judge)  # first, so that the judge is not lost if sending fails
+    await judge.end_verdict()
 
 
-async def _dismiss(sandbox: Sandbox) -> None:
-    for judge in _idle.pop(sandbox, []):
+async def _kill_idle_judges(sandbox: Sandbox) -> None:
+    for judge in _idle_judges.pop(sandbox, []):
         await judge.kill()

@@ -1,8 +1,8 @@
-"""The split verdict: the host relays between a judge with the tests and a candidate with the code.
+"""The host's side of a split verdict: it relays between a judge with the tests and a candidate with the code.
 
-The two programs run in separate sandboxes and cannot see each other. The host relays calls and answers as
-typed data, checks the shape of every answer, and keeps the time. The candidate can answer wrongly, but it
-cannot decide.
+The two programs run in separate sandboxes and cannot see each other. The host passes calls and answers on as
+typed data, checks the shape of every answer, and enforces the time limits. The candidate can answer wrongly,
+but it cannot decide.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from suture.judge.failures import render_failure, render_run_ending
 from suture.judge.sandbox_programs import make_program_request
 from suture.judge.split.codec import is_well_formed
 from suture.judge.split.program_sessions import JudgeSession, ProgramSession, acquire_judge, release_judge
-from suture.judge.split.wire import MAX_FRAME_BYTES, BadFrame, dump, load
+from suture.judge.split.wire import BadFrame, dump, load
 from suture.judge.tuning import JUDGE_GRACE_S, MAX_EXCEPTION_BASES, MAX_FAULT_CHARS, PROGRAM_LIFETIME_S
 from suture.sandbox import RunResult, Sandbox
 
-ASK_FIELDS = {"op", "module", "name", "handle", "value", "nodes"}
-RAISED_FIELDS: dict[str, type | tuple[type, ...]] = {
+REQUEST_FIELDS = {"op", "module", "name", "handle", "value", "nodes"}
+EXCEPTION_FIELDS: dict[str, type | tuple[type, ...]] = {
     "type": str,
     "module": str,
     "bases": list,
@@ -32,7 +32,8 @@ RAISED_FIELDS: dict[str, type | tuple[type, ...]] = {
     "file": str,
     "line": (int, type(None)),
 }
-ENDS = frozenset(("GeneratorExit", "KeyboardInterrupt", "SystemExit"))
+ENDING_EXCEPTIONS = frozenset(("GeneratorExit", "KeyboardInterrupt", "SystemExit"))
+"""Exceptions that end a program unless it expects them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +42,11 @@ class ProgramOutcome:
 
     Attributes:
         status: Whether the program passed, failed, ended with an error or timed out.
-        fact: What was seen: `call`, `expected`, `got`, `exception`, `file`, `line`, as far as known.
-        live_reason: Why the program needs live objects; `status` means nothing then. Empty if it does not.
-        digest: For a program that asks a question: a digest of the answer, and the answer as text (see
-            answer_digest.py); else empty.
+        fact: What was seen: `call`, `expected`, `actual`, `exception`, `file`, `line`, as far as known.
+        live_reason: Why the program needs live objects, that is, must run in the candidate's process; then
+            `status` means nothing. Empty if data is enough.
+        digest: (digest, text) of the answer, for a program that leaves an answer to compare (see
+            answer_digest.py); otherwise empty.
     """
 
     status: CheckStatus
@@ -54,7 +56,7 @@ class ProgramOutcome:
 
 
 class SplitRunner:
-    """An asynchronous context with a judge and a candidate for the checks of one verdict.
+    """Runs the checks of one verdict with a judge and a candidate; an asynchronous context manager.
 
     Args:
         sandbox: Runs both programs.
@@ -86,6 +88,7 @@ class SplitRunner:
             cpu_s,
         )
         self._limit_s = self._deadline = 0.0
+        # How the candidate's process ended during the current program; empty while it runs.
         self._death = ""
         self._death_code: FailureCode | None = None
         self._timed_out = False
@@ -125,7 +128,7 @@ class SplitRunner:
         reply = await self._start_candidate()
         if "died" in reply:
             return ProgramOutcome(
-                status=self._status(),
+                status=self._get_death_status(),
                 fact={"exception": f"while loading: {self._death}", "code": self._death_code},
             )
         if "raised" in reply:
@@ -145,19 +148,19 @@ class SplitRunner:
         request = {"source": program.source, "names": dict(program.names), "expects": program.expects}
         frame = dump(request)
         while True:
-            # The judge still has to decide what the candidate's death means to the test.
-            patience_s = JUDGE_GRACE_S if self._death else self._left_s()
-            answer = await self._judge.exchange(frame, patience_s)
+            # After the candidate's death the judge still has to decide what it means to the test.
+            timeout_s = JUDGE_GRACE_S if self._death else self._get_remaining_s()
+            answer = await self._judge.exchange(frame, timeout_s)
             if answer is None:
-                return await self._judge_fell()
-            message = _said(answer)
+                return await self._judge_ended()
+            message = _read_judge_message(answer)
             if "outcome" in message:
-                return self._outcome(message["outcome"])
+                return self._make_outcome(message["outcome"])
             if "ask" not in message:  # the tests ended the process that ran them
-                return await self._judge_fell()
-            frame = dump(await self._relay(message["ask"]))
+                return await self._judge_ended()
+            frame = dump(await self._relay_request(message["ask"]))
 
-    def _outcome(self, outcome: dict[str, Any]) -> ProgramOutcome:
+    def _make_outcome(self, outcome: dict[str, Any]) -> ProgramOutcome:
         if outcome.get("live"):
             return ProgramOutcome(status="error", live_reason=outcome["live"])
         if outcome.get("passed") is True and not self._death:
@@ -165,13 +168,13 @@ class SplitRunner:
         fact = outcome.get("fact") or {"exception": self._death}
         if not self._death:
             return ProgramOutcome(status="failed", fact=fact)
-        return ProgramOutcome(status=self._status(), fact={**fact, "code": self._death_code})
+        return ProgramOutcome(status=self._get_death_status(), fact={**fact, "code": self._death_code})
 
-    def _status(self) -> CheckStatus:
+    def _get_death_status(self) -> CheckStatus:
         return "timeout" if self._timed_out else "error"
 
-    async def _judge_fell(self) -> ProgramOutcome:
-        timed_out = self._timed_out or self._left_s() <= 0
+    async def _judge_ended(self) -> ProgramOutcome:
+        timed_out = self._timed_out or self._get_remaining_s() <= 0
         await self._judge.kill()
         code: FailureCode = "test_timeout" if timed_out else "judge_ended"
         fact: dict[str, Any] = {"exception": render_failure(code, seconds=self._limit_s), "code": code}
@@ -179,34 +182,39 @@ class SplitRunner:
             fact = {"exception": self._death, "code": self._death_code}
         return ProgramOutcome(status="timeout" if timed_out else "error", fact=fact)
 
-    async def _relay(self, ask: dict[str, Any]) -> dict[str, Any]:
+    async def _relay_request(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._death:
             return {"died": self._death}
         if not self._candidate.alive:
             started = await self._start_candidate()
             if "died" in started or "raised" in started:
                 return started
-        return await self._ask_candidate({key: ask[key] for key in ASK_FIELDS & ask.keys()})
+        return await self._ask_candidate({key: request[key] for key in REQUEST_FIELDS & request.keys()})
 
     async def _start_candidate(self) -> dict[str, Any]:
         await self._candidate.start()
         return await self._ask_candidate({"op": "load", "module": get_module_name(self._module)})
 
-    async def _ask_candidate(self, ask: dict[str, Any]) -> dict[str, Any]:
-        answer = await self._candidate.exchange(dump(ask), self._left_s())
-        reply = None if answer is None else _checked(answer)
-        if reply is not None and "raised" in reply and _ends(reply["raised"], self._expects):
+    async def _ask_candidate(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = await self._candidate.exchange(dump(request), self._get_remaining_s())
+        reply = None if answer is None else _check_reply(answer)
+        if reply is not None and "raised" in reply and _ends_program(reply["raised"], self._expects):
             reply = {"died": f"{reply['raised']['type']}: {reply['raised']['text']}"[:MAX_FAULT_CHARS]}
         if reply is None or "died" in reply:
-            self._timed_out = self._left_s() <= 0
-            ended = await self._candidate.stop()
-            if answer is None and not self._timed_out and ended is not None and ended.status == "timeout":
+            self._timed_out = self._get_remaining_s() <= 0
+            run_result = await self._candidate.stop()
+            if (
+                answer is None
+                and not self._timed_out
+                and run_result is not None
+                and run_result.status == "timeout"
+            ):
                 self._timed_out = True
                 self._death_code = "cpu_limit"
                 self._death = render_failure("cpu_limit", seconds=self._candidate.limits.cpu_s)
             else:
                 self._death_code = self._find_death_code(reply, answered=answer is not None)
-                self._death = (reply or {}).get("died", "") or self._render_death(ended)
+                self._death = (reply or {}).get("died", "") or self._render_death(run_result)
             return {"died": self._death}
         return reply
 
@@ -217,28 +225,32 @@ class SplitRunner:
             return "malformed_answer"
         return "no_answer" if self._timed_out else "process_ended"
 
-    def _render_death(self, ended: RunResult | None) -> str:
+    def _render_death(self, run_result: RunResult | None) -> str:
         code = self._death_code or "process_ended"
         text = render_failure(code, seconds=self._limit_s)
-        if code != "process_ended" or ended is None or (ended.signal is None and ended.exit_code is None):
+        if (
+            code != "process_ended"
+            or run_result is None
+            or (run_result.signal is None and run_result.exit_code is None)
+        ):
             return text
-        return f"{text} ({render_run_ending(ended)})"
+        return f"{text} ({render_run_ending(run_result)})"
 
     def _set_deadline(self, wall_s: float) -> None:
         self._limit_s = wall_s
         self._deadline = asyncio.get_running_loop().time() + wall_s
 
-    def _left_s(self) -> float:
+    def _get_remaining_s(self) -> float:
         return self._deadline - asyncio.get_running_loop().time()
 
 
-def _ends(raised: dict[str, Any], expects: frozenset[str]) -> bool:
-    """Whether an exception ends a program and the test does not say that it expects it."""
-    kinds = {raised["type"], *raised["bases"]}
-    return bool(kinds & ENDS) and not kinds & ENDS & expects
+def _ends_program(raised: dict[str, Any], expects: frozenset[str]) -> bool:
+    """Whether an exception ends a program, and the test's text does not expect it."""
+    class_names = {raised["type"], *raised["bases"]}
+    return bool(class_names & ENDING_EXCEPTIONS) and not class_names & ENDING_EXCEPTIONS & expects
 
 
-def _said(frame: bytes) -> dict[str, Any]:
+def _read_judge_message(frame: bytes) -> dict[str, Any]:
     """Return the judge's message; empty if the tests in it wrote something else to the host."""
     try:
         return load(frame)
@@ -246,10 +258,10 @@ def _said(frame: bytes) -> dict[str, Any]:
         return {}
 
 
-def _checked(frame: bytes) -> dict[str, Any] | None:
+def _check_reply(frame: bytes) -> dict[str, Any] | None:
     """Return the candidate's answer without unexpected fields; `None` if it is malformed."""
     try:
-        message = load(frame) if len(frame) <= MAX_FRAME_BYTES else {}
+        message = load(frame)
     except BadFrame:
         return None
     if isinstance(message.get("died"), str):
@@ -261,22 +273,26 @@ def _checked(frame: bytes) -> dict[str, Any] | None:
         "nodes": message["nodes"],
         "callable": message.get("callable") is True,
     }
-    kinds = message.get("exception")
-    if isinstance(kinds, list) and len(kinds) > 1 and all(isinstance(kind, str) for kind in kinds):
-        reply["exception"] = kinds[:MAX_EXCEPTION_BASES]
+    class_names = message.get("exception")
+    if (
+        isinstance(class_names, list)
+        and len(class_names) > 1
+        and all(isinstance(name, str) for name in class_names)
+    ):
+        reply["exception"] = class_names[:MAX_EXCEPTION_BASES]
     if "raised" in message:
-        raised = _checked_exception(message["raised"])
+        raised = _check_exception(message["raised"])
         return None if raised is None else {**reply, "raised": raised}
     return reply
 
 
-def _checked_exception(raised: Any) -> dict[str, Any] | None:
+def _check_exception(raised: Any) -> dict[str, Any] | None:
     if not isinstance(raised, dict):
         return None
-    if not all(isinstance(raised.get(key, ...), kind) for key, kind in RAISED_FIELDS.items()):
+    if not all(isinstance(raised.get(key, ...), kind) for key, kind in EXCEPTION_FIELDS.items()):
         return None
     if not all(isinstance(base, str) for base in raised["bases"]):
         return None
     if not is_well_formed(raised.get("args", ...), raised.get("nodes")):
         return None
-    return {key: raised[key] for key in (*RAISED_FIELDS, "args", "nodes")}
+    return {key: raised[key] for key in (*EXCEPTION_FIELDS, "args", "nodes")}

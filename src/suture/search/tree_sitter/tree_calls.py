@@ -150,7 +150,7 @@ async def _run_calls(
     """
     answers: Answers = {}
     semaphore = asyncio.Semaphore(PARALLEL_RUNS)
-    again = function.calls if runner.driver.typed else ()
+    again = function.calls if runner.driver.statically_typed else ()
 
     async def run(number: int, files: Mapping[str, bytes]) -> None:
         async with semaphore:
@@ -325,7 +325,7 @@ def _read_literals(text: str, driver: CallDriver) -> Arguments | None:
     if values is None:
         return None
     with suppress(ValueError):
-        return tuple(to_python_data(value, typed=driver.typed) for value in values)
+        return tuple(to_python_data(value, statically_typed=driver.statically_typed) for value in values)
     return None
 
 

@@ -52,8 +52,8 @@ class CallDriver:
             can.
         compiles: Whether a candidate is compiled first, which may take as long as a test run.
         missing_remedy: What is missing if the driver reports that it cannot load the language.
-        typed: Whether the function's types interpret a literal: nil is an empty list, a missing field is
-            zero, and there may be several results, the last of them an error.
+        statically_typed: Whether the function's types give a literal its meaning, as in Go: nil is an empty
+            list, a missing field is zero, and there may be several results, the last of them an error.
     """
 
     read_literals: ReadValues
@@ -64,7 +64,7 @@ class CallDriver:
     explain_unsupported: Callable[[str, str], str] = lambda statement, name: ""
     compiles: bool = False
     missing_remedy: str = ""
-    typed: bool = False
+    statically_typed: bool = False
 
 
 class NotALiteral(Exception):

@@ -199,5 +199,5 @@ GO_CALLS = CallDriver(
     raises="panics",
     explain_unsupported=explain_unsupported,
     compiles=True,
-    typed=True,
+    statically_typed=True,
 )
