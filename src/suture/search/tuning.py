@@ -10,6 +10,8 @@ from __future__ import annotations
 
 SPECTRUM_WEIGHT = 0.8
 """Share of coverage (Ochiai and DStar) in the score of a line. The three weights add up to 1."""
+DSTAR_SHARE = 0.2
+"""Share of DStar in that; the rest is Ochiai. Chosen by judgement; not measured."""
 FRAME_WEIGHT = 0.1
 """Share of tracebacks in the score of a line."""
 CALLED_WEIGHT = 0.1
@@ -26,6 +28,8 @@ MIN_CLUE_SHARE = 0.05
 """Share of the failing tests that must show an exception before it counts as a clue."""
 OFF_TRACEBACK_FACTOR = 0.5
 """What a clue keeps of its weight on lines that no traceback of its tests went through."""
+OTHER_PART_FACTOR = 0.25
+"""What a clue keeps of its weight for changes that do not replace the operator or name in the exception."""
 NAMED_SUSPICION = 1.0
 """Without coverage: suspicion of a line that failing tests name, or near one where they failed."""
 SAME_FILE_SUSPICION = 0.6
@@ -153,7 +157,13 @@ MAX_TREE_TEXTS_RUN = 60
 TREE_TEXT_RIVALS = 8
 """Texts that are run after the first that passes, in other languages: each costs a start of the command."""
 MAX_TEXTS_SEARCHED = 3
-"""Parsable texts on which a further search starts: each gets half of the time left, the last all of it."""
+"""Parsable texts on which a further search starts."""
+TEXT_SEARCH_SHARE = 0.5
+"""Share of the remaining time that each of these searches gets; the last one gets all of it."""
+MIN_TEXT_SEARCH_S = 1.0
+"""Remaining seconds below which no such search starts. Chosen by judgement; not measured."""
+MIN_TEXT_RUN_S = 1.0
+"""The least timeout of the tests on one text, however little time remains. Chosen by judgement; not measured."""
 PARALLEL_RUNS = 2
 """Whole runs of the tests side by side, for a machine with two cores."""
 TEXT_RUN_TIMEOUT_S = 10.0

@@ -1,7 +1,8 @@
 """The search for a repair of a Python project: mutants of suspicious lines, tried in order of likelihood.
 
-Single changes are tried first, then in turns with compound changes that extend partial repairs. What passes
-is plausible and no more: it is ranked by `search.ranking` and judged by the trusted suite.
+Single changes are tried first. Later they take turns with compound changes, which extend partial repairs.
+A candidate that passes all tests here is only *plausible*: `search.ranking` ranks it, and the trusted suite
+judges it.
 """
 
 from __future__ import annotations
@@ -66,7 +67,16 @@ async def search_python(
 
 
 class PythonSearch:
-    """One search; the arguments are those of `search_python`."""
+    """One search. Two trial processes, each behind a `TrialRunner`, take candidates from the same queues.
+
+    Args:
+        command: The project's pytest command, collected.
+        texts: Path -> text of the files that may be changed.
+        limits: The limits of the search.
+        literals: Literals of the tests, which a repair should not mention.
+        hunks: What changed when the tests began to fail.
+        pool: Trial processes that were started for this search.
+    """
 
     def __init__(
         self,
@@ -87,10 +97,11 @@ class PythonSearch:
         self._runners: list[TrialRunner] = []
         self._all_tests: asyncio.Task[Spectrum] | None = None
         self._text_hashes: set[str] = set()
+        # A candidate can pass the failing tests before the baseline run of all tests has ended. Its trial
+        # stays unfinished until then: it waits in `_pending` to be tried again, and is in `_passed` until that
+        # second trial has ended.
         self._pending: list[Proposal] = []
-        """Candidates that passed the failing tests, before it was known what all tests do."""
         self._passed: list[Proposal] = []
-        """The same, until they were tried to the end."""
         self._timed_out: list[tuple[Proposal, Trial]] = []
         self._has_been_patient = False
         self._is_exhausted = False
@@ -105,7 +116,12 @@ class PythonSearch:
         await self._pool.close()
 
     async def run(self, failing: frozenset[str], baseline: Mapping[str, str] | None = None) -> SearchResult:
-        """Locate the fault, then try candidates while there is time."""
+        """Run the search.
+
+        Args:
+            failing: Ids of the tests that fail.
+            baseline: Id of a test -> its status in the user's run of the unchanged code.
+        """
         result, limits = self.result, self._limits
         self._candidates = self._pool.start_baseline(self._command, result.texts, failing, baseline, limits)
         result.spectrum = await self._candidates.run_failing_tests()
@@ -116,7 +132,8 @@ class PythonSearch:
         if not result.spectrum.target_tests:
             result.ending = explain_missing_targets(result.spectrum)
         else:
-            with suppress(TimeoutError):  # whatever a process does, the time is up then
+            # The search ends by itself. The timeout is for a process that does not answer.
+            with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, self._remaining_s() + GRACE_S)):
                     await self._search()
             self._conclude()
@@ -126,10 +143,11 @@ class PythonSearch:
         return result
 
     async def _search(self) -> None:
-        result, spectrum = self.result, self._all_tests
-        assert spectrum is not None
+        """Try the early candidates, then all single changes, then compound changes until there are no more."""
+        result, all_tests = self.result, self._all_tests
+        assert all_tests is not None
         self._runners = [
-            TrialRunner(worker, result.spectrum, result.texts, spectrum) for worker in self._pool.workers
+            TrialRunner(worker, result.spectrum, result.texts, all_tests) for worker in self._pool.workers
         ]
         early = await self._candidates.early_candidates(self._hunks)
         if early is not None:
@@ -167,8 +185,11 @@ class PythonSearch:
         """Complete the result when the search has ended, or was cut off."""
         result = self.result
         self._has_lost_workers = not any(runner.usable for runner in self._runners)
-        if not result.plausible:  # the verdict decides about candidates that fixed the failing tests
-            result.plausible = [one for one in self._passed if not _adds_dead_code(self._warnings(one))]
+        if not result.plausible:
+            # These fix the failing tests. Whether they break others is left to the verdict.
+            result.plausible = [
+                proposal for proposal in self._passed if not _adds_dead_code(self._warnings(proposal))
+            ]
         result.sort_plausible()
         if self._all_tests is not None and self._all_tests.done():
             result.spectrum = self._all_tests.result()
@@ -181,11 +202,16 @@ class PythonSearch:
         return self._clock.find_ending(bool(self._passed))
 
     async def _try(self, waiting: Iterator[Proposal], *, is_early: bool = False) -> None:
-        """Have each process take the likeliest candidate that is left, until the search must end."""
+        """Have each process take the likeliest candidate that is left, until the search must end.
+
+        Args:
+            waiting: The candidates, the likeliest first. All processes take from it.
+            is_early: Whether more candidates follow in another call.
+        """
         self._is_exhausted = False
         first, *others = self._runners
-        joining = (self._work_later(waiting, runner, is_early) for runner in others)
-        await run_until_all_end([self._work(waiting, first, is_early), *joining])
+        late_workers = (self._work_later(waiting, runner, is_early) for runner in others)
+        await run_until_all_end([self._work(waiting, first, is_early), *late_workers])
         if is_early:
             return
         self.result.sort_plausible()
@@ -193,13 +219,14 @@ class PythonSearch:
         await self._retry_timed_out(first)
 
     async def _work_later(self, waiting: Iterator[Proposal], runner: TrialRunner, is_early: bool) -> None:
-        """Work in the process that first runs all tests on the unchanged code."""
+        """Try candidates in the process that is busy with the baseline run of all tests, once that has ended."""
         while not (runner.can_finish or self._is_exhausted or self._find_ending()):
             await runner.wait_for_spectrum(POLL_S)
         if runner.can_finish:
             await self._work(waiting, runner, is_early)
 
     async def _work(self, waiting: Iterator[Proposal], runner: TrialRunner, is_early: bool) -> None:
+        """Try one candidate after the other in one process."""
         while runner.usable and not self._find_ending():
             remaining_s = self._remaining_s()
             self._start_extending()
@@ -219,11 +246,11 @@ class PythonSearch:
                 self._passed.append(proposal)
                 self._pending.append(proposal)
             else:
-                self._passed = [other for other in self._passed if other != proposal]
+                self._passed = [passed for passed in self._passed if passed != proposal]
                 self._record(proposal, trial)
 
     def _is_new(self, proposal: Proposal) -> bool:
-        """Return whether a candidate makes a new text; two operators may make the same one."""
+        """Return whether no earlier candidate made the same text, and remember the text."""
         text = apply_edits(self.result.texts[proposal.path], proposal.edits)
         key = content_hash([proposal.path, text])
         is_new = key not in self._text_hashes
@@ -244,6 +271,12 @@ class PythonSearch:
             self._record(proposal, trial)
 
     def _record(self, proposal: Proposal, trial: Trial | None) -> None:
+        """Add a candidate to the list that its trial calls for.
+
+        Args:
+            proposal: The candidate.
+            trial: Its trial; `None` if the trial was cut off.
+        """
         if trial is None:
             return
         self.result.tried_count += 1
@@ -270,11 +303,12 @@ class PythonSearch:
 
 def explain_missing_targets(spectrum: Spectrum) -> SearchEnding:
     """Return why no failing test of the user's run can be used as a target."""
-    failing = [one for one in spectrum.disagreements if one.run not in ("passed", "skipped")]
-    if not failing:
+    disagreements = [test for test in spectrum.disagreements if test.run not in ("passed", "skipped")]
+    if not disagreements:
         not_run = spectrum.failing_in_suite - {test.id for test in spectrum.tests}
         return "targets_not_reached" if not_run else "no_failing_test"
-    return "targets_pass_alone" if all(one.only_in_isolation for one in failing) else "trials_disagree"
+    pass_alone = all(test.only_in_isolation for test in disagreements)
+    return "targets_pass_alone" if pass_alone else "trials_disagree"
 
 
 def _adds_dead_code(warnings: Sequence[TamperingWarning]) -> bool:

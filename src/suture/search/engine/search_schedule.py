@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from suture.core.ledger.kinds import SearchEnding
@@ -24,19 +24,21 @@ from suture.search.tuning import (
 
 
 class SearchClock:
-    """Decides when one search ends: with its time, with enough repairs, or once their rivals were tried.
+    """Decides when one search ends.
+
+    It ends when its time is over, when enough repairs are found, or when their rivals have been tried.
 
     Args:
         limits: The limits of the search.
-        result: What it has found up to now.
-        rivals: Changes that are to be compared with the repairs found.
+        result: The result that the search fills in.
+        rivals: Changes at the places of the repairs found, which are to be compared with them.
     """
 
     def __init__(self, limits: SearchLimits, result: SearchResult, rivals: RivalQueue) -> None:
         self._limits, self._result, self._rivals = limits, result, rivals
         self._began_s = time.monotonic()
-        self._first_rank = 0
-        self._suspicious_s: float | None = None
+        self._first_repair_rank = 0
+        self._first_suspicious_s: float | None = None
 
     def now_s(self) -> float:
         """Return the seconds since the search began."""
@@ -46,7 +48,8 @@ class SearchClock:
         """Return the seconds that are left.
 
         Args:
-            has_passed: Whether a candidate has passed the failing tests and waits for the others.
+            has_passed: Whether a candidate has passed the failing tests and has yet to run the others. Like a
+                repair, it ends the use of `SearchLimits.reserve_s`.
         """
         return self._end_s(has_passed) - self.now_s()
 
@@ -58,11 +61,15 @@ class SearchClock:
         return max(0, self._limits.max_candidates - self._result.tried_count)
 
     def record_repair(self, *, is_suspicious: bool) -> None:
-        """Note that a plausible repair was found."""
+        """Record that a plausible repair was found.
+
+        Args:
+            is_suspicious: Whether the repair has tampering warnings. Then the search continues for longer.
+        """
         if self._result.first_repair_s is None and not is_suspicious:
-            self._result.first_repair_s, self._first_rank = self.now_s(), self._result.tried_count
-        if self._suspicious_s is None:
-            self._suspicious_s = self.now_s()
+            self._result.first_repair_s, self._first_repair_rank = self.now_s(), self._result.tried_count
+        if self._first_suspicious_s is None:
+            self._first_suspicious_s = self.now_s()
 
     def find_ending(self, has_passed: bool) -> SearchEnding | None:
         """Return why the search must end now; `None` if it continues.
@@ -73,29 +80,30 @@ class SearchClock:
         now_s, result, limits = self.now_s(), self._result, self._limits
         if len(result.plausible) >= limits.max_repairs:
             return "enough_repairs"
-        if result.first_repair_s is not None and self._has_lingered(
-            now_s - result.first_repair_s, result.first_repair_s
-        ):
+        if result.first_repair_s is not None and self._has_lingered(result.first_repair_s, now_s):
             return "likely_changes_tried"
-        if self._suspicious_s is not None and now_s > max(
-            2 * self._suspicious_s + MIN_LINGER_S, SUSPICIOUS_SHARE * limits.max_seconds
-        ):
-            return "likely_changes_tried"
+        if self._first_suspicious_s is not None:
+            patience_s = 2 * self._first_suspicious_s + MIN_LINGER_S
+            if now_s > max(patience_s, SUSPICIOUS_SHARE * limits.max_seconds):
+                return "likely_changes_tried"
         if now_s >= self._end_s(has_passed):
             return "time_over"
         return None if self.remaining_candidates() else "candidate_limit"
 
-    def _has_lingered(self, since_s: float, first_s: float) -> bool:
+    def _has_lingered(self, first_repair_s: float, now_s: float) -> bool:
         """Return whether there was enough time for rivals of the first plausible repair.
 
-        A repair that ranked high is believed soon: after half of the trial time until then and the next few
-        candidates. Where trials are slow, half of the whole time until then is the most.
+        A repair that ranked high is believed soon: after `LINGER_SHARE` of the trial time until it was found,
+        and `MIN_RIVALS` further candidates. Where trials are so slow that these would take too long, the search
+        ends after `LINGER_SHARE` of the whole time until the repair was found.
         """
-        if since_s < max(MIN_LINGER_S, LINGER_SHARE * (first_s - self._result.generation_s)):
+        since_s = now_s - first_repair_s
+        if since_s < max(MIN_LINGER_S, LINGER_SHARE * (first_repair_s - self._result.generation_s)):
             return False
         if self._rivals.has_waiting and since_s < MAX_RIVALS_S:
             return False
-        return self._result.tried_count >= self._first_rank + MIN_RIVALS or since_s > LINGER_SHARE * first_s
+        has_tried_rivals = self._result.tried_count >= self._first_repair_rank + MIN_RIVALS
+        return has_tried_rivals or since_s > LINGER_SHARE * first_repair_s
 
 
 class Turns:
@@ -103,8 +111,8 @@ class Turns:
 
     Args:
         limits: The limits of the search.
-        result: What it has found up to now.
-        clock: When it ends.
+        result: The result that the search fills in.
+        clock: Decides when the search ends.
     """
 
     def __init__(self, limits: SearchLimits, result: SearchResult, clock: SearchClock) -> None:
@@ -114,7 +122,7 @@ class Turns:
         self._baseline_runs: dict[str, TestRun] = {}
 
     async def close(self) -> None:
-        """Cancel what is still being generated."""
+        """Cancel the generation of compound changes."""
         if self._extending is not None:
             self._extending.cancel()
             await asyncio.gather(self._extending, return_exceptions=True)
@@ -139,6 +147,7 @@ class Turns:
             is_over = not batch and (compound is None or until())
 
     def _is_late(self) -> bool:
+        """Return whether compound changes are due as often as single changes."""
         return self._clock.now_s() > COMPOUND_SHARE * self._limits.max_seconds
 
     def start_extending(self, trace_lines: LineTracer, *, singles_are_over: bool = False) -> bool:
@@ -152,7 +161,7 @@ class Turns:
         if self._extending is not None:
             if not self._extending.done():
                 return True
-            self._extending.result()
+            self._extending.result()  # raises the exception of a task that failed
         is_time = singles_are_over or self._is_late() or self._compounds.has_promising_start()
         if result.plausible or not is_time or not self._compounds.is_due(result.tried_count):
             return False
@@ -167,16 +176,12 @@ class Turns:
         return True
 
     async def wait_until_extended(self) -> None:
-        """Wait for what `start_extending` has started."""
+        """Wait until the compound changes that `start_extending` generates are ready."""
         assert self._extending is not None
         await self._extending
 
     def record(self, proposal: Proposal, trial: Trial) -> bool:
         """Return whether a candidate that still fails made progress, so that it will be extended."""
-        return self._compounds.record(proposal, trial, self._runs_before(), self._result.tried_count)
-
-    def _runs_before(self) -> Mapping[str, TestRun]:
-        """Return test -> its run on the unchanged code."""
         if not self._baseline_runs:
             self._baseline_runs = {test.id: test for test in self._result.spectrum.tests}
-        return self._baseline_runs
+        return self._compounds.record(proposal, trial, self._baseline_runs, self._result.tried_count)

@@ -1,7 +1,8 @@
-"""Repairs files that do not parse: parsable texts are run first, and the best of them are searched further.
+"""Repairs a file that does not parse.
 
-A syntax error hides every other fault. Where no parsable text passes all tests, the search for a small
-change starts again on the texts that pass most tests.
+A *parsable text* is a version of the file that parses and differs little from it. The tests are run on the
+likeliest parsable texts. Often one of them passes all tests. Where none does, the syntax error was hiding
+another fault. Then the usual search for a small change starts on each of the texts that pass most tests.
 """
 
 from __future__ import annotations
@@ -23,14 +24,18 @@ from suture.search.search_records import FailingProject, SearchLimits, SearchRes
 from suture.search.tuning import (
     MAX_TEXTS_RUN,
     MAX_TEXTS_SEARCHED,
+    MIN_TEXT_RUN_S,
+    MIN_TEXT_SEARCH_S,
     PARALLEL_RUNS,
     PARSE_SEARCH_SHARE,
     TEXT_RUN_TIMEOUT_S,
     TEXT_RUNS_SHARE,
+    TEXT_SEARCH_SHARE,
     WARNING_FACTOR,
 )
 
 OPERATOR = "syntax"
+"""What `Proposal.operators` names for a change that makes the file parse."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +50,16 @@ class _TextRun:
         return sum(outcome.passed for outcome in self.outcomes)
 
     @property
-    def failed(self) -> frozenset[str]:
-        return frozenset(o.check_id for o in self.outcomes if not o.passed and o.status != "skipped")
+    def failing_tests(self) -> frozenset[str]:
+        return _failing_tests(self.outcomes)
 
     @property
     def is_plausible(self) -> bool:
-        return bool(self.passed_count) and not self.failed
+        return bool(self.passed_count) and not self.failing_tests
+
+
+def _failing_tests(outcomes: Iterable[CheckOutcome]) -> frozenset[str]:
+    return frozenset(o.check_id for o in outcomes if not o.passed and o.status != "skipped")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +67,13 @@ class RecoveryMethods:
     """How the files of a language are parsed and searched.
 
     Attributes:
-        find_texts: Returns parsable texts, the likeliest first, within some seconds.
-        search: Searches a project whose files all parse.
-        find_warnings: Returns the warnings about a change of one text into another.
-        run_timeout_s: Wall-clock timeout of the tests on one text.
-        max_rivals: Texts that are run after the first with which all tests pass.
-        max_run: Texts that are run at most.
+        find_texts: Takes a number of seconds, and returns the parsable texts found by then, the likeliest
+            first.
+        search: Searches a project whose files all parse for changes with which all tests pass.
+        find_warnings: Takes a text before and after a change, and returns the tampering warnings about it.
+        run_timeout_s: Wall-clock timeout of the tests on one parsable text.
+        max_rivals: How many more parsable texts are run after the first with which all tests pass.
+        max_run: The most parsable texts that are run.
     """
 
     find_texts: Callable[[float], list[ParsableText]]
@@ -88,12 +98,12 @@ async def recover_python(
     Raises:
         SandboxError: The sandbox failed.
     """
-    sources = list(tests)
-    literals = collect_literals(sources)
+    test_sources = list(tests)
+    literals = collect_literals(test_sources)
 
     async def search(parsable: FailingProject, limits: SearchLimits) -> SearchResult:
-        failed = frozenset(o.check_id for o in parsable.outcomes if not o.passed and o.status != "skipped")
-        return await search_python(parsable.command, parsable.texts, failed, limits, sources)
+        failing = _failing_tests(parsable.outcomes)
+        return await search_python(parsable.command, parsable.texts, failing, limits, test_sources)
 
     methods = RecoveryMethods(
         find_texts=lambda seconds: find_parsable_texts(project.texts[path], seconds=seconds),
@@ -119,10 +129,10 @@ async def recover_with(
     """
     result = SearchResult(texts=project.texts, ending="no_parsable_text")
     recovery = _Recovery(methods, project, path, limits, result)
-    offered = await asyncio.to_thread(methods.find_texts, limits.max_seconds * PARSE_SEARCH_SHARE)
-    runs = await recovery.run_texts(offered[: methods.max_run])
+    parsable_texts = await asyncio.to_thread(methods.find_texts, limits.max_seconds * PARSE_SEARCH_SHARE)
+    runs = await recovery.run_texts(parsable_texts[: methods.max_run])
     result.tried_count = len(runs)
-    result.plausible = [recovery.proposal(run.parsable) for run in runs if run.is_plausible]
+    result.plausible = [recovery.build_proposal(run.parsable) for run in runs if run.is_plausible]
     if result.plausible:
         result.first_repair_s = recovery.now_s()
         result.ending = "parsable_texts_tried"
@@ -133,7 +143,15 @@ async def recover_with(
 
 
 class _Recovery:
-    """The recovery of one file; the arguments are those of `recover_with`, and its result."""
+    """The recovery of one file, which fills in a search result.
+
+    Args:
+        methods: How files of the language are parsed and searched.
+        project: The project.
+        path: The file that does not parse.
+        limits: The limits of the search.
+        result: The result that `recover_with` returns.
+    """
 
     def __init__(
         self,
@@ -154,82 +172,101 @@ class _Recovery:
     def _files_with(self, parsable: ParsableText) -> dict[str, bytes]:
         return {**self._project.files, self._path: parsable.text.encode("utf-8", "surrogateescape")}
 
-    async def run_texts(self, offered: Sequence[ParsableText]) -> list[_TextRun]:
-        """Run the tests on each text; return the runs, those that pass most tests first."""
+    async def run_texts(self, parsable_texts: Sequence[ParsableText]) -> list[_TextRun]:
+        """Run the tests on each parsable text; return the runs, those with most passing tests first."""
         semaphore = asyncio.Semaphore(PARALLEL_RUNS)
-        last = len(offered)
+        last_index = len(parsable_texts)
 
-        async def run(place: int, parsable: ParsableText) -> _TextRun | None:
-            nonlocal last
+        async def run(index: int, parsable: ParsableText) -> _TextRun | None:
+            nonlocal last_index
             async with semaphore:
-                left_s = TEXT_RUNS_SHARE * self._limits.max_seconds - self.now_s()
-                if left_s <= 0 or place > last:
+                remaining_s = TEXT_RUNS_SHARE * self._limits.max_seconds - self.now_s()
+                if remaining_s <= 0 or index > last_index:
                     return None
-                timeout_s = min(self._methods.run_timeout_s, max(1.0, left_s))
+                timeout_s = min(self._methods.run_timeout_s, max(MIN_TEXT_RUN_S, remaining_s))
                 outcomes = await self._project.command.run_selected(self._files_with(parsable), (), timeout_s)
                 text_run = _TextRun(parsable=parsable, outcomes=tuple(outcomes))
                 if text_run.is_plausible:
-                    last = min(last, place + self._methods.max_rivals)
+                    last_index = min(last_index, index + self._methods.max_rivals)
                 return text_run
 
-        runs = await asyncio.gather(*(run(place, parsable) for place, parsable in enumerate(offered)))
+        runs = await asyncio.gather(*(run(index, parsable) for index, parsable in enumerate(parsable_texts)))
+        # Scores are rounded, so that those that differ only by a floating-point error keep their order.
         return sorted(
-            (one for one in runs if one is not None),
-            key=lambda one: (-one.passed_count, len(one.failed), -round(one.parsable.score, 6)),
+            (text_run for text_run in runs if text_run is not None),
+            key=lambda run: (-run.passed_count, len(run.failing_tests), -round(run.parsable.score, 6)),
         )
 
     async def search_texts(self, runs: Sequence[_TextRun]) -> None:
-        """Search the texts that pass most tests, one after the other, for one more change."""
-        result, limits, first = self._result, self._limits, self._result.tried_count
+        """Search for one more change of the parsable texts that pass most tests, one after the other."""
+        result, limits, texts_run = self._result, self._limits, self._result.tried_count
         for number, run in enumerate(runs[:MAX_TEXTS_SEARCHED]):
-            left_s = limits.max_seconds - self.now_s()
-            candidates = limits.max_candidates - result.tried_count + first
-            if left_s < 1.0 or candidates <= 0 or result.plausible:
+            remaining_s = limits.max_seconds - self.now_s()
+            # The parsable texts themselves do not count as candidates of these searches.
+            max_candidates = limits.max_candidates - (result.tried_count - texts_run)
+            if remaining_s < MIN_TEXT_SEARCH_S or max_candidates <= 0 or result.plausible:
                 break
             files = self._files_with(run.parsable)
             command = self._project.command.copy_with_files(files)
             try:
                 await command.collect()
-            except UsageError:
+            except UsageError:  # no test can be collected with this text
                 continue
             is_last = number + 1 == min(MAX_TEXTS_SEARCHED, len(runs))
-            seconds, reserve_s = (left_s, limits.reserve_s) if is_last else (left_s / 2, 0.0)
-            own_limits = replace(limits, max_seconds=seconds, reserve_s=reserve_s, max_candidates=candidates)
+            text_limits = replace(
+                limits,
+                max_seconds=remaining_s if is_last else TEXT_SEARCH_SHARE * remaining_s,
+                reserve_s=limits.reserve_s if is_last else 0.0,
+                max_candidates=max_candidates,
+            )
             texts = {**result.texts, self._path: run.parsable.text}
             parsable_project = replace(
                 self._project, command=command, files=files, texts=texts, outcomes=run.outcomes
             )
-            self._add(await self._methods.search(parsable_project, own_limits), run.parsable)
+            self._add_result(await self._methods.search(parsable_project, text_limits), run.parsable)
 
-    def _add(self, inner: SearchResult, base: ParsableText) -> None:
-        """Add the result of a search on a parsable text, as changes of the original file."""
-        result, path = self._result, self._path
+    def _add_result(self, inner: SearchResult, base: ParsableText) -> None:
+        """Add what a search on a parsable text has found, as changes of the original file.
+
+        Changes of other files are left out: they need the change that makes this file parse, and a proposal
+        changes only one file.
+        """
+        result = self._result
         if not result.suspect_lines:
             result.suspect_lines, result.spectrum = inner.suspect_lines, inner.spectrum
-        result.plausible += [self.proposal(base, one) for one in inner.plausible if one.path == path]
-        result.partial += [(self.proposal(base, one), t) for one, t in inner.partial if one.path == path]
+        for proposal in inner.plausible:
+            if proposal.path == self._path:
+                result.plausible.append(self.build_proposal(base, proposal))
+        for proposal, trial in inner.partial:
+            if proposal.path == self._path:
+                result.partial.append((self.build_proposal(base, proposal), trial))
         result.tried_count += inner.tried_count
         result.operator_failures += inner.operator_failures
         result.ending = inner.ending
         if result.plausible and result.first_repair_s is None:
             result.first_repair_s = inner.first_repair_s
 
-    def proposal(self, base: ParsableText, further: Proposal | None = None) -> Proposal:
-        """Return the change of the file into a parsable text, and by a further change of that text."""
+    def build_proposal(self, base: ParsableText, further: Proposal | None = None) -> Proposal:
+        """Return the change that turns the file into a parsable text.
+
+        Args:
+            base: The parsable text.
+            further: A change of that text, which is added to it.
+        """
         text = base.text if further is None else apply_edits(base.text, further.edits)
-        alone = Proposal(
+        proposal = Proposal(
             path=self._path,
             edits=compute_line_edits(self._result.texts[self._path], text),
             label=base.label,
             score=base.score,
             operators=(OPERATOR,),
-            is_swappable=False,
+            is_swappable=False,  # no process can have imported a file that does not parse
         )
         if further is None:
-            return alone
+            return proposal
         warnings = self._methods.find_warnings(base.text, text)
         return replace(
-            alone,
+            proposal,
             label=f"{base.label}; {further.label}",
             score=base.score * further.score * WARNING_FACTOR ** len(warnings),
             operators=(OPERATOR, *further.operators),

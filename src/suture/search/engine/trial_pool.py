@@ -1,8 +1,8 @@
 """The trial processes of a search, which may be started before it is known whether there will be a search.
 
-What the processes do first does not depend on the first run of the user's command, so it is done at the
-same time: they start in the sandbox, import the project, collect its tests, and run all of them in their
-order. Once the failing tests are known, these are run and traced while triage examines them.
+The first steps of the processes do not depend on the first run of the user's command, so both happen at the
+same time. The processes start in the sandbox, import the project, collect its tests, and run all tests in their
+order. As soon as the failing tests are known, they are run and traced, while triage examines them.
 """
 
 from __future__ import annotations
@@ -23,15 +23,21 @@ from suture.search.tuning import FULL_SUITE_SHARE, LOCATE_SHARE, MAX_SINGLES
 
 
 class BaselineCandidates:
-    """The baseline run of one search and the candidates that follow from it, in the background."""
+    """Runs the baseline of one search and generates its candidates, both in the background.
+
+    Args:
+        baseline: The baseline run.
+        texts: Path -> text of the files that may be changed.
+        limits: The limits of the search.
+    """
 
     def __init__(self, baseline: BaselineRun, texts: Mapping[str, str], limits: SearchLimits) -> None:
         self._baseline, self._texts, self._limits = baseline, texts, limits
         self._early: asyncio.Future[OrderedCandidates] = asyncio.get_running_loop().create_future()
         self._failing_tests = asyncio.create_task(baseline.run_failing_tests())
-        self._ordered = asyncio.create_task(self._order_first())
+        self._ordered = asyncio.create_task(self._order_by_failing_tests())
 
-    async def _order_first(self) -> OrderedCandidates | None:
+    async def _order_by_failing_tests(self) -> OrderedCandidates | None:
         spectrum = await self._failing_tests
         return await self._order(spectrum) if spectrum.target_tests else None
 
@@ -72,12 +78,15 @@ class BaselineCandidates:
         """Return the candidates of a search.
 
         Args:
-            spectrum: The result of a baseline run; candidates for that of the failing tests are ready.
+            spectrum: The result of a baseline run. The candidates for that of the failing tests are already
+                generated.
             hunks: What changed when the tests began to fail.
         """
         candidates = await self._ordered
-        is_first = spectrum is self._failing_tests.result() and not hunks
-        return candidates if candidates is not None and is_first else await self._order(spectrum, hunks)
+        is_for_spectrum = spectrum is self._failing_tests.result() and not hunks
+        if candidates is not None and is_for_spectrum:
+            return candidates
+        return await self._order(spectrum, hunks)
 
     async def run_failing_tests(self) -> Spectrum:
         """Return the result of `BaselineRun.run_failing_tests`."""
@@ -96,12 +105,16 @@ class BaselineCandidates:
 
 
 class TrialPool:
-    """Two trial processes: one collects the tests at once, the other once code is compiled.
+    """The two trial processes of a search.
+
+    The first one collects the tests at once. The second one starts after that, because two processes beside the
+    user's own run are enough, and because it finds the project's code compiled then.
 
     Args:
         command: A pytest command; it need not be collected.
         wall_s: Wall-clock seconds after which the processes are ended at the latest.
-        paths: The project's Python files, where it is not known yet what candidates change.
+        paths: The project's Python files. Give them if `start` is called, because it is not known then which
+            of them candidates will change.
     """
 
     def __init__(self, command: TestCommand, wall_s: float, paths: Sequence[str] = ()) -> None:
@@ -148,15 +161,13 @@ class TrialPool:
             limits: The limits of the search.
         """
         if self._baseline is None:
-            files = list(texts)
-            first = self._first_worker or TrialWorker(command, texts, files, self._wall_s)
+            paths = list(texts)
+            first = self._first_worker or TrialWorker(command, texts, paths, self._wall_s)
             prefetched = self._prefetched
             if prefetched is not None and not prefetched.is_usable((baseline or {}).values()):
                 self._closing = asyncio.create_task(prefetched.close())
                 prefetched = None
-            second = (
-                TrialWorker(command, texts, files, self._wall_s) if prefetched is None else prefetched.worker
-            )
+            second = prefetched.worker if prefetched else TrialWorker(command, texts, paths, self._wall_s)
             self.workers = (first, second)
             run = BaselineRun(
                 self.workers,

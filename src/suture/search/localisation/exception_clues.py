@@ -12,10 +12,8 @@ from dataclasses import dataclass
 
 from suture.judge.trials.trial_records import Spectrum
 from suture.mutation import Mutant, OperatorName
-from suture.search.tuning import MIN_CLUE_SHARE, OFF_TRACEBACK_FACTOR
+from suture.search.tuning import MIN_CLUE_SHARE, OFF_TRACEBACK_FACTOR, OTHER_PART_FACTOR
 
-# (Pattern of an exception, operator -> factor on its changes). A group of a pattern is an operator or a name:
-# a change that replaces exactly that gets the full factor.
 EXCEPTION_PATTERNS: tuple[tuple[str, Mapping[OperatorName, float]], ...] = (
     (
         r"unsupported operand type\(s\) for (\S+?)(?: or pow\(\))?:",
@@ -99,6 +97,11 @@ EXCEPTION_PATTERNS: tuple[tuple[str, Mapping[OperatorName, float]], ...] = (
         },
     ),
 )
+"""`(pattern of an exception, operator -> factor on its changes)`.
+
+A group of a pattern is an operator or a name: a change that replaces exactly that gets the full factor. The
+factors are chosen by judgement and not measured.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +111,7 @@ class Clue:
     Attributes:
         factors: Mutation operator -> factor on the score of its changes.
         part: The operator or name in the exception; empty where there is none.
-        places: Paths and lines of the tracebacks.
+        places: `(path, line)` of all frames in the tracebacks.
         share: Share of the failing tests that show the exception.
     """
 
@@ -157,17 +160,19 @@ def clue_factor(mutant: Mutant, path: str, source: bytes, clues: Sequence[Clue])
         factor = clue.factors.get(mutant.operator)
         if factor is None:
             continue
-        if clue.part and not _is_about(mutant, source, clue.part):
-            factor = 1.0 + (factor - 1.0) / 4
+        if clue.part and not _replaces_part(mutant, source, clue.part):
+            factor = 1.0 + (factor - 1.0) * OTHER_PART_FACTOR
+        # A missing decorator shows where the function is used, and not at its definition.
         if clue.places and (path, mutant.line) not in clue.places and mutant.operator != "decorator":
             factor = 1.0 + (factor - 1.0) * OFF_TRACEBACK_FACTOR
         best = max(best, 1.0 + (factor - 1.0) * clue.share**0.5)
     return best
 
 
-def _is_about(mutant: Mutant, source: bytes, part: str) -> bool:
-    """Return whether a change replaces an operator, or code that contains a name."""
-    replaced = (
-        b" ".join(source[edit.start : edit.end] for edit in mutant.edits).decode("utf-8", "replace").strip()
-    )
-    return replaced.rstrip("=") == part.rstrip("=") if not part.isidentifier() else part in replaced
+def _replaces_part(mutant: Mutant, source: bytes, part: str) -> bool:
+    """Return whether a change replaces exactly an operator, or code that contains a name."""
+    raw = b" ".join(source[edit.start : edit.end] for edit in mutant.edits)
+    replaced = raw.decode("utf-8", "replace").strip()
+    if part.isidentifier():
+        return part in replaced
+    return replaced.rstrip("=") == part.rstrip("=")  # `+=` raises an exception about `+=` or about `+`

@@ -18,6 +18,7 @@ from suture.project.python_source.parsing import first_line
 from suture.search.tuning import (
     BINDING_FACTOR,
     CALLED_WEIGHT,
+    DSTAR_SHARE,
     FRAME_WEIGHT,
     HEADER_FACTOR,
     IMPORTED_FACTOR,
@@ -39,7 +40,10 @@ def ochiai(failed: int, passed: int, all_failed: int) -> float:
 
 
 def dstar(failed: int, passed: int, all_failed: int) -> float:
-    """Return the same by DStar; infinite where every failing test and no passing one ran the line."""
+    """Return the suspiciousness of the same line by DStar.
+
+    It is infinite if all failing tests ran the line and no passing one did.
+    """
     denominator = passed + (all_failed - failed)
     return failed**2 / denominator if denominator else math.inf if failed else 0.0
 
@@ -57,18 +61,21 @@ def rank_suspects(spectrum: Spectrum, texts: Mapping[str, str]) -> tuple[Suspect
     frames = _frame_shares(spectrum)
     called = {(call.path, call.line) for call in spectrum.calls}
     all_failed = max(1, len(spectrum.failing))
-    stars = {place: dstar(failed, passed, all_failed) for place, (failed, passed) in counts.items()}
-    top = max((star for star in stars.values() if star != math.inf), default=1.0) or 1.0
+    dstars = {location: dstar(failed, passed, all_failed) for location, (failed, passed) in counts.items()}
+    max_finite = max((value for value in dstars.values() if value != math.inf), default=1.0) or 1.0
     for (path, line), (failed, passed) in counts.items():
-        star = 1.0 if stars[path, line] == math.inf else stars[path, line] / (2 * top)
-        share = ochiai(failed, passed, all_failed)
+        # DStar has no upper limit. Finite values are scaled to at most a half, infinite ones count as 1.
+        scaled_dstar = 1.0 if dstars[path, line] == math.inf else dstars[path, line] / (2 * max_finite)
+        ochiai_score = ochiai(failed, passed, all_failed)
         function = _innermost_function(trees[path], line) if path in trees else None
         is_called = function is not None and (path, first_line(function)) in called
-        score = SPECTRUM_WEIGHT * (0.8 * share + 0.2 * star)
+        score = SPECTRUM_WEIGHT * ((1 - DSTAR_SHARE) * ochiai_score + DSTAR_SHARE * scaled_dstar)
         score += FRAME_WEIGHT * frames.get((path, line), 0.0) + CALLED_WEIGHT * is_called
         name = function.name if function is not None else ""
         suspects.append(
-            SuspectLine(path=path, line=line, function=name, score=score, ochiai=share, dstar=star)
+            SuspectLine(
+                path=path, line=line, function=name, score=score, ochiai=ochiai_score, dstar=scaled_dstar
+            )
         )
     return tuple(sorted(suspects, key=lambda suspect: (-suspect.score, suspect.path, suspect.line)))
 
@@ -86,34 +93,35 @@ def score_lines(
         tree = parse_python_tree(text)
         if tree is None:
             continue
-        own, imported = scores.setdefault(path, {}), spectrum.import_lines.get(path, frozenset())
+        line_scores, imported = scores.setdefault(path, {}), spectrum.import_lines.get(path, frozenset())
         if not suspects:  # no test ran a line: the lines that ran on import are all that is known
-            own.update(dict.fromkeys(imported, 1.0))
-        _spread_over_statements(tree, own)
-        _add_read_methods(tree, own, attributes, top)
-        if own:
+            line_scores.update(dict.fromkeys(imported, 1.0))
+        _spread_over_statements(tree, line_scores)
+        _add_read_methods(tree, line_scores, attributes, top)
+        if line_scores:
             for line in imported:
-                own.setdefault(line, IMPORTED_FACTOR * max(own.values(), default=top))
-        _add_bindings(tree, own)
-    return {path: own for path, own in scores.items() if own}
+                line_scores.setdefault(line, IMPORTED_FACTOR * max(line_scores.values()))
+        _add_bindings(tree, line_scores)
+    return {path: line_scores for path, line_scores in scores.items() if line_scores}
 
 
 def _attributes_read_at_failure(spectrum: Spectrum, texts: Mapping[str, str]) -> frozenset[str]:
     """Return attributes that are read, and not called, on the innermost lines of tracebacks."""
-    places = {test.frames[-1] for test in spectrum.failing if test.frames}
-    found: set[str] = set()
-    for path in {path for path, _ in places} & texts.keys():
-        tree, lines = parse_python_tree(texts[path]), {line for where, line in places if where == path}
+    locations = {test.frames[-1] for test in spectrum.failing if test.frames}
+    attributes: set[str] = set()
+    for path in {path for path, _ in locations} & texts.keys():
+        tree = parse_python_tree(texts[path])
+        lines = {line for frame_path, line in locations if frame_path == path}
         for node in ast.walk(tree.module) if tree is not None else ():
             if isinstance(node, ast.Attribute) and node.lineno in lines and tree is not None:
                 parent = tree.parent(node)
                 if not (isinstance(parent, ast.Call) and parent.func is node):
-                    found.add(node.attr)
-    return frozenset(found)
+                    attributes.add(node.attr)
+    return frozenset(attributes)
 
 
 def _add_read_methods(
-    tree: PythonTree, own: dict[int, float], attributes: frozenset[str], top: float
+    tree: PythonTree, line_scores: dict[int, float], attributes: frozenset[str], top: float
 ) -> None:
     """Suspect the first lines of methods that are read like values: a decorator may be missing.
 
@@ -121,10 +129,10 @@ def _add_read_methods(
     """
     for node in tree.functions_in_order if attributes else ():
         if node.name in attributes and not node.decorator_list:
-            own[node.lineno] = max(own.get(node.lineno, 0.0), HEADER_FACTOR * top)
+            line_scores[node.lineno] = max(line_scores.get(node.lineno, 0.0), HEADER_FACTOR * top)
 
 
-def _add_bindings(tree: PythonTree, own: dict[int, float]) -> None:
+def _add_bindings(tree: PythonTree, line_scores: dict[int, float]) -> None:
     """Suspect a module-level or class-level binding nearly as much as the worst line that reads its name.
 
     It ran on import, before any test. Of all such lines it is the one whose value a failing test used.
@@ -133,9 +141,9 @@ def _add_bindings(tree: PythonTree, own: dict[int, float]) -> None:
     bindings: list[tuple[ast.stmt, set[str]]] = []
     for node in ast.walk(tree.module):
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-            if node.lineno in own and tree.enclosing_function(node) is not None:
+            if node.lineno in line_scores and tree.enclosing_function(node) is not None:
                 name = node.id if isinstance(node, ast.Name) else node.attr
-                reads[name] = max(reads.get(name, 0.0), own[node.lineno])
+                reads[name] = max(reads.get(name, 0.0), line_scores[node.lineno])
         elif isinstance(node, (ast.Assign, ast.AnnAssign)) and tree.enclosing_function(node) is None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             bindings.append((node, {target.id for target in targets if isinstance(target, ast.Name)}))
@@ -144,28 +152,31 @@ def _add_bindings(tree: PythonTree, own: dict[int, float]) -> None:
         lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
         score = BINDING_FACTOR * worst * min(1.0, TABLE_LINES / len(lines))
         for line in lines if worst else ():
-            own[line] = max(own.get(line, 0.0), score)
+            line_scores[line] = max(line_scores.get(line, 0.0), score)
 
 
-def _spread_over_statements(tree: PythonTree, own: dict[int, float]) -> None:
+def _spread_over_statements(tree: PythonTree, line_scores: dict[int, float]) -> None:
     """Give all lines of a statement the score of its worst line, and a function's header nearly so."""
     for node in ast.walk(tree.module):
         if isinstance(node, FUNCTIONS):
-            worst = max((own.get(line, 0.0) for line in _body_lines(node)), default=0.0)
+            worst = max((line_scores.get(line, 0.0) for line in _body_lines(node)), default=0.0)
             if worst:
                 for line in range(first_line(node), node.body[0].lineno):
-                    own[line] = max(own.get(line, 0.0), HEADER_FACTOR * worst)
+                    line_scores[line] = max(line_scores.get(line, 0.0), HEADER_FACTOR * worst)
         elif isinstance(node, ast.stmt) and not isinstance(node, ast.ClassDef):
             body = getattr(node, "body", None)
             last = body[0].lineno - 1 if isinstance(body, list) and body else node.end_lineno or node.lineno
             span = range(node.lineno, max(last, node.lineno) + 1)
-            worst = max((own.get(line, 0.0) for line in span), default=0.0)
+            worst = max((line_scores.get(line, 0.0) for line in span), default=0.0)
             if worst:
-                own.update(dict.fromkeys(span, worst))
+                line_scores.update(dict.fromkeys(span, worst))
 
 
 def _run_counts(spectrum: Spectrum, texts: Mapping[str, str]) -> dict[tuple[str, int], tuple[int, int]]:
-    """Return line -> how many failing and passing tests ran it, for lines that some failing test ran."""
+    """Return `(path, line)` -> `(failing tests, passing tests)` that ran the line.
+
+    Lines that no failing test ran are left out.
+    """
     counts: dict[tuple[str, int], tuple[int, int]] = {}
     for test in spectrum.tests:
         if test.outcome == "skipped":
@@ -174,21 +185,21 @@ def _run_counts(spectrum: Spectrum, texts: Mapping[str, str]) -> dict[tuple[str,
             for line in lines if path in texts else ():
                 failed, passed = counts.get((path, line), (0, 0))
                 counts[path, line] = (failed + test.failed, passed + (not test.failed))
-    return {place: count for place, count in counts.items() if count[0]}
+    return {location: count for location, count in counts.items() if count[0]}
 
 
 def _frame_shares(spectrum: Spectrum) -> dict[tuple[str, int], float]:
-    """Return line -> its weight in tracebacks of failing tests; the innermost frame has 1."""
+    """Return `(path, line)` -> its weight in tracebacks of failing tests. The innermost frame has weight 1."""
     shares: dict[tuple[str, int], float] = {}
     for test in spectrum.failing:
-        for depth, place in enumerate(reversed(test.frames[-8:])):
-            shares[place] = max(shares.get(place, 0.0), 1.0 / (1 + depth))
+        for depth, frame in enumerate(reversed(test.frames[-8:])):
+            shares[frame] = max(shares.get(frame, 0.0), 1.0 / (1 + depth))
     return shares
 
 
 def _innermost_function(tree: PythonTree, line: int) -> Function | None:
-    holders = [n for n in tree.functions_in_order if n.lineno <= line <= (n.end_lineno or n.lineno)]
-    return max(holders, key=lambda node: node.lineno, default=None)
+    around = [n for n in tree.functions_in_order if n.lineno <= line <= (n.end_lineno or n.lineno)]
+    return max(around, key=lambda node: node.lineno, default=None)
 
 
 def _body_lines(node: Function) -> range:
@@ -198,36 +209,37 @@ def _body_lines(node: Function) -> range:
 def score_named_lines(
     texts: Mapping[str, str], outcomes: Sequence[CheckOutcome]
 ) -> tuple[tuple[SuspectLine, ...], dict[str, dict[int, float]]]:
-    """Score lines without coverage: by the names in failing tests, and the lines where these failed.
+    """Score lines without coverage, by the names in the messages of failing tests and the lines in them.
 
     Args:
         texts: Path -> text of the files that may be at fault.
         outcomes: The outcomes of the tests on the unchanged code.
 
     Returns:
-        The lines, the most suspicious first, and path -> line -> score.
+        `(suspects, scores)`: the lines, the most suspicious first, and path -> line -> score.
     """
-    facts = [outcome.counterexample for outcome in outcomes if outcome.counterexample is not None]
-    scores = {path: _named_scores(path, text, facts) for path, text in texts.items()}
+    counterexamples = [o.counterexample for o in outcomes if o.counterexample is not None]
+    scores = {path: _score_file(path, text, counterexamples) for path, text in texts.items()}
     ranked = sorted(
-        ((path, line, score) for path, own in scores.items() for line, score in own.items()),
+        ((path, line, score) for path, line_scores in scores.items() for line, score in line_scores.items()),
         key=lambda item: (-item[2], item[0], item[1]),
     )
     suspects = (SuspectLine(path=path, line=line, function="", score=score) for path, line, score in ranked)
     return tuple(suspects), scores
 
 
-def _named_scores(path: str, text: str, facts: Sequence[Counterexample]) -> dict[int, float]:
-    messages = " ".join(f"{fact.check_id} {fact.call} {fact.exception} {fact.actual}" for fact in facts)
-    named = set(WORD.findall(messages))
+def _score_file(path: str, text: str, counterexamples: Sequence[Counterexample]) -> dict[int, float]:
+    """Return line -> score for all lines of a file, and for the line after the last one."""
+    messages = " ".join(f"{c.check_id} {c.call} {c.exception} {c.actual}" for c in counterexamples)
+    names_in_messages = set(WORD.findall(messages))
     lines = text.splitlines()
-    places = [fact.line for fact in facts if fact.file == path and fact.line]
-    places += [int(line) for line in re.findall(rf"{re.escape(path)}:(\d{{1,9}})\b", messages)]
-    is_named = bool(named & set(WORD.findall(text)) or places)
+    reported = [c.line for c in counterexamples if c.file == path and c.line]
+    reported += [int(line) for line in re.findall(rf"{re.escape(path)}:(\d{{1,9}})\b", messages)]
+    is_named = bool(names_in_messages & set(WORD.findall(text)) or reported)
     default = SAME_FILE_SUSPICION if is_named else OTHER_FILE_SUSPICION
     scores: dict[int, float] = {}
     for number in range(1, len(lines) + 2):
-        is_near = any(abs(number - place) <= NEARBY_LINES for place in places)
-        words = set(WORD.findall(lines[number - 1])) if number <= len(lines) else set()
-        scores[number] = NAMED_SUSPICION if is_near or words & named else default
+        is_near = any(abs(number - line) <= NEARBY_LINES for line in reported)
+        names = set(WORD.findall(lines[number - 1])) if number <= len(lines) else set()
+        scores[number] = NAMED_SUSPICION if is_near or names & names_in_messages else default
     return scores

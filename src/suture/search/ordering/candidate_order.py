@@ -40,7 +40,7 @@ LineScores = Mapping[str, Mapping[int, float]]
 MutantGenerator = Callable[[str, str, Mapping[int, float]], Iterator[Mutant]]
 """Yields the mutants of a file by its path, its text and its suspicious lines."""
 RankedProposal = tuple[float, str, Proposal]
-"""Negative score, tie-breaker, candidate."""
+"""`(negative score, tie-breaker, candidate)`: the likeliest candidate sorts first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,8 @@ async def order_candidates(
     Args:
         spectrum: What the tests did on the unchanged code.
         texts: Path -> text of the files that may be changed.
-        hunks: What changed when the tests began to fail: it is reverted first, and suspected most.
+        hunks: What changed when the tests began to fail. It is reverted first, and its lines are suspected
+            most.
         seed: Decides between equal scores.
         limit: The most changes to return.
         seconds: Wall-clock seconds of the whole search.
@@ -118,16 +119,16 @@ def interleave_expensive(singles: Sequence[Proposal]) -> list[Proposal]:
     """
     ordered: list[Proposal] = []
     expensive: deque[Proposal] = deque()
-    cheap_since = CHEAP_PER_EXPENSIVE
+    cheap_count = CHEAP_PER_EXPENSIVE  # since the last expensive change
     for proposal in singles:
         if not proposal.is_swappable:
             expensive.append(proposal)
         else:
             ordered.append(proposal)
-            cheap_since += 1
-        if expensive and cheap_since >= CHEAP_PER_EXPENSIVE:
+            cheap_count += 1
+        if expensive and cheap_count >= CHEAP_PER_EXPENSIVE:
             ordered.append(expensive.popleft())
-            cheap_since = 0
+            cheap_count = 0
     return [*ordered, *expensive]
 
 
@@ -145,7 +146,7 @@ async def order_single_changes(
     on_early: Callable[[Sequence[Proposal]], None] | None = None,
     max_examined: float = math.inf,
 ) -> list[Proposal]:
-    """Return the likeliest single changes of suspicious lines; other tasks may run meanwhile.
+    """Return the likeliest single changes of suspicious lines. Other tasks of the event loop may run meanwhile.
 
     Args:
         scores: Path -> line -> suspiciousness.
@@ -156,49 +157,49 @@ async def order_single_changes(
         seconds: Wall-clock seconds, after which what has been generated is returned.
         clues: What the exceptions of the failing tests say.
         factors: Mutation operator -> factor on the score of its changes.
-        generate: Generates the mutants of a file. The default is for Python, and lets an operator's exception
-            propagate.
+        generate: Generates the mutants of a file. The default is for Python; if an operator raises an
+            exception, it ends the search.
         on_early: Receives the likeliest of the first `EARLY_SAMPLE` changes, if there are more.
         max_examined: The most changes to generate, those of the most suspicious lines first.
     """
     end_s = time.monotonic() + seconds
-    found: list[RankedProposal] = []
-    last = math.inf
+    ranked: list[RankedProposal] = []
+    worst_rank = math.inf
     # The most suspicious lines of all files come first, because the time may not suffice for all.
     by_suspicion = sorted(scores.items(), key=lambda item: -max(item[1].values()))
     streams = [
         _score_file(
             path,
             texts[path],
-            own,
+            line_scores,
             import_lines.get(path, frozenset()),
             clues=clues,
             factors=factors,
             generate=generate,
         )
-        for path, own in by_suspicion
+        for path, line_scores in by_suspicion
     ]
     for count, (_, proposal) in enumerate(merge(*streams, key=lambda pair: -pair[0]), 1):
         rank = -round(proposal.score, 6)
-        if rank <= last:
-            found.append((rank, _tie_breaker(proposal, seed), proposal))
-        if len(found) >= 2 * limit + SPARE_HELD:
-            found = _select_best(found, limit)
-            last = found[-1][0]
+        if rank <= worst_rank:
+            ranked.append((rank, _tie_breaker(proposal, seed), proposal))
+        if len(ranked) >= 2 * limit + SPARE_HELD:
+            ranked = _select_best(ranked, limit)
+            worst_rank = ranked[-1][0]
         if count % YIELD_EVERY == 0:
             await asyncio.sleep(0)
             if time.monotonic() > end_s or count >= max_examined:
                 break
         if count == EARLY_SAMPLE and on_early is not None:
-            on_early([proposal for _, _, proposal in _select_best(found, EARLY_CANDIDATES)])
-    return [proposal for _, _, proposal in _select_best(found, limit)]
+            on_early([proposal for _, _, proposal in _select_best(ranked, EARLY_CANDIDATES)])
+    return [proposal for _, _, proposal in _select_best(ranked, limit)]
 
 
-def _select_best(found: list[RankedProposal], limit: int) -> list[RankedProposal]:
-    """Return the likeliest changes, each once."""
+def _select_best(ranked: list[RankedProposal], limit: int) -> list[RankedProposal]:
+    """Return the likeliest candidates, each change once."""
     unique: dict[ChangeKey, RankedProposal] = {}
-    for ranked in sorted(found, key=itemgetter(0, 1)):
-        unique.setdefault(change_key(ranked[2]), ranked)
+    for candidate in sorted(ranked, key=itemgetter(0, 1)):
+        unique.setdefault(change_key(candidate[2]), candidate)
     return list(unique.values())[:limit]
 
 
@@ -212,11 +213,12 @@ def _score_file(
     factors: Mapping[str, float],
     generate: MutantGenerator,
 ) -> Iterator[tuple[float, Proposal]]:
-    """Yield the changes of one file, each with the suspicion of its line."""
-    worst = max(lines.values())
+    """Yield `(suspicion of its line, change)` for the changes of one file."""
+    default_suspicion = max(lines.values()) / 2
     raw = encode_source(text)
     for mutant in generate(path, text, lines):
-        suspicion = lines.get(mutant.line, worst / 2)
+        # An edit may begin on an earlier line than the node that it changes.
+        suspicion = lines.get(mutant.line, default_suspicion)
         yield (
             suspicion,
             Proposal(

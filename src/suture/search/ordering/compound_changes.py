@@ -1,8 +1,9 @@
 """Compound changes: partial repairs that are extended by further changes, one at a time.
 
 A change is worth extending if some failing test passes with it, or gets further: to a later line, or past an
-exception that hid the next fault. A chain of changes grows only by progress, so that three faults are fixed
-in three steps and not by trying all triples.
+exception that hid the next fault. Such a change is a *start*, and the changes that extend it are its *partners*.
+Only a compound change that makes progress becomes a start itself. So three faults are fixed in three steps, and
+not by trying all triples of changes.
 """
 
 from __future__ import annotations
@@ -35,33 +36,39 @@ from suture.search.tuning import (
 LineTracer = Callable[[Proposal], Awaitable[TestLines]]
 """Returns the lines that failing tests run with a change."""
 Extender = Callable[[Proposal, Spectrum, LineScores, Mapping[str, str], int], Awaitable[list[Proposal]]]
-"""Extends a partial repair, as `pair_changes` does."""
+"""Extends a partial repair; takes and returns what `pair_changes` does."""
 STRUCTURAL_ERRORS = ("NameError", "UnboundLocalError", "AttributeError", "ModuleNotFoundError", "ImportError")
 """Exceptions that occur whatever the values are: if one no longer occurs, something was fixed."""
 
 
 def has_progressed(before: FailurePoint, after: FailurePoint) -> bool:
-    """Return whether a test that still fails gets further than before a change."""
+    """Return whether a test that still fails gets further than before a change.
+
+    Args:
+        before: Where the test failed without the change.
+        after: Where it fails with the change.
+    """
     test_file = before.test.partition("::")[0]
     old, new = before.traceback, after.traceback
     if after.test != before.test or not old or not new or not after.error:
         return False
     is_fixed = not after.error.startswith((*STRUCTURAL_ERRORS, "TypeError"))
     if before.error.startswith(STRUCTURAL_ERRORS) and is_fixed:
-        return True  # in a loop, the next fault may be on an earlier line
-    for one, other in zip(old, new, strict=False):
-        if one != other:
-            return one[0] == other[0] and other[1] > one[1]
-    # Both tracebacks agree up to the end of the shorter one: the call that raised returns now, to the test
-    # itself.
+        return True  # even if the next fault is on an earlier line, as in a loop
+    for (old_path, old_line), (new_path, new_line) in zip(old, new, strict=False):
+        if (old_path, old_line) != (new_path, new_line):
+            return old_path == new_path and new_line > old_line
+    # Both tracebacks agree up to the end of the shorter one. If the new one ends in the test, the call that
+    # raised an exception returns now.
     return len(new) < len(old) and new[-1][0] == test_file and old[-1][0] != test_file
 
 
 def remaining_spectrum(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str]) -> Spectrum:
     """Return the spectrum after a first change: the tests that still fail, and where they fail now.
 
-    Tests that the change fixes count as passing. Where lines were not traced with the change, what follows
-    the place of an exception may run too. Failing tests that a candidate does not run are left out.
+    Tests that the change fixes count as passing. Where the lines that a test runs were not traced with the
+    change, all lines of the functions in its traceback count as run: code after the old exception may run now.
+    Failing tests that trials do not run are left out.
 
     Args:
         spectrum: The spectrum of the unchanged code.
@@ -78,14 +85,17 @@ def remaining_spectrum(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str
         elif test.failed and spectrum.target_tests and test.id not in spectrum.target_tests:
             continue
         if failure is not None and failure.traceback:
-            frames = tuple(place for place in failure.traceback if place[0] in texts)
-            lines = {path: set(own) for path, own in test.lines.items()}
+            frames = tuple(frame for frame in failure.traceback if frame[0] in texts)
+            lines = {path: set(path_lines) for path, path_lines in test.lines.items()}
             for path, line in () if traced else frames:
                 tree = parse_python_tree(texts[path])
                 lines.setdefault(path, set()).update(_lines_of_function(tree, line))
-            frozen = {path: frozenset(own) for path, own in lines.items()}
             test = replace(
-                test, frames=frames, error=failure.error, traceback=failure.traceback, lines=frozen
+                test,
+                frames=frames,
+                error=failure.error,
+                traceback=failure.traceback,
+                lines={path: frozenset(path_lines) for path, path_lines in lines.items()},
             )
         tests.append(test)
     failing_in_suite = spectrum.failing_in_suite - trial.now_passing
@@ -105,11 +115,13 @@ def _lines_of_function(tree: PythonTree | None, line: int) -> range:
 async def pair_changes(
     start: Proposal, remaining: Spectrum, scores: LineScores, texts: Mapping[str, str], seed: int
 ) -> list[Proposal]:
-    """Return pairs of a partial repair and a likely change of the same file for what it leaves.
+    """Return compound changes: a start, each time with one likely change for the tests that still fail.
+
+    The partner is a change of the same file that does not overlap the start.
 
     Args:
         start: The partial repair.
-        remaining: The spectrum after it.
+        remaining: The spectrum of the project with the start (see `remaining_spectrum`).
         scores: Path -> line -> suspiciousness, by that spectrum.
         texts: Path -> text.
         seed: Decides between equal scores.
@@ -135,19 +147,19 @@ def best_score(proposals: Sequence[Proposal]) -> float:
 
 def passing_share(trial: Trial, spectrum: Spectrum) -> float:
     """Return the share of the failing tests that pass with a change, which is its weight as a start."""
-    all_run = max(trial.passing + trial.failing, len(spectrum.target_tests), 1)
-    return max(trial.passing, PROGRESS_WEIGHT) / all_run
+    test_count = max(trial.passing + trial.failing, len(spectrum.target_tests), 1)
+    return max(trial.passing, PROGRESS_WEIGHT) / test_count
 
 
-def combine_changes(start: Proposal, other: Proposal, score: float) -> Proposal:
-    """Return two changes that do not overlap as one."""
+def combine_changes(start: Proposal, partner: Proposal, score: float) -> Proposal:
+    """Return two changes of the same file, which must not overlap, as one."""
     return Proposal(
         path=start.path,
-        edits=tuple(sorted((*start.edits, *other.edits), key=lambda edit: (edit.start, edit.end))),
-        label=f"{start.label}; {other.label}",
+        edits=tuple(sorted((*start.edits, *partner.edits), key=lambda edit: (edit.start, edit.end))),
+        label=f"{start.label}; {partner.label}",
         score=score,
-        operators=(*start.operators, *other.operators),
-        is_swappable=start.is_swappable and other.is_swappable,
+        operators=(*start.operators, *partner.operators),
+        is_swappable=start.is_swappable and partner.is_swappable,
     )
 
 
@@ -160,7 +172,7 @@ class Start:
 
     @property
     def test_results(self) -> tuple[object, ...]:
-        """What the tests show with it."""
+        """The tests that it fixes and the first remaining failure; equal for starts that repair the same."""
         return self.trial.now_passing, self.trial.failures[:1]
 
 
@@ -173,13 +185,15 @@ class CompoundQueue:
         self._waiting: list[Proposal] = []
         self._extended_count = 0
         self._result_counts: Counter[tuple[object, ...]] = Counter()
-        self._improved_at: int | None = None
+        self._improved_at: int | None = None  # number of candidates tried before a better start was found
         self._most_passing = 0
 
     def record(
         self, proposal: Proposal, trial: Trial, before: Mapping[str, TestRun], tried_count: int
     ) -> bool:
-        """Return whether a failing candidate is progress on what it extends, so that it becomes a start.
+        """Return whether a failing candidate makes progress, so that it becomes a start.
+
+        A compound change is compared with the start that it extends, a single change with the unchanged code.
 
         Args:
             proposal: The candidate.
@@ -204,7 +218,7 @@ class CompoundQueue:
         return any(start.trial.passing > start.trial.failing for start in self._starts)
 
     def is_due(self, tried_count: int) -> bool:
-        """Return whether another round is worthwhile: after an improvement, or when nothing waits."""
+        """Return whether the next starts should be extended: after an improvement, or when nothing waits."""
         if not self._starts or self._extended_count >= MAX_STARTS:
             return False
         has_settled = self._improved_at is not None and tried_count >= self._improved_at + SETTLING_TRIALS
@@ -220,7 +234,7 @@ class CompoundQueue:
         limit: int,
         extend_start: Extender = pair_changes,
     ) -> None:
-        """Extend the best starts that are left.
+        """Extend the best starts that have not been extended.
 
         Args:
             spectrum: What the tests did on the unchanged code.
@@ -236,8 +250,8 @@ class CompoundQueue:
         for number, start in enumerate(chosen):
             trial = replace(start.trial, lines=await trace_lines(start.proposal))
             remaining = remaining_spectrum(spectrum, trial, texts)
-            own = {start.proposal.path: texts[start.proposal.path]}
-            scores = score_lines(rank_suspects(remaining, own), remaining, own)
+            changed_file = {start.proposal.path: texts[start.proposal.path]}
+            scores = score_lines(rank_suspects(remaining, changed_file), remaining, changed_file)
             compounds = await extend_start(start.proposal, remaining, scores, texts, seed)
             compounds.sort(key=lambda proposal: -round(proposal.score, 6))
             weight = passing_share(trial, spectrum) * START_DECAY**number
@@ -252,12 +266,13 @@ class CompoundQueue:
             self._waiting = interleave_expensive(self._waiting)
 
     def _choose_starts(self) -> list[Start]:
+        """Remove the starts of the next round from the waiting ones, and return them."""
         self._starts.sort(key=lambda s: (-s.trial.passing, s.trial.failing, -round(s.proposal.score, 6)))
         chosen: list[Start] = []
-        left: list[Start] = []
+        remaining: list[Start] = []
         has_passing = any(start.trial.passing for start in self._starts)
         # Whether some test passes with a start -> how many such starts may still be chosen.
-        places = {
+        quota = {
             True: STARTS_PER_ROUND,
             False: NON_PASSING_STARTS_PER_ROUND if has_passing else STARTS_PER_ROUND,
         }
@@ -265,13 +280,13 @@ class CompoundQueue:
             passes = start.trial.passing > 0
             if self._result_counts[start.test_results] >= MAX_EQUAL_STARTS:
                 continue
-            if len(chosen) < STARTS_PER_ROUND and places[passes]:
-                places[passes] -= 1
+            if len(chosen) < STARTS_PER_ROUND and quota[passes]:
+                quota[passes] -= 1
                 self._result_counts[start.test_results] += 1
                 chosen.append(start)
             else:
-                left.append(start)
-        self._starts = left
+                remaining.append(start)
+        self._starts = remaining
         return chosen
 
     def pop(self) -> Proposal | None:
@@ -280,18 +295,20 @@ class CompoundQueue:
 
 
 def _is_progress(trial: Trial, parent: Trial | None, before: Mapping[str, TestRun]) -> bool:
+    """Return whether more tests pass than before, or as many pass and more of the others get further than back."""
     passing_before = parent.passing if parent else 0
     if trial.passing != passing_before:
         return trial.passing > passing_before
     earlier = parent.failures if parent else _baseline_failures(trial.failures, before)
-    old = {failure.test: failure for failure in earlier}
-    pairs = [(old[failure.test], failure) for failure in trial.failures if failure.test in old]
-    further = sum(has_progressed(one, other) for one, other in pairs)
-    return further > sum(has_progressed(other, one) for one, other in pairs)
+    old_failures = {failure.test: failure for failure in earlier}
+    pairs = [(old_failures[new.test], new) for new in trial.failures if new.test in old_failures]
+    forward_count = sum(has_progressed(old, new) for old, new in pairs)
+    backward_count = sum(has_progressed(new, old) for old, new in pairs)
+    return forward_count > backward_count
 
 
 def _baseline_failures(
     failures: Iterable[FailurePoint], before: Mapping[str, TestRun]
 ) -> Iterator[FailurePoint]:
-    """Yield how far the same tests got on the unchanged code."""
+    """Return the failures of the same tests on the unchanged code."""
     return (before[failure.test].failure_point for failure in failures if failure.test in before)

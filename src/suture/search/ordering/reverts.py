@@ -1,4 +1,4 @@
-"""Reverts of recent changes: tried first when the history shows which commit broke a test."""
+"""Reverts of recent changes, which are tried first when the history shows which commit broke a test."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from suture.search.tuning import CONTEXT_LINES, MAX_HUNKS, REVERT_PRIOR, UNCHANG
 
 @dataclass(frozen=True, kw_only=True)
 class Hunk:
-    """Lines that differ between two versions of a file.
+    """Lines that differ between two versions of a file. All lines include their line endings.
 
     Attributes:
         path: The file.
-        before: The earlier lines, with their line endings.
-        after: The later lines.
-        above: A few common lines before them.
-        below: A few common lines after them.
+        before: The lines in the earlier version; empty if they were added.
+        after: The lines in the later version; empty if they were deleted.
+        above: A few lines before them, in the later version.
+        below: A few lines after them, in the later version.
     """
 
     path: str
@@ -64,38 +64,34 @@ def generate_reverts(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> tuple[P
 
     Args:
         hunks: What a commit changed, or what changed since one.
-        texts: Path -> text now; a hunk whose lines are missing or occur twice, is skipped.
+        texts: Path -> present text. A hunk is skipped if its lines are missing there or occur twice.
     """
-    singles: dict[str, list[Proposal]] = {}
+    reverts_by_path: dict[str, list[Proposal]] = {}
     for hunk in hunks:
         edit = _revert_edit(hunk, texts[hunk.path]) if hunk.path in texts else None
         if edit is not None:
-            label = f"line {_line_of(edit, texts[hunk.path])}: reverted to the earlier version"
-            singles.setdefault(hunk.path, []).append(_proposal(hunk.path, (edit,), label, REVERT_PRIOR))
-    whole_files = [
-        _proposal(
-            path,
-            tuple(sorted((edit for one in reverts for edit in one.edits), key=lambda edit: edit.start)),
-            "all reverted to the earlier version",
-            REVERT_PRIOR / 2,
-        )
-        for path, reverts in singles.items()
-        if len(reverts) > 1
-    ]
-    return (*(revert for reverts in singles.values() for revert in reverts), *whole_files)
+            label = f"line {_first_line(edit, texts[hunk.path])}: reverted to the earlier version"
+            revert = _build_proposal(hunk.path, (edit,), label, REVERT_PRIOR)
+            reverts_by_path.setdefault(hunk.path, []).append(revert)
+    whole_files = []
+    for path, reverts in reverts_by_path.items():
+        if len(reverts) > 1:
+            edits = sorted((edit for revert in reverts for edit in revert.edits), key=lambda edit: edit.start)
+            label = "all reverted to the earlier version"
+            whole_files.append(_build_proposal(path, tuple(edits), label, REVERT_PRIOR / 2))
+    return (*(revert for reverts in reverts_by_path.values() for revert in reverts), *whole_files)
 
 
 def find_changed_lines(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> dict[str, frozenset[int]]:
     """Return path -> the present lines that hunks touched: added lines, and those next to deleted ones."""
-    found: dict[str, set[int]] = {}
+    changed: dict[str, set[int]] = {}
     for hunk in hunks:
         edit = _revert_edit(hunk, texts[hunk.path]) if hunk.path in texts else None
         if edit is not None:
-            first = _line_of(edit, texts[hunk.path])
-            last = first + len(hunk.after) - 1
-            lines = range(first, last + 1) if hunk.after else (first - 1, first)
-            found.setdefault(hunk.path, set()).update(lines)
-    return {path: frozenset(lines) for path, lines in found.items()}
+            first = _first_line(edit, texts[hunk.path])
+            lines = range(first, first + len(hunk.after)) if hunk.after else (first - 1, first)
+            changed.setdefault(hunk.path, set()).update(lines)
+    return {path: frozenset(lines) for path, lines in changed.items()}
 
 
 def favour_changed_lines(
@@ -107,32 +103,35 @@ def favour_changed_lines(
         scores: Path -> line -> suspiciousness.
         lines: Path -> lines that the breaking change touched.
     """
-    is_suspected = any(line in lines.get(path, ()) for path, own in scores.items() for line in own)
+    is_suspected = any(
+        line in lines.get(path, ()) for path, line_scores in scores.items() for line in line_scores
+    )
+    factor = UNCHANGED_LINE_FACTOR if is_suspected else 1.0
     return {
         path: {
-            line: score * (UNCHANGED_LINE_FACTOR if is_suspected and line not in lines.get(path, ()) else 1.0)
-            for line, score in own.items()
+            line: score if line in lines.get(path, ()) else factor * score
+            for line, score in line_scores.items()
         }
-        for path, own in scores.items()
+        for path, line_scores in scores.items()
     }
 
 
 def _revert_edit(hunk: Hunk, text: str) -> Edit | None:
-    """Return the edit that reverts a hunk; `None` if its place is not unique."""
+    """Return the edit that reverts a hunk; `None` if its lines are missing or occur twice."""
     later = "".join((*hunk.above, *hunk.after, *hunk.below))
-    at = text.find(later)
-    if not later or at < 0 or text.find(later, at + 1) >= 0:
+    index = text.find(later)
+    if not later or index < 0 or text.find(later, index + 1) >= 0:
         return None
-    start = len(encode_source(text[: at + len("".join(hunk.above))]))
+    start = len(encode_source(text[: index + len("".join(hunk.above))]))
     removed = encode_source("".join(hunk.after))
     return Edit(start=start, end=start + len(removed), text="".join(hunk.before))
 
 
-def _line_of(edit: Edit, text: str) -> int:
+def _first_line(edit: Edit, text: str) -> int:
     return encode_source(text)[: edit.start].count(b"\n") + 1
 
 
-def _proposal(path: str, edits: tuple[Edit, ...], label: str, score: float) -> Proposal:
+def _build_proposal(path: str, edits: tuple[Edit, ...], label: str, score: float) -> Proposal:
     return Proposal(
         path=path, edits=edits, label=label, score=score, operators=("revert",), is_swappable=False
     )

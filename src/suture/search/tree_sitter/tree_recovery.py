@@ -1,4 +1,4 @@
-"""Repairs files in other languages that do not parse: `syntax_recovery` with tree-sitter."""
+"""Repairs JavaScript, TypeScript and Go files that do not parse, by `syntax_recovery` with tree-sitter."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ def find_unparsable_file(
         texts: Path -> text of the files that may be changed.
         language: Their language, which has a grammar.
     """
-    facts = [outcome.counterexample for outcome in outcomes if outcome.counterexample is not None]
-    messages = [(fact.file, f"{fact.exception} {fact.actual}") for fact in facts]
+    counterexamples = [o.counterexample for o in outcomes if o.counterexample is not None]
+    messages = [(example.file, f"{example.exception} {example.actual}") for example in counterexamples]
     for path, text in sorted(texts.items()):
         is_named = any(
             (file == path or path in message) and PARSE_MESSAGES.search(message) for file, message in messages
         )
         if is_named and find_tree_stop(text, path, language) is not None:
             return UnparsableFile(path=path, line=0)
-    for fact in facts:
-        if fact.exception.startswith(REJECTION) and fact.file in texts and fact.line:
-            return UnparsableFile(path=fact.file, line=fact.line)
+    for example in counterexamples:
+        if example.exception.startswith(REJECTION) and example.file in texts and example.line:
+            return UnparsableFile(path=example.file, line=example.line)
     return None
 
 
