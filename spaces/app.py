@@ -15,7 +15,7 @@ from pathlib import Path
 import gradio as gr
 
 from suture.api import HealOptions, WriteOptions, stream
-from suture.api.prerequisites import examine
+from suture.api.prerequisites import examine_machine
 from suture.core.ledger import find_run
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
@@ -81,7 +81,7 @@ def load_space_settings(home: Path) -> Settings:
 
 def find_missing(settings: Settings) -> list[Requirement]:
     """Return what a run needs and this machine lacks."""
-    return [found for found in examine(settings) if found.needed and not found.ok]
+    return [found for found in examine_machine(settings) if found.needed and not found.ok]
 
 
 async def show_run(task: str | Path, options: HealOptions | WriteOptions) -> AsyncIterator[tuple[str, str]]:

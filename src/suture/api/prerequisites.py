@@ -25,7 +25,7 @@ MIN_FREE_BYTES = 500_000_000
 """Disk space for a few hundred runs."""
 
 
-def examine(settings: Settings) -> Iterator[Requirement]:
+def examine_machine(settings: Settings) -> Iterator[Requirement]:
     """Yield everything that a run needs, one after the other."""
     yield Requirement(
         name="suture", ok=True, detail=f"on Python {platform.python_version()}, {platform.machine()}"

@@ -86,9 +86,9 @@ async def execute_run(
         try:
             await deliver(delivery, result, spec.project, _deliverable_run(context))
         except asyncio.CancelledError:
-            raise _name_kept_result(Cancelled("stopped"), result, context) from None
+            raise _mention_saved_result(Cancelled("stopped"), result, context) from None
         except DELIVERY_FAULTS as fault:
-            raise _name_kept_result(fault, result, context) from fault
+            raise _mention_saved_result(fault, result, context) from fault
     return result
 
 
@@ -176,7 +176,7 @@ def _choose_start(spec: RunSpec) -> Callable[..., Coroutine[Any, Any, Result]]:
     return run_task if spec.origin is None else partial(fork_task, origin=spec.origin)
 
 
-def _name_kept_result(fault: SutureError, result: Result, context: RunContext) -> SutureError:
+def _mention_saved_result(fault: SutureError, result: Result, context: RunContext) -> SutureError:
     """Return the same error, with a message that names the repair which is kept in the run folder."""
     diff = context.folder.path / "result.diff"
     named = type(fault)(

@@ -35,7 +35,7 @@ from suture.loop.evaluation.judging import with_verdict
 from suture.loop.graph import CompiledGraph, build_graph
 from suture.loop.nodes.finish import certify_best, write_result
 from suture.loop.policy.attempts import Attempt, find_best
-from suture.loop.resume.forking import begin_fork, enter_state, rewind, unstarted_fork
+from suture.loop.resume.forking import begin_fork, enter_state, make_unstarted_fork_point, rewind
 from suture.loop.resume.recorded_run import load_fork_origin, make_start_event
 from suture.loop.review.answering import get_answer
 from suture.loop.run_spec import ForkOrigin
@@ -72,7 +72,7 @@ async def fork_task(
         await begin_fork(origin, started, context, graph)
     except (Exception, asyncio.CancelledError) as fault:
         if not context.ledger.events:
-            context.ledger.append(replace(started, fork=unstarted_fork(origin)))
+            context.ledger.append(replace(started, fork=make_unstarted_fork_point(origin)))
         return await _end_by_fault(fault, context, graph)
     return await _run_to_end(context, graph, None)
 

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi import Path as PathPart
 from fastapi.responses import PlainTextResponse, StreamingResponse
 
-from suture.api.prerequisites import examine
+from suture.api.prerequisites import examine_machine
 from suture.core.ledger import RunFolder, compare_runs, load_result, read_ledger
 from suture.core.safe_files import read_state_file
 from suture.errors import UsageError
@@ -223,7 +223,7 @@ async def models(service: WebServiceDependency, _: Viewer) -> ModelChoices:
 @router.get("/doctor", responses=problem_responses())
 async def doctor(service: WebServiceDependency, _: Admin) -> list[dict[str, Any]]:
     """What is installed, what is missing, and how to get it."""
-    rows = await asyncio.to_thread(lambda: list(examine(service.settings)))
+    rows = await asyncio.to_thread(lambda: list(examine_machine(service.settings)))
     return [asdict(row) for row in rows]
 
 

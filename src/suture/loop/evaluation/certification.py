@@ -172,7 +172,7 @@ async def certify(
     )
     result = CertifiedCandidate(candidate=candidate, verdict=verdict, confidence=confidence)
     rival_labels = context.candidates.describe_rivals(candidate)
-    if certified_confidence < context.settings.loop.abstain_below or abstains(rival_labels, context):
+    if certified_confidence < context.settings.loop.abstain_below or must_abstain(rival_labels, context):
         return result
     hashes = {path: sha256_hex(content) for path, content in base.items()}
     certificate = Certificate(
@@ -203,7 +203,7 @@ async def certify(
     return result
 
 
-def abstains(rival_labels: Sequence[str], context: RunContext) -> bool:
+def must_abstain(rival_labels: Sequence[str], context: RunContext) -> bool:
     """Return whether the settings reject a repair that the tests do not distinguish from its rivals."""
     return bool(rival_labels) and context.settings.loop.abstain_on_rivals
 

@@ -20,7 +20,7 @@ from suture.core.records import (
 )
 from suture.judge.confidence import estimate_confidence, reduce_confidence_for_warnings
 from suture.loop.context import RunContext, load_deciding_suite
-from suture.loop.evaluation.certification import CertifiedCandidate, abstains, certify
+from suture.loop.evaluation.certification import CertifiedCandidate, certify, must_abstain
 from suture.loop.evaluation.change_warnings import find_warnings
 from suture.loop.policy.attempts import find_best
 from suture.loop.services.safety_gate import summarise_findings
@@ -86,7 +86,7 @@ def write_result(
         reason = replace(reason, notes=(*reason.notes, "low_confidence"), confidence=confidence)
     is_healed = candidate is not None and outcome == "healed"
     rivals = context.candidates.describe_rivals(candidate) if candidate and is_healed else ()
-    if abstains(rivals, context):
+    if must_abstain(rivals, context):
         outcome = "not_healed"
         reason = replace(reason, notes=(*reason.notes, "has_rivals"))
     project = context.task.project

@@ -54,7 +54,7 @@ async def load_state_at(folder: RunFolder, decision: int, database: Path | str) 
     return ForkOrigin(run=folder.id, decision=decision, state=states[decision], events=events, folder=folder)
 
 
-def unstarted_fork(origin: ForkOrigin) -> ForkPoint:
+def make_unstarted_fork_point(origin: ForkOrigin) -> ForkPoint:
     """Return what the first event of a fork says that failed before it had taken over anything."""
     return ForkPoint(run=origin.run, step=origin.decision, state="", events=len(origin.events) + 1)
 

@@ -28,12 +28,12 @@ EXAMPLE_TEST = "from shop import total\n\n\ndef test_total():\n    assert total(
 @handle_errors
 def doctor(model: Model = None, assignments: Assignments = None, as_json: Json = False) -> None:
     """Report what is installed, what is missing, and how to get it."""
-    from suture.api.prerequisites import examine
+    from suture.api.prerequisites import examine_machine
 
     loaded = load_command_settings(Path(), assignments, read_only=True, model__name=model)
     for remark in loaded.notes:
         print_note(f"note: {remark}")
-    print_prerequisites(list(examine(loaded.settings)), as_json=as_json)
+    print_prerequisites(list(examine_machine(loaded.settings)), as_json=as_json)
 
 
 def print_prerequisites(rows: Sequence[Requirement], *, as_json: bool) -> None:
@@ -65,12 +65,12 @@ def self_check(assignments: Assignments = None, as_json: Json = False) -> None:
 
     Exit code 0: `suture heal --no-model` works here. The program's run is not kept.
     """
-    from suture.api.prerequisites import examine
+    from suture.api.prerequisites import examine_machine
 
     settings = load_command_settings(
         Path(), assignments, read_only=True, model__name="none", models__coder="none"
     ).settings
-    rows = list(examine(settings))
+    rows = list(examine_machine(settings))
     if all(row.ok for row in rows if row.needed):
         rows.append(_check_heal(settings))
     print_prerequisites(rows, as_json=as_json)
