@@ -17,7 +17,7 @@ from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.sandbox.packages import packages_for_task
 
 
-async def measure_quality(
+async def measure_run_quality(
     run: str | Path = "last",
     *,
     names: Sequence[str] = (),

@@ -34,11 +34,11 @@ def quality(
     install 'suture[quality]'.
     """
     from suture.api import run_sync
-    from suture.api.quality import measure_quality
+    from suture.api.quality import measure_run_quality
     from suture.judge.quality import flatten_quality
 
     settings = load_command_settings(Path(), assignments).settings
-    found = run_sync(measure_quality(run, names=tuple(only or ()), settings=settings))
+    found = run_sync(measure_run_quality(run, names=tuple(only or ()), settings=settings))
     if as_json:
         print_json(
             {
