@@ -1,5 +1,10 @@
-"""Merge a snippet of Python into a file: its definitions replace those of the same name, everything else
-stays.
+"""Merge a snippet of Python, such as a model writes, into a file.
+
+The definitions of the snippet (the patch) replace those of the same name in the file (the original), and
+everything else in the file stays. The module works on lines: the syntax trees say which lines to replace.
+
+Two terms: the role of a definition distinguishes several definitions of one name, such as a property and its
+setter. A stub is a function whose body the model omitted.
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ Import = ast.Import | ast.ImportFrom
 
 
 class _NoPlaceError(Exception):
-    """A part of the patch has no unique place in the file."""
+    """A part of the patch has no unique place in the original."""
 
 
 def splice(original: str, patch: str) -> str | None:
@@ -37,18 +42,19 @@ def splice(original: str, patch: str) -> str | None:
 
     A function, class or assignment replaces the one of the same name. A method without its class replaces
     the only method of that name. A class that omits members is merged member by member. New definitions are
-    inserted before the first replaced one, and imports at the top. Examples of use are dropped.
+    inserted before the first replaced one, and imports at the top. Examples of use are dropped: statements
+    that call the code, and variables that no definition of the patch reads.
 
     Returns:
         The new text; `None` if either text is invalid, or a part of the patch has no unique place.
     """
-    old, new = parse_module(original), parse_module(patch)
-    if old is None or new is None or _is_too_large(new):
+    old_tree, new_tree = parse_module(original), parse_module(patch)
+    if old_tree is None or new_tree is None or _is_too_large(new_tree):
         return None
-    work = _Splice(old=split_lines(original), new=split_lines(patch), patch=new)
+    merge = _Merge(old_lines=split_lines(original), new_lines=split_lines(patch), patch=new_tree)
     try:
-        work.module(old, new)
-        text = work.text()
+        merge.merge_modules(old_tree.body)
+        text = merge.apply_edits()
     except _NoPlaceError:
         return None
     return text if is_valid_python(text) else None
@@ -64,264 +70,303 @@ def _is_method(node: ast.stmt) -> bool:
         return False
     if any(getattr(decorator, "id", "") == "staticmethod" for decorator in node.decorator_list):
         return True
-    first = [*node.args.posonlyargs, *node.args.args][:1]
-    return first[:1] != [] and first[0].arg in ("self", "cls")
+    first_parameter = [*node.args.posonlyargs, *node.args.args][:1]
+    return first_parameter != [] and first_parameter[0].arg in ("self", "cls")
 
 
-def _one_name(node: ast.stmt) -> bool:
+def _binds_one_name(node: ast.stmt) -> bool:
     return isinstance(node, ast.Assign | ast.AnnAssign) and len(bound_names(node)) == 1
 
 
-@dataclass(kw_only=True)
-class _Splice:
-    """Collects edits of the old lines and applies them together, so that line numbers stay valid."""
+def _defines_member(owner: ast.ClassDef, node: ast.stmt) -> bool:
+    """Return whether a class has a member of the same name as a statement."""
+    return any(bound_names(node) & bound_names(member) for member in owner.body)
 
-    old: list[str]
-    new: list[str]
+
+@dataclass(kw_only=True)
+class _Merge:
+    """Collects edits of the original's lines and applies them together, so that line numbers stay valid.
+
+    In its methods, `old` statements come from the original and `new` ones from the patch. `old_scope` are all
+    statements of the scope (a module, a class, an `if`) that contains an old statement, and `new_scope` those
+    of the scope that contains a new one.
+
+    Attributes:
+        old_lines: Lines of the original.
+        new_lines: Lines of the patch.
+        patch: Syntax tree of the patch.
+        edits: (first old line to replace, from 0; line after the last one; new text).
+    """
+
+    old_lines: list[str]
+    new_lines: list[str]
     patch: ast.Module
     edits: list[tuple[int, int, str]] = field(default_factory=list)
 
-    def text(self) -> str:
-        edits = sorted(self.edits, key=lambda edit: edit[:2])
+    def apply_edits(self) -> str:
+        """Return the original with all edits."""
         parts: list[str] = []
-        at = 0
-        for start, end, source in edits:
-            if start < at:
+        copied = 0
+        for start, end, source in sorted(self.edits, key=lambda edit: edit[:2]):
+            if start < copied:  # two edits overlap
                 raise _NoPlaceError
-            parts += [*self.old[at:start], source]
-            at = end
-        return "".join([*parts, *self.old[at:]])
+            parts += [*self.old_lines[copied:start], source]
+            copied = end
+        return "".join([*parts, *self.old_lines[copied:]])
 
-    def module(self, old: ast.Module, new: ast.Module) -> None:
-        used = read_names(node for node in new.body if isinstance(node, Definition))
-        known = frozenset(name for node in old.body for name in bound_names(node))
-        wanted: list[ast.stmt] = []
-        for node in new.body:
+    def merge_modules(self, old_scope: list[ast.stmt]) -> None:
+        """Merge the statements of the patch into those of the original module."""
+        read_by_definitions = read_names(node for node in self.patch.body if isinstance(node, Definition))
+        old_names = frozenset(name for node in old_scope for name in bound_names(node))
+        merged: list[ast.stmt] = []
+        for node in self.patch.body:
             if isinstance(node, Import):
-                self._import(node, old.body, known)
+                self._merge_import(node, old_scope, old_names)
             elif isinstance(node, ast.Return):
-                raise _NoPlaceError  # the body of an unknown function
+                raise _NoPlaceError  # the patch is the body of an unknown function
             elif isinstance(node, Definition):
-                wanted.append(node)
-            elif bound_names(node) & (known | used) and not is_main_guard(node):
-                wanted.append(node)  # a new variable that no function reads is only an example of use
-        methods = [node for node in wanted if _is_method(node) and not bound_names(node) & known]
-        self._methods(methods, [node for node in old.body if isinstance(node, ast.ClassDef)])
-        self._merge_scope(old.body, [node for node in wanted if node not in methods], prefix="")
+                merged.append(node)
+            elif bound_names(node) & (old_names | read_by_definitions) and not is_main_guard(node):
+                merged.append(node)  # a new variable that no function reads is only an example of use
+        methods = [node for node in merged if _is_method(node) and not bound_names(node) & old_names]
+        self._merge_methods(methods, [node for node in old_scope if isinstance(node, ast.ClassDef)])
+        self._merge_scope(old_scope, [node for node in merged if node not in methods], prefix="")
 
-    def _import(self, node: Import, body: Sequence[ast.stmt], known: frozenset[str]) -> None:
-        source = self._source(node, self.patch.body, "")
-        if not bound_names(node) <= known:
-            at = count_preamble_lines(body)
-            self.edits.append((at, at, source))
+    def _merge_import(self, new: Import, old_scope: Sequence[ast.stmt], old_names: frozenset[str]) -> None:
+        source = self._new_source(new, self.patch.body, "")
+        if not bound_names(new) <= old_names:
+            line = count_preamble_lines(old_scope)
+            self.edits.append((line, line, source))
             return
-        same = [old for old in body if isinstance(old, Import) and bound_names(old) == bound_names(node)]
-        if len(same) == 1 and ast.dump(same[0]) != ast.dump(node):
-            self._replace(same[0], body, source)
+        equivalents = [
+            old for old in old_scope if isinstance(old, Import) and bound_names(old) == bound_names(new)
+        ]
+        if len(equivalents) == 1 and ast.dump(equivalents[0]) != ast.dump(new):
+            self._replace(equivalents[0], old_scope, source)
 
-    def _methods(self, methods: Sequence[ast.stmt], classes: Sequence[ast.ClassDef]) -> None:
+    def _merge_methods(self, methods: Sequence[ast.stmt], classes: Sequence[ast.ClassDef]) -> None:
         """Merge methods that are given without their class."""
         owners: dict[str, ast.ClassDef] = {}
-        for node in methods:
-            having = [c for c in classes if any(bound_names(node) & bound_names(inner) for inner in c.body)]
-            if len(having or classes) != 1:
+        for method in methods:
+            # A method that no class has yet belongs to the only class of the module.
+            possible_owners = [owner for owner in classes if _defines_member(owner, method)] or classes
+            if len(possible_owners) != 1:
                 raise _NoPlaceError
-            owners[(having or classes)[0].name] = (having or classes)[0]
+            owners[possible_owners[0].name] = possible_owners[0]
+        added = [method for method in methods if not any(_defines_member(owner, method) for owner in classes)]
         for owner in owners.values():
-            mine = [n for n in methods if any(bound_names(n) & bound_names(inner) for inner in owner.body)]
-            new = [
-                n
-                for n in methods
-                if not any(bound_names(n) & bound_names(i) for c in classes for i in c.body)
-            ]
-            self._members(owner, [*mine, *new], self.patch.body)
+            replacing = [method for method in methods if _defines_member(owner, method)]
+            self._merge_members(owner, [*replacing, *added], self.patch.body)
 
-    def _members(self, owner: ast.ClassDef, members: Sequence[ast.stmt], siblings: list[ast.stmt]) -> None:
-        first = owner.body[0]
-        if first.lineno == owner.lineno or first_line(first) <= owner.lineno:
-            raise _NoPlaceError
-        prefix = self.old[first.lineno - 1][: first.col_offset]
-        self._merge_scope(owner.body, members, prefix=prefix, siblings=siblings)
+    def _merge_members(
+        self, owner: ast.ClassDef, members: Sequence[ast.stmt], new_scope: list[ast.stmt]
+    ) -> None:
+        first_member = owner.body[0]
+        if first_member.lineno == owner.lineno or first_line(first_member) <= owner.lineno:
+            raise _NoPlaceError  # the class stands in one line
+        self._merge_scope(owner.body, members, prefix=self._margin(first_member), new_scope=new_scope)
 
     def _merge_scope(
         self,
-        old: list[ast.stmt],
-        new: Sequence[ast.stmt],
+        old_scope: list[ast.stmt],
+        new_statements: Sequence[ast.stmt],
         *,
         prefix: str,
-        siblings: list[ast.stmt] | None = None,
+        new_scope: list[ast.stmt] | None = None,
     ) -> None:
-        """Merge the statements of one scope into those of another."""
-        siblings = self.patch.body if siblings is None else siblings
-        fresh: list[ast.stmt] = []
+        """Merge statements of the patch into a scope of the original.
+
+        Args:
+            old_scope: The statements of the scope.
+            new_statements: Those statements of `new_scope` that are merged.
+            prefix: Indentation of the scope.
+            new_scope: All statements of the scope of `new_statements`. By default, the patch's module.
+        """
+        new_scope = self.patch.body if new_scope is None else new_scope
+        added: list[ast.stmt] = []
         replaced: list[ast.stmt] = []
         groups: dict[frozenset[str], list[ast.stmt]] = {}
-        for node in new:
+        for node in new_statements:
             groups.setdefault(bound_names(node), []).append(node)
-        for names, nodes in groups.items():
-            places = [node for node in old if names & bound_names(node) and not isinstance(node, Import)]
-            if all(isinstance(node, Definition) for node in nodes):
+        for names, news in groups.items():
+            olds = [node for node in old_scope if names & bound_names(node) and not isinstance(node, Import)]
+            if all(isinstance(node, Definition) for node in news):
                 # Not the statements that import the name, or set it to None as a fallback.
-                places = [node for node in places if isinstance(node, Definition)] or places
-            if places:
-                replaced += places
-                self._group(nodes, places, old, siblings)
+                olds = [node for node in olds if isinstance(node, Definition)] or olds
+            if olds:
+                replaced += olds
+                self._merge_group(news, olds, old_scope, new_scope)
             else:
-                fresh += nodes
-        if fresh:
-            self._insert(fresh, old, replaced, prefix, siblings)
+                added += news
+        if added:
+            self._insert(added, old_scope, replaced, prefix, new_scope)
 
-    def _group(
+    def _merge_group(
         self,
-        nodes: Sequence[ast.stmt],
-        places: Sequence[ast.stmt],
-        old: list[ast.stmt],
-        siblings: list[ast.stmt],
+        news: Sequence[ast.stmt],
+        olds: Sequence[ast.stmt],
+        old_scope: list[ast.stmt],
+        new_scope: list[ast.stmt],
     ) -> None:
         """Merge all statements that define one name, such as a property and its setter, or overloads."""
-        if len(places) == 1 and len(nodes) == 1:
-            self._single(nodes[0], places[0], old, siblings)
+        if len(olds) == 1 and len(news) == 1:
+            self._merge_statement(news[0], olds[0], old_scope, new_scope)
             return
-        if not all(isinstance(node, Function) for node in (*nodes, *places)):
+        if not all(isinstance(node, Function) for node in (*news, *olds)):
             raise _NoPlaceError
-        roles, place_roles = (
-            [definition_role(node) for node in nodes],
-            [definition_role(node) for node in places],
-        )
-        prefix = self._margin(places[0])
-        if roles == place_roles:
-            pairs = list(zip(nodes, places, strict=True))
-        elif len(set(roles)) == len(roles) and all(place_roles.count(role) <= 1 for role in roles):
+        new_roles = [definition_role(node) for node in news]
+        old_roles = [definition_role(node) for node in olds]
+        prefix = self._margin(olds[0])
+        if new_roles == old_roles:
+            pairs = list(zip(news, olds, strict=True))
+        elif len(set(new_roles)) == len(new_roles) and all(old_roles.count(role) <= 1 for role in new_roles):
             pairs = [
-                (n, p) for n, r in zip(nodes, roles, strict=True) for p in places if definition_role(p) == r
+                (new, old) for new in news for old in olds if definition_role(old) == definition_role(new)
             ]
-        elif set(place_roles) <= set(roles) and "register" not in roles:
-            text = "\n".join(self._source(node, siblings, prefix) for node in nodes)
-            self._replace(places[0], old, text)
-            for place in places[1:]:
-                self._replace(place, old, "")
+        elif set(old_roles) <= set(new_roles) and "register" not in new_roles:
+            # Another number of overloads: the new ones replace all old ones.
+            self._replace(
+                olds[0], old_scope, "\n".join(self._new_source(node, new_scope, prefix) for node in news)
+            )
+            for old in olds[1:]:
+                self._replace(old, old_scope, "")
             return
         else:
             raise _NoPlaceError
-        for node, place in pairs:
-            if not (is_stub(node) and not is_stub(place)):
-                self._replace(place, old, self._source(node, siblings, prefix))
-        met = [node for node, _ in pairs]
-        at = places[-1].end_lineno or 0
-        for node in nodes:
-            if node not in met:
-                self.edits.append((at, at, "\n" + self._source(node, siblings, prefix)))
+        for new, old in pairs:
+            if not (is_stub(new) and not is_stub(old)):
+                self._replace(old, old_scope, self._new_source(new, new_scope, prefix))
+        paired = [new for new, _ in pairs]
+        for new in news:
+            if new not in paired:
+                self._insert_after(olds[-1], self._new_source(new, new_scope, prefix))
 
-    def _single(self, node: ast.stmt, place: ast.stmt, old: list[ast.stmt], siblings: list[ast.stmt]) -> None:
-        if is_stub(node) and not is_stub(place):
+    def _merge_statement(
+        self, new: ast.stmt, old: ast.stmt, old_scope: list[ast.stmt], new_scope: list[ast.stmt]
+    ) -> None:
+        """Merge a statement into the only one that defines the same name."""
+        if is_stub(new) and not is_stub(old):
             return  # the model omitted the body; it did not mean to delete it
-        prefix = self._margin(place)
-        if isinstance(node, ast.ClassDef) and isinstance(place, ast.ClassDef):
-            if preserves_definitions(self._source(node, siblings, ""), self._old_source(place)):
-                self._replace(place, old, self._source(node, siblings, prefix))
+        prefix = self._margin(old)
+        if isinstance(new, ast.ClassDef) and isinstance(old, ast.ClassDef):
+            if preserves_definitions(self._new_source(new, new_scope, ""), self._old_source(old)):
+                self._replace(old, old_scope, self._new_source(new, new_scope, prefix))
             else:
-                members = [n for n in node.body if bound_names(n)]
-                self._members(place, members, node.body)
-        elif isinstance(node, Function) and definition_role(node) != definition_role(place):
-            at = place.end_lineno or 0  # a setter is inserted after its property
-            self.edits.append((at, at, "\n" + self._source(node, siblings, prefix)))
-        elif self._stands_for(node, place):
-            self._replace(place, old, self._source(node, siblings, prefix))
+                self._merge_members(old, [node for node in new.body if bound_names(node)], new.body)
+        elif isinstance(new, Function) and definition_role(new) != definition_role(old):
+            self._insert_after(old, self._new_source(new, new_scope, prefix))  # a setter after its property
+        elif self._may_replace(new, old):
+            self._replace(old, old_scope, self._new_source(new, new_scope, prefix))
         else:
-            self._nested(node, place, siblings)
+            self._merge_into_block(new, old, new_scope)
 
-    def _stands_for(self, node: ast.stmt, place: ast.stmt) -> bool:
-        if isinstance(node, Definition):
-            same = isinstance(node, Function) and isinstance(place, Function)
-            return same or (_one_name(place) and bound_names(place) == bound_names(node))
-        plain = isinstance(place, ast.Assign | ast.AnnAssign) and isinstance(node, ast.Assign | ast.AnnAssign)
-        compound = type(place) is type(node) and any(True for _ in inner_statements(place))
-        return (plain or compound) and bound_names(place) <= bound_names(node)
+    def _may_replace(self, new: ast.stmt, old: ast.stmt) -> bool:
+        """Return whether a new statement can take the place of an old one without losing other names."""
+        if isinstance(new, Definition):
+            are_functions = isinstance(new, Function) and isinstance(old, Function)
+            return are_functions or (_binds_one_name(old) and bound_names(old) == bound_names(new))
+        assignment = ast.Assign | ast.AnnAssign
+        are_assignments = isinstance(old, assignment) and isinstance(new, assignment)
+        are_equal_blocks = type(old) is type(new) and any(True for _ in inner_statements(old))
+        return (are_assignments or are_equal_blocks) and bound_names(old) <= bound_names(new)
 
-    def _nested(self, node: ast.stmt, place: ast.stmt, siblings: list[ast.stmt]) -> None:
-        """Replace the only definition of that name inside an `if` or `try`."""
-        inner = [n for n in inner_statements(place) if bound_names(n) & bound_names(node)]
-        if len(inner) != 1 or isinstance(inner[0], Import) or isinstance(place, Definition):
+    def _merge_into_block(self, new: ast.stmt, block: ast.stmt, new_scope: list[ast.stmt]) -> None:
+        """Merge a statement into the only one inside an `if` or `try` that defines the same name."""
+        olds = [node for node in inner_statements(block) if bound_names(node) & bound_names(new)]
+        if len(olds) != 1 or isinstance(olds[0], Import) or isinstance(block, Definition):
             raise _NoPlaceError
-        self._single(node, inner[0], list(inner_statements(place)), siblings)
+        self._merge_statement(new, olds[0], list(inner_statements(block)), new_scope)
 
     def _insert(
         self,
-        fresh: Sequence[ast.stmt],
-        old: list[ast.stmt],
+        added: Sequence[ast.stmt],
+        old_scope: list[ast.stmt],
         replaced: Sequence[ast.stmt],
         prefix: str,
-        siblings: list[ast.stmt],
+        new_scope: list[ast.stmt],
     ) -> None:
+        """Insert new definitions before the first replaced statement, or else at the end of the scope."""
         gap = "\n" if prefix else "\n\n"
-        if prefix and (fields := [node for node in fresh if not isinstance(node, Definition)]):
-            self._insert_fields(fields, old, prefix, siblings)
-            fresh = [node for node in fresh if node not in fields]
-        pieces = gap.join(self._source(node, siblings, prefix) for node in fresh)
-        before = [*replaced] or [node for node in old if is_main_guard(node)]
-        if pieces and before:
-            at = min(first_line(node) for node in before) - 1
-            while at and self.old[at - 1].strip().startswith("#"):
-                at -= 1  # a comment stays with the statement below it
-            self.edits.append((at, at, pieces + gap))
-        elif pieces:
-            at = (old[-1].end_lineno or 0) if old else len(self.old)
-            newline = "" if at == 0 or self.old[at - 1].endswith("\n") else "\n"
-            self.edits.append((at, at, newline + gap + pieces))
+        if prefix and (fields := [node for node in added if not isinstance(node, Definition)]):
+            self._insert_fields(fields, old_scope, prefix, new_scope)
+            added = [node for node in added if node not in fields]
+        source = gap.join(self._new_source(node, new_scope, prefix) for node in added)
+        followers = [*replaced] or [node for node in old_scope if is_main_guard(node)]
+        if source and followers:
+            line = min(first_line(node) for node in followers) - 1
+            while line and self.old_lines[line - 1].strip().startswith("#"):
+                line -= 1  # a comment stays with the statement below it
+            self.edits.append((line, line, source + gap))
+        elif source:
+            line = (old_scope[-1].end_lineno or 0) if old_scope else len(self.old_lines)
+            newline = "" if line == 0 or self.old_lines[line - 1].endswith("\n") else "\n"
+            self.edits.append((line, line, newline + gap + source))
 
     def _insert_fields(
-        self, fields: Sequence[ast.stmt], old: list[ast.stmt], prefix: str, siblings: list[ast.stmt]
+        self, fields: Sequence[ast.stmt], old_scope: list[ast.stmt], prefix: str, new_scope: list[ast.stmt]
     ) -> None:
         """Insert new variables of a class after the existing ones: in a dataclass, their order matters."""
-        above = [node for node in old if isinstance(node, ast.Assign | ast.AnnAssign) or is_docstring(node)]
-        at = (above[-1].end_lineno or 0) if above else first_line(old[0]) - 1
-        self.edits.append((at, at, "".join(self._source(node, siblings, prefix) for node in fields)))
+        above = [
+            node for node in old_scope if isinstance(node, ast.Assign | ast.AnnAssign) or is_docstring(node)
+        ]
+        line = (above[-1].end_lineno or 0) if above else first_line(old_scope[0]) - 1
+        source = "".join(self._new_source(node, new_scope, prefix) for node in fields)
+        self.edits.append((line, line, source))
 
-    def _replace(self, place: ast.stmt, siblings: Iterable[ast.stmt], source: str) -> None:
-        start, end = first_line(place) - 1, place.end_lineno or place.lineno
-        _require_own_lines(place, siblings)
-        self.edits.append((start, end, source))
+    def _insert_after(self, old: ast.stmt, source: str) -> None:
+        line = old.end_lineno or 0
+        self.edits.append((line, line, "\n" + source))
 
-    def _margin(self, place: ast.stmt) -> str:
-        return self.old[place.lineno - 1][: place.col_offset]
+    def _replace(self, old: ast.stmt, old_scope: Iterable[ast.stmt], source: str) -> None:
+        _require_own_lines(old, old_scope)
+        self.edits.append((first_line(old) - 1, old.end_lineno or old.lineno, source))
 
-    def _old_source(self, node: ast.stmt) -> str:
-        source = "".join(self.old[first_line(node) - 1 : node.end_lineno])
-        return reindent(source, "", drop=node.col_offset)
+    def _margin(self, old: ast.stmt) -> str:
+        """Return the indentation of a statement of the original."""
+        return self.old_lines[old.lineno - 1][: old.col_offset]
 
-    def _source(self, node: ast.stmt, siblings: Iterable[ast.stmt], prefix: str) -> str:
-        _require_own_lines(node, siblings)
-        source = "".join(self.new[first_line(node) - 1 : node.end_lineno])
-        return reindent(source, prefix, drop=node.col_offset).rstrip("\n") + "\n"
+    def _old_source(self, old: ast.stmt) -> str:
+        """Return a statement of the original without its indentation."""
+        source = "".join(self.old_lines[first_line(old) - 1 : old.end_lineno])
+        return reindent(source, "", drop=old.col_offset)
+
+    def _new_source(self, new: ast.stmt, new_scope: Iterable[ast.stmt], prefix: str) -> str:
+        """Return a statement of the patch with another indentation."""
+        _require_own_lines(new, new_scope)
+        source = "".join(self.new_lines[first_line(new) - 1 : new.end_lineno])
+        return reindent(source, prefix, drop=new.col_offset).rstrip("\n") + "\n"
 
 
-def _require_own_lines(node: ast.stmt, siblings: Iterable[ast.stmt]) -> None:
+def _require_own_lines(node: ast.stmt, scope: Iterable[ast.stmt]) -> None:
+    """Check that a statement shares no line with another one of its scope, as in `a = 1; b = 2`."""
     start, end = first_line(node), node.end_lineno or node.lineno
-    for other in siblings:
-        if other is not node and first_line(other) <= end and start <= (other.end_lineno or other.lineno):
+    for sibling in scope:
+        sibling_end = sibling.end_lineno or sibling.lineno
+        if sibling is not node and first_line(sibling) <= end and start <= sibling_end:
             raise _NoPlaceError
 
 
 Member = tuple[str, ...]
+"""(classes around the member..., name of the member, its role), such as `("Cart", "total", "setter")`."""
 BROKEN_DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)[ \t]*[(:\[]", re.MULTILINE)
 BROKEN_METHOD = re.compile(r"^[ \t]+(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*\([ \t]*(?:self|cls)\b", re.MULTILINE)
 
 
 def preserves_definitions(code: str, original: str) -> bool:
-    """Return whether `code` still contains everything that `original` defines, so that it may replace it.
+    """Return whether new code may replace the original, because it still defines everything in it.
 
-    Methods count, and so do the setters of properties, and every import that `code` uses. A function whose
-    body the model omitted (`...`) does not count as contained. If the original is invalid, only its
+    Methods count, and so do the setters of properties, and every import that the new code uses. A function
+    whose body the model omitted (`...`) does not count as defined. If the original is invalid, only its
     top-level functions, classes and methods count.
     """
     old, new = parse_module(original), parse_module(code)
     if new is None:
         return False
-    if old is None:
+    if old is None:  # read it line by line
         methods = set(BROKEN_METHOD.findall(original)) <= set(BROKEN_METHOD.findall(code))
         return methods and top_level_names(original) <= top_level_names(code)
-    left_out = set(_members(new.body, empty=True)) - set(_members(old.body, empty=True))
-    if not set(_members(old.body)) <= set(_members(new.body)) - left_out:
+    new_stubs = set(_members(new.body, stubs_only=True)) - set(_members(old.body, stubs_only=True))
+    if not set(_members(old.body)) <= set(_members(new.body)) - new_stubs:
         return False
     # An import that only the old code used may be dropped: it may be the mistake itself. An import that
     # nothing used is there for other modules.
@@ -341,25 +386,28 @@ def top_level_names(code: str) -> frozenset[str]:
     return frozenset(member[0] for member in _members(tree.body))
 
 
-def _members(body: Iterable[ast.stmt], *, empty: bool = False) -> Iterator[Member]:
-    """Yield each definition as (class, ..., name, role); with `empty`, only functions that do nothing."""
+def _members(body: Iterable[ast.stmt], *, stubs_only: bool = False) -> Iterator[Member]:
+    """Yield all definitions in a scope and in its classes, or only the stubs among them."""
     for node in body:
         if isinstance(node, Definition):
-            if not empty or is_stub(node):
+            if not stubs_only or is_stub(node):
                 yield node.name, definition_role(node)
             if isinstance(node, ast.ClassDef):
-                yield from () if empty else _header(node)
-                yield from ((node.name, *member) for member in _members(node.body, empty=empty))
+                yield from () if stubs_only else _header_members(node)
+                yield from ((node.name, *member) for member in _members(node.body, stubs_only=stubs_only))
         elif isinstance(node, ast.Import | ast.ImportFrom):
             continue
         elif inner := list(inner_statements(node)):
-            yield from _members(inner, empty=empty)
-        elif not empty:
+            yield from _members(inner, stubs_only=stubs_only)
+        elif not stubs_only:
             yield from ((name, "") for name in bound_names(node))
 
 
-def _header(node: ast.ClassDef) -> Iterator[Member]:
-    """Yield the parts of a class that partial snippets usually omit. None of their names can be a member."""
+def _header_members(node: ast.ClassDef) -> Iterator[Member]:
+    """Yield the parts of a class that a partial snippet usually omits, as if they were members.
+
+    Their names contain brackets, so that no real member has the same name.
+    """
     if node.bases or node.keywords:
         yield node.name, "(bases)", ""
     if node.decorator_list:
@@ -379,7 +427,7 @@ def _imported(body: Iterable[ast.stmt]) -> frozenset[str]:
 
 
 def is_stub(node: ast.stmt) -> bool:
-    """Return whether a statement is a function that does nothing: a docstring, `pass` or `...`."""
+    """Return whether a statement is a function with only a docstring, `pass` or `...` in its body."""
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and all(
         isinstance(inner, ast.Pass)
         or is_docstring(inner)
@@ -391,12 +439,13 @@ def is_stub(node: ast.stmt) -> bool:
 
 
 def definition_role(node: ast.stmt) -> str:
-    """Return what distinguishes definitions of one name: setter, deleter, getter, overload, register, or
-    nothing.
+    """Return the role of a definition among those of its name; empty if it has none.
+
+    A role is `setter`, `deleter`, `getter`, `overload` or `register`, by the definition's decorator.
     """
     for decorator in node.decorator_list if isinstance(node, Definition) else ():
-        called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        function = decorator.func if isinstance(decorator, ast.Call) else decorator
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
         if name in ("setter", "deleter", "getter", "overload", "register"):
             return str(name)
     return ""
