@@ -79,6 +79,9 @@ MAX_EXPRESSION_CHARS = 2000
 """Characters within which a literal or a call must end."""
 MAX_LITERAL_ENDS = 40
 """Positions at which a result in another language may end that are tried, longest first."""
+MAX_WRAPPER_CHARS = 80
+"""Characters before a call in which its assert, its `expect` or its prompt must begin. Chosen by judgement; not
+measured."""
 
 # Smoke checks
 

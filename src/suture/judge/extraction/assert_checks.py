@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import replace
 
 from suture.core.records import Check, Provenance, content_hash
 from suture.errors import UsageError
@@ -32,74 +33,79 @@ def extract_asserts(text: str, provenance: Provenance = "user", trust: float = 1
         raise UsageError(f"the tests are not Python{reason}", remedy="fix the syntax of the tests") from fault
     setup: list[str] = []
     checks: list[Check] = []
-    rest: list[ast.stmt] = []
+    pending: list[ast.stmt] = []  # statements since the last assert
     for node in tree.body:
         if isinstance(node, ast.Assert):
-            setup += [_source_of(text, other) for other in rest]
-            checks.append(make_check(_source_of(text, node), provenance, trust=trust, setup=setup))
-            rest = []
+            setup += [_get_source(text, pending_node) for pending_node in pending]
+            checks.append(make_check(_get_source(text, node), provenance, trust=trust, setup=setup))
+            pending = []
             if _shares_state(node, tree):
                 # The next assert continues with the state that this one leaves, whether or not it holds.
                 setup.append(ast.unparse(node.test))
         else:
-            rest.append(node)
-    if any(_may_fail(node) for node in rest):
+            pending.append(node)
+    if any(_may_fail(node) for node in pending):
         # Without this check, a final loop of asserts or a final call of a test function would never run.
-        whole = "\n".join(_source_of(text, node) for node in tree.body)
-        name = "; ".join(_source_of(text, node) for node in rest if _may_fail(node))
-        checks.append(make_check(whole, provenance, trust=trust, name=name))
+        whole_text = "\n".join(_get_source(text, node) for node in tree.body)
+        name = "; ".join(_get_source(text, node) for node in pending if _may_fail(node))
+        checks.append(make_check(whole_text, provenance, trust=trust, name=name))
     return deduplicate_checks(checks)
 
 
-def _source_of(text: str, node: ast.stmt) -> str:
+def _get_source(text: str, node: ast.stmt) -> str:
     if getattr(node, "decorator_list", None):
         return ast.unparse(node)  # a source segment starts at the `def` and drops the decorators
     return ast.get_source_segment(text, node) or ast.unparse(node)
 
 
 def _shares_state(node: ast.Assert, tree: ast.Module) -> bool:
-    """Whether an assert may change what a later one sees, through a variable that is no constant."""
-    changeable: set[str] = set()
-    for other in tree.body:
-        if isinstance(other, (ast.Assign, ast.AnnAssign)) and not isinstance(other.value, ast.Constant):
-            targets = other.targets if isinstance(other, ast.Assign) else [other.target]
-            changeable |= {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-    parts = list(ast.walk(node.test))
-    used = {part.id for part in parts if isinstance(part, ast.Name)}
-    return bool(used & changeable) or any(isinstance(part, ast.NamedExpr) for part in parts)
+    """Whether an assert may change what a later one sees: it uses a variable that holds no constant."""
+    mutable_names: set[str] = set()
+    for statement in tree.body:
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and not isinstance(
+            statement.value, ast.Constant
+        ):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            mutable_names |= {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    nodes = list(ast.walk(node.test))
+    used_names = {part.id for part in nodes if isinstance(part, ast.Name)}
+    return bool(used_names & mutable_names) or any(isinstance(part, ast.NamedExpr) for part in nodes)
 
 
 def _may_fail(node: ast.stmt) -> bool:
-    """Whether a statement may test something: a call or a block may, a definition or a name does not."""
+    """Whether a statement may fail a test: a call or a block may, a definition or a name may not."""
     if isinstance(node, ast.Expr):
         return not isinstance(node.value, (ast.Constant, ast.Name))
-    passive = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Pass)
-    defining = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return not isinstance(node, (*passive, *defining))
+    imports_and_assignments = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Pass)
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return not isinstance(node, (*imports_and_assignments, *definitions))
 
 
 def make_check(
     source: str, provenance: Provenance, *, trust: float = 1.0, setup: Iterable[str] = (), name: str = ""
 ) -> Check:
-    """Return a check of one assert. Its id is the assert as one line, so it is stable and readable."""
+    """Return a check whose id is its source as one line, so that the id is stable and readable.
+
+    Args:
+        source: The assert as source.
+        provenance: Who wrote it.
+        trust: The trust in the check, in [0, 1].
+        setup: Source of the statements that must run before it.
+        name: What the id is made from; `source` by default.
+    """
     program = "\n".join((*setup, source)) + "\n"
-    shown = " ".join((name or source).split())
-    if len(shown) > MAX_CHECK_ID_CHARS:
-        shown = f"{shown[:MAX_CHECK_ID_CHARS]}... #{content_hash(program)[:8]}"
-    return Check(id=shown, provenance=provenance, source=program, trust=trust)
+    check_id = " ".join((name or source).split())
+    if len(check_id) > MAX_CHECK_ID_CHARS:
+        check_id = f"{check_id[:MAX_CHECK_ID_CHARS]}... #{content_hash(program)[:8]}"
+    return Check(id=check_id, provenance=provenance, source=program, trust=trust)
 
 
 def deduplicate_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
     """Return the checks without repetitions; equal ids of different programs get a hash appended."""
     by_id: dict[str, Check] = {}
     for check in checks:
-        known = by_id.get(check.id)
-        if known is not None and known.source != check.source:
-            other = f"{check.id} #{content_hash(check.source)[:8]}"
-            by_id.setdefault(
-                other,
-                Check(id=other, provenance=check.provenance, source=check.source, trust=check.trust),
-            )
-        else:
-            by_id.setdefault(check.id, check)
+        first = by_id.setdefault(check.id, check)
+        if first.source != check.source:
+            new_id = f"{check.id} #{content_hash(check.source)[:8]}"
+            by_id.setdefault(new_id, replace(check, id=new_id))
     return tuple(by_id.values())

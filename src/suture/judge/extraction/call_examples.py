@@ -1,56 +1,74 @@
-"""Extracting calls with their results from a text of another language than Python as checks.
+"""Extracting example calls with their results from text as checks, for languages other than Python.
 
-Only a call whose arguments and result are literals becomes a check. As in `prose_examples.py`, nothing is
-guessed.
+The text is a task's statement or a user's tests. Only a call whose arguments and result are literals becomes
+a check. As in `prose_examples.py`, nothing is guessed.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from suture.core.records import Check, Provenance
 from suture.judge.extraction.assert_checks import deduplicate_checks, make_check
-from suture.judge.tuning import MAX_EXAMPLE_CALLS, MAX_EXPRESSION_CHARS, MAX_LITERAL_ENDS, MAX_QUOTE_CHARS
+from suture.judge.tuning import (
+    MAX_EXAMPLE_CALLS,
+    MAX_EXPRESSION_CHARS,
+    MAX_LITERAL_ENDS,
+    MAX_QUOTE_CHARS,
+    MAX_WRAPPER_CHARS,
+)
 from suture.project.languages import CallDriver, JsonPlus
 
-ARROW = " => "
+EXAMPLE_ARROW = " => "
+"""What separates the call from its result in the source of a check."""
 RESULT_SIGNS = r"==>|===?|=>|->|→|⇒|➞"
-MODAL = r"(?:should |must |will )?"
-RESULT_VERBS = rf"{MODAL}(?:return|equal|give|yield|evaluate to|[Oo]utput|resolve to)s?(?:[ ]to)?\b"
-THROWS = re.compile(rf"{MODAL}(?:throw|panic|raise|reject)s?\b(?:[ ](?:with )?an?\b)?[ ]?`?(\w*)")
-RESULT_LEAD = re.compile(
-    rf"`?\)*;?[ \t]*(?P<remark>(?://|\#)[ \t]*)?"
-    rf"(?P<word>(?:{RESULT_SIGNS}|{RESULT_VERBS}):?|(?={THROWS.pattern}))?[ \t]*`?"
+MODAL_VERB = r"(?:should |must |will )?"
+RESULT_VERBS = rf"{MODAL_VERB}(?:return|equal|give|yield|evaluate to|[Oo]utput|resolve to)s?(?:[ ]to)?\b"
+FAILURE_SENTENCE_RE = re.compile(
+    rf"{MODAL_VERB}(?:throw|panic|raise|reject)s?\b(?:[ ](?:with )?an?\b)?[ ]?`?(\w*)"
+)
+"""A sentence that the call fails, such as `should throw a RangeError`; the group is the error's name."""
+RESULT_INTRODUCTION_RE = re.compile(
+    rf"`?\)*;?[ \t]*(?P<comment>(?://|\#)[ \t]*)?"
+    rf"(?P<sign>(?:{RESULT_SIGNS}|{RESULT_VERBS}):?|(?={FAILURE_SENTENCE_RE.pattern}))?[ \t]*`?"
     r"(?:an?[ ](?=error\b))?"
 )
-"""What stands between a call and its result: `// => `, `returns `, a bare sign, or a sentence that it fails.
+"""What stands between a call and its result, such as `// => `, `returns ` or `==`.
+
+It matches the empty text before a sentence such as `throws RangeError`.
 """
-PROMPT = re.compile(r"(?:^|\n)[ \t]*(?:\*|//)?[ \t]*>{1,3}[ \t]*$")
+PROMPT_RE = re.compile(r"(?:^|\n)[ \t]*(?:\*|//)?[ \t]*>{1,3}[ \t]*$")
 """What stands before a call in an interactive session, where the result is on the line below."""
-LINE_BELOW = re.compile(r";?[ \t]*\n[ \t]*(?:\*|//)?[ \t]*")
+NEXT_LINE_RE = re.compile(r";?[ \t]*\n[ \t]*(?:\*|//)?[ \t]*")
 """The text from the end of a call to the start of the line below."""
-WRAPPER = re.compile(
+WRAPPER_RE = re.compile(
     r"(?:assert\.(?P<assert>\w+)|(?P<expect>expect)|assert|console\.\w+|fmt\.\w+)\("
-    r"[ \t]*(?P<later>(?:async[ ])?(?:\(\)[ ]*=>|function[ ]*\(\))[ ]*\{?[ ]*(?:return[ ])?)?$"
+    r"[ \t]*(?P<deferred>(?:async[ ])?(?:\(\)[ ]*=>|function[ ]*\(\))[ ]*\{?[ ]*(?:return[ ])?)?$"
 )
-"""What surrounds a call: an assert, an `expect`, a print; `later` if the call is made inside a function."""
-OPERAND_BEFORE = re.compile(r"(?:[\w)\]][ \t]*[-+*/%&|<>?]|!)[ \t]*$")
+"""What stands before a call that is an argument: an assert, an `expect`, a print.
+
+`deferred` is there if the call stands inside a function, as in `assert.throws(() => f(1))`.
+"""
+OPERAND_RE = re.compile(r"(?:[\w)\]][ \t]*[-+*/%&|<>?]|!)[ \t]*$")
 """What stands before a call that is only an operand, so that the text behind it is not the call's result."""
-THROWN = re.compile(r"\s*;?\s*\}?\s*(?:,\s*(\w+))?\s*[,)]")
-"""What follows a call inside `assert.throws`: the expected error, if one is named."""
-CONDITION = re.compile(r"\b(?:if|while)[ \t]*\([ \t]*$")
+THROWN_ERROR_RE = re.compile(r"\s*;?\s*\}?\s*(?:,\s*(\w+))?\s*[,)]")
+"""What follows a call inside `assert.throws`; the group is the expected error, if one is named."""
+CONDITION_RE = re.compile(r"\b(?:if|while)[ \t]*\([ \t]*$")
 """What stands before a call in a condition, behind which no result is shown."""
-DENIED = re.compile(r"[ \t]*===?(?!=|[ \t]*false\b)[^\n]*(?://|#)[^\n]*\bfalse\b")
-"""A comparison with a comment that says that it does not hold."""
-NEXT = re.compile(r"\s*,\s*")
-EQUAL = ("equal", "strictEqual", "deepEqual", "deepStrictEqual")
-FAILS = ("throws", "rejects")
-EXPECTED = re.compile(r"\)\s*\.(?:resolves\.)?to(?:Be|Equal|StrictEqual)\(\s*")
-EXPECTED_TO_FAIL = re.compile(r"\}?\s*\)\s*\.(?:rejects\.)?toThrow(?:Error)?\((\w*)")
-AFTER_RESULT = re.compile(
+DENIED_COMPARISON_RE = re.compile(r"[ \t]*===?(?!=|[ \t]*false\b)[^\n]*(?://|#)[^\n]*\bfalse\b")
+"""A comparison with a comment that says that it does not hold, such as `=== 2 // false`."""
+COMMA_RE = re.compile(r"\s*,\s*")
+"""What follows a call inside `assert.equal`, before the expected value."""
+EQUALITY_ASSERTS = ("equal", "strictEqual", "deepEqual", "deepStrictEqual")
+FAILURE_ASSERTS = ("throws", "rejects")
+EXPECT_EQUAL_RE = re.compile(r"\)\s*\.(?:resolves\.)?to(?:Be|Equal|StrictEqual)\(\s*")
+"""What follows a call inside `expect`, before the expected value."""
+EXPECT_THROW_RE = re.compile(r"\}?\s*\)\s*\.(?:rejects\.)?toThrow(?:Error)?\((\w*)")
+"""What follows a call that `expect` expects to fail; the group is the error's name."""
+RESULT_END_RE = re.compile(
     r"[ \t]*`?[ \t]*(?:$|\n|//|#|\*/|\(|--|\||[.;!)](?:[\s;`)]|$)|,?[ ](?:and|but|because|since|for|when)\b"
     r"|,[ \t]*(?:`?\w+\(|['\"]))"
 )
@@ -59,13 +77,14 @@ AFTER_RESULT = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class CallExample:
-    """One call and its expected result.
+    """An example of a call and its expected result.
 
     Attributes:
         call: The call as it stands in the text.
-        args: The arguments.
+        args: The arguments as JSON-plus values (see `suture.project.languages.calling`).
         awaits: Whether the result is what a promise resolves to.
-        expected: The expected result; the expected error if the call must fail.
+        expected: The expected result as a JSON-plus value. If the call must fail, `["error", name, None]`,
+            where a name of `None` stands for any error.
         result: The result as it stands in the text.
         fails: Whether the call must fail.
     """
@@ -80,7 +99,14 @@ class CallExample:
     @property
     def source(self) -> str:
         """The example as a line that `parse_call` reads."""
-        return f"{'await ' if self.awaits else ''}{self.call}{ARROW}{self.result}"
+        return f"{'await ' if self.awaits else ''}{self.call}{EXAMPLE_ARROW}{self.result}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnreadCall:
+    """A call that looks like an example and became no check, because its result is doubtful or no literal."""
+
+    text: str
 
 
 def extract_calls(
@@ -103,138 +129,154 @@ def extract_calls(
         provenance: Who shows the calls.
         awaits: Whether the function is known to return promises.
     """
-    found = (call for call in _calls(text, name, driver, awaits=awaits) if isinstance(call, CallExample))
-    return deduplicate_checks(make_check(call.source, provenance) for call in found)
+    examples = _find_examples(text, name, driver, awaits=awaits)
+    sources = (example.source for example in examples if isinstance(example, CallExample))
+    return deduplicate_checks(make_check(source, provenance) for source in sources)
 
 
 def find_unread_calls(text: str, name: str, driver: CallDriver) -> tuple[str, ...]:
     """Return the texts that look like examples of a function but became no check."""
-    found = [call for call in _calls(text, name, driver, awaits=False) if isinstance(call, str)]
-    return tuple(dict.fromkeys(found))
+    examples = _find_examples(text, name, driver, awaits=False)
+    unread = [example.text for example in examples if isinstance(example, UnreadCall)]
+    return tuple(dict.fromkeys(unread))
 
 
 def parse_call(source: str, name: str, driver: CallDriver) -> CallExample | None:
     """Return the call in a check's source; `None` if there is not exactly one."""
-    calls = [
-        call for call in _calls(source.strip(), name, driver, awaits=False) if isinstance(call, CallExample)
-    ]
+    examples = _find_examples(source.strip(), name, driver, awaits=False)
+    calls = [example for example in examples if isinstance(example, CallExample)]
     return calls[0] if len(calls) == 1 else None
 
 
-def _calls(text: str, name: str, driver: CallDriver, *, awaits: bool) -> Iterator[CallExample | str]:
+def _find_examples(
+    text: str, name: str, driver: CallDriver, *, awaits: bool
+) -> Iterator[CallExample | UnreadCall]:
     for match in islice(re.finditer(rf"(?<![\w.$]){re.escape(name)}[ ]?\(", text), MAX_EXAMPLE_CALLS):
-        end = _closing_bracket(text, match.end() - 1)
+        end = _find_closing_bracket(text, match.end() - 1)
         args = driver.read_literals(text[match.end() : end - 1]) if end is not None else None
         if end is None or args is None:
             continue
-        before = text[max(0, match.start() - 80) : match.start()]
-        awaited = re.search(r"\bawait[ ]+$", before)
-        before = before[: awaited.start()] if awaited else before
-        wrapper = WRAPPER.search(before)
-        if wrapper is None and OPERAND_BEFORE.search(before):
+        before = text[max(0, match.start() - MAX_WRAPPER_CHARS) : match.start()]
+        await_match = re.search(r"\bawait[ ]+$", before)
+        before = before[: await_match.start()] if await_match else before
+        wrapper = WRAPPER_RE.search(before)
+        if wrapper is None and OPERAND_RE.search(before):
             continue
         call = CallExample(
-            call=_one_line(text[match.start() : end]), args=args, awaits=awaits or awaited is not None
+            call=_join_lines(text[match.start() : end]), args=args, awaits=awaits or await_match is not None
         )
-        yield from _with_result(text, end, call, before, wrapper, driver)
+        example = _read_example(text, end, call, before, wrapper, driver)
+        if example is not None:
+            yield example
 
 
-def _with_result(
+def _read_example(
     text: str,
     end: int,
     call: CallExample,
     before: str,
     wrapper: re.Match[str] | None,
     driver: CallDriver,
-) -> Iterator[CallExample | str]:
-    if wrapper and (wrapper["later"] or wrapper["assert"] in FAILS):
-        failing = EXPECTED_TO_FAIL.match(text, end) if wrapper["expect"] else None
-        thrown = failing or (THROWN.match(text, end) if wrapper["assert"] in FAILS else None)
-        if thrown is not None:
-            yield _failing(call, thrown[1] or "", driver)
-        return
-    start = _start_of_result(text, end, before, wrapper)
-    if start is None:
-        return
-    at, says_so = start
-    if CONDITION.search(before):
-        return
-    if DENIED.match(text, end):
-        yield _line_of(call, text, end)
-        return
-    if fails := THROWS.match(text, at):
-        yield _failing(call, fails[1] if fails[1].endswith(("Error", "Exception")) else "", driver)
-        return
-    value = _value_at(text, at, driver)
+) -> CallExample | UnreadCall | None:
+    """Return a call with the result that the text around it shows; `None` if it shows none.
+
+    Args:
+        text: The text.
+        end: The position behind the call.
+        call: The call without a result.
+        before: The text before the call.
+        wrapper: The match of `WRAPPER_RE` before the call.
+        driver: Reads the literals of the language.
+    """
+    if wrapper and (wrapper["deferred"] or wrapper["assert"] in FAILURE_ASSERTS):
+        if wrapper["expect"]:
+            failure = EXPECT_THROW_RE.match(text, end)
+        else:
+            failure = THROWN_ERROR_RE.match(text, end) if wrapper["assert"] in FAILURE_ASSERTS else None
+        return None if failure is None else _make_failing_example(call, failure[1] or "", driver)
+    result_start = _find_result_start(text, end, before, wrapper)
+    if result_start is None or CONDITION_RE.search(before):
+        return None
+    start, is_announced = result_start
+    if DENIED_COMPARISON_RE.match(text, end):
+        return _make_unread_call(call, text, end)
+    if failure := FAILURE_SENTENCE_RE.match(text, start):
+        # Another word, as in `throws if the list is empty`, is not the name of an error.
+        error_name = failure[1] if failure[1].endswith(("Error", "Exception")) else ""
+        return _make_failing_example(call, error_name, driver)
+    value = _read_value(text, start, driver)
     if value is not None:
-        expected, shown = value
-        yield CallExample(call=call.call, args=call.args, awaits=call.awaits, expected=expected, result=shown)
-    elif says_so:
-        yield _line_of(call, text, end)
+        return replace(call, expected=value[0], result=value[1])
+    return _make_unread_call(call, text, end) if is_announced else None
 
 
-def _line_of(call: CallExample, text: str, end: int) -> str:
+def _make_unread_call(call: CallExample, text: str, end: int) -> UnreadCall:
+    # The call may be as long as it likes, so a bit more of the text is read than will be quoted.
     line = call.call + text[end : end + 2 * MAX_QUOTE_CHARS].partition("\n")[0]
-    return line if len(line) <= MAX_QUOTE_CHARS else f"{line[:MAX_QUOTE_CHARS]}..."
+    return UnreadCall(text=line if len(line) <= MAX_QUOTE_CHARS else f"{line[:MAX_QUOTE_CHARS]}...")
 
 
-def _failing(call: CallExample, name: str, driver: CallDriver) -> CallExample:
-    return CallExample(
-        call=call.call,
-        args=call.args,
-        awaits=call.awaits,
-        expected=["error", name or None, None],
-        result=f"{driver.raises} {name}".strip(),
+def _make_failing_example(call: CallExample, error_name: str, driver: CallDriver) -> CallExample:
+    return replace(
+        call,
+        expected=["error", error_name or None, None],
+        result=f"{driver.raises} {error_name}".strip(),
         fails=True,
     )
 
 
-def _start_of_result(
+def _find_result_start(
     text: str, end: int, before: str, wrapper: re.Match[str] | None
 ) -> tuple[int, bool] | None:
-    """Return where the result begins, and whether the text before it announces a result."""
+    """Return (start, is_announced): where the result begins, and whether the text clearly announces one.
+
+    A mere comment behind a call does not announce a result: it may be a remark.
+    """
     if wrapper and (wrapper["expect"] or wrapper["assert"]):
-        lead = EXPECTED if wrapper["expect"] else NEXT if wrapper["assert"] in EQUAL else None
-        match = lead.match(text, end) if lead else None
+        if wrapper["expect"]:
+            match = EXPECT_EQUAL_RE.match(text, end)
+        else:
+            match = COMMA_RE.match(text, end) if wrapper["assert"] in EQUALITY_ASSERTS else None
         return (match.end(), True) if match else None
-    below = LINE_BELOW.match(text, end)
-    if below and PROMPT.search(before):
-        return below.end(), True
-    leads = RESULT_LEAD.match(text, end)
-    if leads is None or (leads["word"] is None and not leads["remark"]):
+    next_line = NEXT_LINE_RE.match(text, end)
+    if next_line and PROMPT_RE.search(before):
+        return next_line.end(), True
+    introduction = RESULT_INTRODUCTION_RE.match(text, end)
+    if introduction is None or (introduction["sign"] is None and not introduction["comment"]):
         return None
-    return leads.end(), leads["word"] is not None
+    return introduction.end(), introduction["sign"] is not None
 
 
-def _value_at(text: str, start: int, driver: CallDriver) -> tuple[JsonPlus, str] | None:
-    """Return the longest literal at a position that ends where a sentence, a line or a statement ends."""
-    for end in islice(
-        (end for end in _result_ends(text, start) if AFTER_RESULT.match(text, end)), MAX_LITERAL_ENDS
-    ):
-        shown = text[start:end].strip()
-        values = driver.read_literals(shown) if shown else None
-        if values and (len(values) == 1 or driver.statically_typed):
-            return values[0] if len(values) == 1 else ["results", list(values)], _one_line(shown)
+def _read_value(text: str, start: int, driver: CallDriver) -> tuple[JsonPlus, str] | None:
+    """Return (value, source) of the longest literal at a position that ends where a statement or line ends."""
+    ends = (end for end in _list_result_ends(text, start) if RESULT_END_RE.match(text, end))
+    for end in islice(ends, MAX_LITERAL_ENDS):
+        source = text[start:end].strip()
+        values = driver.read_literals(source) if source else None
+        if values and len(values) == 1:
+            return values[0], _join_lines(source)
+        if values and driver.statically_typed:  # a function of Go may have several results
+            return ["results", list(values)], _join_lines(source)
     return None
 
 
-def _result_ends(text: str, start: int) -> list[int]:
+def _list_result_ends(text: str, start: int) -> list[int]:
     """Return the positions outside brackets and quotes up to the end of the line or bracket, last first."""
-    return [at for at, depth in _depths(text, start) if depth == 0][::-1]
+    return [position for position, depth in _walk_brackets(text, start) if depth == 0][::-1]
 
 
-def _closing_bracket(text: str, opening: int) -> int | None:
+def _find_closing_bracket(text: str, opening: int) -> int | None:
     """Return the position behind the bracket that closes the one at a position."""
-    return next((at for at, depth in _depths(text, opening) if depth == 0), None)
+    return next((position for position, depth in _walk_brackets(text, opening) if depth == 0), None)
 
 
-def _depths(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """Yield each position outside quotes with the number of brackets that are open there."""
-    depth, quote, skip = 0, "", False
-    for at in range(start, min(len(text), start + MAX_EXPRESSION_CHARS)):
-        char = text[at]
-        if skip or (quote and char == "\\"):
-            skip = not skip
+def _walk_brackets(text: str, start: int) -> Iterator[tuple[int, int]]:
+    """Yield (position, depth) behind each character outside quotes; `depth` counts the open brackets."""
+    depth, quote, is_escaped = 0, "", False
+    for position in range(start, min(len(text), start + MAX_EXPRESSION_CHARS)):
+        char = text[position]
+        if is_escaped or (quote and char == "\\"):
+            is_escaped = not is_escaped
             continue
         if quote:
             quote = "" if char == quote else quote
@@ -247,8 +289,10 @@ def _depths(text: str, start: int) -> Iterator[tuple[int, int]]:
         if depth < 0:
             return
         if not quote:
-            yield at + 1, depth
+            yield position + 1, depth
 
 
-def _one_line(text: str) -> str:
-    return text if "`" in text else " ".join(re.split(r"\s*\n\s*", text))
+def _join_lines(text: str) -> str:
+    return (
+        text if "`" in text else " ".join(re.split(r"\s*\n\s*", text))
+    )  # a template literal keeps its lines

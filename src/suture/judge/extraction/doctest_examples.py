@@ -1,4 +1,7 @@
-"""Extracting `>>>` examples from a text as checks; the standard parser rejects texts that people do write."""
+"""Extracting `>>>` examples from a text as checks.
+
+The parser of doctest is not used, because it rejects many texts that people write.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ from suture.judge.extraction.prose_literals import is_literal
 from suture.project.python_source.parsing import PARSE_FAULTS
 
 PROMPT_RE = re.compile(r"^([ \t]*)>>>(?:[ ]|(?=\S)|$)(.*)$")
-MORE_RE = re.compile(r"^[ \t]*\.\.\.(?:[ ]|$)(.*)$")
-RAISED_RE = re.compile(r"^(?:[\w.]*\.)?(\w+)(?::|$)")
-TRACEBACK = "Traceback (most recent call last):"
+CONTINUATION_RE = re.compile(r"^[ \t]*\.\.\.(?:[ ]|$)(.*)$")
+EXCEPTION_RE = re.compile(r"^(?:[\w.]*\.)?(\w+)(?::|$)")
+TRACEBACK_HEAD = "Traceback (most recent call last):"
 RAISED_BY_HELPER = """def raised_by(call):
     try:
         call()
@@ -27,11 +30,17 @@ RAISED_BY_HELPER = """def raised_by(call):
 
 @dataclass
 class DoctestPrompt:
-    """One `>>>` prompt with its lines, and the output that is shown below it."""
+    """One `>>>` prompt.
+
+    Attributes:
+        start: The position of the prompt in the text.
+        source: The lines of code.
+        output: The lines of output below it.
+    """
 
     start: int
     source: list[str]
-    shown: list[str] = field(default_factory=list)
+    output: list[str] = field(default_factory=list)
 
 
 def extract_doctests(
@@ -45,116 +54,122 @@ def extract_doctests(
         functions: Functions that the text defines.
 
     Returns:
-        Each check with its position in the text, and the text with these examples blanked out.
+        (checks, rest): pairs (position in the text, check), and the text with these examples blanked out.
     """
     checks: list[tuple[int, Check]] = []
-    groups, rest = _prompts(text)
+    groups, rest = _find_prompts(text)
     for group in groups:
         setup: list[str] = []
         for prompt in group:
             source = "\n".join(prompt.source).strip()
-            made = _check(source, prompt.shown, setup, entry_point, functions)
-            if made is not None:
-                checks.append((prompt.start, made))
+            check = _make_doctest_check(source, prompt.output, setup, entry_point, functions)
+            if check is not None:
+                checks.append((prompt.start, check))
             setup.append(source)
     return checks, rest
 
 
-def _prompts(text: str) -> tuple[list[list[DoctestPrompt]], str]:
+def _find_prompts(text: str) -> tuple[list[list[DoctestPrompt]], str]:
+    """Return (groups, rest): the prompts of each interactive session, and the text with them blanked out."""
     groups: list[list[DoctestPrompt]] = [[]]
     rest: list[str] = []
     current: DoctestPrompt | None = None
     indent = start = 0
     for line in text.splitlines(keepends=True):
-        bare = line.rstrip("\r\n")
-        prompt, more = PROMPT_RE.match(bare), MORE_RE.match(bare)
+        content = line.rstrip("\r\n")
+        prompt, continuation = PROMPT_RE.match(content), CONTINUATION_RE.match(content)
         if prompt:
             current, indent = DoctestPrompt(start=start, source=[prompt[2]]), len(prompt[1])
             groups[-1].append(current)
-        elif current and more and not current.shown:
-            current.source.append(more[1])
-        elif current and bare.strip() and bare[:indent].strip() == "" and not _closes(bare):
-            current.shown.append(bare[indent:])
+        elif current and continuation and not current.output:
+            current.source.append(continuation[1])
+        elif (
+            current and content.strip() and content[:indent].strip() == "" and not _closes_docstring(content)
+        ):
+            current.output.append(content[indent:])
         else:
-            if current and bare.strip():
+            if current and content.strip():
                 groups.append([])  # other text ends an interactive session
             current = None
-        rest.append(line if current is None else " " * len(bare) + line[len(bare) :])
+        rest.append(line if current is None else " " * len(content) + line[len(content) :])
         start += len(line)
     return groups, "".join(rest)
 
 
-def _closes(line: str) -> bool:
+def _closes_docstring(line: str) -> bool:
     return line.strip() in ('"""', "'''")
 
 
-def _check(
-    source: str, shown: list[str], setup: list[str], entry_point: str | None, functions: frozenset[str]
+def _make_doctest_check(
+    source: str, output: list[str], setup: list[str], entry_point: str | None, functions: frozenset[str]
 ) -> Check | None:
     try:
         tree = ast.parse(source)
-        before = ast.parse("\n".join(setup))
+        setup_tree = ast.parse("\n".join(setup))
     except PARSE_FAULTS:
         return None
     if len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
         return None
     expression = tree.body[0].value
-    if not _is_about(expression, before, entry_point, functions):
+    if not _is_example(expression, setup_tree, entry_point, functions):
         return None
-    program = _assertion(ast.unparse(expression), expression, "\n".join(shown).strip())
+    program = _make_assert(ast.unparse(expression), expression, "\n".join(output).strip())
     if program is None:
         return None
-    needed = setup if _uses(expression, before) else []
+    needed_setup = setup if _uses_setup(expression, setup_tree) else []
     helper = [RAISED_BY_HELPER] if "raised_by(" in program else []
-    return make_check(program, "visible", setup=[*helper, *needed], name=program)
+    return make_check(program, "visible", setup=[*helper, *needed_setup], name=program)
 
 
-def _assertion(call: str, expression: ast.expr, shown: str) -> str | None:
-    if not shown:
+def _make_assert(call: str, expression: ast.expr, output: str) -> str | None:
+    if not output:
         # A comparison such as `>>> f(1) == 2` without output below it is an assertion.
-        plain = isinstance(expression, ast.Compare) and isinstance(expression.ops[0], ast.Eq)
-        return f"assert {call}" if plain else None
-    if shown.startswith(TRACEBACK):
-        raised = RAISED_RE.match(shown.splitlines()[-1])
-        return f"assert raised_by(lambda: {call}) == {raised[1]!r}" if raised else None
+        is_equality = isinstance(expression, ast.Compare) and isinstance(expression.ops[0], ast.Eq)
+        return f"assert {call}" if is_equality else None
+    if output.startswith(TRACEBACK_HEAD):
+        exception = EXCEPTION_RE.match(output.splitlines()[-1])
+        return f"assert raised_by(lambda: {call}) == {exception[1]!r}" if exception else None
     try:
-        expected = ast.parse(shown, mode="eval")
+        expected = ast.parse(output, mode="eval")
     except PARSE_FAULTS:
         return None
     if not is_literal(expected) or isinstance(expected.body, ast.BinOp):
         return None
     # Built as a tree, because text would need brackets: `f(1) is None == True` means something else.
-    compared = ast.Compare(left=expression, ops=[ast.Eq()], comparators=[expected.body])
-    return ast.unparse(ast.Assert(test=compared))
+    comparison = ast.Compare(left=expression, ops=[ast.Eq()], comparators=[expected.body])
+    return ast.unparse(ast.Assert(test=comparison))
 
 
-def _is_about(
-    expression: ast.expr, before: ast.Module, entry_point: str | None, functions: frozenset[str]
+def _is_example(
+    expression: ast.expr, setup_tree: ast.Module, entry_point: str | None, functions: frozenset[str]
 ) -> bool:
+    """Whether an expression uses the entry point and no unknown name; without one, whether it calls anything."""
     names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
-    called = {
+    called_names = {
         node.func.id
         for node in ast.walk(expression)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
-    bound = _bound(expression) | _bound(before)
+    bound_names = _find_bound_names(expression) | _find_bound_names(setup_tree)
     if entry_point is not None:
-        unknown = names - bound - functions - {entry_point} - set(dir(builtins))
-        return not unknown and (entry_point in names or _uses_entry(expression, before, entry_point))
-    return bool(called - set(dir(builtins)))
+        unknown_names = names - bound_names - functions - {entry_point} - set(dir(builtins))
+        return not unknown_names and (
+            entry_point in names or _uses_entry_point(expression, setup_tree, entry_point)
+        )
+    return bool(called_names - set(dir(builtins)))
 
 
-def _uses_entry(expression: ast.expr, before: ast.Module, entry_point: str) -> bool:
-    in_setup = any(isinstance(node, ast.Name) and node.id == entry_point for node in ast.walk(before))
-    return in_setup and _uses(expression, before)
+def _uses_entry_point(expression: ast.expr, setup_tree: ast.Module, entry_point: str) -> bool:
+    in_setup = any(isinstance(node, ast.Name) and node.id == entry_point for node in ast.walk(setup_tree))
+    return in_setup and _uses_setup(expression, setup_tree)
 
 
-def _uses(expression: ast.expr, before: ast.Module) -> bool:
+def _uses_setup(expression: ast.expr, setup_tree: ast.Module) -> bool:
     names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
-    return bool(names & _bound(before))
+    return bool(names & _find_bound_names(setup_tree))
 
 
-def _bound(tree: ast.AST) -> set[str]:
+def _find_bound_names(tree: ast.AST) -> set[str]:
     bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):

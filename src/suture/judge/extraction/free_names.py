@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 BUILTINS = frozenset(dir(builtins))
-RAISING = frozenset(("raises", "assertRaises", "assertRaisesRegex", "suppress"))
+CATCHING_FUNCTIONS = frozenset(("raises", "assertRaises", "assertRaisesRegex", "suppress"))
 """Functions whose first argument is an exception class."""
-TAKES_DATA = frozenset((
+DATA_FUNCTIONS = frozenset((
     "abs", "all", "any", "dict", "float", "frozenset", "int", "isclose", "isinstance", "list", "max",
     "min", "round", "set", "sorted", "sum", "tuple", "type",
 ))  # fmt: skip
@@ -29,7 +29,7 @@ class NameUse:
     Attributes:
         called: Whether the name is called somewhere.
         raised: Whether the name stands where only an exception can stand.
-        as_data: Whether plain data can serve every use.
+        as_data: Whether every use works with plain data, such as a comparison with a number.
         attributes: The attributes that are read from the name.
     """
 
@@ -56,61 +56,65 @@ def find_free_names(source: str, tree: ast.Module, functions: frozenset[str] = f
     while tables:
         table = tables.pop()
         tables += table.get_children()
-        top = table.get_type() == "module"
+        is_module = table.get_type() == "module"
         for symbol in table.get_symbols():
             name = symbol.get_name()
-            here = top or symbol.is_global()
-            if here and symbol.is_referenced():
+            is_module_level = is_module or symbol.is_global()
+            if is_module_level and symbol.is_referenced():
                 read.add(name)
-            if here and (symbol.is_assigned() or symbol.is_imported() or (top and symbol.is_namespace())):
+            if is_module_level and (
+                symbol.is_assigned() or symbol.is_imported() or (is_module and symbol.is_namespace())
+            ):
                 bound.add(name)
-    early = _read_before_bound(tree, read & bound)
-    meant = BUILTINS - functions
-    return sorted(name for name in (read - bound) | early if name not in meant and not _is_dunder(name))
+    read_early = _find_early_reads(tree, read & bound)
+    builtin_names = BUILTINS - functions
+    return sorted(
+        name
+        for name in (read - bound) | read_early
+        if name not in builtin_names and not (name.startswith("__") and name.endswith("__"))
+    )
 
 
-def _is_dunder(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
-
-
-def _read_before_bound(tree: ast.Module, names: set[str]) -> set[str]:
+def _find_early_reads(tree: ast.Module, names: set[str]) -> set[str]:
     """Return those of the names that the program reads before it binds them, as `f` in `f = timed(f)`."""
-    early: set[str] = set()
-    known: set[str] = set()
+    read_early: set[str] = set()
+    bound: set[str] = set()
     for statement in tree.body:
-        inner = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+        name_nodes = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
         if isinstance(statement, (ast.Assert, ast.Assign, ast.AugAssign, ast.Expr)):
-            early |= ({node.id for node in inner if isinstance(node.ctx, ast.Load)} & names) - known
-        known |= {node.id for node in inner if not isinstance(node.ctx, ast.Load)}
+            read_early |= ({node.id for node in name_nodes if isinstance(node.ctx, ast.Load)} & names) - bound
+        bound |= {node.id for node in name_nodes if not isinstance(node.ctx, ast.Load)}
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            known.add(statement.name)
-        known |= {
+            bound.add(statement.name)
+        bound |= {
             alias.asname or alias.name.partition(".")[0]
             for node in ast.walk(statement)
             if isinstance(node, (ast.Import, ast.ImportFrom))
             for alias in node.names
         }
-    return early
+    return read_early
 
 
 def find_name_uses(tree: ast.Module, names: set[str]) -> dict[str, NameUse]:
     """Return how a program uses each of the names."""
     uses = {name: NameUse() for name in names}
-    above = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    with_attributes = {
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    names_with_attributes = {
         node.value.id
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in uses:
-            _note(node, uses[node.id], above, with_attributes)
+            _record_use(node, uses[node.id], parents, names_with_attributes)
     return uses
 
 
-def _note(node: ast.Name, use: NameUse, above: Mapping[ast.AST, ast.AST], with_attributes: set[str]) -> None:
-    parent = above[node]
-    if _is_raised(node, above):
+def _record_use(
+    node: ast.Name, use: NameUse, parents: Mapping[ast.AST, ast.AST], names_with_attributes: set[str]
+) -> None:
+    parent = parents[node]
+    if _is_raised(node, parents):
         use.raised = True
         return
     if isinstance(parent, ast.Attribute):
@@ -118,59 +122,69 @@ def _note(node: ast.Name, use: NameUse, above: Mapping[ast.AST, ast.AST], with_a
         use.as_data = False
     elif isinstance(parent, ast.Call) and parent.func is node:
         use.called = True
-        use.as_data = use.as_data and _is_data_place(parent, above, with_attributes)
+        use.as_data = use.as_data and _is_used_as_data(parent, parents, names_with_attributes)
     elif isinstance(parent, ast.Subscript) and parent.value is node:
         pass
     else:
-        use.as_data = use.as_data and _is_data_place(node, above, with_attributes)
+        use.as_data = use.as_data and _is_used_as_data(node, parents, names_with_attributes)
 
 
-def _is_raised(node: ast.Name, above: Mapping[ast.AST, ast.AST]) -> bool:
-    at: ast.AST = node
-    parent = above[at]
-    if isinstance(parent, ast.Call) and parent.func is at and isinstance(above[parent], ast.Raise):
+def _is_raised(node: ast.Name, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a name stands for an exception: in a `raise`, an `except` or a call such as `raises`."""
+    operand: ast.AST = node
+    parent = parents[operand]
+    if isinstance(parent, ast.Call) and parent.func is operand and isinstance(parents[parent], ast.Raise):
         return True
-    if isinstance(parent, ast.Tuple):
-        at, parent = parent, above[parent]
+    if isinstance(parent, ast.Tuple):  # as in `except (KeyError, ValueError)`
+        operand, parent = parent, parents[parent]
     if isinstance(parent, ast.ExceptHandler):
-        return parent.type is at
+        return parent.type is operand
     if isinstance(parent, ast.Call):
-        called = next(reversed(_dotted(parent.func)), "")
-        return at in parent.args and called in RAISING
+        return operand in parent.args and _get_function_name(parent) in CATCHING_FUNCTIONS
     return isinstance(parent, ast.Raise)
 
 
-def _dotted(node: ast.expr) -> list[str]:
-    if isinstance(node, ast.Attribute):
-        return [*_dotted(node.value), node.attr]
-    return [node.id] if isinstance(node, ast.Name) else []
+def _get_function_name(call: ast.Call) -> str:
+    """Return the last name of a call's function, such as `raises` for `pytest.raises`; else empty."""
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
 
 
-def _is_data_place(node: ast.expr, above: Mapping[ast.AST, ast.AST], with_attributes: set[str]) -> bool:
+def _is_used_as_data(
+    node: ast.expr, parents: Mapping[ast.AST, ast.AST], names_with_attributes: set[str]
+) -> bool:
     """Whether a value at this position is only compared, counted or combined with data."""
-    parent = above[node]
+    parent = parents[node]
     if isinstance(parent, ast.Compare):
-        others = [side for side in (parent.left, *parent.comparators) if side is not node]
-        return not any(_makes_an_object(side) or _asks_for_a_type(side) for side in others)
+        other_sides = [side for side in (parent.left, *parent.comparators) if side is not node]
+        return not any(_creates_object(side) or _reads_type(side) for side in other_sides)
     if isinstance(parent, (ast.Assert, ast.UnaryOp, ast.BinOp, ast.BoolOp)):
         return True
     if isinstance(parent, ast.Call) and node in parent.args:
-        called = next(reversed(_dotted(parent.func)), "")
-        return called in TAKES_DATA and not (called == "isinstance" and node is not parent.args[0])
+        function = _get_function_name(parent)
+        return function in DATA_FUNCTIONS and not (function == "isinstance" and node is not parent.args[0])
     if isinstance(parent, ast.Assign) and parent.value is node:
-        return all(isinstance(t, ast.Name) and t.id not in with_attributes for t in parent.targets)
+        return all(
+            isinstance(target, ast.Name) and target.id not in names_with_attributes
+            for target in parent.targets
+        )
     return False
 
 
-def _makes_an_object(side: ast.expr) -> bool:
-    return any(name[:1].isupper() for name in _called_names(side))
+def _creates_object(side: ast.expr) -> bool:
+    """Whether an expression calls something that is named like a class."""
+    return any(name[:1].isupper() for name in _list_called_names(side))
 
 
-def _asks_for_a_type(side: ast.expr) -> bool:
-    return "type" in _called_names(side) or (isinstance(side, ast.Attribute) and side.attr == "__class__")
+def _reads_type(side: ast.expr) -> bool:
+    return "type" in _list_called_names(side) or (
+        isinstance(side, ast.Attribute) and side.attr == "__class__"
+    )
 
 
-def _called_names(side: ast.expr) -> Iterator[str]:
+def _list_called_names(side: ast.expr) -> Iterator[str]:
     for node in ast.walk(side):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id

@@ -1,8 +1,11 @@
-"""Planning what a test program needs from a candidate, by reading the test and no code of a candidate.
+"""Planning what a test program needs from a candidate, by reading only the test and the task.
 
-Nothing in the judge is chosen, imported or named by the candidate. A name that the test neither defines nor
-imports is requested from the candidate when the test runs. What it needs of the standard library follows from
-the test's own text. Whether it needs live objects is decided by the test and the task.
+A name that the test neither defines nor imports is requested from the candidate when the test runs. What the
+test needs of the standard library follows from its text.
+
+A test needs *live objects* if data is not enough for it, for example because it creates an instance of the
+candidate's class. Then it must run in the candidate's process (nonce mode), which is weaker evidence than a
+split verdict. So the test and the task decide that, and never the candidate.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from typing import Any
 from suture.judge.extraction.free_names import NameUse, find_free_names, find_name_uses
 from suture.project.python_source.parsing import PARSE_FAULTS, parse_module
 
-SHARED = frozenset((
+PROCESS_SHARED_NAMES = frozenset((
     "asyncio", "glob", "mock", "os", "pathlib", "shutil", "sqlite3", "subprocess", "tempfile",
     "threading", "contextlib.redirect_stderr", "contextlib.redirect_stdout", "random.seed",
     "unittest.mock", "sys.argv", "sys.stderr", "sys.stdin", "sys.stdout",
@@ -32,13 +35,14 @@ LIBRARIES = frozenset((
     "textwrap", "time", "types", "typing", "zipfile",
 ))  # fmt: skip
 """Modules that a test may use without importing them: their import does nothing but define names."""
-CONSTANTS = {"inf": "math", "nan": "math"}
-TYPING = frozenset(typing.__all__)
-ENDINGS = frozenset(
+MATH_CONSTANTS = {"inf": "math", "nan": "math"}
+TYPING_NAMES = frozenset(typing.__all__)
+CONTROL_EXCEPTIONS = frozenset(
     ("GeneratorExit", "KeyboardInterrupt", "StopAsyncIteration", "StopIteration", "SystemExit")
 )
 """Exceptions that end a loop, a generator or a program that does not expect them."""
 Target = dict[str, Any]
+"""What a name stands for; see `ProgramPlan.names`. It is plain JSON, because the judge program receives it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +51,12 @@ class ProgramPlan:
 
     Attributes:
         source: The program without its imports of the candidate's modules.
-        names: Name -> what it stands for: a `function` of the candidate, or a `value` or an `exception` class
-            that the candidate is asked for; `library` is a standard library module that takes precedence.
-        expects: The exceptions of `ENDINGS` that the test names where it catches something.
-        live: Why the program needs live objects; empty if data is enough.
+        names: Name -> what it stands for. `kind` is `function` for a function of the candidate, and `value`
+            or `exception` for a value or an exception class that the candidate is asked for. `modules` are
+            the candidate's modules that may have it, and `name` is its name there. `library` is a standard
+            library module that takes precedence if it has the attributes `uses`.
+        expects: The exceptions of `CONTROL_EXCEPTIONS` that the test names where it catches something.
+        live: Why the program needs live objects, for people; empty if data is enough.
     """
 
     source: str
@@ -99,50 +105,58 @@ class TaskNames:
 
     def modules(self) -> frozenset[str]:
         """Return the dotted names of the modules that a program may import."""
-        own = get_module_name(self.module)
-        names = {get_module_name(path) for path in (*self.files, self.module) if path.endswith(".py")}
-        return frozenset(n for n in names if n == own or n.partition(".")[0] not in sys.stdlib_module_names)
+        main_module = get_module_name(self.module)
+        modules = {get_module_name(path) for path in (*self.files, self.module) if path.endswith(".py")}
+        return frozenset(
+            module
+            for module in modules
+            if module == main_module or module.partition(".")[0] not in sys.stdlib_module_names
+        )
 
 
 @lru_cache(maxsize=256)  # the checks of a suite are planned again for every candidate
-def plan_program(source: str, known: TaskNames) -> ProgramPlan:
+def plan_program(source: str, task_names: TaskNames) -> ProgramPlan:
     """Return what each name of a test program stands for.
 
     Args:
         source: The test program as Python source.
-        known: What the task says about names.
+        task_names: What the task says about names.
     """
-    own = (get_module_name(known.module), *map(get_module_name, known.beside))
-    functions, classes, only = known.functions, known.classes, known.only
+    main_module = get_module_name(task_names.module)
+    task_modules = (main_module, *map(get_module_name, task_names.beside))
+    functions = task_names.functions
     tree = parse_module(source)
     if tree is None:
         return ProgramPlan(source=source)  # the judge reports the syntax error
-    taking = _Taking(known.modules(), {} if only is None else {own[0]: only})
-    remaining = taking.visit(parse_module(source) or tree)
-    imported, stars = taking.imported, taking.stars
-    text = ast.unparse(remaining) if taking.took else source
+    remover = _ImportRemover(
+        task_names.modules(), {} if task_names.only is None else {main_module: task_names.only}
+    )
+    remaining = remover.visit(parse_module(source) or tree)  # parsed again, because it changes the tree
+    text = ast.unparse(remaining) if remover.has_removed else source
     try:
-        free = find_free_names(text, remaining, functions)
+        free_names = find_free_names(text, remaining, functions)
     except PARSE_FAULTS:
         return ProgramPlan(source=source)
-    places = {name: (name, (*stars, *own)) for name in free} | imported
-    uses = find_name_uses(tree, set(places))
-    names = {name: _target(*at, uses[name], functions) for name, at in places.items()}
-    names |= {name: _library(name, names[name], uses[name]) for name in free if name not in functions}
-    live = _shares_a_process(tree) or taking.whole
-    for name, target in names.items():
-        live = live or _why_live(name, target, uses[name], functions, classes)
-    return ProgramPlan(source=text, names=names, expects=_expected(text, tree), live=live)
+    origins = {name: (name, (*remover.star_modules, *task_modules)) for name in free_names} | remover.imported
+    uses = find_name_uses(tree, set(origins))
+    targets = {name: _make_target(*origin, uses[name], functions) for name, origin in origins.items()}
+    for name in free_names:
+        if name not in functions:
+            targets[name] = _add_library(name, targets[name], uses[name])
+    live = _find_shared_process_reason(tree) or remover.live_reason
+    for name, target in targets.items():
+        live = live or _find_live_reason(name, target, uses[name], task_names)
+    return ProgramPlan(source=text, names=targets, expects=_find_expected_exceptions(text, tree), live=live)
 
 
-def _target(name: str, modules: tuple[str, ...], use: NameUse, functions: frozenset[str]) -> Target:
+def _make_target(name: str, modules: tuple[str, ...], use: NameUse, functions: frozenset[str]) -> Target:
     # Only the candidate knows which of several modules has a function, so then the candidate is asked.
     is_function = name in functions and len(set(modules)) == 1
     kind = "function" if is_function else "exception" if use.raised else "value"
     return {"kind": kind, "modules": modules, "name": name}
 
 
-def _library(name: str, target: Target, use: NameUse) -> Target:
+def _add_library(name: str, target: Target, use: NameUse) -> Target:
     """Return the target with the standard library module that an unimported name stands for, if any.
 
     A module that lacks an attribute that the test reads is not meant; then the candidate is asked.
@@ -151,38 +165,36 @@ def _library(name: str, target: Target, use: NameUse) -> Target:
         return target
     if name in LIBRARIES and use.attributes:
         return {**target, "library": name, "uses": sorted(use.attributes)}
-    if name in TYPING and not use.attributes:
+    if name in TYPING_NAMES and not use.attributes:
         return {**target, "library": "typing", "uses": [name]}
-    if name in CONSTANTS and not use.attributes:
-        return {**target, "library": CONSTANTS[name], "uses": [name]}
+    if name in MATH_CONSTANTS and not use.attributes:
+        return {**target, "library": MATH_CONSTANTS[name], "uses": [name]}
     return target
 
 
-def _why_live(
-    name: str, target: Target, use: NameUse, functions: frozenset[str], classes: frozenset[str]
-) -> str:
-    if target.get("library") in SHARED:
+def _find_live_reason(name: str, target: Target, use: NameUse, task_names: TaskNames) -> str:
+    if target.get("library") in PROCESS_SHARED_NAMES:
         return f"the test uses {name}"
-    is_class = "library" not in target and _is_class(target["name"], use, functions, classes)
+    is_class = "library" not in target and _is_class(target["name"], use, task_names)
     return f"{target['name']} is a class" if is_class else ""
 
 
-def _is_class(name: str, use: NameUse, functions: frozenset[str], classes: frozenset[str]) -> bool:
-    if name in functions or use.raised:
+def _is_class(name: str, use: NameUse, task_names: TaskNames) -> bool:
+    if name in task_names.functions or use.raised:
         return False
-    if name in classes:
+    if name in task_names.classes:
         return True
-    named_so = name[:1].isupper() and any(letter.islower() for letter in name) and "_" not in name
-    return named_so and not use.as_data
+    is_named_like_class = name[:1].isupper() and any(char.islower() for char in name) and "_" not in name
+    return is_named_like_class and not use.as_data
 
 
-def _expected(source: str, tree: ast.Module) -> tuple[str, ...]:
-    named = {name for name in ENDINGS if name in source}
-    uses = find_name_uses(tree, named) if named else {}
+def _find_expected_exceptions(source: str, tree: ast.Module) -> tuple[str, ...]:
+    mentioned = {name for name in CONTROL_EXCEPTIONS if name in source}
+    uses = find_name_uses(tree, mentioned) if mentioned else {}
     return tuple(sorted(name for name, use in uses.items() if use.raised))
 
 
-def _shares_a_process(tree: ast.Module) -> str:
+def _find_shared_process_reason(tree: ast.Module) -> str:
     """Return why the test depends on the process that it runs in; empty if it does not.
 
     Only the test's imports and calls are considered.
@@ -196,55 +208,58 @@ def _shares_a_process(tree: ast.Module) -> str:
         elif isinstance(node, ast.ImportFrom) and node.module:
             imported = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         for name in imported:
-            if name in SHARED or name.partition(".")[0] in SHARED:
+            if name in PROCESS_SHARED_NAMES or name.partition(".")[0] in PROCESS_SHARED_NAMES:
                 return f"the test uses {name}"
-        if isinstance(node, ast.Attribute) and ast.unparse(node) in SHARED:
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in PROCESS_SHARED_NAMES:
             return f"the test uses {ast.unparse(node)}"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open":
             return "the test opens files"
     return ""
 
 
-class _Taking(ast.NodeTransformer):
-    """Removes a program's imports of the candidate's modules, wherever they stand.
+class _ImportRemover(ast.NodeTransformer):
+    """Removes `from ... import ...` of the candidate's modules, because the judge must not import them.
 
     Args:
         modules: The candidate's modules.
-        limited: Module -> the names that may be imported from it; a module that is not listed has no limit.
+        allowed_names: Module -> the names that may be imported from it; a module that is not listed has no
+            limit.
 
     Attributes:
-        imported: Local name -> the imported name and its module.
-        stars: Modules that are imported with `*`.
-        whole: Why the module itself is needed, or why a name is ambiguous; empty if neither applies.
+        imported: Local name -> (the imported name, its modules).
+        star_modules: Modules that are imported with `*`.
+        live_reason: Why the program needs live objects: it uses a module as an object, or one name from two
+            modules. Empty if neither applies.
+        has_removed: Whether an import was removed.
     """
 
-    def __init__(self, modules: Collection[str], limited: Mapping[str, frozenset[str]]) -> None:
+    def __init__(self, modules: Collection[str], allowed_names: Mapping[str, frozenset[str]]) -> None:
         self._modules = modules
-        self._limited = limited
+        self._allowed_names = allowed_names
         self.imported: dict[str, tuple[str, tuple[str, ...]]] = {}
-        self.stars: list[str] = []
-        self.whole = ""
-        self.took = False
+        self.star_modules: list[str] = []
+        self.live_reason = ""
+        self.has_removed = False
 
     def visit(self, node: ast.AST) -> Any:
         return node if isinstance(node, ast.expr) else super().visit(node)  # expressions hold no statements
 
     def visit_Import(self, node: ast.Import) -> ast.stmt:
         if any(alias.name in self._modules for alias in node.names):
-            self.whole = "the test imports the module itself"
+            self.live_reason = "the test imports the module itself"
         return node
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
         module = node.module or ""
         names = {alias.name for alias in node.names}
-        if module not in self._modules or node.level or names - self._limited.get(module, names):
+        if module not in self._modules or node.level or names - self._allowed_names.get(module, names):
             return node
-        self.took = True
+        self.has_removed = True
         for alias in node.names:
             if alias.name == "*":
-                self.stars.append(module)
+                self.star_modules.append(module)
                 continue
-            name, place = alias.asname or alias.name, (alias.name, (module,))
-            if self.imported.setdefault(name, place) != place:
-                self.whole = f"the test imports {name} from two places"
+            name, origin = alias.asname or alias.name, (alias.name, (module,))
+            if self.imported.setdefault(name, origin) != origin:
+                self.live_reason = f"the test imports {name} from two places"
         return ast.copy_location(ast.Pass(), node)

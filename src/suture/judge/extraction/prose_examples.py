@@ -1,4 +1,4 @@
-"""Extracting the examples in a docstring or a statement as checks.
+"""Extracting the examples in a docstring or a statement as checks, for Python.
 
 Only a call with a plain value becomes a check; nothing is guessed. An example that misreads the statement
 would send every repair in the wrong direction.
@@ -21,19 +21,28 @@ from suture.judge.extraction.prose_literals import evaluate_literal, find_call, 
 from suture.judge.tuning import MAX_EXAMPLE_CALLS, MAX_NAMED_INPUT_CHARS, MAX_QUOTE_CHARS
 from suture.project.python_source.parsing import PARSE_FAULTS
 
-LEADS_TO = re.compile(
-    r"[ \t]*(?:\#|//)?[ \t]*(?P<word>==>|==|=>|->|➞|→|⇒|⟹|=|:|\|"
+RESULT_SIGN_RE = re.compile(
+    r"[ \t]*(?:\#|//)?[ \t]*(?P<sign>==>|==|=>|->|➞|→|⇒|⟹|=|:|\|"
     r"|(?:should |must |will )?(?:return|equal|be|give|yield|evaluate to|output)s?(?:\s+to)?\b|is\b)[ \t]*"
 )
-WEAK = ("=", ":", "is", "be")
-INPUT_RE = re.compile(r"\bInputs?\s*:\s*(?P<given>.*?)\s*\bOutputs?\s*:[ \t]*", re.DOTALL)
-FOR_RE = re.compile(r"\bFor\s+(?P<given>\w+\s*=[^\n]*?),?\s+the\s+(?:[^\n]*?\s)?should\s+be\s+")
-DEFINES = re.compile(r"\bdef[ \t]+$")
+"""What stands between a call and its result, such as `# => `, `returns ` or the bar of a table."""
+WEAK_SIGNS = ("=", ":", "is", "be")
+"""Signs that often stand in a statement that is no example, such as `f(2) = 1 for all x`."""
+INPUT_RE = re.compile(r"\bInputs?\s*:\s*(?P<input>.*?)\s*\bOutputs?\s*:[ \t]*", re.DOTALL)
+FOR_SENTENCE_RE = re.compile(r"\bFor\s+(?P<input>\w+\s*=[^\n]*?),?\s+the\s+(?:[^\n]*?\s)?should\s+be\s+")
+DEF_RE = re.compile(r"\bdef[ \t]+$")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """One example and its position in the text."""
+    """One example.
+
+    Attributes:
+        start: The position of the example in the text.
+        call: The call as source.
+        expected: The expected result as source.
+        weak: Whether only one of `WEAK_SIGNS` connects the two.
+    """
 
     start: int
     call: str
@@ -56,91 +65,129 @@ def extract_examples(text: str, entry_point: str | None = None) -> tuple[Check, 
     if entry_point is None:
         stubs = re.findall(r"^\s*(?:async\s+)?def\s+(\w+)\s*\(", text, re.MULTILINE)
         entry_point = stubs[-1] if stubs else None
-    known = functions | {entry_point} if entry_point else functions
-    checks, prose = extract_doctests(text, entry_point, frozenset(known))
-    found = sorted(
-        (*_calls(prose, entry_point), *_named_inputs(prose, text, entry_point)), key=lambda e: e.start
-    )
-    for example in _consistent(found):
+    callable_names = functions | {entry_point} if entry_point else functions
+    checks, prose = extract_doctests(text, entry_point, frozenset(callable_names))
+    examples = [*_find_calls(prose, entry_point), *_find_named_inputs(prose, text, entry_point)]
+    for example in _drop_outliers(sorted(examples, key=lambda example: example.start)):
         checks.append((example.start, make_check(f"assert {example.call} == {example.expected}", "visible")))
     return deduplicate_checks(check for _, check in sorted(checks, key=lambda pair: pair[0]))
 
 
-def _calls(text: str, entry_point: str | None) -> Iterator[Example]:
+def _find_calls(text: str, entry_point: str | None) -> Iterator[Example]:
     name = re.escape(entry_point) if entry_point else r"[A-Za-z_]\w*"
     for match in islice(re.finditer(rf"(?<![\w.]){name}[ ]?\(", text), MAX_EXAMPLE_CALLS):
-        found = _call_with_result(text, match.start())
-        if found is None or not _plain_call(found[0]):
+        shown_call = _read_call(text, match.start())
+        if shown_call is None or not _is_plain_call(shown_call.call):
             continue
-        call, word, start, close = found
-        literal = _last_cell(text, start) if word == "|" else find_literal(text, start, close)
+        if shown_call.sign == "|":
+            literal = _read_last_cell(text, shown_call.result_start)
+        else:
+            literal = find_literal(text, shown_call.result_start, shown_call.closing)
         if literal:
-            shown = " ".join(ast.unparse(call).split("\n"))
-            yield Example(start=match.start(), call=shown, expected=literal[0], weak=word in WEAK)
+            call = " ".join(ast.unparse(shown_call.call).split("\n"))
+            weak = shown_call.sign in WEAK_SIGNS
+            yield Example(start=match.start(), call=call, expected=literal[0], weak=weak)
 
 
-def _last_cell(text: str, start: int) -> tuple[str, int] | None:
+def _read_last_cell(text: str, start: int) -> tuple[str, int] | None:
     """Return the literal that fills the last cell of a table row; `None` if other cells follow."""
     cell, bar, rest = text[start:].partition("\n")[0].partition("|")
     value = cell.strip().removesuffix("`")
     return find_literal(value, 0) if bar and not rest.strip() else None
 
 
-def _call_with_result(text: str, start: int) -> tuple[ast.Call, str, int, str] | None:
-    """Return the call at a position, the word before its result, the result's start, and the closing text."""
-    if DEFINES.search(text, max(0, start - 20), start):
-        return None
-    found = find_call(text, start)
-    if found is None:
-        return None
-    call, end = found
-    opened = text[start - 1 : start] == "`"
-    closed = opened and text.startswith("`", end)
-    leads = LEADS_TO.match(text, end + closed)
-    if leads is None:
-        return None
-    word = leads["word"].split()[-1]
-    if word == "|" and not text[text.rfind("\n", 0, start) + 1 : start].lstrip().startswith("|"):
-        return None
-    at = leads.end()
-    in_code = text.startswith("`", at)
-    return call, word, at + in_code, "`" if in_code or (opened and not closed) else ""
+@dataclass(frozen=True, kw_only=True)
+class _ShownCall:
+    """A call in a text that is followed by a sign of a result.
+
+    Attributes:
+        call: The call.
+        sign: The sign or the last word before the result, such as `->` or `returns`.
+        result_start: The position of the result.
+        closing: The backtick that must follow the result; empty if none must.
+    """
+
+    call: ast.Call
+    sign: str
+    result_start: int
+    closing: str
 
 
-def _plain_call(call: ast.Call) -> bool:
+def _read_call(text: str, start: int) -> _ShownCall | None:
+    """Return the call at a position; `None` if there is none, or if no sign of a result follows."""
+    if DEF_RE.search(text, max(0, start - 20), start):
+        return None
+    call_and_end = find_call(text, start)
+    if call_and_end is None:
+        return None
+    call, end = call_and_end
+    has_opening = text[start - 1 : start] == "`"
+    has_closing = has_opening and text.startswith("`", end)
+    sign_match = RESULT_SIGN_RE.match(text, end + has_closing)
+    if sign_match is None:
+        return None
+    sign = sign_match["sign"].split()[-1]
+    line_start = text.rfind("\n", 0, start) + 1
+    if sign == "|" and not text[line_start:start].lstrip().startswith("|"):
+        return None
+    result_start = sign_match.end()
+    result_has_opening = text.startswith("`", result_start)
+    return _ShownCall(
+        call=call,
+        sign=sign,
+        result_start=result_start + result_has_opening,
+        closing="`" if result_has_opening or (has_opening and not has_closing) else "",
+    )
+
+
+def _is_plain_call(call: ast.Call) -> bool:
     if isinstance(call.func, ast.Attribute):  # a method of the entry point's result
-        return isinstance(call.func.value, ast.Call) and _plain_call(call.func.value) and _plain_values(call)
+        return (
+            isinstance(call.func.value, ast.Call)
+            and _is_plain_call(call.func.value)
+            and _has_plain_values(call)
+        )
     if not isinstance(call.func, ast.Name) or hasattr(builtins, call.func.id):
         return False
-    return _plain_values(call)
+    return _has_plain_values(call)
 
 
-def _plain_values(call: ast.Call) -> bool:
+def _has_plain_values(call: ast.Call) -> bool:
     values = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg)]
     return len(values) == len(call.args) + len(call.keywords) and all(is_literal(value) for value in values)
 
 
-def _named_inputs(text: str, whole: str, entry_point: str | None) -> Iterator[Example]:
+def _find_named_inputs(prose: str, text: str, entry_point: str | None) -> Iterator[Example]:
+    """Yield the examples that name their inputs, such as `Input: x = 1 Output: 3`.
+
+    Args:
+        prose: The text without its `>>>` examples.
+        text: The text, which may show the entry point's parameters.
+        entry_point: The function that the examples call.
+    """
     if entry_point is None:
         return
-    parameters = _parameters(whole, entry_point)
-    for pattern in (INPUT_RE, FOR_RE):
-        for match in pattern.finditer(text):
-            literal = find_literal(text, match.end())
-            given = match["given"] if len(match["given"]) <= MAX_NAMED_INPUT_CHARS else ""
-            call = _whole_call(given, entry_point)
-            if call is None and given and parameters is not None:
-                values = _inputs(given, parameters)
+    parameters = _find_parameters(text, entry_point)
+    for pattern in (INPUT_RE, FOR_SENTENCE_RE):
+        for match in pattern.finditer(prose):
+            literal = find_literal(prose, match.end())
+            source = match["input"] if len(match["input"]) <= MAX_NAMED_INPUT_CHARS else ""
+            call = _read_whole_call(source, entry_point)
+            if call is None and source and parameters is not None:
+                values = _read_inputs(source, parameters)
                 call = f"{entry_point}({', '.join(values)})" if values is not None else None
             if literal and call is not None:
                 yield Example(start=match.start(), call=call, expected=literal[0])
 
 
-def _whole_call(given: str, entry_point: str) -> str | None:
-    """Return the text if it is a plain call of the entry point and nothing else."""
-    text = given.strip().strip("`")
-    found = find_call(text, 0) if re.match(rf"{re.escape(entry_point)}\(", text) else None
-    return text if found is not None and found[1] == len(text) and _plain_call(found[0]) else None
+def _read_whole_call(text: str, entry_point: str) -> str | None:
+    """Return the text without backticks if it is a plain call of the entry point and nothing else."""
+    source = text.strip().strip("`")
+    call_and_end = find_call(source, 0) if re.match(rf"{re.escape(entry_point)}\(", source) else None
+    if call_and_end is None:
+        return None
+    call, end = call_and_end
+    return source if end == len(source) and _is_plain_call(call) else None
 
 
 def find_unread_examples(text: str, entry_point: str | None) -> tuple[str, ...]:
@@ -153,19 +200,19 @@ def find_unread_examples(text: str, entry_point: str | None) -> tuple[str, ...]:
     if entry_point is None:
         return ()
     _, prose = extract_doctests(text, entry_point, frozenset({entry_point}))
-    read = {example.start for example in _calls(prose, entry_point)}
-    found: list[str] = []
+    read_positions = {example.start for example in _find_calls(prose, entry_point)}
+    unread: list[str] = []
     for match in islice(re.finditer(rf"(?<![\w.]){re.escape(entry_point)}[ ]?\(", prose), MAX_EXAMPLE_CALLS):
-        call = _call_with_result(prose, match.start())
-        if call is None or match.start() in read or call[1] in (*WEAK, "|"):
+        shown_call = _read_call(prose, match.start())
+        if shown_call is None or match.start() in read_positions or shown_call.sign in (*WEAK_SIGNS, "|"):
             continue
-        if _plain_call(call[0]):  # `f(x) == 3` is a statement about every x, not an example
+        if _is_plain_call(shown_call.call):  # `f(x) == 3` is a statement about every x, not an example
             line = prose[match.start() :].partition("\n")[0]
-            found.append(line if len(line) <= MAX_QUOTE_CHARS else f"{line[:MAX_QUOTE_CHARS]}...")
-    return tuple(dict.fromkeys(found))
+            unread.append(line if len(line) <= MAX_QUOTE_CHARS else f"{line[:MAX_QUOTE_CHARS]}...")
+    return tuple(dict.fromkeys(unread))
 
 
-def _parameters(text: str, entry_point: str | None) -> list[str] | None:
+def _find_parameters(text: str, entry_point: str | None) -> list[str] | None:
     """Return the parameters that the entry point requires, in order; `None` without a stub in the text."""
     match = re.search(rf"^[ \t]*def\s+{re.escape(entry_point or ' ')}\s*\(", text, re.MULTILINE)
     end = text.find(":\n", match.end()) if match else -1
@@ -183,28 +230,29 @@ def _parameters(text: str, entry_point: str | None) -> list[str] | None:
     return None
 
 
-def _inputs(given: str, parameters: list[str]) -> list[str] | None:
+def _read_inputs(text: str, parameters: list[str]) -> list[str] | None:
     """Return the values of `a = 1, b = 2`, or of a single value, in the order of the parameters."""
-    lone = find_literal(given, 0)
-    if lone and lone[1] == len(given):
-        return [lone[0]] if len(parameters) == 1 else None
+    single = find_literal(text, 0)
+    if single and single[1] == len(text):
+        return [single[0]] if len(parameters) == 1 else None
     values: dict[str, str] = {}
     position = 0
-    while position < len(given):
-        name = re.compile(r"[\s,]*(\w+)\s*[=:]\s*").match(given, position)
+    while position < len(text):
+        name = re.compile(r"[\s,]*(\w+)\s*[=:]\s*").match(text, position)
         if name is None or name[1] in values:
             return None
-        end = next((e for e in _value_ends(given, name.end())), None)
+        end = next(_list_value_ends(text, name.end()), None)
         if end is None:
             return None
-        values[name[1]] = given[name.end() : end].strip()
+        values[name[1]] = text[name.end() : end].strip()
         position = end
     return [values[name] for name in parameters] if set(values) == set(parameters) else None
 
 
-def _value_ends(given: str, start: int) -> Iterator[int]:
-    for match in re.compile(r",\s*\w+\s*[=:]|\n|$").finditer(given, start):
-        source = given[start : match.start()].strip()
+def _list_value_ends(text: str, start: int) -> Iterator[int]:
+    """Yield the positions where a literal ends before the next `name =`, the end of the line or of the text."""
+    for match in re.compile(r",\s*\w+\s*[=:]|\n|$").finditer(text, start):
+        source = text[start : match.start()].strip()
         try:
             if source and is_literal(ast.parse(source, mode="eval")):
                 yield match.start()
@@ -212,19 +260,23 @@ def _value_ends(given: str, start: int) -> Iterator[int]:
             continue
 
 
-def _consistent(examples: list[Example]) -> list[Example]:
-    """Drop outliers: `f(2) = 1` among lists is mathematics, and `("a")` among tuples is a slip."""
-    kinds = {kind for example in examples if (kind := _kind(example.expected)) != "None"}
+def _drop_outliers(examples: list[Example]) -> list[Example]:
+    """Return the examples without doubtful ones, if their results are of several kinds.
+
+    `f(2) = 1` among lists is mathematics, and `("a")` among tuples is a slip.
+    """
+    kinds = {_get_result_kind(example.expected) for example in examples} - {"None"}
     if len(kinds) <= 1:
         return examples
     return [
         example
         for example in examples
-        if not example.weak and not (example.expected[0] == "(" and _kind(example.expected) != "tuple")
+        if not example.weak
+        and not (example.expected[0] == "(" and _get_result_kind(example.expected) != "tuple")
     ]
 
 
-def _kind(source: str) -> str:
+def _get_result_kind(source: str) -> str:
     try:
         value = evaluate_literal(source)
     except ValueError:

@@ -1,4 +1,8 @@
-"""Finding literals and calls inside prose: the longest one that starts at a position and ends sensibly."""
+"""Finding Python literals and calls inside prose.
+
+A literal is the longest one that starts at a position and is followed by something that may follow a value,
+such as the end of a sentence.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,15 @@ from suture.project.python_source.parsing import PARSE_FAULTS
 
 WORD_LITERALS = {"true": "True", "false": "False", "none": "None", "null": "None"}
 WORD_RE = re.compile(r"(true|false|none|null)\b", re.IGNORECASE)
-# What may follow a value: the end of the line, a comment, the end of the sentence, the same value again, or
-# the next example.
-AFTER_RE = re.compile(
+VALUE_END_RE = re.compile(
     r"""[ \t]*(?:$|\n|\#|//|\(|--|["']{3}|[.;!](?:\s|$)|,?[ ](?:and|but|because|since)\b)"""
 )
-NEXT_RE = re.compile(r",[ \t]*`?[A-Za-z_][\w.]*\([^\n]{0,200}?\)`?[ \t]*(?:==|->|=>|→|returns?\b|gives?\b)")
+"""What may follow a value: the end of the line, a comment, the end of the sentence or a conjunction."""
+NEXT_EXAMPLE_RE = re.compile(
+    r",[ \t]*`?[A-Za-z_][\w.]*\([^\n]{0,200}?\)`?[ \t]*(?:==|->|=>|→|returns?\b|gives?\b)"
+)
 EQUALS_RE = re.compile(r"[ \t]*={1,2}[ \t]*(?!>)")
-METHOD_RE = re.compile(r"\.\w+\(")
+METHOD_CALL_RE = re.compile(r"\.\w+\(")
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 LITERAL_NODES = (
     ast.Expression, ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.UnaryOp, ast.USub, ast.UAdd,
@@ -26,7 +31,7 @@ LITERAL_NODES = (
 )  # fmt: skip
 
 
-def _parsed(source: str) -> ast.Expression | None:
+def _parse_expression(source: str) -> ast.Expression | None:
     try:
         return ast.parse(source.strip(), mode="eval")
     except PARSE_FAULTS:
@@ -65,49 +70,49 @@ def evaluate_literal(source: str) -> Any:
         raise ValueError(str(fault)) from fault
 
 
-def find_literal(text: str, start: int, close: str = "") -> tuple[str, int] | None:
+def find_literal(text: str, start: int, closing: str = "") -> tuple[str, int] | None:
     """Return the literal that begins at a position in a text.
 
     Args:
         text: The text.
         start: The position.
-        close: What must directly follow the literal, such as the backtick that ends code.
+        closing: What must directly follow the literal, such as the backtick that ends code.
 
     Returns:
-        The literal's source and its end; `None` if there is none, or if the text that follows makes it
-        doubtful.
+        (source, end): the literal's source and the position behind it. `None` if there is none, or if the
+        text that follows makes it doubtful.
     """
     word = WORD_RE.match(text, start)
     if word:
-        end = word.end() + len(close)
-        ends_well = text.startswith(close, word.end()) and AFTER_RE.match(text, end)
-        return (WORD_LITERALS[word[0].lower()], word.end()) if ends_well else None
+        end = word.end() + len(closing)
+        is_followed_well = text.startswith(closing, word.end()) and VALUE_END_RE.match(text, end)
+        return (WORD_LITERALS[word[0].lower()], word.end()) if is_followed_well else None
     # Parsing comes last and stops at the next example, because many examples on one line would be slow.
-    following = NEXT_RE.search(text, start, start + MAX_EXPRESSION_CHARS)
-    last = following.start() if following else len(text)
-    for end in _literal_ends(text, start):
-        if end > last or not _may_end(text, end, close):
+    next_example = NEXT_EXAMPLE_RE.search(text, start, start + MAX_EXPRESSION_CHARS)
+    limit = next_example.start() if next_example else len(text)
+    for end in _list_literal_ends(text, start):
+        if end > limit or not _may_end(text, end, closing):
             continue
         source = text[start:end]
         if re.search(r"\d\.\s*$", source):
             continue  # the dot ends the sentence and is no decimal point
-        tree = _parsed(source)
+        tree = _parse_expression(source)
         if tree is None or not is_literal(tree) or (isinstance(tree.body, ast.Tuple) and source[0] != "("):
             continue
-        shown = source.strip() if source[0] == "(" else ast.unparse(tree)
-        return (shown, end) if _ends_well(text, source, end + len(close)) else None
+        literal = source.strip() if source[0] == "(" else ast.unparse(tree)
+        return (literal, end) if _is_followed_well(text, source, end + len(closing)) else None
     return None
 
 
-def _may_end(text: str, end: int, close: str) -> bool:
+def _may_end(text: str, end: int, closing: str) -> bool:
     """Whether the text behind a position lets a value end there."""
-    behind = end + len(close)
-    if not text.startswith(close, end):
+    behind = end + len(closing)
+    if not text.startswith(closing, end):
         return False
-    return any(pattern.match(text, behind) for pattern in (AFTER_RE, EQUALS_RE, NEXT_RE))
+    return any(pattern.match(text, behind) for pattern in (VALUE_END_RE, EQUALS_RE, NEXT_EXAMPLE_RE))
 
 
-def _literal_ends(text: str, start: int) -> list[int]:
+def _list_literal_ends(text: str, start: int) -> list[int]:
     """Return the positions where a literal could end, longest first; further lines only inside brackets."""
     depth = 0
     quote = ""
@@ -137,31 +142,32 @@ def _literal_ends(text: str, start: int) -> list[int]:
     return ends[::-1]
 
 
-def _ends_well(text: str, source: str, end: int) -> bool:
-    if AFTER_RE.match(text, end) or NEXT_RE.match(text, end):
+def _is_followed_well(text: str, source: str, end: int) -> bool:
+    """Whether the text behind a literal, or the same value written in another way, ends the example."""
+    if VALUE_END_RE.match(text, end) or NEXT_EXAMPLE_RE.match(text, end):
         return True
-    again = EQUALS_RE.match(text, end)  # `f(2) -> 1 + 1 = 2`
-    other = find_literal(text, again.end()) if again else None
-    if other is None:
+    equals = EQUALS_RE.match(text, end)  # as in `f(2) -> 1 + 1 = 2`
+    second_literal = find_literal(text, equals.end()) if equals else None
+    if second_literal is None:
         return False
     try:
-        return bool(evaluate_literal(source.strip()) == evaluate_literal(other[0]))
+        return bool(evaluate_literal(source.strip()) == evaluate_literal(second_literal[0]))
     except ValueError:
         return False
 
 
 def find_call(text: str, start: int) -> tuple[ast.Call, int] | None:
-    """Return the call at a position in a text, with the method calls behind it, and its end."""
-    end = _closing_bracket(text, text.index("(", start))
+    """Return (call, end): the call at a position in a text, with the method calls behind it, and its end."""
+    end = _find_closing_bracket(text, text.index("(", start))
     for _ in range(MAX_METHOD_CALLS):
-        method = METHOD_RE.match(text, end) if end is not None else None
+        method = METHOD_CALL_RE.match(text, end) if end is not None else None
         if method is None:
             break
-        end = _closing_bracket(text, method.end() - 1)
-    tree = _parsed(text[start:end]) if end is not None else None
+        end = _find_closing_bracket(text, method.end() - 1)
+    tree = _parse_expression(text[start:end]) if end is not None else None
     return (tree.body, end) if tree and end is not None and isinstance(tree.body, ast.Call) else None
 
 
-def _closing_bracket(text: str, opening: int) -> int | None:
+def _find_closing_bracket(text: str, opening: int) -> int | None:
     """Return the position behind the bracket that closes the one at a position."""
-    return next((end for end in reversed(_literal_ends(text, opening)) if text[end - 1] == ")"), None)
+    return next((end for end in reversed(_list_literal_ends(text, opening)) if text[end - 1] == ")"), None)

@@ -1,9 +1,11 @@
 """Deciding which calls of a test must not change the test's arguments.
 
-Runs inside the sandbox. Arguments travel back from the candidate, so that a test sees what a function does to
-a list in place. But if a test computes the expected value from its arguments, as `assert f(x) == sorted(x)`
-does, a candidate that empties the list would choose the value that it is compared with. In such a call the
-test keeps its arguments as they were.
+A test sees what a function does to a list in place, because arguments travel back from the candidate. But if
+a test computes the expected value from its arguments, as `assert f(x) == sorted(x)` does, a candidate that
+empties the list would choose the value that it is compared with. In such a call the test's arguments are
+*protected*: they stay as they were.
+
+Runs inside the sandbox.
 """
 
 from __future__ import annotations
@@ -14,64 +16,77 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 BUILTINS = frozenset(dir(builtins))
-APPLIES = frozenset(("filter", "map", "partial", "reduce", "starmap", "submit"))
+APPLYING_FUNCTIONS = frozenset(("filter", "map", "partial", "reduce", "starmap", "submit"))
 """Functions that call their first argument with the other arguments."""
-IDENTITY = frozenset(("assertIs", "assertIsNot"))
+IDENTITY_ASSERTS = frozenset(("assertIs", "assertIsNot"))
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 INNER_SCOPES = (*FUNCTIONS, ast.ClassDef)
 """Nodes whose statements belong to a scope of their own."""
 
 
 def find_protected_lines(tree: ast.Module) -> frozenset[int]:
-    """Return the lines whose calls leave their arguments unchanged.
+    """Return the lines of a test whose calls of the candidate must leave their arguments unchanged.
 
-    These are calls with a variable from which the test then computes the value that it compares the answer
-    with, and which it inspects in no other way. A test inspects the changed variable if it compares it on its
-    own or with `is`, if it returns it, or if it ignores the answer.
+    A call is protected if the test computes the value that it compares the answer with from a passed variable,
+    and if it does not inspect that variable in another way. A test inspects a variable if it compares it on
+    its own or with `is`, if it returns it, or if it ignores the answer of the call.
+
+    A function of the test that calls the candidate is protected if all its callers are.
     """
     nodes = list(ast.walk(tree))
     program = _Program(nodes)
-    keeping: set[int] = set()
-    crossing: set[str] = set()
-    through: dict[str, set[int]] = {}
+    protected: set[int] = set()
+    unprotected_callees: set[str] = set()
+    lines_by_function: dict[str, set[int]] = {}
     for scope in [node for node in nodes if isinstance(node, (ast.Module, *FUNCTIONS))]:
-        steps = list(_statements(scope))
-        for position, step in enumerate(steps):
-            calls = program.calls(step.exprs)
-            callees = {_callee(call) for call in calls}
-            if _ArgumentUse(program, calls).keeps(steps[position:]):
-                keeping |= step.lines
-                through |= {name: program.lines_of[name] for name in callees & program.lines_of.keys()}
+        statements = list(_list_statements(scope))
+        for position, statement in enumerate(statements):
+            calls = program.find_calls(statement.expressions)
+            callees = {_get_callee(call) for call in calls}
+            if _ArgumentUse(program, calls).must_protect(statements[position:]):
+                protected |= statement.lines
+                for name in callees & program.call_lines.keys():
+                    lines_by_function[name] = program.call_lines[name]
             else:
-                crossing |= callees
-    return frozenset(keeping.union(*(lines for name, lines in through.items() if name not in crossing)))
+                unprotected_callees |= callees
+    for name, lines in lines_by_function.items():
+        if name not in unprotected_callees:
+            protected |= lines
+    return frozenset(protected)
 
 
 @dataclass(frozen=True)
 class _Statement:
-    """A statement, or the head of a compound one: what it evaluates and what it assigns."""
+    """A statement, or the head of a compound one such as `for x in xs:`.
+
+    Attributes:
+        lines: The lines of the expressions.
+        expressions: What the statement evaluates.
+        assignments: Pairs (target, value).
+        kind: The name of the statement's class in `ast`.
+    """
 
     lines: set[int]
-    exprs: list[ast.expr]
-    targets: list[tuple[ast.expr, ast.expr]] = field(default_factory=list)
+    expressions: list[ast.expr]
+    assignments: list[tuple[ast.expr, ast.expr]] = field(default_factory=list)
     kind: str = ""
 
 
-def _statements(scope: ast.AST) -> Iterator[_Statement]:
-    """Yield a scope's statements in order, without inner functions; of compound statements their heads."""
+def _list_statements(scope: ast.AST) -> Iterator[_Statement]:
+    """Yield a scope's statements in order, without those of inner functions and classes."""
     for child in ast.iter_child_nodes(scope):
         if isinstance(child, INNER_SCOPES):
             continue
         if isinstance(child, (ast.stmt, ast.withitem, ast.match_case)):
-            heads = [node for node in ast.iter_child_nodes(child) if isinstance(node, ast.expr)]
-            if heads:
-                lines = {n for h in heads for n in range(h.lineno, (h.end_lineno or h.lineno) + 1)}
-                yield _Statement(lines, heads, list(_assignments(child)), type(child).__name__)
-        yield from _statements(child)
+            expressions = [node for node in ast.iter_child_nodes(child) if isinstance(node, ast.expr)]
+            if expressions:
+                lines = {line for expression in expressions for line in _get_lines(expression)}
+                yield _Statement(lines, expressions, list(_list_assignments(child)), type(child).__name__)
+        yield from _list_statements(child)
 
 
-def _assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield targets with their assigned values; pairs of tuples and of `zip` one by one."""
+def _list_assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield (target, value) of each assignment; `a, b = x, y` and `for a, b in zip(x, y)` give two."""
     match node:
         case ast.Assign(targets=targets, value=value):
             pairs = [(target, value) for target in targets]
@@ -82,12 +97,12 @@ def _assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
             pairs = [(target, value)]
         case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
             pairs = [(target, value)]
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=target), args=given)):
-            pairs = [(target, value) for value in given]  # `got.append(f(x))`
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=target), args=arguments)):
+            pairs = [(target, argument) for argument in arguments]  # as in `results.append(f(x))`
         case _:
             pairs = []
     for target, value in pairs:
-        parts = value.args if isinstance(value, ast.Call) and _name_of(value) == "zip" else []
+        parts = value.args if isinstance(value, ast.Call) and _get_function_name(value) == "zip" else []
         parts = value.elts if isinstance(value, ast.Tuple) else parts
         if isinstance(target, ast.Tuple) and len(target.elts) == len(parts):
             yield from zip(target.elts, parts, strict=True)
@@ -96,10 +111,15 @@ def _assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 class _Program:
-    """Tells which names of a program are its own and which are the candidate's."""
+    """A test program: which calls in it are calls of the candidate.
 
-    def __init__(self, nodes: Iterable[ast.AST]) -> None:
-        nodes = list(nodes)
+    Attributes:
+        aliases: Sets of variables that refer to the same object.
+        own_names: Names that the test defines or imports, and builtins. Any other name is the candidate's.
+        call_lines: Name of a function of the test -> lines on which it calls the candidate.
+    """
+
+    def __init__(self, nodes: list[ast.AST]) -> None:
         functions = [node for node in nodes if isinstance(node, FUNCTIONS)]
         lambdas = {
             target.id: node.value
@@ -109,36 +129,41 @@ class _Program:
             if isinstance(target, ast.Name)
         }
         imports = (node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)))
-        named = {(a.asname or a.name).partition(".")[0] for node in imports for a in node.names}
-        self.same = [
-            {_variable(node.value), *map(_variable, node.targets)}
+        imported_names = {
+            (alias.asname or alias.name).partition(".")[0] for node in imports for alias in node.names
+        }
+        self.aliases = [
+            {_get_variable(node.value), *map(_get_variable, node.targets)}
             for node in nodes
-            if isinstance(node, ast.Assign) and _variable(node.value)
+            if isinstance(node, ast.Assign) and _get_variable(node.value)
         ]
-        """Sets of names that refer to the same object."""
-        self.own = BUILTINS | named | {node.name for node in functions} | lambdas.keys()
-        self.lines_of: dict[str, set[int]] = {}
-        """Name of a function of the test -> lines on which it calls the candidate."""
+        self.own_names = BUILTINS | imported_names | {node.name for node in functions} | lambdas.keys()
+        self.call_lines: dict[str, set[int]] = {}
         bodies: list[tuple[str, ast.AST]] = [(node.name, node) for node in functions]
         bodies += lambdas.items()
-        for _ in range(2):  # one function of the test may call another
+        for _ in range(2):  # twice, because one function of the test may call another
             for name, body in bodies:
-                exprs = [node for node in ast.walk(body) if isinstance(node, ast.expr)]
-                lines = {line for call in self.calls(exprs, deep=False) for line in _lines(call)}
+                expressions = [node for node in ast.walk(body) if isinstance(node, ast.expr)]
+                calls = [node for node in expressions if self.is_candidate_call(node)]
+                lines = {line for call in calls for line in _get_lines(call)}
                 if lines:
-                    self.lines_of[name] = lines
+                    self.call_lines[name] = lines
 
-    def calls(self, exprs: Iterable[ast.expr], *, deep: bool = True) -> list[ast.Call]:
-        """Return calls of the candidate, including those through `map` or a function of the test."""
-        found = [node for expr in exprs for node in (ast.walk(expr) if deep else (expr,))]
-        return [node for node in found if isinstance(node, ast.Call) and self._is_candidates(node)]
+    def find_calls(self, expressions: Iterable[ast.expr]) -> list[ast.Call]:
+        """Return the calls of the candidate in some expressions."""
+        nodes = (node for expression in expressions for node in ast.walk(expression))
+        return [node for node in nodes if isinstance(node, ast.Call) and self.is_candidate_call(node)]
 
-    def _is_candidates(self, call: ast.Call) -> bool:
-        if _name_of(call) in APPLIES:
-            return bool(call.args) and isinstance(call.args[0], ast.Name) and call.args[0].id not in self.own
-        if not isinstance(call.func, ast.Name):
+    def is_candidate_call(self, node: ast.AST) -> bool:
+        """Whether a node calls the candidate, also through `map` or through a function of the test."""
+        if not isinstance(node, ast.Call):
             return False
-        return call.func.id not in self.own or call.func.id in self.lines_of
+        if _get_function_name(node) in APPLYING_FUNCTIONS:
+            function = node.args[0] if node.args else None
+            return isinstance(function, ast.Name) and function.id not in self.own_names
+        if not isinstance(node.func, ast.Name):
+            return False
+        return node.func.id not in self.own_names or node.func.id in self.call_lines
 
 
 class _ArgumentUse:
@@ -151,127 +176,134 @@ class _ArgumentUse:
 
     def __init__(self, program: _Program, calls: list[ast.Call]) -> None:
         self._program = program
-        self._callees = {_callee(call) for call in calls}
-        given = {name for call in calls for name in map(_variable, _passed_variables(call)) if name}
-        self._given = given.union(*(same for same in program.same if same & given))
+        self._callees = {_get_callee(call) for call in calls}
+        passed = {_get_variable(node) for call in calls for node in _list_passed_variables(call)} - {""}
+        self._passed = passed.union(*(aliases for aliases in program.aliases if aliases & passed))
         self._answers: set[str] = set()
-        self._computes = self._looks = False
+        """Variables that hold an answer of the candidate."""
+        self._computes_expected = self._inspects = False
 
-    def keeps(self, steps: list[_Statement]) -> bool:
+    def must_protect(self, statements: list[_Statement]) -> bool:
         """Whether the test uses the variables only to compute what it compares with the answer.
 
         Args:
-            steps: The statement and all statements after it.
+            statements: The statement with the calls and all statements after it.
         """
-        for position, step in enumerate(steps):
-            if not self._given:
+        for position, statement in enumerate(statements):
+            if not self._passed:
                 break
-            for expr in step.exprs:
-                self._read(expr, step.kind, is_first=not position)
-            self._follow(step, is_first=not position)
-        return self._computes and not self._looks
+            for expression in statement.expressions:
+                self._read(expression, statement.kind, is_first=not position)
+            self._follow_assignments(statement, is_first=not position)
+        return self._computes_expected and not self._inspects
 
-    def _follow(self, step: _Statement, *, is_first: bool) -> None:
-        for target, value in step.targets:
-            names = {_variable(node) for node in ast.walk(target)} - {""}
-            if self._is_answer(value):
+    def _follow_assignments(self, statement: _Statement, *, is_first: bool) -> None:
+        for target, value in statement.assignments:
+            names = {_get_variable(node) for node in ast.walk(target)} - {""}
+            if self._contains_answer(value):
                 self._answers |= names
-                self._given -= names
-            elif self._is_given(value):
-                self._given |= names
-            elif not is_first and isinstance(target, (ast.Name, ast.Tuple)) and step.kind != "Expr":
-                self._given -= names  # the name holds another value from here on
+                self._passed -= names
+            elif self._contains_passed(value):
+                self._passed |= names
+            elif not is_first and isinstance(target, (ast.Name, ast.Tuple)) and statement.kind != "Expr":
+                self._passed -= names  # the name holds another value from here on
                 self._answers -= names
 
-    def _read(self, expr: ast.expr, kind: str, *, is_first: bool) -> None:
-        is_answer = self._is_answer(expr)
-        if kind in ("Assert", "If", "While") and self._is_given(expr) and not is_answer:
-            self._looks = True
-        if kind == "Return" and _variable(expr) in self._given:
-            self._looks = True
-        if kind == "Expr" and is_first and isinstance(expr, (ast.Call, ast.ListComp)) and self._drops(expr):
-            self._looks = True
-        for node in ast.walk(expr):
+    def _read(self, expression: ast.expr, kind: str, *, is_first: bool) -> None:
+        contains_answer = self._contains_answer(expression)
+        if kind in ("Assert", "If", "While") and self._contains_passed(expression) and not contains_answer:
+            self._inspects = True
+        if kind == "Return" and _get_variable(expression) in self._passed:
+            self._inspects = True
+        if kind == "Expr" and is_first and self._ignores_answer(expression):
+            self._inspects = True
+        for node in ast.walk(expression):
             if isinstance(node, ast.Compare):
                 sides = [node.left, *node.comparators]
                 for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
                     self._compare([left, right], by_identity=isinstance(op, (ast.Is, ast.IsNot)))
-            elif isinstance(node, ast.Call) and not self._is_call(node):
-                name = _name_of(node)
+            elif isinstance(node, ast.Call) and not self._is_followed_call(node):
+                name = _get_function_name(node)
                 if len(node.args) > 1:
-                    self._compare(
-                        node.args, by_identity=name in IDENTITY, is_call=not name.startswith("assert")
-                    )
-                elif name.startswith("assert") and any(map(self._is_given, node.args)):
-                    self._looks = self._looks or not any(map(self._is_answer, node.args))
+                    is_assert = name.startswith("assert")
+                    self._compare(node.args, by_identity=name in IDENTITY_ASSERTS, is_comparison=is_assert)
+                elif name.startswith("assert") and any(map(self._contains_passed, node.args)):
+                    self._inspects = self._inspects or not any(map(self._contains_answer, node.args))
 
-    def _compare(self, sides: list[ast.expr], *, by_identity: bool, is_call: bool = False) -> None:
-        answers = [self._is_answer(side) for side in sides]
-        given = [
-            self._is_given(side) and not is_answer for side, is_answer in zip(sides, answers, strict=True)
-        ]
-        if any(given) and (by_identity or not any(answers)):
-            self._looks = self._looks or not is_call
-        elif any(given):
-            self._computes = True
+    def _compare(self, sides: list[ast.expr], *, by_identity: bool, is_comparison: bool = True) -> None:
+        """Note what the test does with the sides of a comparison, or the arguments of some other call."""
+        have_answers = [self._contains_answer(side) for side in sides]
+        has_passed = any(
+            self._contains_passed(side) and not has_answer
+            for side, has_answer in zip(sides, have_answers, strict=True)
+        )
+        if has_passed and not by_identity and any(have_answers):
+            self._computes_expected = True
+        elif has_passed and is_comparison:
+            self._inspects = True
 
-    def _drops(self, expr: ast.expr) -> bool:
-        """Whether the answer of a call is ignored."""
-        return self._is_call(expr.elt if isinstance(expr, ast.ListComp) else expr)
+    def _ignores_answer(self, expression: ast.expr) -> bool:
+        """Whether an expression statement is a call, or `[f(x) for x in xs]`, whose answer nobody reads."""
+        return self._is_followed_call(expression.elt if isinstance(expression, ast.ListComp) else expression)
 
-    def _is_call(self, node: ast.AST) -> bool:
+    def _is_followed_call(self, node: ast.AST) -> bool:
+        """Whether a node calls a function that the statement's calls call too."""
         return (
             isinstance(node, ast.Call)
-            and _callee(node) in self._callees
-            and bool(self._program.calls([node], deep=False))
+            and _get_callee(node) in self._callees
+            and self._program.is_candidate_call(node)
         )
 
-    def _is_answer(self, expr: ast.expr) -> bool:
+    def _contains_answer(self, expression: ast.expr) -> bool:
         return any(
-            self._is_call(node) or (_is_load(node) and _variable(node) in self._answers)
-            for node in ast.walk(expr)
+            self._is_followed_call(node) or (_is_load(node) and _get_variable(node) in self._answers)
+            for node in ast.walk(expression)
         )
 
-    def _is_given(self, expr: ast.AST) -> bool:
+    def _contains_passed(self, node: ast.AST) -> bool:
         """Whether an expression contains one of the variables other than as an argument of these calls."""
-        if self._is_call(expr):
+        if self._is_followed_call(node):
             return False
-        if _is_load(expr) and _variable(expr) in self._given:
+        if _is_load(node) and _get_variable(node) in self._passed:
             return True
-        return any(self._is_given(child) for child in ast.iter_child_nodes(expr))
+        return any(self._contains_passed(child) for child in ast.iter_child_nodes(node))
 
 
 def _is_load(node: ast.AST) -> bool:
     return isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
 
 
-def _lines(node: ast.expr) -> range:
+def _get_lines(node: ast.expr) -> range:
     return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
-def _callee(call: ast.Call) -> str:
-    return _variable(call.args[0]) if _name_of(call) in APPLIES and call.args else _variable(call.func)
+def _get_callee(call: ast.Call) -> str:
+    """Return the name of the called function; for `map(f, xs)` that is `f`."""
+    if _get_function_name(call) in APPLYING_FUNCTIONS and call.args:
+        return _get_variable(call.args[0])
+    return _get_variable(call.func)
 
 
-def _name_of(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else _variable(call.func)
+def _get_function_name(call: ast.Call) -> str:
+    """Return the name of a call's function without what it is an attribute of, such as `assertEqual`."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else _get_variable(call.func)
 
 
-def _variable(node: ast.AST) -> str:
+def _get_variable(node: ast.AST) -> str:
     """Return the name of a variable or of an attribute such as `self.rows`; empty for any other node."""
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         return f"{node.value.id}.{node.attr}"
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _passed_variables(call: ast.Call) -> Iterator[ast.expr]:
+def _list_passed_variables(call: ast.Call) -> Iterator[ast.expr]:
     """Yield the variables that a call receives as they are, not values computed from them."""
-    waiting: list[ast.expr] = [*call.args, *(keyword.value for keyword in call.keywords)]
-    while waiting:
-        node = waiting.pop()
-        if _variable(node):
+    unvisited: list[ast.expr] = [*call.args, *(keyword.value for keyword in call.keywords)]
+    while unvisited:
+        node = unvisited.pop()
+        if _get_variable(node):
             yield node
         elif isinstance(node, (ast.Starred, ast.Subscript)):
-            waiting.append(node.value)
+            unvisited.append(node.value)
         elif isinstance(node, (ast.List, ast.Tuple)):
-            waiting += node.elts
+            unvisited += node.elts
