@@ -1,10 +1,9 @@
-"""The probability that a candidate which passes is right: a small model, fitted to graded results.
+"""The probability that a candidate which passes is right, by a small model fitted to graded results.
 
-It is a logistic model with three features, each of which can only speak for a candidate. Its coefficients
+The model is logistic. It has three features, each of which can only speak for a candidate. Its coefficients
 were fitted by `benchmarks/confidence.py` to repairs of the search whose correctness is known; docs/results.md
-says to how many, and how well the numbers held on results that had no part in the fit. What those results
-could not show (who wrote a check, what a kind of evidence cannot rule out, what a warning means) is set by
-judgement.
+says how many repairs these are, and how well the model predicted results that had no part in the fit. The
+other numbers below, about the author of a check, the kind of evidence and warnings, are chosen by judgement.
 """
 
 from __future__ import annotations
@@ -94,16 +93,20 @@ def estimate_confidence(
     """
     if verdict is None:
         return 0.0
-    deciding = [o for o in verdict.outcomes if o.trust >= threshold and o.status != "skipped"]
+    deciding = [
+        outcome for outcome in verdict.outcomes if outcome.trust >= threshold and outcome.status != "skipped"
+    ]
     if not all(outcome.passed for outcome in deciding) or not any(map(_weight, deciding)):
         return 0.0
     passed_before = before.passed if before is not None else frozenset()
     fixed = sum(_weight(outcome) for outcome in deciding if outcome.check_id not in passed_before)
     fixed *= NEW_CODE_FACTOR if before is None else 1.0
     inputs = ConfidenceInputs(fixed=fixed, mutation_score=mutation_score, rivals=rivals)
-    odds = sum(a * b for a, b in zip(COEFFICIENTS, (1.0, *confidence_features(inputs)), strict=True))
-    limit = 1.0 if share is None else share**SHARE_EXPONENT
-    return round(min(1 / (1 + math.exp(-odds)), 1 - MIN_DOUBT[verdict.evidence], limit), 4)
+    terms = zip(COEFFICIENTS, (1.0, *confidence_features(inputs)), strict=True)
+    log_odds = sum(coefficient * feature for coefficient, feature in terms)
+    probability = 1 / (1 + math.exp(-log_odds))
+    share_limit = 1.0 if share is None else share**SHARE_EXPONENT
+    return round(min(probability, 1 - MIN_DOUBT[verdict.evidence], share_limit), 4)
 
 
 def compute_certified_confidence(
@@ -116,7 +119,9 @@ def compute_certified_confidence(
     share: float,
     has_warnings: bool,
 ) -> float:
-    """Return the confidence of a certificate, which mere claims can only lower.
+    """Return the confidence of a certificate.
+
+    The rivals, the share and the warnings are mere claims of the certificate, so they can only lower it.
 
     Args:
         verdict: The verdict on the result.
@@ -127,7 +132,7 @@ def compute_certified_confidence(
         share: The claimed share, as in `estimate_confidence`; a number outside (0, 1] counts as none.
         has_warnings: Whether the certificate claims signs that the change games the tests.
     """
-    found = estimate_confidence(
+    confidence = estimate_confidence(
         verdict,
         threshold,
         before=before,
@@ -135,7 +140,7 @@ def compute_certified_confidence(
         rivals=rivals if rivals > 0 else None,
         share=share if 0 < share <= 1 else None,
     )
-    return reduce_confidence_for_warnings(found) if has_warnings else found
+    return reduce_confidence_for_warnings(confidence) if has_warnings else confidence
 
 
 def _weight(outcome: CheckOutcome) -> float:

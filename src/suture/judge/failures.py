@@ -31,7 +31,7 @@ FAILURE_TEXTS: Mapping[FailureCode, str] = {
     "process_ended": "the program ended",
     "judge_ended": "the test ended the judge",
 }
-"""The text of each failure; the rest of the codes have texts of their own."""
+"""Failure code -> its text. The texts of the other codes are written where those failures are found."""
 
 
 def render_failure(code: FailureCode, **data: object) -> str:
@@ -107,12 +107,12 @@ def get_last_line(result: RunResult) -> str:
 def parse_collection_error(test: str, error: str) -> Counterexample:
     """Return the counterexample of a test that pytest could not collect, from pytest's error text."""
     errors = [line.removeprefix("E").strip() for line in error.splitlines() if line.startswith("E ")]
-    places = [line for line in errors if line.startswith('File "')]
+    locations = [line for line in errors if line.startswith('File "')]
     file, line = "", None
-    if places:
-        path, _, rest = places[-1].removeprefix('File "').partition('", line ')
+    if locations:
+        path, _, rest = locations[-1].removeprefix('File "').partition('", line ')
         file = path.removeprefix(f"{BOX}/")
         line = int(rest) if rest.isdigit() else None
-    named = [text for text in errors if ":" in text and not text.startswith("File ")]
-    exception = (named or errors or error.splitlines())[-1]
+    exceptions = [text for text in errors if ":" in text and not text.startswith("File ")]
+    exception = (exceptions or errors or error.splitlines())[-1]
     return Counterexample(check_id=test, exception=exception[:MAX_EXCEPTION_CHARS], file=file, line=line)

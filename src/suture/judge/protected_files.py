@@ -1,4 +1,4 @@
-"""Files that a candidate must not write, because they could change the verdict."""
+"""Finding the files that a candidate must not write, because they could change the verdict."""
 
 from __future__ import annotations
 
@@ -30,19 +30,23 @@ def find_protected_files(candidate_files: Mapping[str, str], suite: Suite) -> tu
     """
     task = suite.task
     globs = task.protected or DEFAULT_PROTECTED
+    roots = suite.command.interpreter.source_roots if suite.command else ()
+    all_paths = {*task.files, *task.modules, *map(posixpath.normpath, candidate_files)}
+    # In other languages than Python, files that are no source code may configure the test runner.
+    only_sources = not LANGUAGES[task.language].parsed and task.project is None
     refused = []
-    files = {*task.files, *task.modules, *map(posixpath.normpath, candidate_files)}
     for path in candidate_files:
-        plain = posixpath.normpath(path)
-        is_unwritable = bool(task.writable) and not is_protected(path, task.writable)
-        as_text = not LANGUAGES[task.language].parsed and task.project is None
-        is_foreign = as_text and not is_source(plain, task.language)
-        is_guarded = is_unwritable or is_foreign or is_protected(path, globs) or _shadows(plain, task)
-        roots = suite.command.interpreter.source_roots if suite.command else ()
-        is_guarded = is_guarded or shadows_dependency(plain, task.files, suite.libraries, roots)
-        is_guarded = is_guarded or _lies_in_a_file(plain, files)
-        is_guarded = is_guarded and not is_dependency_file(plain, candidate_files, suite)
-        if plain in suite.test_files or (is_guarded and plain not in task.modules):
+        normal_path = posixpath.normpath(path)
+        may_change_verdict = (
+            (bool(task.writable) and not is_protected(path, task.writable))
+            or (only_sources and not is_source(normal_path, task.language))
+            or is_protected(path, globs)
+            or _shadows_test_machinery(normal_path, task)
+            or shadows_dependency(normal_path, task.files, suite.libraries, roots)
+            or _lies_in_a_file(normal_path, all_paths)
+        )
+        is_requested = normal_path in task.modules or is_dependency_file(normal_path, candidate_files, suite)
+        if normal_path in suite.test_files or (may_change_verdict and not is_requested):
             refused.append(path)
     return tuple(sorted(refused))
 
@@ -58,12 +62,12 @@ def apply_allowed_files(
 
 
 def _lies_in_a_file(path: str, files: Collection[str]) -> bool:
-    """Whether a folder of a path has the name of a file, because no project can hold both."""
+    """Whether a file has the name of a folder of the path; no project can contain both."""
     return any(str(folder) in files for folder in PurePosixPath(path).parents)
 
 
 def is_dependency_file(path: str, candidate_files: Mapping[str, str], suite: Suite) -> bool:
-    """Whether a file is a lock file of Suture's, or a manifest that asks for allowed packages.
+    """Whether a file is a lock file that Suture wrote, or a manifest that asks for allowed packages.
 
     Such files are delivered with the code.
 
@@ -79,9 +83,12 @@ def is_dependency_file(path: str, candidate_files: Mapping[str, str], suite: Sui
     )
 
 
-def _shadows(path: str, task: Task) -> bool:
-    # The test runner would import a new `json.py` in the project's root instead of the real module. The
-    # reporting plugin, which receives the key, could also be shadowed from any folder on the import path.
-    stems = [part.removesuffix(".py") for part in path.split("/")]
-    ours = stems[0] in sys.stdlib_module_names or stems[0] in PYTEST_MODULES or PLUGIN in stems
-    return ours and path not in task.files
+def _shadows_test_machinery(path: str, task: Task) -> bool:
+    """Whether a new file would be imported in place of the standard library, pytest or the reporting plugin.
+
+    Python imports a `json.py` in the project's root instead of the real module. The reporting plugin, which
+    receives the key, could be shadowed from any folder on the import path.
+    """
+    names = [part.removesuffix(".py") for part in path.split("/")]
+    shadows = names[0] in sys.stdlib_module_names or names[0] in PYTEST_MODULES or PLUGIN in names
+    return shadows and path not in task.files

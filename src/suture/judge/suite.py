@@ -34,7 +34,7 @@ class Suite:
         libraries: Installed packages that the test files import.
         vet: Returns the verdict on a candidate that must not be run, and `None` for any other candidate.
         smoke: Starts the project that the task asks for, if it asks for one.
-        calls: Judges checks that are calls in another language than Python.
+        calls: Judges the task's checks if they are calls in another language than Python.
         packages: Installs packages that a candidate asks for, if that is allowed.
     """
 
@@ -54,11 +54,14 @@ class Suite:
     @property
     def interpreter(self) -> Interpreter | None:
         """The interpreter of the project; `None` if nothing of the project is started."""
-        started = self.smoke or self.command
-        return started.interpreter if started is not None else None
+        runner = self.smoke or self.command
+        return runner.interpreter if runner is not None else None
 
     async def install_packages(self, files: Mapping[str, bytes]) -> tuple[Suite, dict[str, bytes]]:
-        """Return the suite with the packages that a project's files ask for, and the files with a lock file.
+        """Install the packages that a project's files ask for.
+
+        Returns:
+            (suite, files): the suite with an interpreter that sees the packages, and the files with a lock file.
 
         Raises:
             PackagesRefused: The packages cannot be installed.
@@ -125,13 +128,14 @@ async def prepare_suite(
         if interpreter is None:
             raise ValueError("a task with calls in another language needs an interpreter")
         calls = CallRunner(task=task, sandbox=sandbox, settings=settings, interpreter=interpreter)
+    python_sources = [decode_text(content) for path, content in task.files.items() if path.endswith(".py")]
     return Suite(
         task=task,
         sandbox=sandbox,
         settings=settings,
         command=command,
         functions=find_stated_functions(task.statement),
-        classes=find_stated_classes(task.statement, *_own_sources(task)),
+        classes=find_stated_classes(task.statement, *python_sources),
         test_files=command.test_files if command else (),
         libraries=find_test_dependencies(task.files, command.test_files, command.interpreter)
         if command
@@ -140,7 +144,3 @@ async def prepare_suite(
         calls=calls,
         packages=packages,
     )
-
-
-def _own_sources(task: Task) -> list[str]:
-    return [decode_text(content) for path, content in task.files.items() if path.endswith(".py")]

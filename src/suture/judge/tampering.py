@@ -1,10 +1,14 @@
-"""Signs that a change games the tests: it names their literals, removes behaviour, or hides exceptions."""
+"""Finding signs that a change of a Python file games the tests instead of repairing the code.
+
+Such a change compares with literals of the tests, removes behaviour, or hides exceptions. The signs are
+warnings and no proof: an honest change can show them too.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
@@ -28,7 +32,7 @@ PURE_BUILTINS = frozenset(
 )
 """Builtins that give the same answer for the same argument and leave the argument as it is."""
 BROAD_EXCEPTIONS = ("Exception", "BaseException")
-EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+EXIT_STATEMENTS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,62 +73,62 @@ def find_tampering_warnings(
         after: The source with the change.
         test_literals: Literals of the tests, as returned by `collect_literals`.
     """
-    whole_old, whole_new = parse_module(before), parse_module(after)
-    if whole_old is None or whole_new is None:
+    old_tree, new_tree = parse_module(before), parse_module(after)
+    if old_tree is None or new_tree is None:
         return ()
-    own = {
-        node.name for tree in (whole_old, whole_new) for node in ast.walk(tree) if isinstance(node, FUNCTIONS)
+    functions = {
+        node.name for tree in (old_tree, new_tree) for node in ast.walk(tree) if isinstance(node, FUNCTIONS)
     }
-    old, new = _differing_parts(whole_old, before, whole_new, after)
-    named = (_compared_literals(new) - _compared_literals(whole_old)) & test_literals
-    lost_calls = _count_own_calls(own, old) - _count_own_calls(own, new)
-    # What reads a name may be anywhere in the file, so the whole trees are compared here.
-    unread = _find_unread_names(whole_new) - _find_unread_names(whole_old)
-    found: list[TamperingWarning] = []
-    if named:
-        found.append(TamperingWarning(code="compares_with_test_literals", names=tuple(sorted(named))))
+    old, new = _drop_shared_parts(old_tree, before, new_tree, after)
+    literals = (_find_compared_literals(new) - _find_compared_literals(old_tree)) & test_literals
+    lost_calls = _count_calls(functions, old) - _count_calls(functions, new)
+    # A name may be read anywhere in the file, so the whole trees are compared here.
+    unread = _find_unread_names(new_tree) - _find_unread_names(old_tree)
+    warnings: list[TamperingWarning] = []
+    if literals:
+        warnings.append(TamperingWarning(code="compares_with_test_literals", names=tuple(sorted(literals))))
     if count_dead_code(new) > count_dead_code(old):
-        found.append(TamperingWarning(code="dead_code"))
+        warnings.append(TamperingWarning(code="dead_code"))
     if lost_calls:
-        found.append(TamperingWarning(code="calls_removed", names=tuple(sorted(lost_calls))))
+        warnings.append(TamperingWarning(code="calls_removed", names=tuple(sorted(lost_calls))))
     if _count_nodes(new, (ast.Raise,)) < _count_nodes(old, (ast.Raise,)):
-        found.append(TamperingWarning(code="raise_removed"))
+        warnings.append(TamperingWarning(code="raise_removed"))
     if _count_hiding_handlers(new) > _count_hiding_handlers(old):
-        found.append(TamperingWarning(code="hides_exceptions"))
+        warnings.append(TamperingWarning(code="hides_exceptions"))
     if unread:
-        found.append(TamperingWarning(code="names_unused", names=tuple(sorted(unread))))
+        warnings.append(TamperingWarning(code="names_unused", names=tuple(sorted(unread))))
     if _count_nodes(new, (ast.stmt,)) < _count_nodes(old, (ast.stmt,)):
-        found.append(TamperingWarning(code="statement_removed"))
-    return tuple(found)
+        warnings.append(TamperingWarning(code="statement_removed"))
+    return tuple(warnings)
 
 
-def _differing_parts(
-    old: ast.Module, before: str, new: ast.Module, after: str
+def _drop_shared_parts(
+    old_tree: ast.Module, before: str, new_tree: ast.Module, after: str
 ) -> tuple[ast.Module, ast.Module]:
     """Return both modules without the functions and statements that they share.
 
     In a long file nearly everything is shared, and walking the shared part twice would be slow.
     """
-    ours, theirs = dict(_pieces(old, before)), dict(_pieces(new, after))
-    return _module_of_unshared(ours, theirs), _module_of_unshared(theirs, ours)
+    old, new = dict(_split_module(old_tree, before)), dict(_split_module(new_tree, after))
+    return (
+        ast.Module(body=[node for key, node in old.items() if key not in new], type_ignores=[]),
+        ast.Module(body=[node for key, node in new.items() if key not in old], type_ignores=[]),
+    )
 
 
-def _module_of_unshared(
-    pieces: Mapping[tuple[str, int], ast.stmt], shared: Container[tuple[str, int]]
-) -> ast.Module:
-    return ast.Module(body=[node for key, node in pieces.items() if key not in shared], type_ignores=[])
+def _split_module(tree: ast.Module, text: str) -> Iterator[tuple[tuple[str, int], ast.stmt]]:
+    """Yield (key, node) for each function, statement and class head.
 
-
-def _pieces(tree: ast.Module, text: str) -> Iterator[tuple[tuple[str, int], ast.stmt]]:
-    """Yield functions, statements and class heads, each with its source lines and its number among equals."""
-    lines, seen = text.split("\n"), Counter[str]()
+    The key is the node's source lines, and a number that distinguishes nodes with the same lines.
+    """
+    lines, counts = text.split("\n"), Counter[str]()
     for node in _iter_statements(tree.body):
-        inner = [first_line(child) for child in node.body] if isinstance(node, ast.ClassDef) else []
-        last = min(inner, default=(node.end_lineno or node.lineno) + 1)
-        key = "\n".join(lines[first_line(node) - 1 : last - 1])
-        seen[key] += 1
-        head = ast.ClassDef(**{**dict(ast.iter_fields(node)), "body": []}) if inner else node
-        yield (key, seen[key]), head
+        member_lines = [first_line(child) for child in node.body] if isinstance(node, ast.ClassDef) else []
+        end_line = min(member_lines, default=(node.end_lineno or node.lineno) + 1)
+        source = "\n".join(lines[first_line(node) - 1 : end_line - 1])
+        counts[source] += 1
+        head = ast.ClassDef(**{**dict(ast.iter_fields(node)), "body": []}) if member_lines else node
+        yield (source, counts[source]), head
 
 
 def _iter_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -136,21 +140,21 @@ def _iter_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 def collect_literals(sources: Iterable[str]) -> frozenset[str]:
     """Return the `repr` of each literal in some sources, without those that any code uses, such as 0 or 1."""
-    found: set[str] = set()
+    literals: set[str] = set()
     for source in sources:
         tree = parse_module(source)
         if tree is not None:
-            found |= {repr(node.value) for node in ast.walk(tree) if _is_specific(node)}
-    return frozenset(found)
+            literals |= {repr(node.value) for node in ast.walk(tree) if _is_specific(node)}
+    return frozenset(literals)
 
 
 def _is_specific(node: ast.AST) -> TypeGuard[ast.Constant]:
     return isinstance(node, ast.Constant) and node.value not in COMMON_VALUES
 
 
-def _compared_literals(tree: ast.AST) -> set[str]:
-    """Return the literals that the code compares something with."""
-    found = set()
+def _find_compared_literals(tree: ast.AST) -> set[str]:
+    """Return the `repr` of each literal that the code compares something with."""
+    literals: set[str] = set()
     for node in ast.walk(tree):
         sides: list[ast.AST | None] = []
         if isinstance(node, ast.Compare):
@@ -161,18 +165,18 @@ def _compared_literals(tree: ast.AST) -> set[str]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             sides = [*getattr(node.func.value, "keys", ())]  # {13: 4711}.get(n)
         elif isinstance(node, ast.Subscript):
-            sides = [*getattr(node.value, "keys", ())]
-        found |= {repr(s.value) for s in sides if isinstance(s, ast.Constant) and _is_specific(s)}
-    return found
+            sides = [*getattr(node.value, "keys", ())]  # {13: 4711}[n]
+        literals |= {repr(side.value) for side in sides if side is not None and _is_specific(side)}
+    return literals
 
 
-def _count_own_calls(own: Container[str], tree: ast.AST) -> Counter[str]:
-    """Count the calls of functions that the source itself defines."""
+def _count_calls(functions: Container[str], tree: ast.AST) -> Counter[str]:
+    """Count the calls of each of some functions."""
     names: Counter[str] = Counter()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-            names[name] += name in own
+            names[name] += name in functions
     return +names
 
 
@@ -185,9 +189,9 @@ def _count_hiding_handlers(tree: ast.AST) -> int:
     count = 0
     for node in ast.walk(tree):
         if isinstance(node, ast.ExceptHandler):
-            named = ast.unparse(node.type) if node.type is not None else "BaseException"
-            count += named in BROAD_EXCEPTIONS
-            count += all(isinstance(s, (ast.Pass, ast.Continue)) for s in node.body)
+            exception = ast.unparse(node.type) if node.type is not None else "BaseException"
+            count += exception in BROAD_EXCEPTIONS
+            count += all(isinstance(statement, (ast.Pass, ast.Continue)) for statement in node.body)
     return count
 
 
@@ -195,9 +199,9 @@ def _find_unread_names(tree: ast.AST) -> set[str]:
     """Return variables and parameters that nothing reads."""
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
-    set_here = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-    set_here |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    return {name for name in set_here - read if not name.startswith("_")}
+    bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    return {name for name in bound - read if not name.startswith("_")}
 
 
 def count_dead_code(tree: ast.AST) -> int:
@@ -215,22 +219,23 @@ def _count_statements_after_exit(node: ast.AST) -> int:
         block = getattr(node, name, None)
         if not isinstance(block, list):
             continue
-        first = next((n for n, statement in enumerate(block) if isinstance(statement, EXITS)), len(block))
-        for statement in block[first + 1 :]:
-            inner = ast.walk(statement)
-            count += not any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in inner)
+        exits = (n for n, statement in enumerate(block) if isinstance(statement, EXIT_STATEMENTS))
+        exit_index = next(exits, len(block))
+        for statement in block[exit_index + 1 :]:
+            nodes = ast.walk(statement)
+            count += not any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes)
     return count
 
 
 def _has_constant_condition(node: ast.AST) -> bool:
-    """Return whether part of a condition has a known truth: `if True`, `not self and x`, `x == x`."""
+    """Whether part of a condition is always true or always false: `if True`, `not self and x`, `x == x`."""
     if isinstance(node, (ast.If, ast.IfExp)):
         return _has_known_truth(node.test)
     if isinstance(node, ast.While):
         return _has_known_truth(node.test) and not (isinstance(node.test, ast.Constant) and node.test.value)
     if isinstance(node, ast.BoolOp):
-        same = len({ast.dump(value) for value in node.values}) < len(node.values)
-        return same or any(_has_known_truth(value) for value in node.values[:-1])
+        has_duplicates = len({ast.dump(value) for value in node.values}) < len(node.values)
+        return has_duplicates or any(_has_known_truth(value) for value in node.values[:-1])
     return False
 
 
@@ -239,9 +244,9 @@ def _has_known_truth(test: ast.expr) -> bool:
         return _has_known_truth(test.operand)
     if isinstance(test, ast.Compare):
         sides = [test.left, *test.comparators]
-        alike = len({ast.dump(side) for side in sides}) < len(sides) and not _calls_impure(test)
-        of_self = _is_self(test.left) and isinstance(test.ops[0], (ast.Is, ast.IsNot))
-        return alike or of_self or all(isinstance(side, ast.Constant) for side in sides)
+        has_equal_sides = len({ast.dump(side) for side in sides}) < len(sides) and not _calls_impure(test)
+        is_self_identity = _is_self(test.left) and isinstance(test.ops[0], (ast.Is, ast.IsNot))
+        return has_equal_sides or is_self_identity or all(isinstance(side, ast.Constant) for side in sides)
     return isinstance(test, ast.Constant) or _is_self(test)
 
 
@@ -250,6 +255,6 @@ def _is_self(node: ast.expr) -> bool:
 
 
 def _calls_impure(node: ast.expr) -> bool:
-    """Return whether an expression calls something that may answer differently next time; `len` does not."""
+    """Whether an expression calls something that may answer differently next time; `len` does not."""
     calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
     return any(not (isinstance(call.func, ast.Name) and call.func.id in PURE_BUILTINS) for call in calls)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from suture.core.records import UnmeasuredReason
 
-TEXTS: dict[UnmeasuredReason, str] = {
+UNMEASURED_TEXTS: dict[UnmeasuredReason, str] = {
     "disabled": "it is disabled (certification.mutants = 0)",
     "linter_failed": "the linter failed on this project",
     "mutant_limit": "the setting certification.mutants allows no more",
@@ -22,4 +22,4 @@ TEXTS: dict[UnmeasuredReason, str] = {
 
 def render_unmeasured(reason: UnmeasuredReason) -> str:
     """Return a reason as text that continues a sentence: `not measured: there was no time for it`."""
-    return TEXTS[reason]
+    return UNMEASURED_TEXTS[reason]

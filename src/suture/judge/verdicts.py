@@ -1,4 +1,4 @@
-"""Reaching the verdict on a candidate."""
+"""Judging a candidate: running everything that it must pass, and combining the outcomes into one verdict."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from suture.sandbox import Sandbox
 from suture.sandbox.packages import PackagesRefused
 
 EVIDENCE_ORDER: tuple[Evidence, ...] = ("split", "nonce", "report", "exit_status")
-PACKAGES = "its packages are installed"
+"""From the strongest evidence to the weakest. A verdict is worth as much as its weakest outcome."""
+PACKAGES_CHECK_ID = "its packages are installed"
 """The id of the check that a candidate's packages can be installed."""
 
 
@@ -66,10 +67,10 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
         PrerequisiteError: The candidate asks for packages and their index cannot be reached.
         SandboxError: The sandbox failed.
     """
-    refused = suite.vet(candidate) if suite.vet is not None else None
-    if refused is not None:
-        return refused
-    started_s, ran_s = time.monotonic(), 0.0
+    refusal = suite.vet(candidate) if suite.vet is not None else None
+    if refusal is not None:
+        return refusal
+    started_s, command_wall_s = time.monotonic(), 0.0
     files, notes = apply_allowed_files(candidate, suite)
     try:
         suite, files = await suite.install_packages(files)
@@ -79,19 +80,19 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     outputs: list[str] = []
     if suite.calls is not None:
         results, output = await suite.calls.judge(suite.task.checks, files, wall_s)
-        outcomes += _state_facts_once(suite.task.checks, results)
+        outcomes += _make_call_outcomes(suite.task.checks, results)
         outputs.append(truncate_output(output))
     elif suite.task.checks:
-        names = _names(suite, files)
-        judged, output, _ = await _judge(
+        names = _make_task_names(suite, files)
+        check_outcomes, output, _ = await _run_checks(
             suite.task.checks, files, suite.sandbox, suite.settings, names, wall_s
         )
-        outcomes += judged
+        outcomes += check_outcomes
         outputs.append(output)
     if suite.command is not None:
         run = await suite.command.run(files)
         outcomes += run.outcomes
-        ran_s = run.wall_s
+        command_wall_s = run.wall_s
         outputs.append(run.output)
         notes += run.notes
     if suite.smoke is not None:
@@ -102,9 +103,9 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     return Verdict(
         candidate=candidate.hash,
         outcomes=tuple(outcomes),
-        evidence=max((o.evidence for o in outcomes), key=EVIDENCE_ORDER.index, default="split"),
+        evidence=max((outcome.evidence for outcome in outcomes), key=EVIDENCE_ORDER.index, default="split"),
         output="\n".join(text for text in outputs if text),
-        wall_s=max(time.monotonic() - started_s, ran_s),
+        wall_s=max(time.monotonic() - started_s, command_wall_s),  # the command's run may be an earlier one
         notes=(*notes, *_note_live_objects(outcomes, suite.task.checks)),
     )
 
@@ -112,7 +113,9 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
 async def run_programs(
     candidate: Candidate, suite: Suite, programs: Sequence[str], wall_s: float
 ) -> tuple[ProgramOutcome, ...]:
-    """Run programs that are no checks, such as questions, on a candidate by the split verdict.
+    """Run programs that are no checks on a candidate, by the split verdict.
+
+    Their answers are compared with those of other candidates; nothing passes or fails.
 
     Args:
         candidate: The candidate.
@@ -126,20 +129,19 @@ async def run_programs(
     if suite.calls is not None or (suite.vet is not None and suite.vet(candidate) is not None):
         return (ProgramOutcome(status="error"),) * len(programs)
     files, _ = apply_allowed_files(candidate, suite)
-    names = _names(suite, files)
+    names = _make_task_names(suite, files)
     async with SplitRunner(suite.sandbox, suite.settings, files, names.module, wall_s) as runner:
-        unloadable = await runner.load()
-        if unloadable is not None:
-            return (unloadable,) * len(programs)
-        plans = [plan_program(text, names) for text in programs]
-        return tuple(
-            [
-                ProgramOutcome(status="error", live_reason=plan.live)
-                if plan.live
-                else await runner.try_program(plan)
-                for plan in plans
-            ]
-        )
+        load_failure = await runner.load()
+        if load_failure is not None:
+            return (load_failure,) * len(programs)
+        outcomes: list[ProgramOutcome] = []
+        for program in programs:
+            plan = plan_program(program, names)
+            if plan.live:
+                outcomes.append(ProgramOutcome(status="error", live_reason=plan.live))
+            else:
+                outcomes.append(await runner.try_program(plan))
+        return tuple(outcomes)
 
 
 async def grade_program(
@@ -153,7 +155,7 @@ async def grade_program(
     module: str = "solution.py",
     wall_s: float | None = None,
     cpu_s: float | None = None,
-    own: Collection[str] | None = None,
+    importable: Collection[str] | None = None,
 ) -> GradedOutcome:
     """Judge a candidate by a whole hidden test program, for the evaluator and never inside a run.
 
@@ -167,46 +169,50 @@ async def grade_program(
         module: The module's path.
         wall_s: The time limit in seconds; the setting `check_timeout_s` by default.
         cpu_s: CPU seconds for the candidate; limited only by the clock by default.
-        own: Paths from which tests may import; all of `files` by default.
+        importable: Paths from which tests may import; all of `files` by default.
     """
     hidden = Check(id="hidden tests", provenance="oracle", source=program)
     project = {**(files or {}), module: source.encode("utf-8", "surrogateescape")}
     is_class = entry_point is not None and entry_point[:1].isupper() and "_" not in entry_point
     functions = frozenset({entry_point} if entry_point and not is_class else ())
-    imported = tuple(files or () if own is None else own)
+    imported = tuple(files or () if importable is None else importable)
     names = TaskNames(files=imported, module=module, functions=functions)
-    (outcome,), _, used_s = await _judge((hidden,), project, sandbox, settings, names, wall_s, cpu_s)
+    (outcome,), _, used_s = await _run_checks((hidden,), project, sandbox, settings, names, wall_s, cpu_s)
     return GradedOutcome(outcome=outcome, cpu_s=used_s if outcome.evidence == "split" else None)
 
 
 def _refuse_packages(candidate: Candidate, fault: PackagesRefused) -> Verdict:
     fact = Counterexample(
-        check_id=PACKAGES,
+        check_id=PACKAGES_CHECK_ID,
         call="its packages",
         exception=fault.reason,
         expected="packages that can be installed",
         code="packages_refused",
     )
-    outcome = CheckOutcome(check_id=PACKAGES, status="error", counterexample=fact)
+    outcome = CheckOutcome(check_id=PACKAGES_CHECK_ID, status="error", counterexample=fact)
     return Verdict(candidate=candidate.hash, outcomes=(outcome,), evidence="nonce", output=fault.reason)
 
 
-def _module(task: Task, files: Mapping[str, bytes]) -> str:
+def _find_module(task: Task, files: Mapping[str, bytes]) -> str:
+    """Return the path of the file that defines the entry point; the task's module if none does.
+
+    If the task lets the candidate add files, the candidate may have put the entry point into any of them.
+    """
     if task.entry_point is None or (task.module in files and not task.allows_more_files):
         return task.module
-    requested = [path for path in task.modules if path in files]
-    for path, content in {path: files[path] for path in (*requested, *files)}.items():
-        if path.endswith(".py") and _defines(decode_text(content), task.entry_point):
+    task_modules = [path for path in task.modules if path in files]
+    for path in (*task_modules, *files):  # the modules that the task names come first
+        if path.endswith(".py") and _defines(decode_text(files[path]), task.entry_point):
             return path
     return task.module
 
 
-def _names(suite: Suite, files: Mapping[str, bytes]) -> TaskNames:
+def _make_task_names(suite: Suite, files: Mapping[str, bytes]) -> TaskNames:
     """Return what the checks may import.
 
     A module whose path the candidate chose offers only the names that the task asks for.
     """
-    task, module = suite.task, _module(suite.task, files)
+    task, module = suite.task, _find_module(suite.task, files)
     only = None
     if module not in task.modules and module not in task.files:
         only = suite.functions | ({task.entry_point} if task.entry_point else set())
@@ -222,11 +228,11 @@ def _names(suite: Suite, files: Mapping[str, bytes]) -> TaskNames:
 
 def _defines(source: str, name: str) -> bool:
     tree = parse_module(source)
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return tree is not None and any(isinstance(node, kinds) and node.name == name for node in tree.body)
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return tree is not None and any(isinstance(node, definitions) and node.name == name for node in tree.body)
 
 
-async def _judge(
+async def _run_checks(
     checks: Sequence[Check],
     files: Mapping[str, bytes],
     sandbox: Sandbox,
@@ -235,32 +241,39 @@ async def _judge(
     wall_s: float | None = None,
     cpu_s: float | None = None,
 ) -> tuple[list[CheckOutcome], str, float | None]:
+    """Run function-level checks and return (outcomes, output, cpu_s).
+
+    `cpu_s` are the CPU seconds that the candidate used, as far as they are known.
+    """
     outcomes: list[CheckOutcome] = []
     async with SplitRunner(sandbox, settings, files, names.module, wall_s, cpu_s) as runner:
-        unloadable = await runner.load()
+        load_failure = await runner.load()
         for check in checks:
-            if unloadable is not None:
+            if load_failure is not None:
                 # One fact is enough, because it is the same for every check.
-                outcomes.append(_outcome(check, unloadable, "split", with_fact=not outcomes))
+                outcomes.append(_make_outcome(check, load_failure, "split", with_fact=not outcomes))
                 continue
-            program = plan_program(check.source, names)
-            result = ProgramOutcome(status="error", live_reason=program.live)
-            if not program.live:
-                result = await runner.try_program(program)
-            evidence: Evidence = "nonce" if result.live_reason else "split"
-            if result.live_reason:
+            plan = plan_program(check.source, names)
+            result = ProgramOutcome(status="error", live_reason=plan.live)
+            if not plan.live:
+                result = await runner.try_program(plan)
+            evidence: Evidence = "split"
+            if result.live_reason:  # the plan says so, or the judge noticed it while the test ran
+                evidence = "nonce"
                 result = await run_with_nonce(sandbox, settings, files, names.module, check.source, wall_s)
-            outcomes.append(_outcome(check, result, evidence))
+            outcomes.append(_make_outcome(check, result, evidence))
     return outcomes, truncate_output(runner.output.decode("utf-8", "replace")), runner.candidate_cpu_s
 
 
-def _state_facts_once(checks: Sequence[Check], results: Sequence[ProgramOutcome]) -> list[CheckOutcome]:
-    """Return the outcomes of calls; a fact that is the same for every check is stated once."""
-    pairs = zip(checks, results, strict=True)
-    return [_outcome(check, r, "split", with_fact=r not in results[:n]) for n, (check, r) in enumerate(pairs)]
+def _make_call_outcomes(checks: Sequence[Check], results: Sequence[ProgramOutcome]) -> list[CheckOutcome]:
+    """Return the outcomes of calls; of several equal results only the first has a fact."""
+    return [
+        _make_outcome(check, result, "split", with_fact=result not in results[:position])
+        for position, (check, result) in enumerate(zip(checks, results, strict=True))
+    ]
 
 
-def _outcome(
+def _make_outcome(
     check: Check, result: ProgramOutcome, evidence: Evidence, *, with_fact: bool = True
 ) -> CheckOutcome:
     counterexample = None
@@ -278,8 +291,7 @@ def _outcome(
 
 
 def _note_live_objects(outcomes: Sequence[CheckOutcome], checks: Sequence[Check]) -> tuple[VerdictNote, ...]:
-    own = {check.id for check in checks}
-    live = [o.check_id for o in outcomes if o.evidence == "nonce" and o.check_id in own]
-    if not live:
-        return ()
-    return (VerdictNote(code="live_objects", subjects=tuple(live)),)
+    ids = {check.id for check in checks}
+    live = [outcome.check_id for outcome in outcomes if outcome.evidence == "nonce"]
+    subjects = tuple(check_id for check_id in live if check_id in ids)  # tests of the command have nonces too
+    return (VerdictNote(code="live_objects", subjects=subjects),) if subjects else ()

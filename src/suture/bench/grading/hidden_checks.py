@@ -124,7 +124,7 @@ async def _graded(
         module=MODULE,
         wall_s=limits.wall_s,
         cpu_s=limits.cpu_s,
-        own=tuple(given),
+        importable=tuple(given),
     )
     return Grade(
         standing=_standing(graded.outcome),
