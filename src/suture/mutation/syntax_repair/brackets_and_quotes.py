@@ -1,4 +1,4 @@
-"""Brackets and quotes that are missing, superfluous, or of the wrong kind."""
+"""Rewrites lines whose brackets or quotes are missing, superfluous, or of the wrong kind."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from suture.mutation.syntax_repair.source_lines import (
     get_indent,
     nearby_lines,
     rewrite_line,
+    rewrite_span,
     scan_line,
     strip_comment,
 )
 
 NEVER_CLOSED = re.compile(r"'([(\[{])' was never closed")
-CLOSERS = {closer: opener for opener, closer in PAIRS.items()}
+OPENERS = {closer: opener for opener, closer in PAIRS.items()}
+"""Closing bracket -> opening bracket."""
 MAX_BRACKET_LINES = 6
+"""Lines after an unclosed bracket on which it may be closed. Chosen by judgement; not measured."""
 
 
 def rewrite_brackets(
@@ -32,66 +35,70 @@ def rewrite_brackets(
         lines: The lines of the source.
         stop: Where parsing stopped.
         pattern: The tokens of the language. In other languages than Python, a bracket at the end or the start
-            of a line may belong to a block; `block_brackets` handles those by the layout.
+            of a line may belong to a block. These are left to `block_brackets`.
     """
-    opened = NEVER_CLOSED.match(stop.message)
+    never_closed = NEVER_CLOSED.match(stop.message)
+    is_reported = never_closed is not None or "parenthesis" in stop.message or "unmatched" in stop.message
     for number in nearby_lines(lines, stop.line - 1):
-        lone, unmatched = _unbalanced_brackets(lines[number], pattern)
-        is_reported = opened is not None or "parenthesis" in stop.message or "unmatched" in stop.message
+        unclosed, unopened = _unbalanced_brackets(lines[number], pattern)
         weight = 1.0 if is_reported and number == stop.line - 1 else 0.6
-        if len(lone) > 1:
-            closers = "".join(PAIRS[token.text] for token in reversed(lone))
-            code = strip_comment(lines[number], pattern)
-            end = len(code) - code.endswith(":")
-            text = f"{lines[number][:end]}{closers}{lines[number][end:]}"
-            yield rewrite_line(lines, number, text, f"{closers} is missing", weight)
-        for token in lone:
+        if len(unclosed) > 1:
+            closers = "".join(PAIRS[token.text] for token in reversed(unclosed))
+            end = _code_end(lines[number], pattern)
+            yield rewrite_span(lines, number, (end, end), closers, f"{closers} is missing", weight)
+        for token in unclosed:
             yield from _close_bracket(lines, number, token, weight, pattern)
-        for token in unmatched:
+        for token in unopened:
             yield from _open_bracket(lines, number, token, weight, pattern)
     yield from _move_closer_up(lines, stop, pattern)
-    if opened is not None:
-        yield from _close_on_later_line(lines, stop.line - 1, opened.group(1), pattern)
+    if never_closed is not None:
+        yield from _close_on_later_line(lines, stop.line - 1, never_closed.group(1), pattern)
+
+
+def _code_end(line: str, pattern: re.Pattern[str]) -> int:
+    """Return where the code of a line ends: before its comment, and before the colon of a block."""
+    code = strip_comment(line, pattern)
+    return len(code) - code.endswith(":")
 
 
 def _move_closer_up(lines: list[str], stop: ParseStop, pattern: re.Pattern[str]) -> Iterator[LineRewrite]:
     """Move a superfluous closing bracket to the end of an earlier line that lacks it."""
     for number in nearby_lines(lines, stop.line - 1, back=2):
-        lone, _ = _unbalanced_brackets(lines[number], pattern)
-        if len(lone) != 1:
+        unclosed, _ = _unbalanced_brackets(lines[number], pattern)
+        if len(unclosed) != 1:
             continue
-        closer, code = PAIRS[lone[0].text], strip_comment(lines[number], pattern)
-        end = len(code) - code.endswith(":")
+        closer, end = PAIRS[unclosed[0].text], _code_end(lines[number], pattern)
         for later in range(number + 1, min(len(lines), number + 3)):
             for token in _unbalanced_brackets(lines[later], pattern)[1]:
                 if token.text == closer:
-                    put = f"{lines[number][:end]}{closer}{lines[number][end:]}"
-                    taken = f"{lines[later][: token.start]}{lines[later][token.end :]}"
+                    with_closer = f"{lines[number][:end]}{closer}{lines[number][end:]}"
+                    without_closer = f"{lines[later][: token.start]}{lines[later][token.end :]}"
                     note = f"lines {number + 1} and {later + 1}: {closer} ends the line before"
-                    yield LineRewrite(lines={number: put, later: taken}, note=note, weight=1.0)
+                    changed = {number: with_closer, later: without_closer}
+                    yield LineRewrite(lines=changed, note=note, weight=1.0)
 
 
 def _unbalanced_brackets(line: str, pattern: re.Pattern[str]) -> tuple[list[Token], list[Token]]:
-    """Return the brackets of a line that nothing in it closes, and those that close nothing in it."""
-    waiting: list[Token] = []
-    unmatched: list[Token] = []
+    """Return `(unclosed, unopened)`: the brackets of a line that have no counterpart in the same line."""
+    unclosed: list[Token] = []
+    unopened: list[Token] = []
     for token in scan_line(line, pattern) if pattern is PYTHON_TOKENS else _inner_tokens(line, pattern):
         if token.text in PAIRS:
-            waiting.append(token)
-        elif token.text in CLOSERS:
-            if waiting and PAIRS[waiting[-1].text] == token.text:
-                waiting.pop()
+            unclosed.append(token)
+        elif token.text in OPENERS:
+            if unclosed and PAIRS[unclosed[-1].text] == token.text:
+                unclosed.pop()
             else:
-                unmatched.append(token)
-    return waiting, unmatched
+                unopened.append(token)
+    return unclosed, unopened
 
 
 def _inner_tokens(line: str, pattern: re.Pattern[str]) -> list[Token]:
-    """Return a line's tokens without the brackets at its end and at its start."""
+    """Return a line's tokens without the opening brackets at its end and the closing ones at its start."""
     tokens = [token for token in scan_line(line, pattern) if token.kind != "comment"]
     while tokens and tokens[-1].text in PAIRS:
         tokens.pop()
-    while tokens and tokens[0].text in CLOSERS:
+    while tokens and tokens[0].text in OPENERS:
         tokens.pop(0)
     return tokens
 
@@ -99,81 +106,72 @@ def _inner_tokens(line: str, pattern: re.Pattern[str]) -> list[Token]:
 def _close_bracket(
     lines: list[str], number: int, opener: Token, weight: float, pattern: re.Pattern[str]
 ) -> Iterator[LineRewrite]:
-    line, code = lines[number], strip_comment(lines[number], pattern)
-    closer = PAIRS[opener.text]
+    """Close a bracket at the end of its line or after a later token of the line, or remove it."""
+    code, closer = strip_comment(lines[number], pattern), PAIRS[opener.text]
     end = len(code[:-1].rstrip()) if code.endswith(":") else len(code)
-    places = {end: 1.0}
+    shares = {end: 1.0}  # column -> how likely the bracket is missing there
     for token in scan_line(code, pattern):
         if token.start > opener.start:
-            places.setdefault(token.end, 0.7 if token.kind in ("word", "string", "number") else 0.5)
-    for at, share in sorted(places.items(), key=lambda place: (-place[1], place[0])):
-        if opener.end <= at <= len(code):
-            text = f"{line[:at]}{closer}{line[at:]}"
-            yield rewrite_line(lines, number, text, f"{closer} is missing", weight * share)
-    yield rewrite_line(
-        lines,
-        number,
-        f"{line[: opener.start]}{line[opener.end :]}",
-        f"{opener.text} is superfluous",
-        0.5 * weight,
-    )
+            shares.setdefault(token.end, 0.7 if token.kind in ("word", "string", "number") else 0.5)
+    for column, share in sorted(shares.items(), key=lambda item: (-item[1], item[0])):
+        if opener.end <= column <= len(code):
+            note = f"{closer} is missing"
+            yield rewrite_span(lines, number, (column, column), closer, note, weight * share)
+    yield rewrite_span(lines, number, opener.span, "", f"{opener.text} is superfluous", 0.5 * weight)
 
 
 def _open_bracket(
     lines: list[str], number: int, closer: Token, weight: float, pattern: re.Pattern[str]
 ) -> Iterator[LineRewrite]:
-    line = lines[number]
-    yield rewrite_line(
-        lines,
-        number,
-        f"{line[: closer.start]}{line[closer.end :]}",
-        f"{closer.text} is superfluous",
-        0.9 * weight,
-    )
-    waiting: list[Token] = []
-    for token in scan_line(line[: closer.start], pattern):
+    """Remove a closing bracket that nothing in its line opens, exchange it, or open it before."""
+    yield rewrite_span(lines, number, closer.span, "", f"{closer.text} is superfluous", 0.9 * weight)
+    opener, tokens = OPENERS[closer.text], scan_line(lines[number][: closer.start], pattern)
+    stack: list[Token] = []
+    for token in tokens:
         if token.text in PAIRS:
-            waiting.append(token)
-        elif token.text in CLOSERS and waiting:
-            waiting.pop()
-    if waiting:
-        last = waiting[-1]
-        right = PAIRS[last.text]
-        text = f"{line[: closer.start]}{right}{line[closer.end :]}"
-        yield rewrite_line(lines, number, text, f"{closer.text} becomes {right}", weight)
-        text = f"{line[: last.start]}{CLOSERS[closer.text]}{line[last.end :]}"
-        yield rewrite_line(lines, number, text, f"{last.text} becomes {CLOSERS[closer.text]}", 0.8 * weight)
-        text = f"{line[: closer.start]}{right}{line[closer.start :]}"
-        yield rewrite_line(lines, number, text, f"{right} is missing", 0.9 * weight)
-    opener = CLOSERS[closer.text]
-    for token in scan_line(line[: closer.start], pattern):
+            stack.append(token)
+        elif token.text in OPENERS and stack:
+            stack.pop()
+    if stack:  # a bracket of another kind is open: one of the two is wrong, or its own half is missing
+        other = stack[-1]
+        expected = PAIRS[other.text]
+        start = closer.start
+        note = f"{closer.text} becomes {expected}"
+        yield rewrite_span(lines, number, closer.span, expected, note, weight)
+        note = f"{other.text} becomes {opener}"
+        yield rewrite_span(lines, number, other.span, opener, note, 0.8 * weight)
+        yield rewrite_span(lines, number, (start, start), expected, f"{expected} is missing", 0.9 * weight)
+    for token in tokens:
         if token.kind in ("word", "number", "string") or token.text in PAIRS:
-            for at in (token.start, token.end):
-                text = f"{line[:at]}{opener}{line[at:]}"
-                yield rewrite_line(lines, number, text, f"{opener} is missing", 0.5 * weight)
+            for column in token.span:
+                note = f"{opener} is missing"
+                yield rewrite_span(lines, number, (column, column), opener, note, 0.5 * weight)
 
 
 def _close_on_later_line(
     lines: list[str], number: int, opener: str, pattern: re.Pattern[str]
 ) -> Iterator[LineRewrite]:
-    """Close a bracket on one of the next lines."""
+    """Close a bracket at the end of one of the next lines."""
     closer = PAIRS[opener]
     for later in range(number + 1, min(len(lines), number + 1 + MAX_BRACKET_LINES)):
         code = strip_comment(lines[later], pattern)
         if not code.strip():
             break
-        rest = lines[later][len(code) :]
-        yield rewrite_line(lines, later, f"{code}{closer}{rest}", f"{closer} is missing", 0.5)
+        end, note = len(code), f"{closer} is missing"
+        yield rewrite_span(lines, later, (end, end), closer, note, 0.5)
         if code.endswith((":", ",")):
-            yield rewrite_line(
-                lines, later, f"{code[:-1]}{closer}{code[-1]}{rest}", f"{closer} is missing", 0.5
-            )
+            yield rewrite_span(lines, later, (end - 1, end - 1), closer, note, 0.5)
 
 
+CODE_START = re.compile(r"\s*(def|class|if|for|while|return|import|from|@|\w+\s*=)\b")
+"""Matches a line that looks like a statement and not like prose."""
 TRIPLE_QUOTES = ('"""', "'''")
 STRING_END = re.compile(r"(?=[\])},:;+%]|\s|\.\w+\(|$)")
+"""Matches where a string may end: before a separator, a space or a method call."""
 STRING_START = re.compile(r"(?:^|(?<=[(\[{,=+:\s]))(?=\S)")
+"""Matches where a string may begin."""
 MAX_TEXT_LINES = 60
+"""Lines that a triple-quoted string is expected to have. Chosen by judgement; not measured."""
 
 
 def rewrite_strings(lines: list[str], stop: ParseStop, quotes: str = "\"'") -> Iterator[LineRewrite]:
@@ -187,33 +185,30 @@ def rewrite_strings(lines: list[str], stop: ParseStop, quotes: str = "\"'") -> I
     if "triple-quoted" in stop.message:
         yield from _fix_triple_quote(lines, stop)
         return
-    is_reported = "string" in stop.message or "literal" in stop.message
     for number in nearby_lines(lines, stop.line - 1):
         line = lines[number]
-        odd = [quote for quote in quotes if line.replace(f"\\{quote}", "").count(quote) % 2]
-        for quote in odd if is_reported or odd else ():
-            yield from _fix_quote(lines, number, line, quote, stop.column if number == stop.line - 1 else 0)
-        if len(odd) == 2:
-            for wrong, right in (odd, odd[::-1]):
+        odd_quotes = [quote for quote in quotes if line.replace(f"\\{quote}", "").count(quote) % 2]
+        for quote in odd_quotes:
+            yield from _fix_quote(lines, number, quote, stop.column if number == stop.line - 1 else 0)
+        if len(odd_quotes) == 2:
+            for wrong, right in (odd_quotes, odd_quotes[::-1]):
                 for match in re.finditer(wrong, line):
-                    text = f"{line[: match.start()]}{right}{line[match.end() :]}"
-                    yield rewrite_line(lines, number, text, f"{wrong} becomes {right}", 0.9)
+                    yield rewrite_span(lines, number, match.span(), right, f"{wrong} becomes {right}", 0.9)
 
 
-def _fix_quote(lines: list[str], number: int, line: str, quote: str, column: int) -> Iterator[LineRewrite]:
-    """Insert the missing quote wherever a string may end or begin, or remove the odd one."""
-    opens = column if column < len(line) and line[column] in "\"'fFrRbB" else line.find(quote)
-    for match in STRING_END.finditer(line, opens + 1):
-        at = match.start()
-        weight = 0.9 if line[at : at + 1] in ")]}:," or at == len(line.rstrip()) else 0.4
-        if line[at - 1] != "\\":
-            yield rewrite_line(lines, number, f"{line[:at]}{quote}{line[at:]}", f"{quote} is missing", weight)
+def _fix_quote(lines: list[str], number: int, quote: str, column: int) -> Iterator[LineRewrite]:
+    """Insert a missing quote wherever a string may end or begin, or remove one of those that are there."""
+    line, note = lines[number], f"{quote} is missing"
+    string_start = column if column < len(line) and line[column] in "\"'fFrRbB" else line.find(quote)
+    for match in STRING_END.finditer(line, string_start + 1):
+        end = match.start()
+        weight = 0.9 if line[end : end + 1] in ")]}:," or end == len(line.rstrip()) else 0.4
+        if line[end - 1] != "\\":
+            yield rewrite_span(lines, number, match.span(), quote, note, weight)
     for match in STRING_START.finditer(line):
-        at = match.start()
-        yield rewrite_line(lines, number, f"{line[:at]}{quote}{line[at:]}", f"{quote} is missing", 0.5)
+        yield rewrite_span(lines, number, match.span(), quote, note, 0.5)
     for match in re.finditer(re.escape(quote), line):
-        text = f"{line[: match.start()]}{line[match.end() :]}"
-        yield rewrite_line(lines, number, text, f"{quote} is superfluous", 0.4)
+        yield rewrite_span(lines, number, match.span(), "", f"{quote} is superfluous", 0.4)
 
 
 def _fix_triple_quote(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
@@ -221,35 +216,33 @@ def _fix_triple_quote(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite
     number = stop.line - 1
     line = lines[number]
     for triple in TRIPLE_QUOTES:
-        at = line.find(triple)
-        if at < 0:
+        if triple not in line:
             continue
-        short = re.match(rf"(.*\S.*?){triple[0]}{{1,2}}\s*$", line[at + 3 :])
-        if short is not None and triple not in line[at + 3 :]:
-            text = f"{line[: at + 3]}{short.group(1)}{triple}"
+        content_start = line.index(triple) + 3
+        content = line[content_start:]
+        short_end = re.match(rf"(.*\S.*?){triple[0]}{{1,2}}\s*$", content)
+        if short_end is not None and triple not in content:
+            text = f"{line[:content_start]}{short_end.group(1)}{triple}"
             yield rewrite_line(lines, number, text, f"{triple} at its end", 0.9)
         yield rewrite_line(lines, number, line.replace(triple, "", 1), f"{triple} is superfluous", 0.6)
         yield rewrite_line(lines, number, f"{line.rstrip()}{triple}", f"{triple} at its end", 0.6)
-        yield rewrite_line(
-            lines, number, line.replace(triple, triple[0], 1), f"{triple} becomes {triple[0]}", 0.4
-        )
+        single_quoted = line.replace(triple, triple[0], 1)
+        yield rewrite_line(lines, number, single_quoted, f"{triple} becomes {triple[0]}", 0.4)
         indent = get_indent(line)
         for later in range(number + 1, min(len(lines), number + MAX_TEXT_LINES)):
-            before = lines[later - 1]
-            ends = not lines[later].strip() or len(get_indent(lines[later])) <= len(indent)
-            if ends or re.match(r"\s*(def|class|if|for|while|return|import|from|@|\w+\s*=)\b", lines[later]):
-                text = f"{before}\n{indent}{triple}" if later - 1 != number else f"{before}{triple}"
+            previous = lines[later - 1]
+            is_paragraph_end = not lines[later].strip() or len(get_indent(lines[later])) <= len(indent)
+            if is_paragraph_end or CODE_START.match(lines[later]):
+                text = f"{previous}\n{indent}{triple}" if later - 1 != number else f"{previous}{triple}"
                 yield rewrite_line(lines, later - 1, text, f"{triple} after it", 0.4)
         for other in TRIPLE_QUOTES:
             if other != triple:
-                yield rewrite_line(
-                    lines, number, line.replace(triple, other, 1), f"{triple} becomes {other}", 0.3
-                )
+                text = line.replace(triple, other, 1)
+                yield rewrite_line(lines, number, text, f"{triple} becomes {other}", 0.3)
         for earlier in range(number - 1, max(-1, number - MAX_TEXT_LINES), -1):
             head = lines[earlier].strip()
             if head.startswith(("def ", "class ", "async def ")) or (not head and earlier < number - 1):
-                under = earlier + 1
-                text = f"{indent}{triple}\n{lines[under]}"
-                yield rewrite_line(lines, under, text, f"{triple} before it", 0.5)
+                text = f"{indent}{triple}\n{lines[earlier + 1]}"
+                yield rewrite_line(lines, earlier + 1, text, f"{triple} before it", 0.5)
                 if head:
                     break

@@ -1,8 +1,9 @@
-"""Lines that are indented too little or too much."""
+"""Rewrites lines that are indented too little or too much."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import takewhile
 
 from suture.mutation.syntax_repair.source_lines import (
     LineRewrite,
@@ -14,11 +15,12 @@ from suture.mutation.syntax_repair.source_lines import (
 )
 
 OUTSIDE_MESSAGES = ("outside function", "outside loop", "not properly in loop", "outside async function")
+"""Parts of CPython's messages about a statement that is not inside a function or loop."""
 INDENTATION_MESSAGES = ("indent", "expected 'except'", *OUTSIDE_MESSAGES)
 
 
 def rewrite_indentation(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
-    """Yield other indentations of the line where parsing stopped, alone and with its neighbours."""
+    """Yield other indentations of the line where parsing stopped, alone and together with lines next to it."""
     number = stop.line - 1
     if "\t" in "".join(map(get_indent, lines)):
         for width in (4, 8):
@@ -28,90 +30,106 @@ def rewrite_indentation(lines: list[str], stop: ParseStop) -> Iterator[LineRewri
     if number >= len(lines) or not (is_reported or stop.message == "invalid syntax"):
         return
     weight = 1.0 if is_reported else 0.3
-    before = next(iter(nearby_lines(lines, number, back=1)[1:]), None)
+    previous = next(iter(nearby_lines(lines, number, back=1)[1:]), None)
     unit = indent_unit(lines)
-    for target, share in _target_indents(lines, number, before, unit):
-        for block, part in _line_groups(lines, number):
-            moved = _shift_lines(lines, block, get_indent(lines[number]), target)
-            note = f"line {number + 1}: {len(block)} line(s) at column {len(target)}"
-            yield LineRewrite(lines=moved, note=note, weight=weight * share * part)
-    if before is not None and strip_comment(lines[before]).endswith(":") and is_reported:
-        deeper = get_indent(lines[before]) + unit
-        note = f"line {before + 1}: its block is empty"
-        yield LineRewrite(lines={before: f"{lines[before]}\n{deeper}pass"}, note=note, weight=0.15)
-    if before is not None and "unexpected indent" in stop.message:
-        yield from _shift_earlier_lines(lines, number, before)
+    for target, indent_share in _target_indents(lines, number, previous, unit):
+        for group, group_share in _line_groups(lines, number):
+            shifted = _shift_lines(lines, group, target)
+            note = f"line {number + 1}: {len(group)} line(s) at column {len(target)}"
+            yield LineRewrite(lines=shifted, note=note, weight=weight * indent_share * group_share)
+    if previous is not None and strip_comment(lines[previous]).endswith(":") and is_reported:
+        deeper = get_indent(lines[previous]) + unit
+        note = f"line {previous + 1}: its block is empty"
+        yield LineRewrite(lines={previous: f"{lines[previous]}\n{deeper}pass"}, note=note, weight=0.15)
+    if previous is not None and "unexpected indent" in stop.message:
+        yield from _shift_earlier_lines(lines, number, previous)
 
 
 def _target_indents(
-    lines: list[str], number: int, before: int | None, unit: str
+    lines: list[str], number: int, previous: int | None, unit: str
 ) -> Iterator[tuple[str, float]]:
-    """Yield indentations that a line could have, each with its weight."""
-    own = get_indent(lines[number])
-    if before is not None and strip_comment(lines[before]).endswith(":"):
-        yield get_indent(lines[before]) + unit, 1.0
-    seen: list[str] = []
-    for earlier in range(number - 1, -1, -1):
-        indent = get_indent(lines[earlier])
-        if lines[earlier].strip() and indent not in seen:
-            seen.append(indent)
-    nearest = sorted(seen, key=lambda indent: abs(len(indent) - len(own)))
-    for place, indent in enumerate(nearest[:6]):
-        if indent != own:
-            yield indent, 0.9 - 0.1 * place
-    yield own + unit, 0.4
+    """Yield `(indentation, weight)` for the indentations that a line could have.
+
+    Args:
+        lines: The lines of the source.
+        number: The line, from 0.
+        previous: The non-empty line before it; `None` if there is none.
+        unit: One step of indentation.
+    """
+    current = get_indent(lines[number])
+    if previous is not None and strip_comment(lines[previous]).endswith(":"):
+        yield get_indent(lines[previous]) + unit, 1.0
+    earlier_lines = (lines[earlier] for earlier in range(number - 1, -1, -1))
+    indents = dict.fromkeys(get_indent(line) for line in earlier_lines if line.strip())
+    nearest = sorted(indents, key=lambda indent: abs(len(indent) - len(current)))
+    for rank, indent in enumerate(nearest[:6]):
+        if indent != current:
+            yield indent, 0.9 - 0.1 * rank
+    yield current + unit, 0.4
 
 
 def _line_groups(lines: list[str], number: int) -> Iterator[tuple[list[int], float]]:
-    """Yield groups of lines that may be shifted together, each with its weight."""
-    own = len(get_indent(lines[number]))
-    deeper, level, paragraph = [number], [number], [number]
-    for later in range(number + 1, len(lines)):
-        if lines[later].strip() and len(get_indent(lines[later])) <= own:
-            break
-        deeper.append(later)
-    for later in range(number + 1, len(lines)):
-        if lines[later].strip() and len(get_indent(lines[later])) < own:
-            break
-        level.append(later)
-    for later in range(number + 1, len(lines)):
-        if not lines[later].strip():
-            break
-        paragraph.append(later)
-    rest = list(range(number, len(lines)))
-    shares = ((level, 1.0), (deeper, 0.9), ([number], 0.85), (paragraph, 0.5), (rest, 0.6))
+    """Yield `(line numbers, weight)` for groups of lines that may be shifted together.
+
+    All groups begin with the line `number`. Empty lines are left out.
+    """
+    indent = len(get_indent(lines[number]))
+
+    def lines_until(is_end: Callable[[str], bool]) -> list[int]:
+        later = range(number + 1, len(lines))
+        return [number, *takewhile(lambda other: not is_end(lines[other]), later)]
+
+    # The rest of the block, the line with its own block, the line, the paragraph, and the rest of the file.
+    rest_of_block = lines_until(lambda line: bool(line.strip()) and len(get_indent(line)) < indent)
+    with_block = lines_until(lambda line: bool(line.strip()) and len(get_indent(line)) <= indent)
+    paragraph = lines_until(lambda line: not line.strip())
+    rest_of_file = lines_until(lambda line: False)
+    groups = (
+        (rest_of_block, 1.0),
+        (with_block, 0.9),
+        ([number], 0.85),
+        (paragraph, 0.5),
+        (rest_of_file, 0.6),
+    )
     seen: list[list[int]] = []
-    for block, share in shares:
-        filled_lines = [n for n in block if lines[n].strip()]
+    for group, weight in groups:
+        filled_lines = [other for other in group if lines[other].strip()]
         if filled_lines not in seen:
             seen.append(filled_lines)
-            yield filled_lines, share
+            yield filled_lines, weight
 
 
-def _shift_lines(lines: list[str], block: list[int], own: str, target: str) -> dict[int, str]:
-    """Return line number -> text, with lines shifted as the first of them is."""
-    shift = len(target) - len(own)
-    moved = {}
-    for number in block:
+def _shift_lines(lines: list[str], group: list[int], target: str) -> dict[int, str]:
+    """Return line number -> new text, with all lines shifted as far as the first one.
+
+    Args:
+        lines: The lines of the source.
+        group: Numbers of the lines to shift.
+        target: The new indentation of the first one.
+    """
+    shift = len(target) - len(get_indent(lines[group[0]])) if group else 0
+    shifted = {}
+    for number in group:
         indent, text = get_indent(lines[number]), lines[number].lstrip()
-        if number == block[0]:
-            moved[number] = target + text
+        if number == group[0]:
+            shifted[number] = target + text
         elif shift >= 0:
-            moved[number] = (target[:1] or " ") * shift + indent + text
+            shifted[number] = (target[:1] or " ") * shift + indent + text
         else:
-            moved[number] = indent[: max(0, len(indent) + shift)] + text
-    return moved
+            shifted[number] = indent[: max(0, len(indent) + shift)] + text
+    return shifted
 
 
-def _shift_earlier_lines(lines: list[str], number: int, before: int) -> Iterator[LineRewrite]:
-    """Indent the lines before instead, as far back as they have the same indentation."""
-    own, wrong = get_indent(lines[number]), get_indent(lines[before])
-    block = []
-    for earlier in range(before, -1, -1):
-        if lines[earlier].strip() and get_indent(lines[earlier]) != wrong:
+def _shift_earlier_lines(lines: list[str], number: int, previous: int) -> Iterator[LineRewrite]:
+    """Indent the lines before a line as the line itself, as far back as they have the same indentation."""
+    target, old_indent = get_indent(lines[number]), get_indent(lines[previous])
+    group = []
+    for earlier in range(previous, -1, -1):
+        if not lines[earlier].strip():
+            continue
+        if get_indent(lines[earlier]) != old_indent:
             break
-        block.append(earlier)
-        if lines[earlier].strip():
-            moved = {n: own + lines[n].lstrip() for n in block if lines[n].strip()}
-            note = f"line {earlier + 1}: {len(moved)} line(s) at column {len(own)}"
-            yield LineRewrite(lines=moved, note=note, weight=0.5)
+        group.append(earlier)
+        shifted = {other: target + lines[other].lstrip() for other in group}
+        note = f"line {earlier + 1}: {len(shifted)} line(s) at column {len(target)}"
+        yield LineRewrite(lines=shifted, note=note, weight=0.5)

@@ -1,20 +1,20 @@
-"""Rewrites of broken Python lines: keywords, colons, `=` for `==`, foreign syntax, single tokens."""
+"""Rewrites broken Python lines: keywords, colons, `=` for `==`, syntax of other languages, single tokens."""
 
 from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 from suture.mutation.syntax_repair.source_lines import (
     PAIRS,
     LineRewrite,
     ParseStop,
-    Token,
     get_indent,
     nearby_lines,
     rewrite_line,
+    rewrite_span,
     scan_line,
     strip_comment,
 )
@@ -54,7 +54,7 @@ INNER_KEYWORDS = (
 )
 CONDITION_KEYWORDS = ("if", "elif", "while", "assert", "return", "and", "or", "not")
 BRANCH_KEYWORDS = ("if", "elif", "while")
-LONE_EQUALS = r"^(\s*(?:if|elif|while)\b[^=]*?[^=!<>:])=(?!=)"
+SINGLE_EQUALS = r"^(\s*(?:if|elif|while)\b[^=]*?[^=!<>:])=(?!=)"
 EQUALS_ALTERNATIVES = (
     ("==", 0.9),
     ("-", 0.45),
@@ -63,9 +63,9 @@ EQUALS_ALTERNATIVES = (
 )
 """What a single `=` may be meant for, and how likely."""
 MAX_REWRITTEN_LINES = 40
+"""Lines on which the same replacement is made at once. Chosen by judgement; not measured."""
 DEFINERS = "function|func|fn|fun|define|sub|public|private|static|void|method"
 DECLARERS = "var|let|const|int|float|double|string|str|bool|boolean|auto|char|long|val|set|my"
-# Syntax of other languages: (pattern, replacement, weight).
 FOREIGN_SYNTAX: tuple[tuple[str, str, float], ...] = (
     (r"\belse\s+if\b", "elif", 1.0),
     (r"\b(?:elseif|elsif|elif\s+if)\b", "elif", 1.0),
@@ -134,6 +134,7 @@ FOREIGN_SYNTAX: tuple[tuple[str, str, float], ...] = (
     (r"\blambda\s+(\w+)\s*=>\s*", r"lambda \1: ", 0.9),
     (r"\(?\b(\w+)\)?\s*=>\s*", r"lambda \1: ", 0.6),
 )  # fmt: skip
+"""`(pattern, replacement, weight)` for syntax of other languages, and of older versions of Python."""
 LOOK_ALIKES: dict[int, str] = str.maketrans(
     {
         **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02\u2033", '"'),
@@ -157,35 +158,37 @@ def rewrite_foreign_syntax(lines: list[str], stop: ParseStop) -> Iterator[LineRe
     yield from rewrite_look_alikes(lines, stop)
     for number in nearby_lines(lines, stop.line - 1):
         line = lines[number]
-        for pattern, meant, weight in FOREIGN_SYNTAX:
-            text = re.sub(pattern, meant, line)
+        for pattern, replacement, weight in FOREIGN_SYNTAX:
+            text = re.sub(pattern, replacement, line)
             if text != line:
-                yield rewrite_line(lines, number, text, f"{text.strip()[:60]}", weight)
-                yield from _rewrite_all_lines(lines, pattern, meant, weight)
+                yield rewrite_line(lines, number, text, text.strip()[:60], weight)
+                yield from _rewrite_all_lines(lines, pattern, replacement, weight)
         code = strip_comment(line)
         if len(code.split()) > 2 and not code.endswith((":", ")", "]")):
             text = f"{get_indent(line)}# {line.strip()}"
             yield rewrite_line(lines, number, text, "becomes a comment", 0.12)
 
 
-def rewrite_look_alikes(lines: list[str], stop: ParseStop, own: str = "") -> Iterator[LineRewrite]:
-    """Replace characters of word processors, other keyboards and web pages.
+def rewrite_look_alikes(lines: list[str], stop: ParseStop, quotes: str = "") -> Iterator[LineRewrite]:
+    """Replace characters of word processors, other keyboards and web pages, such as curly quotes.
 
     Args:
         lines: The lines of the source.
         stop: Where parsing stopped.
-        own: Characters that the language itself uses.
+        quotes: Quotes of the language, which are not replaced: JavaScript uses the backtick.
     """
-    table = {code: meant for code, meant in LOOK_ALIKES.items() if chr(code) not in own}
-    whole = [line.translate(table) for line in lines]
-    changed = {n: new for n, (old, new) in enumerate(zip(lines, whole, strict=True)) if old != new}
+    table = {code: text for code, text in LOOK_ALIKES.items() if chr(code) not in quotes}
+    translated = [line.translate(table) for line in lines]
+    changed = {n: new for n, (old, new) in enumerate(zip(lines, translated, strict=True)) if old != new}
     if changed:
         yield LineRewrite(lines=changed, note="characters that only look like those of code", weight=1.0)
 
 
-def _rewrite_all_lines(lines: list[str], pattern: str, meant: str, weight: float) -> Iterator[LineRewrite]:
+def _rewrite_all_lines(
+    lines: list[str], pattern: str, replacement: str, weight: float
+) -> Iterator[LineRewrite]:
     """Make the same replacement on every line: people repeat such mistakes."""
-    changed = {number: re.sub(pattern, meant, line) for number, line in enumerate(lines)}
+    changed = {number: re.sub(pattern, replacement, line) for number, line in enumerate(lines)}
     changed = {number: text for number, text in changed.items() if text != lines[number]}
     if 1 < len(changed) <= MAX_REWRITTEN_LINES:
         note = f"{len(changed)} lines as in {next(iter(changed.values())).strip()[:40]}"
@@ -193,37 +196,34 @@ def _rewrite_all_lines(lines: list[str], pattern: str, meant: str, weight: float
 
 
 def rewrite_keywords(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
-    """Correct a misspelt keyword, or a word at the head of a block that is not one."""
+    """Correct a misspelt keyword; replace or add the keyword at the start of a block."""
     for number in nearby_lines(lines, stop.line - 1):
         line = lines[number]
         tokens = scan_line(line)
-        for at, token in enumerate(tokens):
+        for index, token in enumerate(tokens):
             if token.kind != "word" or keyword.iskeyword(token.text):
                 continue
-            keywords = (*BLOCK_KEYWORDS, *STATEMENT_KEYWORDS) if at == 0 else INNER_KEYWORDS
-            folded = token.text.lower()
-            alike = [k for k in keywords if k.lower() == folded] or get_close_matches(
-                token.text, keywords, 2, 0.5 if len(token.text) < 4 else 0.6
-            )
-            for word in alike:
-                yield rewrite_line(
-                    lines, number, _replace_token(line, token, word), f"{token.text} becomes {word}", 0.9
-                )
-        if tokens and tokens[0].kind == "word" and strip_comment(line).endswith(":"):
-            for word in ("if", "while", "for", "elif", "else", "def", "with", "return"):
-                if word != tokens[0].text and len(tokens) > 2:
-                    weight = 0.5 if not keyword.iskeyword(tokens[0].text) else 0.1
-                    yield rewrite_line(
-                        lines,
-                        number,
-                        _replace_token(line, tokens[0], word),
-                        f"{tokens[0].text} becomes {word}",
-                        weight,
-                    )
-            if not keyword.iskeyword(tokens[0].text):
-                for word in ("if", "while", "elif", "def", "else:"):
-                    text = f"{get_indent(line)}{word} {line.strip()}"
-                    yield rewrite_line(lines, number, text, f"{word} is missing", 0.3)
+            keywords = (*BLOCK_KEYWORDS, *STATEMENT_KEYWORDS) if index == 0 else INNER_KEYWORDS
+            for word in _similar_keywords(token.text, keywords):
+                yield rewrite_span(lines, number, token.span, word, f"{token.text} becomes {word}", 0.9)
+        if not tokens or tokens[0].kind != "word" or not strip_comment(line).endswith(":"):
+            continue
+        first = tokens[0]
+        is_keyword = keyword.iskeyword(first.text)
+        for word in ("if", "while", "for", "elif", "else", "def", "with", "return"):
+            if word != first.text and len(tokens) > 2:
+                note = f"{first.text} becomes {word}"
+                yield rewrite_span(lines, number, first.span, word, note, 0.1 if is_keyword else 0.5)
+        for word in () if is_keyword else ("if", "while", "elif", "def", "else:"):
+            text = f"{get_indent(line)}{word} {line.strip()}"
+            yield rewrite_line(lines, number, text, f"{word} is missing", 0.3)
+
+
+def _similar_keywords(word: str, keywords: Sequence[str]) -> list[str]:
+    """Return the keywords that differ from a word only in case, or else the most similar ones."""
+    same_letters = [text for text in keywords if text.lower() == word.lower()]
+    # Of a short word, one wrong letter is already a large part.
+    return same_letters or get_close_matches(word, keywords, 2, 0.5 if len(word) < 4 else 0.6)
 
 
 def rewrite_colons(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
@@ -245,9 +245,8 @@ def rewrite_colons(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
             before = code[: token.start].rstrip()
             if token.kind in ("word", "string") and not before.endswith((":", ".", ",", "=", "(", "[")):
                 text = f"{before}: {code[token.start :]}{rest}"
-                yield rewrite_line(
-                    lines, number, text, f"a colon before {token.text}", 0.3 if is_expected else 0.1
-                )
+                weight = 0.3 if is_expected else 0.1
+                yield rewrite_line(lines, number, text, f"a colon before {token.text}", weight)
         if code.endswith(":") and tokens[0].text not in BLOCK_KEYWORDS:
             yield rewrite_line(lines, number, f"{code[:-1]}{rest}", "no colon at its end", 0.6)
         for token in tokens:
@@ -265,23 +264,21 @@ def rewrite_assignments(lines: list[str], stop: ParseStop) -> Iterator[LineRewri
         if not signs:
             continue
         if tokens[0].text in BRANCH_KEYWORDS:
-            for meant, share in (("==", 0.9), ("!=", 0.3), ("<=", 0.2), (">=", 0.2)):
-                yield from _rewrite_all_lines(lines, LONE_EQUALS, rf"\1{meant}", share)
-        condition = tokens[0].text in CONDITION_KEYWORDS
-        many = "".join("==" if any(t.start == at for t in signs) else c for at, c in enumerate(line))
-        yield rewrite_line(lines, number, many, "= becomes ==", 0.9 if condition else 0.5)
-        for place, sign in enumerate(signs):
-            is_reported = "cannot assign" in stop.message or "Maybe you meant" in stop.message
-            likely = condition or (is_reported and (place > 0 or len(signs) == 1))
+            for comparison, weight in (("==", 0.9), ("!=", 0.3), ("<=", 0.2), (">=", 0.2)):
+                yield from _rewrite_all_lines(lines, SINGLE_EQUALS, rf"\1{comparison}", weight)
+        is_condition = tokens[0].text in CONDITION_KEYWORDS
+        starts = {sign.start for sign in signs}
+        all_replaced = "".join("==" if column in starts else char for column, char in enumerate(line))
+        yield rewrite_line(lines, number, all_replaced, "= becomes ==", 0.9 if is_condition else 0.5)
+        is_reported = "cannot assign" in stop.message or "Maybe you meant" in stop.message
+        for index, sign in enumerate(signs):
+            # The first of several may be an assignment: `a = b = 1` or `ok = a = 1`.
+            is_likely = is_condition or (is_reported and (index > 0 or len(signs) == 1))
             for other, weight in EQUALS_ALTERNATIVES:
-                text = f"{line[: sign.start]}{other}{line[sign.end :]}"
-                yield rewrite_line(
-                    lines, number, text, f"= becomes {other}", weight * (1.0 if likely else 0.4)
+                note = f"= becomes {other}"
+                yield rewrite_span(
+                    lines, number, sign.span, other, note, weight * (1.0 if is_likely else 0.4)
                 )
-
-
-def _replace_token(line: str, token: Token, text: str) -> str:
-    return f"{line[: token.start]}{text}{line[token.end :]}"
 
 
 INSERTED_TOKENS = (
@@ -291,12 +288,14 @@ INSERTED_TOKENS = (
     (" for ", 0.1), ("}", 0.2), (" as ", 0.1), (" < ", 0.1), (" > ", 0.1), (" % ", 0.1), (" // ", 0.1),
     (" 0 ", 0.1), (" None ", 0.1),
 )  # fmt: skip
+"""`(token, weight)` for tokens that may be missing. The weights are chosen by judgement."""
 TOKEN_SWAPS = {
     ".": (",", ":"), ",": (".", ":", ";"), ";": (",", ":"), ":": (",", "=", "."), "=": ("==",),
     "{": ("(", "["), "}": (")", "]"), "(": ("[", "{"), ")": ("]", "}"), "[": ("(", "{"),
     "]": (")", "}"), "==": ("=",), "!": ("!=", "not "), "&": (" and ",), "|": (" or ",),
     "->": (".", ":", "="), ":=": ("=",), **dict.fromkeys(("?", "$", "@"), ("",)),
 }  # fmt: skip
+"""Token -> what may be meant instead."""
 
 
 def rewrite_tokens(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
@@ -306,29 +305,26 @@ def rewrite_tokens(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
         return
     line = lines[number]
     tokens = [token for token in scan_line(line) if token.kind != "comment"]
-    here = next((n for n, token in enumerate(tokens) if token.end > stop.column), len(tokens))
-    for at in range(max(0, here - 2), min(len(tokens), here + 2)):
-        token = tokens[at]
-        near = 1.0 if at == here else 0.6 if at == here - 1 else 0.3
-        without = f"{line[: token.start].rstrip() if at else line[: token.start]}{line[token.end :]}"
-        yield rewrite_line(lines, number, without, f"{token.text} is deleted", 0.35 * near)
+    stop_index = next((n for n, token in enumerate(tokens) if token.end > stop.column), len(tokens))
+    for index in range(max(0, stop_index - 2), min(len(tokens), stop_index + 2)):
+        token = tokens[index]
+        nearness = 1.0 if index == stop_index else 0.6 if index == stop_index - 1 else 0.3
+        before = line[: token.start].rstrip() if index else line[: token.start]
+        text = f"{before}{line[token.end :]}"
+        yield rewrite_line(lines, number, text, f"{token.text} is deleted", 0.35 * nearness)
         for other in TOKEN_SWAPS.get(token.text, ()):
-            text = f"{line[: token.start]}{other}{line[token.end :]}"
-            yield rewrite_line(
-                lines, number, text, f"{token.text} becomes {other.strip() or 'nothing'}", 0.5 * near
-            )
+            note = f"{token.text} becomes {other.strip() or 'nothing'}"
+            yield rewrite_span(lines, number, token.span, other, note, 0.5 * nearness)
     for token in tokens[1:] if "forgot a comma" in stop.message else ():
         if token.start > stop.column and (token.kind != "sign" or token.text in PAIRS):
             text = f"{line[: token.start].rstrip()}, {line[token.start :]}"
             yield rewrite_line(lines, number, text, f"a comma before {token.text}", 0.8)
-    for at in (here, here - 1):
-        place = tokens[at].start if 0 <= at < len(tokens) else len(strip_comment(line))
-        for between, weight in INSERTED_TOKENS:
-            text = f"{line[:place].rstrip() or line[:place]}{between}{line[place:].lstrip()}"
-            yield rewrite_line(
-                lines, number, text, f"{between.strip()} is missing", weight * (1.0 if at == here else 0.5)
-            )
+    for index, nearness in ((stop_index, 1.0), (stop_index - 1, 0.5)):
+        column = tokens[index].start if 0 <= index < len(tokens) else len(strip_comment(line))
+        before = line[:column].rstrip() or line[:column]
+        for inserted, weight in INSERTED_TOKENS:
+            text = f"{before}{inserted}{line[column:].lstrip()}"
+            yield rewrite_line(lines, number, text, f"{inserted.strip()} is missing", weight * nearness)
     if number and lines[number - 1].strip():
-        yield rewrite_line(
-            lines, number - 1, f"{lines[number - 1].rstrip()} \\", "continues on the next line", 0.2
-        )
+        text = f"{lines[number - 1].rstrip()} \\"
+        yield rewrite_line(lines, number - 1, text, "continues on the next line", 0.2)

@@ -50,18 +50,21 @@ TOKENIZER_MESSAGES = (
     "inconsistent",
     "invalid non",
 )
-"""Starts of messages that CPython's tokenizer gives before any statement is parsed: a source without such a
-message may still stop anywhere."""
+"""Beginnings of messages of CPython's tokenizer.
+
+CPython reports such an error before it parses any statement. So the line of the message does not show how far
+parsing would get.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParsableText:
-    """A text that parses.
+    """A version of a broken source that parses.
 
     Attributes:
-        text: The text.
+        text: The whole source.
         label: The changes that led to it, in a few words.
-        score: How likely it is meant, in (0, 1].
+        score: How likely its author meant it, in (0, 1].
     """
 
     text: str
@@ -71,7 +74,14 @@ class ParsableText:
 
 @dataclass(frozen=True, kw_only=True)
 class _State:
-    """A text that does not parse yet: its lines, where parsing stops, the notes of its changes, its score."""
+    """A version of the source that does not parse yet.
+
+    Attributes:
+        lines: Its lines, without line endings.
+        stop: Where parsing stops.
+        notes: The changes that led to it, each in a few words.
+        score: How likely these changes are, in (0, 1].
+    """
 
     lines: tuple[str, ...]
     stop: ParseStop
@@ -85,10 +95,10 @@ class SyntaxReader:
 
     Attributes:
         find_stop: Returns where parsing a text stops; `None` if the text parses.
-        families: The rewrites to try there.
-        locate_exactly: Returns a more exact position, where that is too slow for every text: only the
-            likeliest texts of a round are located so.
-        few_results: Parsable texts with which another round is spared.
+        families: Yield the rewrites to try there.
+        locate_exactly: Takes a text and its stop, and returns a more exact stop. It is slow, so that it is
+            called only for the likeliest texts of a round. `None` if `find_stop` is exact.
+        few_results: The number of parsable texts with which the search ends without another round.
     """
 
     find_stop: Callable[[str], ParseStop | None]
@@ -145,39 +155,50 @@ def find_parsable_texts(
 
 
 class _BeamSearch:
-    """One search, until `end_s` of the monotonic clock."""
+    """One search.
+
+    In each round, all texts of the beam are rewritten. The texts in which the parser gets furthest are the beam
+    of the next round.
+
+    Args:
+        text: The source.
+        reader: How the language is parsed and rewritten.
+        end_s: When the search ends, by the monotonic clock.
+    """
 
     def __init__(self, text: str, reader: SyntaxReader, end_s: float) -> None:
         self._reader, self._end_s = reader, end_s
         self._newline = "\r\n" if "\r\n" in text else "\n"
         self._lines = tuple(text.replace("\r\n", "\n").split("\n"))
-        self._found: dict[str, ParsableText] = {}
+        self._parsable: dict[str, ParsableText] = {}
         self._seen: set[str] = set()
         self._is_over = False
 
     def run(self) -> list[ParsableText]:
+        """Return the parsable texts, the likeliest first."""
         stop = self._reader.find_stop("\n".join(self._lines))
         if stop is None:
             return []
         start = _State(lines=self._lines, stop=stop, notes=(), score=1.0)
         beam = self._reader.locate([start], self._end_s)
-        is_last = False
+        is_last_round = False
         for _ in range(MAX_DEPTH):
-            onward = [state for base in beam for state in self._expand(base)]
+            next_states = [state for base in beam for state in self._expand(base)]
             # Fewer changes are likelier meant, so that one more round after the first result is enough.
-            if self._is_over or (self._found and (len(self._found) >= self._reader.few_results or is_last)):
+            has_enough = is_last_round or len(self._parsable) >= self._reader.few_results
+            if self._is_over or (self._parsable and has_enough):
                 break
-            is_last = bool(self._found)
-            beam = _select_beam(self._reader.locate(onward, self._end_s))
-        texts = sorted(self._found.values(), key=lambda found: -round(found.score, 6))
+            is_last_round = bool(self._parsable)
+            beam = _select_beam(self._reader.locate(next_states, self._end_s))
+        texts = sorted(self._parsable.values(), key=lambda parsable: -round(parsable.score, 6))
         return texts[:MAX_RESULTS]
 
     def _expand(self, state: _State) -> Iterator[_State]:
         """Parse all rewrites of a state; yield those in which the parser gets further."""
         if self._is_over:
             return
-        offered = generate_rewrites(list(state.lines), state.stop, self._reader.families)
-        for rewrite in sorted(offered, key=lambda rewrite: -rewrite.weight):
+        rewrites = generate_rewrites(list(state.lines), state.stop, self._reader.families)
+        for rewrite in sorted(rewrites, key=lambda rewrite: -rewrite.weight):
             lines = list(state.lines)
             for number, line in rewrite.lines.items():
                 lines[number] = line
@@ -189,21 +210,25 @@ class _BeamSearch:
             stop = self._reader.find_stop(text)
             if stop is None:
                 final = text.replace("\n", self._newline)
-                self._found[text] = ParsableText(text=final, label="; ".join(notes), score=score)
+                self._parsable[text] = ParsableText(text=final, label="; ".join(notes), score=score)
             elif _is_further(state.stop, stop):
-                split = tuple(text.split("\n"))
-                yield _State(lines=split, stop=stop, notes=notes, score=score * CHANGE_FACTOR)
+                new_lines = tuple(text.split("\n"))
+                yield _State(lines=new_lines, stop=stop, notes=notes, score=score * CHANGE_FACTOR)
             if len(self._seen) >= MAX_PARSED_TEXTS or time.monotonic() > self._end_s:
                 self._is_over = True
                 return
 
 
 def _is_further(before: ParseStop, after: ParseStop) -> bool:
+    """Return whether parsing stops later than before; another message counts as progress too."""
     return (after.line, after.column) > (before.line, before.column) or after.message != before.message
 
 
 def _select_beam(states: list[_State]) -> list[_State]:
-    """Return the states that get furthest, a few of each stop; tokenizer messages count as less far."""
+    """Return the states in which parsing gets furthest, a few of each stop.
+
+    States with a message of CPython's tokenizer come last, because their stop does not show how far they get.
+    """
     states.sort(key=lambda s: (s.stop.message.startswith(TOKENIZER_MESSAGES), -s.stop.line, -s.score))
     counts: Counter[tuple[int, str]] = Counter()
     selected = []

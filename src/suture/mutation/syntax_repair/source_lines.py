@@ -1,4 +1,4 @@
-"""Lines of a source that does not parse: their tokens, rewrites of them, and where parsing stops."""
+"""The lines of a source that does not parse: their tokens, their rewrites, and where parsing stops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LineRewrite:
     Attributes:
         lines: Number of a line, from 0 -> its new text, which may have several lines.
         note: The change in a few words.
-        weight: How likely the change is meant, in (0, 1].
+        weight: How likely the change restores what the author meant, in (0, 1].
     """
 
     lines: Mapping[int, str]
@@ -34,18 +34,40 @@ def rewrite_line(lines: list[str], number: int, text: str, note: str, weight: fl
     return LineRewrite(lines={number: text}, note=f"line {number + 1}: {note}", weight=weight)
 
 
+def rewrite_span(
+    lines: list[str], number: int, span: tuple[int, int], text: str, note: str, weight: float
+) -> LineRewrite:
+    """Return the rewrite that replaces the characters of one line from `span[0]` to before `span[1]`."""
+    line = lines[number]
+    return rewrite_line(lines, number, f"{line[: span[0]]}{text}{line[span[1] :]}", note, weight)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Token:
-    """A token of one line; its kind is `word`, `number`, `string`, `sign` or `comment`."""
+    """A token of one line.
+
+    Attributes:
+        kind: `word`, `number`, `string`, `sign` or `comment`.
+        text: The token.
+        start: Where it begins in the line, in characters.
+        end: Where it ends.
+    """
 
     kind: str
     text: str
     start: int
     end: int
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """`(start, end)`."""
+        return self.start, self.end
+
 
 def scan_line(line: str, pattern: re.Pattern[str] = PYTHON_TOKENS) -> list[Token]:
-    """Return the tokens of one line, as far as a single line shows them.
+    """Return the tokens of one line.
+
+    The line is read alone. So the text of a string that began on an earlier line is split into tokens too.
 
     Args:
         line: The line, without its line ending.
@@ -71,14 +93,20 @@ def get_indent(line: str) -> str:
 
 
 def nearby_lines(lines: list[str], number: int, *, back: int = 1) -> list[int]:
-    """Return the number of a line and of the last non-empty lines before it, the nearest first."""
-    found = [number] if number < len(lines) else []
-    before = min(number, len(lines)) - 1
-    while before >= 0 and len(found) <= back:
-        if lines[before].strip():
-            found.append(before)
-        before -= 1
-    return found
+    """Return the number of a line, then those of the non-empty lines before it, the nearest first.
+
+    Args:
+        lines: The lines of the source.
+        number: Number of the line, from 0. It is left out if the source has no such line.
+        back: How many of the lines before it to return.
+    """
+    numbers = [number] if number < len(lines) else []
+    earlier = min(number, len(lines)) - 1
+    while earlier >= 0 and len(numbers) <= back:
+        if lines[earlier].strip():
+            numbers.append(earlier)
+        earlier -= 1
+    return numbers
 
 
 def indent_unit(lines: list[str]) -> str:
@@ -97,7 +125,7 @@ class ParseStop:
     Attributes:
         line: From 1, at most the last line.
         column: From 0, in characters.
-        message: CPython's message, or the kinds of tree-sitter's error node and its parent.
+        message: CPython's message, or the types of tree-sitter's error node and of its parent.
     """
 
     line: int
@@ -116,8 +144,8 @@ def find_python_stop(text: str) -> ParseStop | None:
             warnings.simplefilter("ignore")
             compile(text, "source", "exec", dont_inherit=True)
     except SyntaxError as fault:
-        last = text.count("\n") + 1
-        line = min(max(1, fault.lineno or 1), last)
+        last_line = text.count("\n") + 1
+        line = min(max(1, fault.lineno or 1), last_line)
         return ParseStop(line=line, column=max(0, (fault.offset or 1) - 1), message=fault.msg or "")
     except (ValueError, RecursionError, MemoryError) as fault:
         return ParseStop(line=1, column=0, message=str(fault))

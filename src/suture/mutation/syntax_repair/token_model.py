@@ -1,8 +1,8 @@
 """A language model of tokens that ranks changes of a source that does not parse.
 
-The model is a noisy channel: a broken source is one that has lost a token, gained one, or got another one
-instead. A change is as likely as the resulting text, by the token statistics of the project, times the odds
-of that slip.
+The model is a noisy channel: a slip of the author has deleted, inserted or replaced one token of a correct
+source. A change that undoes the slip is as likely as the resulting text, by an n-gram model of the project's
+tokens, times the odds of that slip. The numbers in this module are chosen by judgement and not measured.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from suture.mutation.tuning import (
 LINE_END = "\n"
 """The end of a line is a token, because it may end a statement."""
 WORD = re.compile(r"[^\W\d]\w*|[$#@]?[\w$]+")
-BEFORE_REGEX = re.compile(r"[(,=:\[!&|?{};+\-*%<>~^]$|^(?:return|typeof|case|in|of|=>)$|^\n$")
-"""Tokens after which a slash begins a regular expression and not a division."""
+SLASH_STARTS_REGEX = re.compile(r"[(,=:\[!&|?{};+\-*%<>~^]$|^(?:return|typeof|case|in|of|=>)$|^\n$")
+"""Matches a token after which a slash begins a regular expression, and not a division."""
 STRING = r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
 TEMPLATE_PIECE = re.compile(r"(?:\\.|\$(?!\{)|[^`\\$])*(?:`|\$\{)", re.DOTALL)
 """A piece of a template string, up to its end or to an expression in it."""
@@ -72,56 +72,69 @@ class Lexer:
     """Splits sources of one language into tokens.
 
     Attributes:
-        known: The keywords and signs of the language.
+        reserved: The keywords and signs of the language.
     """
 
-    known: frozenset[str]
+    reserved: frozenset[str]
 
     @property
     def pattern(self) -> re.Pattern[str]:
         """The pattern of one token, with a group for each kind."""
-        return _pattern(self.known)
+        return _compile_pattern(self.reserved)
 
     def tokens(self, text: str) -> list[SourceToken]:
-        """Return all tokens but comments, as far as a source that does not parse has them."""
-        found: list[SourceToken] = []
-        at = row = begins = 0
-        open_braces: list[int] = []  # open braces in the expression of each open template string
-        while at < len(text):
-            kind, token = self._next(text, at, found, open_braces)
-            if kind == "word" and token in self.known:
+        """Return all tokens but comments. The source need not parse: an unclosed string is a stray quote then."""
+        tokens: list[SourceToken] = []
+        offset = row = line_start = 0
+        # For each template string whose `${...}` is open: the number of braces that are open inside it.
+        open_braces: list[int] = []
+        while offset < len(text):
+            kind, token = self._next(text, offset, tokens, open_braces)
+            if kind == "word" and token in self.reserved:
                 kind = "sign"
             if kind not in ("comment", "space"):
-                found.append(SourceToken(kind=kind, text=token, row=row, start=at - begins))
-            if lines := token.count("\n"):
-                row, begins = row + lines, at + token.rindex("\n") + 1
-            at += len(token)
-        return found
+                tokens.append(SourceToken(kind=kind, text=token, row=row, start=offset - line_start))
+            if line_count := token.count("\n"):
+                row, line_start = row + line_count, offset + token.rindex("\n") + 1
+            offset += len(token)
+        return tokens
 
-    def _next(self, text: str, at: int, found: list[SourceToken], open_braces: list[int]) -> tuple[str, str]:
-        """Return the kind and the text of the token at an offset."""
-        if text[at] == "`" or (text[at] == "}" and open_braces and not open_braces[-1]):
-            piece = TEMPLATE_PIECE.match(text, at + 1)
+    def _next(
+        self, text: str, offset: int, tokens: list[SourceToken], open_braces: list[int]
+    ) -> tuple[str, str]:
+        """Return `(kind, text)` of the token at an offset, and update `open_braces`.
+
+        Args:
+            text: The source.
+            offset: Where the token begins.
+            tokens: The tokens before it.
+            open_braces: The braces that are open in template strings.
+        """
+        first = text[offset]
+        if first == "`" or (first == "}" and open_braces and not open_braces[-1]):
+            piece = TEMPLATE_PIECE.match(text, offset + 1)
             if piece is not None:
-                open_braces[-1:] = [] if text[at] == "}" else open_braces[-1:]
+                if first == "}" and open_braces:
+                    open_braces.pop()
                 if piece[0].endswith("{"):
                     open_braces.append(0)
-                return "string", text[at] + piece[0]
-        if text[at] == "/" and (not found or BEFORE_REGEX.search(found[-1].text)):
-            pattern = REGEX.match(text, at)
-            if pattern is not None:
-                return "string", pattern[0]
-        match = self.pattern.match(text, at)
+                return "string", first + piece[0]
+        if first == "/" and (not tokens or SLASH_STARTS_REGEX.search(tokens[-1].text)):
+            regex = REGEX.match(text, offset)
+            if regex is not None:
+                return "string", regex[0]
+        match = self.pattern.match(text, offset)
         if match is None:
-            return "space", text[at]
+            return "space", first
         if open_braces:
             open_braces[-1] += (match[0] == "{") - (match[0] == "}")
         return match.lastgroup or "", match[0]
 
 
 @lru_cache(maxsize=8)
-def _pattern(known: Collection[str]) -> re.Pattern[str]:
-    signs = sorted((s for s in known if not WORD.fullmatch(s)), key=lambda s: (-len(s), s))
+def _compile_pattern(reserved: Collection[str]) -> re.Pattern[str]:
+    """Return the pattern of `Lexer.pattern`. Longer signs come first, so that `=>` is not read as `=`."""
+    signs = sorted((text for text in reserved if not WORD.fullmatch(text)), key=lambda s: (-len(s), s))
     either = "|".join(map(re.escape, signs))
     return re.compile(
         rf"""(?P<comment>//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)|(?P<end>\n)|(?P<space>[^\S\n]+)"""
@@ -131,61 +144,77 @@ def _pattern(known: Collection[str]) -> re.Pattern[str]:
     )
 
 
-CLOSING_SIGNS, OPENING_SIGNS = (",", ";", ")", "]", "."), ("(", "[", "!", "~", "...", ".")
-"""Signs before which, and after which, no space is written."""
+CLOSING_SIGNS = (",", ";", ")", "]", ".")
+"""Signs before which no space is written."""
+OPENING_SIGNS = ("(", "[", "!", "~", "...", ".")
+"""Signs after which no space is written."""
 WORD_CHARACTER = re.compile(r"[\w$]")
 
 
 class TokenModel:
-    """How often tokens follow each other.
+    """A trigram model of token classes, which also counts the texts of tokens (see `token_class`).
 
     Args:
-        sources: The tokens of some sources.
+        sources: The tokens of each source from which the model learns.
     """
 
     def __init__(self, sources: Sequence[Sequence[SourceToken]]) -> None:
-        self._kinds: tuple[Counter[tuple[str, ...]], ...] = (Counter(), Counter(), Counter())
-        self._before: tuple[Counter[tuple[str, ...]], ...] = (Counter(), Counter(), Counter())
-        self._texts: Counter[str] = Counter()
-        self._pairs: Counter[tuple[str, str]] = Counter()
-        self._sizes: Counter[str] = Counter()
+        # By the number of classes before a token (0 to 2): counts of these classes with and without its own.
+        self._ngram_counts: tuple[Counter[tuple[str, ...]], ...] = (Counter(), Counter(), Counter())
+        self._context_counts: tuple[Counter[tuple[str, ...]], ...] = (Counter(), Counter(), Counter())
+        self._text_counts: Counter[str] = Counter()
+        self._text_pair_counts: Counter[tuple[str, str]] = Counter()
+        self._class_counts: Counter[str] = Counter()
         for tokens in sources:
-            kinds = [LINE_END, LINE_END, *map(token_class, tokens)]
+            classes = [LINE_END, LINE_END, *map(token_class, tokens)]
             texts = [LINE_END, LINE_END, *(token.text for token in tokens)]
-            for at in range(2, len(kinds)):
+            for index in range(2, len(classes)):
                 for size in range(3):
-                    self._kinds[size][tuple(kinds[at - size : at + 1])] += 1
-                    self._before[size][tuple(kinds[at - size : at])] += 1
-                self._texts[texts[at]] += 1
-                self._pairs[texts[at - 1], texts[at]] += 1
-                self._sizes[kinds[at]] += 1
+                    self._ngram_counts[size][tuple(classes[index - size : index + 1])] += 1
+                    self._context_counts[size][tuple(classes[index - size : index])] += 1
+                self._text_counts[texts[index]] += 1
+                self._text_pair_counts[texts[index - 1], texts[index]] += 1
+                self._class_counts[classes[index]] += 1
 
     def log_likelihood(self, tokens: Sequence[tuple[str, str]], start: int) -> float:
-        """Return the log-likelihood of tokens from an index on; each is its class and its text."""
-        return sum(math.log(self._odds(tokens, at)) for at in range(start, len(tokens)))
+        """Return the log-likelihood of a sequence of tokens.
+
+        Args:
+            tokens: `(class, text)` of each token.
+            start: Index of the first token whose likelihood counts. Those before it are only its context.
+        """
+        return sum(math.log(self._probability(tokens, index)) for index in range(start, len(tokens)))
 
     def unigram_odds(self, token: SourceToken) -> float:
-        """Return how likely a token is anywhere."""
-        whole = sum(self._sizes.values()) + 1
-        return 0.7 * self._texts[token.text] / whole + 0.3 / 200
+        """Return how likely a token is without its context, with a floor for those that the sources lack."""
+        total = sum(self._class_counts.values()) + 1
+        return 0.7 * self._text_counts[token.text] / total + 0.3 / 200
 
     def knows(self, text: str) -> bool:
         """Return whether a text appears as a token in the sources."""
-        return self._texts[text] > 0
+        return self._text_counts[text] > 0
 
-    def _odds(self, tokens: Sequence[tuple[str, str]], at: int) -> float:
-        kinds = [kind for kind, _ in tokens[max(0, at - 2) : at + 1]]
-        odds = NGRAM_WEIGHTS[3] / 100
+    def _probability(self, tokens: Sequence[tuple[str, str]], index: int) -> float:
+        """Return how likely a token is after those before it.
+
+        The n-gram counts are mixed by `NGRAM_WEIGHTS`, so that no token has probability 0. For names, numbers
+        and strings, the probability of the class is multiplied by that of the text within the class, which is
+        smoothed as if each text had 0.2 more occurrences and the class 10 more. Pairs of texts count as well.
+        """
+        classes = [name for name, _ in tokens[max(0, index - 2) : index + 1]]
+        probability = NGRAM_WEIGHTS[3] / 100
         for size, weight in zip((2, 1, 0), NGRAM_WEIGHTS, strict=False):
-            if len(kinds) > size and (counts := self._before[size][tuple(kinds[len(kinds) - 1 - size : -1])]):
-                odds += weight * self._kinds[size][tuple(kinds[len(kinds) - 1 - size :])] / counts
-        kind, text = tokens[at]
-        if kind == text:
-            return odds
-        odds *= (self._texts[text] + 0.2) / (self._sizes[kind] + 10)
-        before = tokens[at - 1][1] if at else LINE_END
-        counts = self._texts[before]
-        return 0.6 * odds + (0.4 * self._pairs[before, text] / counts if counts else 0.0)
+            if len(classes) > size:
+                ngram = tuple(classes[len(classes) - 1 - size :])
+                if context_count := self._context_counts[size][ngram[:-1]]:
+                    probability += weight * self._ngram_counts[size][ngram] / context_count
+        name, text = tokens[index]
+        if name == text:
+            return probability
+        probability *= (self._text_counts[text] + 0.2) / (self._class_counts[name] + 10)
+        previous = tokens[index - 1][1] if index else LINE_END
+        count = self._text_counts[previous]
+        return 0.6 * probability + (0.4 * self._text_pair_counts[previous, text] / count if count else 0.0)
 
 
 def token_class(token: SourceToken) -> str:
@@ -194,7 +223,7 @@ def token_class(token: SourceToken) -> str:
 
 
 def rewrite_by_token_model(
-    lines: list[str], stop: ParseStop, lexer: Lexer, others: Sequence[Sequence[SourceToken]]
+    lines: list[str], stop: ParseStop, lexer: Lexer, corpus: Sequence[Sequence[SourceToken]]
 ) -> Iterator[LineRewrite]:
     """Yield rewrites that insert, delete or replace one token near the stop, the likeliest first.
 
@@ -202,105 +231,133 @@ def rewrite_by_token_model(
         lines: The lines of the source.
         stop: Where parsing stopped.
         lexer: The tokens of the language.
-        others: The tokens of other sources of the project.
+        corpus: The tokens of each other source of the project.
     """
     tokens = lexer.tokens("\n".join(lines))
     row, column = stop.line - 1, stop.column
-    here = next((n for n, t in enumerate(tokens) if (t.row, t.end) > (row, column)), len(tokens))
-    calm = [token for token in tokens if not row - 1 <= token.row <= row]
-    habits = TokenModel([calm, *others])
-    near = [t for t in tokens if abs(t.row - row) <= CONTEXT_ROWS and t.kind in ("word", "number")]
-    counts = Counter(token.text for token in near)
-    spoken = {token.text: token.kind for token in near if counts[token.text]}
-    names = {text: spoken[text] for text, _ in counts.most_common(MAX_CONTEXT_NAMES)}
-    rewrites: list[tuple[float, LineRewrite]] = []
-    places = {
-        at: TOKEN_DISTANCE_FACTOR ** abs(here - at)
-        for at in range(max(0, here - TOKENS_BEFORE_STOP), min(len(tokens), here + TOKENS_AFTER_STOP) + 1)
+    stop_index = next((n for n, t in enumerate(tokens) if (t.row, t.end) > (row, column)), len(tokens))
+    # The line of the stop and the one before it are probably wrong, so that the model must not learn them.
+    trusted = [token for token in tokens if not row - 1 <= token.row <= row]
+    model = TokenModel([trusted, *corpus])
+    nearby = [t for t in tokens if abs(t.row - row) <= CONTEXT_ROWS and t.kind in ("word", "number")]
+    kinds = {token.text: token.kind for token in nearby}
+    counts = Counter(token.text for token in nearby)
+    names = {text: kinds[text] for text, _ in counts.most_common(MAX_CONTEXT_NAMES)}
+    first = max(0, stop_index - TOKENS_BEFORE_STOP)
+    last = min(len(tokens), stop_index + TOKENS_AFTER_STOP)
+    distance_factors = {
+        index: TOKEN_DISTANCE_FACTOR ** abs(stop_index - index) for index in range(first, last + 1)
     }
-    for at, token in enumerate(tokens[:here]):
-        if row - LINE_STARTS_BEFORE_STOP <= token.row and (not at or tokens[at - 1].kind == "end"):
-            places.setdefault(
-                at, TOKEN_DISTANCE_FACTOR**TOKENS_BEFORE_STOP
-            )  # the first token of a line may be far from where it fails
-    for at, share in places.items():
-        for logs, number, text, note in _changes(lines, tokens, at, habits, lexer, names):
-            weight = share / (1 + math.exp(-logs / ODDS_SOFTNESS))
-            rewrites.append((weight, rewrite_line(lines, number, text, note, weight)))
-    rewrites.sort(key=lambda pair: -pair[0])
-    yield from (rewrite for _, rewrite in rewrites[:MAX_TOKEN_CHANGES])
+    for index, token in enumerate(tokens[:stop_index]):
+        is_line_start = not index or tokens[index - 1].kind == "end"
+        if is_line_start and row - LINE_STARTS_BEFORE_STOP <= token.row:
+            distance_factors.setdefault(index, TOKEN_DISTANCE_FACTOR**TOKENS_BEFORE_STOP)
+    rewrites: list[LineRewrite] = []
+    for index, factor in distance_factors.items():
+        for log_odds, number, text, note in _changes_at_token(lines, tokens, index, model, lexer, names):
+            weight = factor / (1 + math.exp(-log_odds / ODDS_SOFTNESS))
+            rewrites.append(rewrite_line(lines, number, text, note, weight))
+    rewrites.sort(key=lambda rewrite: -rewrite.weight)
+    yield from rewrites[:MAX_TOKEN_CHANGES]
 
 
-def _changes(
+def _changes_at_token(
     lines: list[str],
     tokens: Sequence[SourceToken],
-    at: int,
-    habits: TokenModel,
+    index: int,
+    model: TokenModel,
     lexer: Lexer,
     names: dict[str, str],
 ) -> Iterator[tuple[float, int, str, str]]:
-    """Yield changes at one token: log odds, line number, the new line, and a note."""
-    first = max(0, at - 2)
-    pairs = [(token_class(token), token.text) for token in tokens[first : at + 3]]
-    before, rest = pairs[: at - first], pairs[at - first :]
-    here = tokens[at] if at < len(tokens) else None
-    usual = [(known, known) for known in lexer.known] + [(kind, name) for name, kind in names.items()]
+    """Yield `(log odds, line number, new text of the line, note)` for changes at one token.
 
-    def gain(new: list[tuple[str, str]], rest: list[tuple[str, str]], old: float, odds: float) -> float:
-        return habits.log_likelihood([*before, *new, *rest], len(before)) - old + math.log(odds)
+    Args:
+        lines: The lines of the source.
+        tokens: Its tokens.
+        index: Index of the token; that after the last one for the end of the source.
+        model: How likely tokens are.
+        lexer: The tokens of the language.
+        names: Text -> kind of the names and numbers that may be inserted.
+    """
+    first = max(0, index - 2)
+    window = [(token_class(token), token.text) for token in tokens[first : index + 3]]
+    before, after = window[: index - first], window[index - first :]
+    old_likelihood = model.log_likelihood(window, len(before))
+    token = tokens[index] if index < len(tokens) else None
+    # Sorted, so that the order of equally likely changes does not depend on the hashes of the texts.
+    candidates = [(text, text) for text in sorted(lexer.reserved)]
+    candidates += [(kind, text) for text, kind in names.items()]
 
-    old = habits.log_likelihood(pairs, len(before))
-    number, place = (here.row, here.start) if here is not None else (len(lines) - 1, len(lines[-1]))
+    def log_odds(new: list[tuple[str, str]], slip_odds: float) -> float:
+        likelihood = model.log_likelihood([*before, *new], len(before))
+        return likelihood - old_likelihood + math.log(slip_odds)
+
+    number, column = (token.row, token.start) if token is not None else (len(lines) - 1, len(lines[-1]))
     line = lines[number]
-    if at and (here is None or here.kind == "end") and tokens[at - 1].row == number:
-        place = tokens[at - 1].end  # before a comment
-    for kind, text in usual:
-        put = _place_token(line, place, place, text)
-        yield gain([(kind, text)], rest, old, 1.0), number, put, f"{text} is missing"
-    if here is None or here.kind == "end" or "\n" in here.text:
+    if index and (token is None or token.kind == "end") and tokens[index - 1].row == number:
+        column = tokens[index - 1].end  # before a comment
+    for kind, text in candidates:
+        new_line = _place_token(line, column, column, text)
+        yield log_odds([(kind, text), *after], 1.0), number, new_line, f"{text} is missing"
+    if token is None or token.kind == "end" or "\n" in token.text:
         return
-    twice = here.text in [text for _, text in (*before[-1:], *rest[1:2])]
-    is_stray = here.kind == "sign" and here.text not in lexer.known
-    chance = habits.unigram_odds(here)
-    odds = STRAY_TOKEN_ODDS if is_stray else DOUBLED_TOKEN_ODDS if twice else EXTRA_TOKEN_ODDS * chance
-    yield gain([], rest[1:], old, odds), number, _remove_token(line, here), f"{here.text} is superfluous"
-    is_odd = here.kind == "word" and not habits.knows(here.text)
-    alike = similar_keywords(here.text, lexer.known) if is_odd else []
-    for kind, text in usual:
-        if text != here.text:
-            odds = MISSPELT_TOKEN_ODDS if text in alike else WRONG_TOKEN_ODDS * chance
-            put = _place_token(line, here.start, here.end, text)
-            yield gain([(kind, text)], rest[1:], old, odds), number, put, f"{here.text} becomes {text}"
+    is_doubled = token.text in [text for _, text in (*before[-1:], *after[1:2])]
+    is_stray = token.kind == "sign" and token.text not in lexer.reserved
+    token_odds = model.unigram_odds(token)
+    if is_stray:
+        slip_odds = STRAY_TOKEN_ODDS
+    else:
+        slip_odds = DOUBLED_TOKEN_ODDS if is_doubled else EXTRA_TOKEN_ODDS * token_odds
+    without_token = _remove_token(line, token)
+    yield log_odds(after[1:], slip_odds), number, without_token, f"{token.text} is superfluous"
+    is_unknown_word = token.kind == "word" and not model.knows(token.text)
+    keywords = similar_keywords(token.text, lexer.reserved) if is_unknown_word else []
+    for kind, text in candidates:
+        if text != token.text:
+            slip_odds = MISSPELT_TOKEN_ODDS if text in keywords else WRONG_TOKEN_ODDS * token_odds
+            new_line = _place_token(line, token.start, token.end, text)
+            note = f"{token.text} becomes {text}"
+            yield log_odds([(kind, text), *after[1:]], slip_odds), number, new_line, note
 
 
-def similar_keywords(word: str, known: Sequence[str] | frozenset[str]) -> list[str]:
-    """Return keywords that a word may be a slip for: of the same letters, or nearly so."""
+def similar_keywords(word: str, keywords: Collection[str]) -> list[str]:
+    """Return keywords that a word may be a slip for: those of the same letters, and those spelt much alike."""
     folded = word.lower()
-    same = [one for one in known if sorted(one.lower()) == sorted(folded) and len(one) > 1]
-    close = get_close_matches(folded, sorted(known), 3, MIN_KEYWORD_SIMILARITY)
-    return list(dict.fromkeys([*same, *(one for one in close if _is_slip(folded, one))]))
+    same_letters = [
+        text for text in sorted(keywords) if sorted(text.lower()) == sorted(folded) and len(text) > 1
+    ]
+    close = get_close_matches(folded, sorted(keywords), 3, MIN_KEYWORD_SIMILARITY)
+    return list(dict.fromkeys([*same_letters, *(text for text in close if _is_slip(folded, text))]))
 
 
-def _is_slip(word: str, meant: str) -> bool:
-    """Return whether little more than a letter differs."""
-    common = sum(block.size for block in SequenceMatcher(None, word, meant).get_matching_blocks())
-    return max(len(word), len(meant)) - common <= 1 + len(meant) // 6
+def _is_slip(word: str, keyword: str) -> bool:
+    """Return whether at most one letter differs, or a few in a long keyword."""
+    common = sum(block.size for block in SequenceMatcher(None, word, keyword).get_matching_blocks())
+    return max(len(word), len(keyword)) - common <= 1 + len(keyword) // 6
 
 
 def _place_token(line: str, start: int, end: int, text: str) -> str:
-    """Return a line with a token in place of a span, with blanks where words would join."""
+    """Return a line with a token in place of a span, with spaces where it would join a neighbouring word.
+
+    Args:
+        line: The line.
+        start: Where the span begins.
+        end: Where it ends; equal to `start` for an insertion.
+        text: The token.
+    """
     before, following = line[:start], line[end:]
     if start == end and before.strip() and before.endswith(" "):
         before, following = before.rstrip(), following.lstrip()
         left = "" if text in CLOSING_SIGNS else " "
-        return f"{before}{left}{text}{'' if text in OPENING_SIGNS else ' '}{following}"
-    glued = WORD_CHARACTER.match(before[-1:] or " ") is not None and WORD_CHARACTER.match(text) is not None
-    follows = WORD_CHARACTER.match(text[-1]) is not None and WORD_CHARACTER.match(following) is not None
-    return f"{before}{' ' * glued}{text}{' ' * follows}{following}"
+        right = "" if text in OPENING_SIGNS else " "
+        return f"{before}{left}{text}{right}{following}"
+    left = " " if WORD_CHARACTER.match(before[-1:]) and WORD_CHARACTER.match(text) else ""
+    right = " " if WORD_CHARACTER.match(text[-1]) and WORD_CHARACTER.match(following) else ""
+    return f"{before}{left}{text}{right}{following}"
 
 
 def _remove_token(line: str, token: SourceToken) -> str:
-    """Return a line without a token and the blanks around it."""
+    """Return a line without a token; at most one of the spaces around it stays."""
     before, following = line[: token.start], line[token.end :]
     if not before.strip() or following[:1] != " ":
         return f"{before.rstrip() if before.strip() else before}{following}"

@@ -1,4 +1,4 @@
-"""Repairs sources that tree-sitter cannot parse: where parsing stops, and what may be wrong there."""
+"""Repairs sources that tree-sitter cannot parse: finds where parsing stops, and rewrites the lines there."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ QUOTES = "\"'`"
 def find_parsable_trees(
     path: str, texts: Mapping[str, str], language: Language, *, seconds: float, reported_line: int = 0
 ) -> list[ParsableText]:
-    """Return texts of a file whose tree has no error, the likeliest first; none for a very large file.
+    """Return versions of a file whose tree has no error, the likeliest first; none for a very large file.
 
     Args:
         path: The file.
         texts: Path -> text of the project's files in the language, whose token statistics are used.
         language: A language with a grammar.
         seconds: Wall-clock seconds, after which what has been found is returned.
-        reported_line: The line, from 1, that the language's runtime reports, which rejects some sources whose
-            tree has no error. The file is then changed there; 0 where nothing is reported.
+        reported_line: The line, from 1, at which the language's runtime rejects the file; 0 if it reports no
+            line. It counts as the stop if the file's tree has no error.
     """
     if len(texts[path]) > MAX_TREE_CHARS:
         return []
     lexer, text = build_lexer(path, language), texts[path].replace("\r\n", "\n")
     remaining_chars, corpus = MAX_CORPUS_CHARS, []
-    for other, content in sorted(texts.items()):
-        if other != path and len(content) <= remaining_chars:
-            remaining_chars -= len(content)
-            corpus.append(lexer.tokens(content))
+    for other_path, other_text in sorted(texts.items()):
+        if other_path != path and len(other_text) <= remaining_chars:
+            remaining_chars -= len(other_text)
+            corpus.append(lexer.tokens(other_text))
     parser = _IncrementalParser(path, language, text)
 
     def find_stop(changed: str) -> ParseStop | None:
@@ -67,20 +67,21 @@ def find_parsable_trees(
         locate_exactly=partial(_locate_exactly, path, language),
         few_results=FEW_TREE_RESULTS,
     )
-    found = find_parsable_texts(texts[path], seconds=seconds, reader=reader)
-    # An incrementally parsed tree may differ from a fresh one, which has the last word.
-    return [one for one in found if find_tree_stop(one.text, path, language) is None]
+    parsable_texts = find_parsable_texts(texts[path], seconds=seconds, reader=reader)
+    # An incrementally parsed tree may differ from a fresh one, and only the fresh one counts.
+    return [parsable for parsable in parsable_texts if find_tree_stop(parsable.text, path, language) is None]
 
 
 def build_lexer(path: str, language: Language) -> Lexer:
     """Return a lexer with the keywords and signs of a file's grammar."""
     grammar = grammar_for(path, LANGUAGES[language].grammars)
-    kinds = [
+    # In a grammar, the visible nodes without a name are the keywords and signs: their kind is their text.
+    texts = [
         grammar.node_kind_for_id(number) or ""
         for number in range(grammar.node_kind_count)
         if grammar.node_kind_is_visible(number) and not grammar.node_kind_is_named(number)
     ]
-    return Lexer(known=frozenset(kind for kind in kinds if kind and not re.search(r"[\s\"'`]", kind)))
+    return Lexer(reserved=frozenset(text for text in texts if text and not re.search(r"[\s\"'`]", text)))
 
 
 def find_tree_stop(text: str, path: str, language: Language) -> ParseStop | None:
@@ -106,6 +107,7 @@ def tree_has_error(text: str, path: str, language: Language) -> bool:
 
 
 def _stop_in(root: Node, text: str) -> ParseStop | None:
+    """Return the position of the first error below a root node; `None` if there is none."""
     if not root.has_error:
         return None
     node = _first_error(root)
@@ -115,7 +117,13 @@ def _stop_in(root: Node, text: str) -> ParseStop | None:
 
 
 class _IncrementalParser:
-    """Parses texts that differ little from one: what they share is not parsed again."""
+    """Parses texts that differ little from a first one, and does not parse again what they share with it.
+
+    Args:
+        path: The file.
+        language: Its language.
+        text: The first text.
+    """
 
     def __init__(self, path: str, language: Language, text: str) -> None:
         from tree_sitter import Parser
@@ -126,24 +134,25 @@ class _IncrementalParser:
         self._tree = self._parser.parse(self._raw)
 
     def find_stop(self, text: str) -> ParseStop | None:
-        """Return where parsing a text stops."""
-        old, raw = self._raw, text.encode("utf-8", "surrogatepass")
-        if raw == old:
+        """Return where parsing a text stops; `None` if it parses."""
+        old, new = self._raw, text.encode("utf-8", "surrogatepass")
+        if new == old:
             return _stop_in(self._tree.root_node, text)
-        start = common_prefix(old, raw)
-        shared_end = min(min(len(old), len(raw)) - start, common_prefix(self._reversed, raw[::-1]))
-        ends = len(old) - shared_end, len(raw) - shared_end
-        points = (_point(old, start), _point(old, ends[0]), _point(raw, ends[1]))
+        start = common_prefix(old, new)
+        suffix = min(min(len(old), len(new)) - start, common_prefix(self._reversed, new[::-1]))
+        old_end, new_end = len(old) - suffix, len(new) - suffix
         tree = self._tree.copy()
-        tree.edit(start, *ends, *points)
-        return _stop_in(self._parser.parse(raw, tree).root_node, text)
+        tree.edit(start, old_end, new_end, _point(old, start), _point(old, old_end), _point(new, new_end))
+        return _stop_in(self._parser.parse(new, tree).root_node, text)
 
 
 def _point(raw: bytes, offset: int) -> tuple[int, int]:
+    """Return `(row, column)` of an offset, both from 0 and the column in bytes, as tree-sitter counts them."""
     return raw.count(b"\n", 0, offset), offset - raw.rfind(b"\n", 0, offset) - 1
 
 
 def _first_error(node: Node) -> Node:
+    """Return the innermost node of the first error: one that could not be parsed, or a missing one."""
     while not (node.is_error or node.is_missing):
         inner = next((child for child in node.children if child.has_error or child.is_missing), None)
         if inner is None:
@@ -153,19 +162,21 @@ def _first_error(node: Node) -> Node:
 
 
 def _locate_exactly(path: str, language: Language, text: str, stop: ParseStop) -> ParseStop:
-    """Return the position of the token that no parse could accept, from the parser's log.
+    """Return the position of the token that the parser could not accept, which only its log shows.
 
-    The error node of a tree may begin before that token, or after it.
+    The error node of a tree may begin before that token, or after it. The parser follows several versions of a
+    parse at once. The furthest token at which a version fails before error recovery begins is the one.
     """
     from tree_sitter import Parser
 
-    positions: dict[str, tuple[int, int]] = {}
-    version, found = "", list[tuple[int, int]]()
+    positions: dict[str, tuple[int, int]] = {}  # version of the parse -> row and column in bytes
+    version = ""
     furthest: tuple[int, int] | None = None
+    is_recovering = False
 
     def read_log(kind: object, message: str) -> None:
-        nonlocal version, furthest
-        if found:
+        nonlocal version, furthest, is_recovering
+        if is_recovering:
             return
         if (match := LOGGED_POSITION.match(message)) is not None:
             version = match[1]
@@ -173,18 +184,19 @@ def _locate_exactly(path: str, language: Language, text: str, stop: ParseStop) -
         elif message.startswith("detect_error"):
             furthest = max(furthest or (0, 0), positions[version])
         elif message.startswith(("resume", "recover")) and furthest is not None:
-            found.append(furthest)
+            is_recovering = True
 
     parser = Parser(grammar_for(path, LANGUAGES[language].grammars))
     parser.logger = read_log
     parser.parse(text.encode("utf-8", "surrogatepass"))
-    if not found:
+    if furthest is None or not is_recovering:
         return stop
-    row, byte = found[0]
+    row, byte = furthest
     return ParseStop(line=row + 1, column=_column(text, row, byte), message=stop.message)
 
 
 def _column(text: str, row: int, byte: int) -> int:
+    """Return the column in characters of a column in bytes."""
     line = text.split("\n")[row] if row <= text.count("\n") else ""
     return len(line.encode("utf-8", "surrogatepass")[:byte].decode("utf-8", "ignore"))
 
@@ -197,11 +209,11 @@ def _families(lexer: Lexer, corpus: Sequence[Sequence[SourceToken]]) -> tuple[Re
         yield from _rewrite_template_strings(lines, stop)
 
     return (
-        partial(rewrite_look_alikes, own=QUOTES),
+        partial(rewrite_look_alikes, quotes=QUOTES),
         rewrite_all_strings,
         partial(rewrite_brackets, pattern=lexer.pattern),
         partial(rewrite_blocks, lexer=lexer),
-        partial(rewrite_by_token_model, lexer=lexer, others=corpus),
+        partial(rewrite_by_token_model, lexer=lexer, corpus=corpus),
     )
 
 
@@ -210,8 +222,9 @@ def _rewrite_template_strings(lines: list[str], stop: ParseStop) -> Iterator[Lin
 
     An unterminated template string takes all text up to the next backtick.
     """
-    odd = [number for number, line in enumerate(lines) if line.replace("\\`", "").count("`") % 2]
-    if len(odd) % 2:
-        for number in odd:
+    odd_lines = [number for number, line in enumerate(lines) if line.replace("\\`", "").count("`") % 2]
+    if len(odd_lines) % 2:
+        for number in odd_lines:
+            # The other families rewrite the lines next to the stop.
             if number not in (stop.line - 1, stop.line - 2):
                 yield from rewrite_strings(lines, ParseStop(line=number + 1, column=0, message="string"), "`")
