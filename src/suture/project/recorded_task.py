@@ -1,7 +1,7 @@
-"""What the events of a run add to its task: a test that a person accepted, and the interpreter of the test
-command.
+"""Read from the events of a run what belongs to its task but is not recorded in the task itself.
 
-A model wrote that test for an issue. Once a person has accepted it, it is part of the task.
+This is the interpreter of the test command, and a test that a person accepted. A model writes such a test for
+an issue. Once a person has accepted it, it is part of the task.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Test commands: split what the user types into words, and find the files that decide a command's outcome."""
+"""Split the test command that a user types into words, and find the files that decide its outcome.
+
+These files are protected: a candidate that changed them could make the command succeed.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ from suture.project.tuning import MAX_LOADED_GLOBS, MAX_REACHED_LINES, MAX_SHELL
 from suture.project.workspace import is_protected, is_test_file
 
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-SHELL_MARKS = frozenset(";<>|&`")
+SHELL_CHARACTERS = frozenset(";<>|&`")
 WORD_ENDS = re.compile(r"[\s;&|()<>'\"]+")
 COMMAND_ENDS = re.compile(r"[;&|\n]+")
-ALL_OF_A_FOLDER = re.compile(r"/$|/\*(?:\.\w+)?$")
+WHOLE_FOLDER_GLOB = re.compile(r"/$|/\*(?:\.\w+)?$")
 OPTIONS_WITH_VALUE = ("-k", "-s", "-p", "-t")
 """Options of `python -m unittest` whose next word is not a test."""
 
@@ -56,6 +59,7 @@ def split_command(test: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _needs_shell(test: str) -> bool:
+    """Return whether a command has, outside of quotes, a character that only a shell interprets."""
     quote, skip = "", False
     for mark, following in zip(test, f"{test[1:]} ", strict=True):
         if skip:
@@ -66,7 +70,7 @@ def _needs_shell(test: str) -> bool:
             quote = "" if mark == quote else quote
         elif mark in "'\"":
             quote = mark
-        elif mark in SHELL_MARKS or mark + following == "$(":
+        elif mark in SHELL_CHARACTERS or mark + following == "$(":
             return True
     return False
 
@@ -74,9 +78,9 @@ def _needs_shell(test: str) -> bool:
 def find_deciding_files(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> tuple[str, ...]:
     """Return the task's files that decide the outcome of a test command.
 
-    These are the files that the command names, or that the scripts and targets name which it runs, and the
-    files that its programs load because of the command or their configuration, such as the tests in a
-    folder, and plugins. In a folder whose tests have the usual names, the other files are code.
+    The command, and the scripts and targets that it runs, name some of them. Its programs load others because
+    of the command or their configuration, such as plugins and the tests in a folder. In a folder whose tests
+    have the usual names, only these decide; the other files are code.
 
     Args:
         command: The argument vector. A word may be a shell line.
@@ -86,41 +90,48 @@ def find_deciding_files(command: Sequence[str], files: Mapping[str, bytes], root
     lines = _reached_lines(command, files, root)
     commands = list(_commands_in(lines))
     named = dict.fromkeys(path for words in commands for path in find_named_files(words, files, root))
-    globs = (
-        glob for words in commands for one in LANGUAGES.values() for glob in one.find_loaded_files(words)
+    languages = tuple(LANGUAGES.values())
+    loaded_globs = (
+        glob for words in commands for facts in languages for glob in facts.find_loaded_files(words)
     )
-    configured = (glob for one in LANGUAGES.values() for glob in one.find_configured_files(files))
+    configured_globs = (glob for facts in languages for glob in facts.find_configured_files(files))
     loaded: list[str] = []
-    for glob in dict.fromkeys((*islice(globs, MAX_LOADED_GLOBS), *islice(configured, MAX_LOADED_GLOBS))):
-        own = [path for path in files if is_protected(path, (glob,))]
-        loaded += [] if ALL_OF_A_FOLDER.search(glob) and any(map(is_test_file, own)) else own
+    for glob in dict.fromkeys(
+        (*islice(loaded_globs, MAX_LOADED_GLOBS), *islice(configured_globs, MAX_LOADED_GLOBS))
+    ):
+        matches = [path for path in files if is_protected(path, (glob,))]
+        loaded += [] if WHOLE_FOLDER_GLOB.search(glob) and any(map(is_test_file, matches)) else matches
     return tuple(dict.fromkeys((*named, *loaded)))
 
 
 def _reached_lines(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> list[str]:
     """Return a command as a line, and the lines of all scripts and targets that it runs."""
     first = " ".join(command)
-    found, waiting = {first: None}, [first]
-    while waiting and len(found) < MAX_REACHED_LINES:
+    reached, waiting = {first: None}, [first]
+    while waiting and len(reached) < MAX_REACHED_LINES:
         line = waiting.pop(0)
-        new = [*find_reachable_scripts(command if line is first else line.split(), files)]
+        started_lines = [*find_reachable_scripts(command if line is first else line.split(), files)]
         for words in _commands_in((line,)):
-            new += find_task_commands(words, files)
+            started_lines += find_task_commands(words, files)
         for path in find_named_files((line,), files, root):
             is_shell = not any(is_source(path, language) for language in LANGUAGES)
             if is_shell and len(files[path]) <= MAX_SHELL_SCRIPT_BYTES:
-                new += files[path].decode("utf-8", "replace").splitlines()
-        fresh = [one for one in dict.fromkeys(new) if one.strip() and one not in found]
-        found.update(dict.fromkeys(fresh))
-        waiting += fresh
-    return list(found)
+                started_lines += files[path].decode("utf-8", "replace").splitlines()
+        unseen_lines = [
+            started_line
+            for started_line in dict.fromkeys(started_lines)
+            if started_line.strip() and started_line not in reached
+        ]
+        reached.update(dict.fromkeys(unseen_lines))
+        waiting += unseen_lines
+    return list(reached)
 
 
 def _commands_in(lines: Iterable[str]) -> Iterator[list[str]]:
     """Yield the words of each command in shell lines."""
     for line in lines:
-        for one in COMMAND_ENDS.split(line):
-            if words := [word for word in WORD_ENDS.split(one) if word]:
+        for shell_command in COMMAND_ENDS.split(line):
+            if words := [word for word in WORD_ENDS.split(shell_command) if word]:
                 yield words
 
 
@@ -133,27 +144,29 @@ def find_named_files(command: Sequence[str], files: Mapping[str, bytes], root: P
         root: Folder of the files, for absolute paths in the command.
     """
     words = [part for word in command for part in WORD_ENDS.split(word) if part]
-    paths = [path for word in words for path in _paths(word, root)]
+    paths = [path for word in words for path in _possible_paths(word, root)]
     paths += [path for module in _modules(words) for path in _module_files(module)]
     return tuple(dict.fromkeys(path for path in paths if path in files))
 
 
-def _paths(word: str, root: Path) -> Iterator[str]:
+def _possible_paths(word: str, root: Path) -> Iterator[str]:
     for text in (word, word.split("::")[0]):
-        inside = text.removeprefix(f"{root.as_posix()}/")
-        yield posixpath.normpath(inside)
+        yield posixpath.normpath(text.removeprefix(f"{root.as_posix()}/"))
 
 
 def _modules(words: Sequence[str]) -> Iterator[str]:
-    """Yield the module that `python -m` runs, and the modules that it passes to `unittest`. Other tools'
-    `-m` differ.
+    """Yield the module that `python -m` runs, and the modules that are arguments of `unittest`.
+
+    The option `-m` of other programs has other meanings.
     """
-    at = words.index("-m") if "-m" in words else len(words)
-    if not any(re.search(r"python[\d.]*$", word) for word in words[:at]) or at + 1 >= len(words):
+    option_index = words.index("-m") if "-m" in words else len(words)
+    if not any(re.search(r"python[\d.]*$", word) for word in words[:option_index]) or option_index + 1 >= len(
+        words
+    ):
         return
-    yield words[at + 1]
-    if words[at + 1] == "unittest":
-        pairs = zip(words[at + 1 :], words[at + 2 :], strict=False)
+    yield words[option_index + 1]
+    if words[option_index + 1] == "unittest":
+        pairs = zip(words[option_index + 1 :], words[option_index + 2 :], strict=False)
         yield from (
             word for before, word in pairs if before not in OPTIONS_WITH_VALUE and not word.startswith("-")
         )

@@ -10,7 +10,7 @@ from suture.project.python_source.parsing import parse_module
 from suture.project.python_source.statements import Definition, inner_statements
 from suture.project.tuning import MAX_SUGGESTED_FUNCTIONS
 
-BRANCHES = (
+BRANCHING_NODES = (
     ast.If,
     ast.For,
     ast.AsyncFor,
@@ -49,34 +49,43 @@ class FunctionFacts:
 
 
 def iter_functions(path: str, text: str) -> Iterator[FunctionFacts]:
-    """Yield the functions and methods of a file, in order; none if it is invalid."""
+    """Yield the functions and methods of a file, in order. An invalid file has none."""
     tree = parse_module(text)
     if tree is not None:
-        yield from _functions(path, text, tree.body, "")
+        yield from _iter_scope(path, text, tree.body, "")
 
 
-def _functions(path: str, text: str, body: Iterable[ast.stmt], prefix: str) -> Iterator[FunctionFacts]:
+def _iter_scope(path: str, text: str, body: Iterable[ast.stmt], prefix: str) -> Iterator[FunctionFacts]:
     for node in body:
         if isinstance(node, Function):
             yield _facts(path, prefix + node.name, node, text)
         if isinstance(node, Definition):
-            yield from _functions(path, text, node.body, f"{prefix}{node.name}.")
+            yield from _iter_scope(path, text, node.body, f"{prefix}{node.name}.")
         else:
-            yield from _functions(path, text, inner_statements(node), prefix)
+            yield from _iter_scope(path, text, inner_statements(node), prefix)
 
 
 def find_function(name: str, files: Mapping[str, str]) -> FunctionFacts | None:
-    """Return the function with a name, with or without its class; `None` if no file has one."""
-    wanted = name.strip("`'\" ").removesuffix("()")
-    found = [facts for path, text in files.items() for facts in iter_functions(path, text)]
-    exact = [facts for facts in found if facts.name == wanted]
-    alike = [facts for facts in found if facts.name.rpartition(".")[2] == wanted.rpartition(".")[2]]
-    return next(iter(exact or alike), None)
+    """Return the function that a name means; `None` if no file has one.
+
+    Args:
+        name: The name as a model writes it, such as `total`, `Cart.total` or "`total()`". The name with its
+            class is preferred to one that only has the same last part.
+        files: Path -> source.
+    """
+    plain_name = name.strip("`'\" ").removesuffix("()")
+    candidates = [facts for path, text in files.items() for facts in iter_functions(path, text)]
+    exact = [facts for facts in candidates if facts.name == plain_name]
+    same_last_part = [
+        facts for facts in candidates if facts.name.rpartition(".")[2] == plain_name.rpartition(".")[2]
+    ]
+    return next(iter(exact or same_last_part), None)
 
 
 def describe_function(name: str, files: Mapping[str, str]) -> str:
-    """Return a description of a function for a prompt; if there is none, the names of the existing
-    functions.
+    """Return a description of a function for a prompt.
+
+    If there is no such function, the description lists the names of the existing ones.
     """
     facts = find_function(name, files)
     if facts is None:
@@ -100,7 +109,9 @@ def _facts(path: str, name: str, node: Function, text: str) -> FunctionFacts:
         signature=_signature(name, node),
         docstring=ast.get_docstring(node) or "",
         complexity=_complexity(node),
-        calls=tuple(sorted({_called(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)})),
+        calls=tuple(
+            sorted({_called_name(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)})
+        ),
         source=ast.get_source_segment(text, node) or "",
     )
 
@@ -114,7 +125,8 @@ def _signature(name: str, node: Function) -> str:
         return f"{start} {name}(...)"
 
 
-def _called(function: ast.expr) -> str:
+def _called_name(function: ast.expr) -> str:
+    """Return the name of a called function, with its owner if that is a plain name."""
     if isinstance(function, ast.Attribute):
         owner = function.value.id if isinstance(function.value, ast.Name) else ""
         return f"{owner}.{function.attr}"
@@ -122,8 +134,9 @@ def _called(function: ast.expr) -> str:
 
 
 def _complexity(node: Function) -> int:
-    """Return the complexity by McCabe (1976): one, plus one for each branch and each further operand of
-    `and` and `or`.
+    """Return the cyclomatic complexity by McCabe (1976).
+
+    It is one, plus one for each branch, and one for each further operand of `and` and `or`.
     """
     count = 1
     for part in ast.walk(node):
@@ -131,6 +144,6 @@ def _complexity(node: Function) -> int:
             count += len(part.values) - 1
         elif isinstance(part, ast.comprehension):
             count += 1 + len(part.ifs)
-        elif isinstance(part, BRANCHES):
+        elif isinstance(part, BRANCHING_NODES):
             count += 1
     return count

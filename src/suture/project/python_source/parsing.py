@@ -1,8 +1,8 @@
-"""Parse Python source that anyone may have written, and bound the work of parsing a reply.
+"""Parse Python source that anyone may have written, and bound the work of parsing a model's reply.
 
 Reading a reply tries many alternatives: a part of the text as code, one line less, a block in another file.
-For a real reply that takes no time. For a text made for the purpose, it would take minutes in which the run
-stands still.
+For a usual reply that takes no time, but a text that is made for the purpose could stop the run for minutes.
+So each reply has a budget of characters that may be parsed for it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ PARSE_FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 def parse_module(source: str | bytes) -> ast.Module | None:
-    """Return the syntax tree of a source, or `None` if it is invalid. While a reply is read, equal texts
-    share one tree.
+    """Return the syntax tree of a source, or `None` if it is invalid.
+
+    While a reply is read, equal texts are parsed only once, and callers must not change the tree.
 
     Raises:
         MalformedReply: A reply is being read, and its parsing budget is spent.
@@ -64,7 +65,7 @@ def first_line(node: ast.stmt) -> int:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_allowance: ContextVar[ParsingBudget | None] = ContextVar("_allowance", default=None)
+_budget: ContextVar[ParsingBudget | None] = ContextVar("_budget", default=None)
 
 
 @dataclass(kw_only=True)
@@ -73,7 +74,7 @@ class ParsingBudget:
 
     Attributes:
         chars: Number of characters that may still be parsed.
-        trees: Code -> its syntax tree, or `None` if it is invalid.
+        trees: Source -> syntax tree, or `None` if the source is invalid.
     """
 
     chars: int = MAX_PARSED_CHARS
@@ -92,36 +93,34 @@ class ParsingBudget:
 
 def current_parsing_budget() -> ParsingBudget | None:
     """Return the budget of the reply that is being read, or `None` if none is."""
-    return _allowance.get()
+    return _budget.get()
 
 
 def limit_parsing_work(read: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function that reads replies, so that it raises a `MalformedReply` if a reply takes too much
-    work.
-    """
+    """Decorate a function that reads a reply, so that it raises a `MalformedReply` if that is too much work."""
 
     @functools.wraps(read)
-    def reader(*args: P.args, **named: P.kwargs) -> T:
+    def read_within_budget(*args: P.args, **kwargs: P.kwargs) -> T:
         with _reading_reply():
-            return read(*args, **named)
+            return read(*args, **kwargs)
 
-    return reader
+    return read_within_budget
 
 
 @contextlib.contextmanager
 def _reading_reply() -> Iterator[None]:
-    token = _allowance.set(_allowance.get() or ParsingBudget())
+    token = _budget.set(_budget.get() or ParsingBudget())
     try:
         yield
     finally:
-        _allowance.reset(token)
+        _budget.reset(token)
 
 
-def require_few_blocks(blocks: int) -> None:
-    """Check that a reply has a plausible number of blocks.
+def require_few_blocks(block_count: int) -> None:
+    """Check that a reply does not have an absurd number of blocks.
 
     Raises:
-        MalformedReply: It has more.
+        MalformedReply: It has more than `MAX_REPLY_BLOCKS`.
     """
-    if blocks > MAX_REPLY_BLOCKS:
+    if block_count > MAX_REPLY_BLOCKS:
         raise MalformedReply(f"the reply has more than {MAX_REPLY_BLOCKS} blocks")

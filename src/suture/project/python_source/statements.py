@@ -1,5 +1,7 @@
-"""Inspect and edit the statements of Python source: what they define, read and need, and how they are
-indented.
+"""Inspect and edit the statements of Python source.
+
+Which names does a statement define or read, which earlier statements does it need, and how is it moved to
+another indentation? A name is bound by a statement that gives it a value, such as a `def` or an assignment.
 """
 
 from __future__ import annotations
@@ -131,12 +133,18 @@ def _is_demo(node: ast.stmt) -> bool:
 
 
 def remove_statements(code: str, tree: ast.Module, nodes: list[ast.stmt]) -> str:
-    """Return a module without some of its top-level statements. A statement that shares a line with another
-    one stays.
+    """Return a module without some of its top-level statements.
+
+    A statement that shares a line with another one stays.
+
+    Args:
+        code: Source of the module.
+        tree: Its syntax tree.
+        nodes: The statements to remove.
     """
-    selected = {line for node in tree.body if node not in nodes for line in _line_numbers(node)}
+    remaining = {line for node in tree.body if node not in nodes for line in _line_numbers(node)}
     removed = {
-        line for node in nodes if selected.isdisjoint(_line_numbers(node)) for line in _line_numbers(node)
+        line for node in nodes if remaining.isdisjoint(_line_numbers(node)) for line in _line_numbers(node)
     }
     return "".join(text for number, text in enumerate(split_lines(code), 1) if number not in removed)
 
@@ -146,7 +154,7 @@ def _line_numbers(node: ast.stmt) -> range:
 
 
 def is_docstring(node: ast.stmt) -> bool:
-    """Return whether a statement is a lone string."""
+    """Return whether a statement is a lone string, as a docstring is."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -159,29 +167,36 @@ def is_main_guard(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and "__name__" in read_names([node.test])
 
 
-HEAD_COMMENT = re.compile(r"#!|#.*coding[:=]")
+LEADING_COMMENT = re.compile(r"#!|#.*coding[:=]")
 
 
 def insert_after_preamble(code: str, extra: str) -> str:
-    """Insert `extra` before the own statements of a module, after its docstring and its `__future__`
-    imports.
+    """Return a module with some code inserted after its docstring and its `__future__` imports.
+
+    Args:
+        code: Source of the module.
+        extra: The code to insert.
     """
     tree = parse_module(code)
     lines = split_lines(code)
-    at = count_preamble_lines(tree.body) if tree else 0
-    while at < min(2, len(lines)) and HEAD_COMMENT.match(lines[at]):
-        at += 1  # such comments have an effect only in the first two lines
-    return "".join([*lines[:at], extra if extra.endswith("\n") else f"{extra}\n", *lines[at:]])
+    line = count_preamble_lines(tree.body) if tree else 0
+    while line < min(2, len(lines)) and LEADING_COMMENT.match(lines[line]):
+        line += 1  # such comments have an effect only in the first two lines
+    return "".join([*lines[:line], extra if extra.endswith("\n") else f"{extra}\n", *lines[line:]])
 
 
 def reindent(source: str, prefix: str, *, drop: int = 0) -> str:
-    """Move code to the right by a prefix, after removing `drop` characters of indentation. Inside strings,
-    nothing changes.
+    """Return code with another indentation. The inner lines of multi-line strings do not change.
+
+    Args:
+        source: The code.
+        prefix: Indentation to add to each line.
+        drop: Number of characters of indentation to remove from each line first.
     """
-    inside = _inside_strings(source)
+    string_lines = _lines_inside_strings(source)
     moved: list[str] = []
     for number, line in enumerate(split_lines(source), 1):
-        if number in inside:
+        if number in string_lines:
             moved.append(line)
         else:
             margin = len(line) - len(line.lstrip(" \t"))
@@ -189,31 +204,31 @@ def reindent(source: str, prefix: str, *, drop: int = 0) -> str:
     return "".join(moved)
 
 
-def _inside_strings(source: str) -> set[int]:
+def _lines_inside_strings(source: str) -> set[int]:
     """Return the numbers of the lines that begin inside a string."""
     starts, ends = ("STRING", "FSTRING_START", "TSTRING_START"), ("FSTRING_END", "TSTRING_END")
-    inside: set[int] = set()
-    opened: list[int] = []
+    lines: set[int] = set()
+    start_lines: list[int] = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            kind = tokenize.tok_name[token.type]
-            if kind in starts:
-                opened.append(token.start[0])
-            if kind == "STRING" or kind in ends:
-                inside.update(range(opened.pop() + 1, token.end[0] + 1))
+            token_type = tokenize.tok_name[token.type]
+            if token_type in starts:
+                start_lines.append(token.start[0])
+            if token_type == "STRING" or token_type in ends:
+                lines.update(range(start_lines.pop() + 1, token.end[0] + 1))
     except (tokenize.TokenError, SyntaxError):
-        pass  # a part of a file may be incomplete; what was found before counts
-    return inside
+        pass  # a part of a file may be incomplete; the strings before the fault still count
+    return lines
 
 
 def count_preamble_lines(body: Sequence[ast.stmt]) -> int:
     """Return the number of lines of the docstring and the `__future__` imports."""
-    after = 0
+    line_count = 0
     for node in body:
         if not (is_docstring(node) or (isinstance(node, ast.ImportFrom) and node.module == "__future__")):
             break
-        after = node.end_lineno or after
-    return after
+        line_count = node.end_lineno or line_count
+    return line_count
 
 
 Scope = tuple[ast.stmt, ...]
@@ -222,14 +237,14 @@ BUILTINS = frozenset(dir(builtins))
 
 
 def find_setup_statements(node: ast.stmt, scope: Scope, entry_point: str | None) -> list[ast.stmt]:
-    """Return the statements that a statement needs among those before it, in their order.
+    """Return those of the statements before an assertion that it needs, in their order.
 
     Statements that import or define the entry point are omitted, because the candidate provides it.
-    Statements that nothing needs, such as calls that print, are omitted too, because a failure of theirs
-    would fail the test.
+    Statements that nothing needs, such as calls that print, are omitted too: if they failed, the test would
+    fail.
 
     Args:
-        node: The statement.
+        node: The assertion, or another statement.
         scope: The statements before it.
         entry_point: Name of the tested function, if known.
     """
@@ -245,7 +260,7 @@ def find_setup_statements(node: ast.stmt, scope: Scope, entry_point: str | None)
 
 
 def known_names(nodes: Sequence[ast.stmt]) -> frozenset[str]:
-    """Return every name that the statements bind anywhere inside, and the built-in names."""
+    """Return every name that the statements bind, also inside functions and classes, and the built-in names."""
     return BUILTINS | {name for node in nodes for part in ast.walk(node) for name in _bound_in(part)}
 
 
@@ -267,8 +282,8 @@ def _without(node: ast.stmt, entry_point: str | None) -> ast.stmt | None:
         return ast.ImportFrom(node.module, aliases, node.level) if aliases else None
     if entry_point is not None and entry_point in bound_names(node):
         return None
-    tests = any(isinstance(part, ast.Assert) for part in ast.walk(node))
-    return None if tests and not isinstance(node, Definition) else node
+    has_assertion = any(isinstance(part, ast.Assert) for part in ast.walk(node))
+    return None if has_assertion and not isinstance(node, Definition) else node
 
 
 def _defines(node: ast.stmt) -> frozenset[str]:
@@ -280,8 +295,8 @@ def _defines(node: ast.stmt) -> frozenset[str]:
 def _prepares(node: ast.stmt, needed: frozenset[str], entry_point: str | None) -> bool:
     """Return whether a call may change a needed value, such as `cart.add(3)`."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        called = node.value.func
-        own = needed - BUILTINS - {entry_point or ""}
-        shows = isinstance(called, ast.Name) and called.id == "print"
-        return not shows and bool(read_names([node]) & own)
+        function = node.value.func
+        values = needed - BUILTINS - {entry_point or ""}
+        is_print = isinstance(function, ast.Name) and function.id == "print"
+        return not is_print and bool(read_names([node]) & values)
     return False

@@ -1,5 +1,6 @@
-"""Write a verified change into the user's tree: completely or not at all, and never over somebody else's
-edit.
+"""Write a verified change into the user's files, completely or not at all.
+
+A file that has changed since the run started is never overwritten.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, b
 
     Args:
         root: The project's folder.
-        before: The files in the snapshot, path -> content.
+        before: The project's files when the run started, path -> content.
         after: The files as they shall be. A path that is missing here is deleted.
 
     Raises:
@@ -49,7 +50,7 @@ def apply_changes(root: Path, before: Mapping[str, bytes], after: Mapping[str, b
     paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     for path in paths:
         _require_unchanged(root, path, before.get(path))
-    change = _FileChange(root=root)
+    change = _TreeChange(root=root)
     try:
         for path in paths:
             change.prepare(path, before.get(path), after.get(path))
@@ -81,14 +82,14 @@ def _require_unchanged(root: Path, path: str, expected: bytes | None) -> None:
             raise UsageError(f"{path!r} is reached through a link; nothing was written")
     target = root / path
     try:
-        now = read_regular_file(target, len(expected or b""))  # one byte more is read of a longer file
-        if now is None and target.lstat():
+        content = read_regular_file(target, len(expected or b""))  # one byte more is read of a longer file
+        if content is None and target.lstat():
             raise UsageError(f"{path!r} is no regular file; nothing was written")
     except FileNotFoundError:
-        now = None
+        content = None
     except OSError as fault:
         raise UsageError(f"{path!r} cannot be read: {fault.strerror}; nothing was written") from fault
-    if now != expected:
+    if content != expected:
         raise UsageError(
             f"{path!r} was changed since the run started; nothing was written",
             remedy="run again, or apply the saved diff by hand",
@@ -102,55 +103,63 @@ def missing_folders(root: Path, paths: Iterable[str]) -> tuple[Path, ...]:
         root: The project's folder, which may be missing itself.
         paths: Files, relative to it.
     """
-    wanted = {parent for path in paths for parent in (root / path).parents}
-    return tuple(sorted(folder for folder in wanted if not os.path.lexists(folder)))
+    parents = {parent for path in paths for parent in (root / path).parents}
+    return tuple(sorted(folder for folder in parents if not os.path.lexists(folder)))
 
 
 def remove_empty_folders(root: Path, folders: Sequence[str]) -> None:
     """Remove folders that were created for a change, unless they contain something else now.
 
     Args:
-        root: The project's folder. Folders neither inside nor around it are kept, and so is the current
-            folder of the process.
+        root: The project's folder. Folders that are neither inside nor around it are not removed, nor are
+            folders around the current folder of the process.
         folders: The folders, the outermost first.
     """
     for folder in map(Path, reversed(folders)):
-        ours = folder.is_relative_to(root) or root.is_relative_to(folder)
-        if ours and not Path.cwd().is_relative_to(folder):
+        is_related = folder.is_relative_to(root) or root.is_relative_to(folder)
+        if is_related and not Path.cwd().is_relative_to(folder):
             with contextlib.suppress(OSError):  # not empty, or gone
                 folder.rmdir()
 
 
 @dataclass(kw_only=True)
-class _FileChange:
+class _TreeChange:
+    """Replaces files step by step, and can revert all steps.
+
+    Attributes:
+        root: The project's folder.
+        new_contents: Path -> temporary file with its new content.
+        backups: Path -> temporary file with its old content.
+        replaced: Paths whose replacement has started, in order.
+        created_folders: Folders that were created, the outermost first.
+    """
+
     root: Path
-    fresh: dict[str, Path] = field(default_factory=dict)
-    """Path -> the temporary file with its new content."""
+    new_contents: dict[str, Path] = field(default_factory=dict)
     backups: dict[str, Path] = field(default_factory=dict)
-    """Path -> the temporary file with its old content."""
-    done: list[str] = field(default_factory=list)
-    made_folders: list[Path] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+    created_folders: list[Path] = field(default_factory=list)
 
     def prepare(self, path: str, old: bytes | None, new: bytes | None) -> None:
         target = self.root / path
-        self._make_folders(target.parent)
+        self._create_folders(target.parent)
         if old is not None:
             self.backups[path] = self._write_beside(target, old)
         if new is not None:
-            self.fresh[path] = self._write_beside(target, new)
+            self.new_contents[path] = self._write_beside(target, new)
 
-    def _make_folders(self, folder: Path) -> None:
+    def _create_folders(self, folder: Path) -> None:
         missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
         for parent in reversed(missing):
             parent.mkdir()
-            self.made_folders.append(parent)
+            self.created_folders.append(parent)
 
     def _write_beside(self, target: Path, content: bytes) -> Path:
         partial = target.with_name(f".suture-{secrets.token_hex(6)}")
         # Not `tempfile`: a new file must get its mode from the user's umask.
-        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         try:
-            with os.fdopen(handle, "wb") as file:
+            with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -162,16 +171,16 @@ class _FileChange:
         return partial
 
     def replace(self, path: str) -> None:
-        self.done.append(path)  # first, so that an interrupt in the middle reverts this file, too
-        if path in self.fresh:
-            self.fresh[path].replace(self.root / path)
-            del self.fresh[path]
+        self.replaced.append(path)  # first, so that an interrupt in the middle reverts this file, too
+        if path in self.new_contents:
+            self.new_contents[path].replace(self.root / path)
+            del self.new_contents[path]
         else:
             (self.root / path).unlink()
 
     def revert(self) -> None:
         failed: list[str] = []
-        for path in reversed(self.done):
+        for path in reversed(self.replaced):
             try:
                 if path in self.backups:
                     self.backups[path].replace(self.root / path)
@@ -184,17 +193,17 @@ class _FileChange:
                     f"{path!r}" + (f" (its content is in {backup.name!r} beside it)" if backup else "")
                 )
         self.clean_up()
-        for folder in reversed(self.made_folders):
+        for folder in reversed(self.created_folders):
             with contextlib.suppress(OSError):  # not empty: somebody else uses it already
                 folder.rmdir()
         if failed:
             raise StorageError(f"a change failed half-way, and could not be reverted in {', '.join(failed)}")
 
     def clean_up(self) -> None:
-        for partial in (*self.fresh.values(), *self.backups.values()):
+        for partial in (*self.new_contents.values(), *self.backups.values()):
             with contextlib.suppress(OSError):
                 partial.unlink()
-        self.fresh.clear()
+        self.new_contents.clear()
         self.backups.clear()
 
 

@@ -34,7 +34,7 @@ HTTP_OPTIONS = (
     "-c",
     "http.lowSpeedTime=20",
 )
-OWN_AUTHORITIES = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH")
+CERTIFICATE_VARIABLES = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH")
 """Variables by which the operator of the service adds certificate authorities."""
 NO_LINKS = ("-c", "core.symlinks=false")
 
@@ -76,31 +76,31 @@ def clone(
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(
             dir=target.parent, prefix=".new-", ignore_cleanup_errors=True
-        ) as new:
-            place = Path(new) / "project"
-            _fetch(url, place, limits, ref=ref, pinned=pinned)
-            _require_small(place, limits)
-            environ = {**NO_CONFIGURATION, "GIT_DIR": str(place / ".git"), "GIT_WORK_TREE": str(place)}
-            run_git(place, "read-tree", "HEAD", env=environ)
-            run_git(place, "checkout-index", "--all", "--force", env=environ, options=NO_LINKS)
-            shutil.rmtree(place / ".git")
-            place.rename(target)
+        ) as new_folder:
+            project = Path(new_folder) / "project"
+            _fetch(url, project, limits, ref=ref, pinned=pinned)
+            _require_small(project, limits)
+            environ = {**NO_CONFIGURATION, "GIT_DIR": str(project / ".git"), "GIT_WORK_TREE": str(project)}
+            run_git(project, "read-tree", "HEAD", env=environ)
+            run_git(project, "checkout-index", "--all", "--force", env=environ, options=NO_LINKS)
+            shutil.rmtree(project / ".git")
+            project.rename(target)
     except OSError as fault:
         raise StorageError(f"the clone cannot be stored: {fault.strerror}") from fault
 
 
-def _fetch(url: str, place: Path, limits: CloneLimits, *, ref: str, pinned: tuple[str, ...]) -> None:
-    words = ("--quiet", "--depth=1", "--no-checkout", "--single-branch", "--no-tags", "--template=")
+def _fetch(url: str, project: Path, limits: CloneLimits, *, ref: str, pinned: tuple[str, ...]) -> None:
+    options = ("--quiet", "--depth=1", "--no-checkout", "--single-branch", "--no-tags", "--template=")
     branch = (f"--branch={ref}",) if ref else ()
     # HOME: the `.netrc` there holds passwords of the operator, which the client must not use.
-    environ = {**NO_CONFIGURATION, "GIT_ALLOW_PROTOCOL": urlsplit(url).scheme, "HOME": str(place.parent)}
+    environ = {**NO_CONFIGURATION, "GIT_ALLOW_PROTOCOL": urlsplit(url).scheme, "HOME": str(project.parent)}
     environ["XDG_CONFIG_HOME"] = environ["HOME"]
-    environ.update({name: os.environ[name] for name in OWN_AUTHORITIES if os.environ.get(name)})
-    most = GitLimits(seconds=limits.seconds, file_bytes=limits.total_bytes)
+    environ.update({name: os.environ[name] for name in CERTIFICATE_VARIABLES if os.environ.get(name)})
+    git_limits = GitLimits(seconds=limits.seconds, file_bytes=limits.total_bytes)
     try:
         run_git(
-            place.parent, "clone", *words, *branch, "--", url, str(place),
-            env=environ, options=(*HTTP_OPTIONS, *pinned), limits=most,
+            project.parent, "clone", *options, *branch, "--", url, str(project),
+            env=environ, options=(*HTTP_OPTIONS, *pinned), limits=git_limits,
         )  # fmt: skip
     except StorageError as fault:
         message = " ".join(fault.message.split())[:MAX_GIT_ERROR_CHARS]
@@ -110,8 +110,8 @@ def _fetch(url: str, place: Path, limits: CloneLimits, *, ref: str, pinned: tupl
         ) from fault
 
 
-def _require_small(place: Path, limits: CloneLimits) -> None:
-    listed = run_git(place, "ls-tree", "-r", "-l", "-z", "HEAD", env=NO_CONFIGURATION).split(b"\0")[:-1]
+def _require_small(project: Path, limits: CloneLimits) -> None:
+    listed = run_git(project, "ls-tree", "-r", "-l", "-z", "HEAD", env=NO_CONFIGURATION).split(b"\0")[:-1]
     sizes = [line.partition(b"\t")[0].split()[-1] for line in listed]
     if len(listed) > limits.files:
         raise UsageError(
@@ -125,7 +125,9 @@ def _require_small(place: Path, limits: CloneLimits) -> None:
 
 
 def _pin_addresses(url: str, private: Collection[str]) -> tuple[str, ...]:
-    """Check the IP addresses of a host, and return options that make git connect only to them.
+    """Check the IP addresses of a host, and return options that make git connect only to these addresses.
+
+    Otherwise, the host's name could get another address between the check and the connection.
 
     Raises:
         UsageError: One of them is private or belongs to this machine.
@@ -135,14 +137,14 @@ def _pin_addresses(url: str, private: Collection[str]) -> tuple[str, ...]:
         return ()
     host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as fault:
         raise UsageError(f"there is no host {host!r}", remedy="see that the address is right") from fault
-    addresses = list(dict.fromkeys(str(one[4][0]).partition("%")[0] for one in found))
-    if host not in private and not all(ipaddress.ip_address(one).is_global for one in addresses):
+    addresses = list(dict.fromkeys(str(entry[4][0]).partition("%")[0] for entry in entries))
+    if host not in private and not all(ipaddress.ip_address(address).is_global for address in addresses):
         raise UsageError(
             f"{host!r} has a private IP address",
             remedy="have it listed in serve.git_private",
         )
-    shown = ",".join(f"[{one}]" if ":" in one else one for one in addresses)
-    return ("-c", f"http.curloptResolve={host}:{port}:{shown}")
+    pinned = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
+    return ("-c", f"http.curloptResolve={host}:{port}:{pinned}")

@@ -1,4 +1,9 @@
-"""Commit a verified change without disturbing what the user has staged."""
+"""Commit a verified change without disturbing what the user has staged.
+
+Three states of a file may differ: the one at HEAD, the staged one in the index, and the one in the working
+tree, for which the change was made. The change is merged into the first for the commit, and into the second
+for the index.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,13 @@ REGULAR_FILE_MODES = ("100644", "100755")
 
 @dataclass(frozen=True, kw_only=True)
 class TreeEntry:
-    """A file in a tree or in the index. `blob` is empty if the file is missing."""
+    """A file in a tree or in the index.
+
+    Attributes:
+        path: Path in the repository.
+        mode: Git's mode of the file.
+        blob: Hash of its content; empty if the file is missing.
+    """
 
     path: str
     mode: str = REGULAR_FILE_MODES[0]
@@ -47,7 +58,7 @@ def plan_commit(
 ) -> CommitPlan:
     """Plan the commit of a change, without writing anything that the user sees.
 
-    Of a file that the user has changed, too, only the lines of the change are committed.
+    If the user has changed a file as well, only the lines of the planned change are committed.
 
     Args:
         repository: The repository.
@@ -71,16 +82,16 @@ def plan_commit(
                 f"{path!r} is not tracked by git, so there is nothing to commit a change of",
                 remedy="commit it first, or use --apply or --patch",
             )
-        ours = change.apply_to(head or TreeEntry(path=name), "uncommitted")
-        committed.append(ours)
-        now = _find_in_index(repository, name)
-        staged.append(now or TreeEntry(path=name))
-        if (now and now.blob) == (head and head.blob):
-            restaged.append(ours)
-        elif now is not None and head is not None:
-            restaged.append(change.apply_to(now, "staged"))
+        changed = change.apply_to(head or TreeEntry(path=name), "uncommitted")
+        committed.append(changed)
+        index_entry = _find_in_index(repository, name)
+        staged.append(index_entry or TreeEntry(path=name))
+        if (index_entry and index_entry.blob) == (head and head.blob):  # the user has staged nothing here
+            restaged.append(changed)
+        elif index_entry is not None and head is not None:
+            restaged.append(change.apply_to(index_entry, "staged"))
         else:
-            restaged.append(now or TreeEntry(path=name))
+            restaged.append(index_entry or TreeEntry(path=name))
     with _scratch_index() as index:
         repository.git("read-tree", parent, env=index)
         _write_index(repository, committed, env=index)
@@ -120,32 +131,41 @@ def commit_on_branch(plan: CommitPlan, message: str, name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _PathChange:
+    """The change of one file; `before` and `after` are its contents in the working tree, if it exists."""
+
     repository: Repository
     path: str
     before: bytes | None
     after: bytes | None
 
-    def apply_to(self, entry: TreeEntry, whose: str) -> TreeEntry:
-        """Return an entry with the change merged into its content."""
+    def apply_to(self, entry: TreeEntry, user_changes: str) -> TreeEntry:
+        """Return an entry with the change merged into its content.
+
+        Args:
+            entry: The file at HEAD or in the index.
+            user_changes: What differs from the working tree, for error messages, such as `staged`.
+        """
         if entry.mode not in REGULAR_FILE_MODES:
             raise UsageError(f"{self.path!r} is no regular file in git")
         old = self.repository.read_blob(entry.blob) if entry.blob else None
-        new = self._merge(old, whose)
+        new = self._merge(old, user_changes)
         blob = "" if new is None else self.repository.write_blob(new)
         return TreeEntry(path=entry.path, mode=entry.mode, blob=blob)
 
-    def _merge(self, old: bytes | None, whose: str) -> bytes | None:
+    def _merge(self, old: bytes | None, user_changes: str) -> bytes | None:
         if old == self.before:
             return self.after
         if old is not None and self.before is not None and self.after is not None:
             # With `core.autocrlf`, the working tree has other line ends than the repository.
-            windows = b"\r\n" in self.before and b"\r\n" not in old
-            texts = [text.replace(b"\r\n", b"\n") if windows else text for text in (self.before, self.after)]
-            merged = texts[1] if old == texts[0] else self.repository.merge(old, *texts)
+            converts = b"\r\n" in self.before and b"\r\n" not in old
+            before, after = (
+                text.replace(b"\r\n", b"\n") if converts else text for text in (self.before, self.after)
+            )
+            merged = after if old == before else self.repository.merge(old, before, after)
             if merged is not None:
                 return merged
         raise UsageError(
-            f"your {whose} changes of {self.path!r} touch the same lines as the fix; nothing was committed",
+            f"your {user_changes} changes of {self.path!r} touch the same lines as the fix; nothing was committed",
             remedy="commit or stash them first, or use --apply",
         )
 
@@ -183,9 +203,9 @@ def _find_in_index(repository: Repository, path: str) -> TreeEntry | None:
 def _write_index(
     repository: Repository, entries: Iterable[TreeEntry], env: Mapping[str, str] | None = None
 ) -> None:
-    gone = "0" * len(repository.head())
+    null_hash = "0" * len(repository.head())  # tells git to remove an entry
     lines = (
-        f"{entry.mode} {entry.blob}\t{entry.path}\0" if entry.blob else f"0 {gone}\t{entry.path}\0"
+        f"{entry.mode} {entry.blob}\t{entry.path}\0" if entry.blob else f"0 {null_hash}\t{entry.path}\0"
         for entry in entries
     )
     text = "".join(lines).encode("utf-8", "surrogateescape")

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from suture.project.workspace.line_matching import LineRange, changed_ranges
 
 EMPTY_BLOB = "e69de29"
+"""Beginning of git's hash of an empty file."""
 CONTEXT = 3
-"""Lines of context around a change."""
+"""Lines of context around a change, as in git."""
 
 HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@\n")
 NO_NEWLINE = "\\ No newline at end of file\n"
@@ -38,8 +39,8 @@ def unified_diff(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str
 
 
 def _file_diff(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]:
-    left, right = _quoted(f"a/{path}"), _quoted(f"b/{path}")
-    yield f"diff --git {left} {right}\n"
+    old_name, new_name = _quote(f"a/{path}"), _quote(f"b/{path}")
+    yield f"diff --git {old_name} {new_name}\n"
     if old is None:
         yield "new file mode 100644\n"
     if new is None:
@@ -51,14 +52,14 @@ def _file_diff(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]
         # it.
         yield f"index 0000000..{EMPTY_BLOB}\n" if old is None else f"index {EMPTY_BLOB}..0000000\n"
         return
-    yield f"--- {'/dev/null' if old is None else left + _end_of_name(left)}\n"
-    yield f"+++ {'/dev/null' if new is None else right + _end_of_name(right)}\n"
+    yield f"--- {'/dev/null' if old is None else old_name + _end_of_name(old_name)}\n"
+    yield f"+++ {'/dev/null' if new is None else new_name + _end_of_name(new_name)}\n"
     for hunk in _hunks(changes):
         yield from _render_hunk(hunk, old_lines, new_lines)
 
 
 def _hunks(changes: Sequence[LineRange]) -> Iterator[list[LineRange]]:
-    """Group changes whose contexts touch."""
+    """Yield the changes in groups. Changes whose lines of context touch are in one group, a hunk."""
     hunk = [changes[0]]
     for change in changes[1:]:
         if change[0] - hunk[-1][1] > 2 * CONTEXT:
@@ -74,13 +75,13 @@ def _render_hunk(hunk: Sequence[LineRange], old: Sequence[str], new: Sequence[st
     after = min(CONTEXT, len(old) - hunk[-1][1])
     start, end = hunk[0][0] - before, hunk[-1][1] + after
     yield f"@@ -{_span(start, end)} +{_span(hunk[0][2] - before, hunk[-1][3] + after)} @@\n"
-    at = start
-    for first, last, other, stop in hunk:
-        yield from (_line(" ", line) for line in old[at:first])
-        yield from (_line("-", line) for line in old[first:last])
-        yield from (_line("+", line) for line in new[other:stop])
-        at = last
-    yield from (_line(" ", line) for line in old[at:end])
+    old_done = start
+    for old_first, old_last, new_first, new_last in hunk:
+        yield from (_line(" ", line) for line in old[old_done:old_first])
+        yield from (_line("-", line) for line in old[old_first:old_last])
+        yield from (_line("+", line) for line in new[new_first:new_last])
+        old_done = old_last
+    yield from (_line(" ", line) for line in old[old_done:end])
 
 
 def _span(start: int, end: int) -> str:
@@ -99,11 +100,11 @@ def _lines(content: bytes) -> list[str]:
     # Only \n ends a line of a diff; `splitlines` splits at other characters, too.
     text = content.decode("utf-8", "surrogateescape")
     lines = [line + "\n" for line in text.split("\n")]
-    last = lines.pop()[:-1]
-    return [*lines, last] if last else lines
+    last_line = lines.pop()[:-1]
+    return [*lines, last_line] if last_line else lines
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     # Like git's C-style quoting; names with control characters are never in a snapshot.
     if '"' not in name and "\\" not in name:
         return name
@@ -173,44 +174,44 @@ def _parse_path(line: str) -> str:
 
 
 def _split_header(lines: list[str]) -> tuple[list[str], list[str]]:
-    at = next((number for number, line in enumerate(lines) if line.startswith("@@ ")), len(lines))
-    return lines[:at], lines[at:]
+    header_end = next((number for number, line in enumerate(lines) if line.startswith("@@ ")), len(lines))
+    return lines[:header_end], lines[header_end:]
 
 
 def _apply_hunks(path: str, old: str, hunks: list[str], reverse: bool) -> str:
     before = [f"{line}\n" for line in old.split("\n")]
-    last = before.pop()[:-1]
-    before += [last] if last else []
+    last_line = before.pop()[:-1]
+    before += [last_line] if last_line else []
     after: list[str] = []
-    at = 0
+    done = 0
     for start, removed, added in _parse_hunks(path, hunks, reverse):
-        if start < at or before[start : start + len(removed)] != removed:
+        if start < done or before[start : start + len(removed)] != removed:
             raise DiffDoesNotApply(f"{path!r} is not as the diff expects it at line {start + 1}")
-        after += [*before[at:start], *added]
-        at = start + len(removed)
-    return "".join([*after, *before[at:]])
+        after += [*before[done:start], *added]
+        done = start + len(removed)
+    return "".join([*after, *before[done:]])
 
 
 def _parse_hunks(path: str, hunks: list[str], reverse: bool) -> list[tuple[int, list[str], list[str]]]:
-    """Return for each hunk its first line (from 0), its old lines and its new lines."""
-    found: list[tuple[int, list[str], list[str]]] = []
-    both, sides = "+-" if reverse else "-+", ""
+    """Return (index of its first line, its old lines, its new lines) of each hunk."""
+    parsed: list[tuple[int, list[str], list[str]]] = []
+    signs, line_signs = "+-" if reverse else "-+", ""
     for line in hunks:
-        head = HUNK.fullmatch(line)
-        if head:
-            start, length = (head[3], head[4]) if reverse else (head[1], head[2])
-            found.append((int(start) - (length != "0"), [], []))
-        elif not found:
+        header = HUNK.fullmatch(line)
+        if header:
+            start, length = (header[3], header[4]) if reverse else (header[1], header[2])
+            parsed.append((int(start) - (length != "0"), [], []))
+        elif not parsed:
             raise DiffDoesNotApply(f"{path!r} has lines outside of any hunk")
         elif line == NO_NEWLINE:
-            for side, text in zip(both, found[-1][1:], strict=True):
-                if side in sides and text:
+            for sign, text in zip(signs, parsed[-1][1:], strict=True):
+                if sign in line_signs and text:
                     text[-1] = text[-1].removesuffix("\n")
         elif line[0] in " -+":
-            sides = both if line[0] == " " else line[0]
-            for side, text in zip(both, found[-1][1:], strict=True):
-                if side in sides:
+            line_signs = signs if line[0] == " " else line[0]
+            for sign, text in zip(signs, parsed[-1][1:], strict=True):
+                if sign in line_signs:
                     text.append(line[1:])
         else:
             raise DiffDoesNotApply(f"{path!r} has a line that is none of a diff: {line[:40]!r}")
-    return found
+    return parsed

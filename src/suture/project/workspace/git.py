@@ -153,23 +153,26 @@ DEFAULT_LIMITS = GitLimits()
 
 
 def build_safe_environment(root: Path) -> dict[str, str]:
-    """Return variables that disable every program that the configuration of a repository names.
+    """Return environment variables that disable every program that a repository's configuration names.
 
-    Git runs filters whenever it checks whether a file has changed; writing the index does that, too.
+    Git runs such programs, for example filters, whenever it checks whether a file has changed. Writing the
+    index does that, too.
 
     Raises:
         StorageError: The configuration cannot be read.
     """
     listed = run_git(root, "config", "-z", "--name-only", "--list").split(b"\0")[:-1]
     names = sorted({name for name in map(os.fsdecode, listed) if "." in name})
-    off = [(name, "") for name in names if PROGRAM_SETTING.fullmatch(name)]
-    off += [(name, "false") for name in names if name.startswith("filter.") and name.endswith(".required")]
+    overrides = [(name, "") for name in names if PROGRAM_SETTING.fullmatch(name)]
+    overrides += [
+        (name, "false") for name in names if name.startswith("filter.") and name.endswith(".required")
+    ]
     # Since git 2.54, a configuration can name hooks, which `core.hooksPath` does not affect.
     hooks = {name.rpartition(".")[0] for name in names if name.startswith("hook.")}
-    off += [(f"{hook}.enabled", "false") for hook in sorted(hooks) if hook != "hook"]
-    pairs = {f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in enumerate(off)}
-    values = {f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in enumerate(off)}
-    return {"GIT_CONFIG_COUNT": str(len(off)), **pairs, **values}
+    overrides += [(f"{hook}.enabled", "false") for hook in sorted(hooks) if hook != "hook"]
+    pairs = {f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in enumerate(overrides)}
+    values = {f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in enumerate(overrides)}
+    return {"GIT_CONFIG_COUNT": str(len(overrides)), **pairs, **values}
 
 
 def run_git(
@@ -211,7 +214,7 @@ def start_git(
     options: tuple[str, ...] = (),
     limits: GitLimits = DEFAULT_LIMITS,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git to its end, without running any program of the repository.
+    """Run git to its end, without running any program of the repository. The arguments are as in `run_git`.
 
     Raises:
         StorageError: It cannot start, does not end, or prints too much.
@@ -223,20 +226,20 @@ def start_git(
     program = shutil.which("git", path=search)
     if program is None:
         raise PrerequisiteError("git is not installed", remedy="install git, or use --apply or --patch")
-    passed = {
+    user_variables = {
         key: value
         for key, value in os.environ.items()
         if key in PASSED_VARIABLES or key.startswith(PASSED_VARIABLE_PREFIXES)
     }
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as error_output:
-        given.write(stdin)
-        given.seek(0)
+    with tempfile.TemporaryFile() as input_file, tempfile.TemporaryFile() as error_output:
+        input_file.write(stdin)
+        input_file.seek(0)
         try:
             process = subprocess.Popen(
                 [program, *DISABLING_OPTIONS, *options, *arguments],
                 cwd=folder,
-                env={**passed, **ENVIRONMENT, **(env or {}), "PATH": search},
-                stdin=given,
+                env={**user_variables, **ENVIRONMENT, **(env or {}), "PATH": search},
+                stdin=input_file,
                 stdout=subprocess.PIPE,
                 stderr=error_output,
                 start_new_session=True,
@@ -254,18 +257,18 @@ def _read_output(process: subprocess.Popen[bytes], command: str, limits: GitLimi
     """Return what a git process prints until it ends by itself or at a limit."""
     timed_out, seconds = threading.Event(), limits.seconds or GIT_TIMEOUT_S
 
-    def end() -> None:
+    def stop_at_timeout() -> None:
         timed_out.set()
         _kill(process)
 
-    timer = threading.Timer(seconds, end)
+    timer = threading.Timer(seconds, stop_at_timeout)
     timer.start()
     try:
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(process.pid, resource.RLIMIT_DATA, (MAX_GIT_MEMORY_BYTES, MAX_GIT_MEMORY_BYTES))
             if limits.file_bytes is not None:
-                most = (limits.file_bytes, limits.file_bytes)
-                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, most)
+                max_file_bytes = (limits.file_bytes, limits.file_bytes)
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, max_file_bytes)
         assert process.stdout is not None
         answer = process.stdout.read(MAX_GIT_OUTPUT_BYTES + 1)
         if len(answer) > MAX_GIT_OUTPUT_BYTES:
@@ -310,33 +313,33 @@ def require_no_pipes(root: Path) -> None:
         UsageError: There is a pipe or a device in its folder, or in a folder that it refers to.
     """
     top = root.resolve()
-    entries = (folder / ".git" for folder in (top, *top.parents))
-    todo, seen = [*islice(filter(os.path.lexists, entries), 1)], set[Path]()
-    while todo and len(seen) < MAX_REPOSITORY_FOLDERS:
-        here = todo.pop()
-        if here in seen:
+    entries = (parent / ".git" for parent in (top, *top.parents))
+    waiting, checked = [*islice(filter(os.path.lexists, entries), 1)], set[Path]()
+    while waiting and len(checked) < MAX_REPOSITORY_FOLDERS:
+        folder = waiting.pop()
+        if folder in checked:
             continue
-        seen.add(here)
-        for path in _special_entries(here):
+        checked.add(folder)
+        for path in _special_entries(folder):
             if _blocks_readers(path):
                 raise UsageError(
                     f"the repository cannot be read: {str(path)!r} is a pipe or a device",
                     remedy="remove it, or use --apply or --patch",
                 )
-        todo += _referenced_folders(here)
+        waiting += _referenced_folders(folder)
 
 
-def _special_entries(here: Path) -> Iterator[str]:
+def _special_entries(path: Path) -> Iterator[str]:
     """Yield a file itself, or the entries of a folder that are neither regular files nor folders."""
-    if not here.is_dir():
-        yield str(here)
+    if not path.is_dir():
+        yield str(path)
         return
-    folders, left = [str(here)], MAX_REPOSITORY_ENTRIES
-    while folders and left > 0:
+    folders, entries_left = [str(path)], MAX_REPOSITORY_ENTRIES
+    while folders and entries_left > 0:
         try:
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:
-                    left -= 1
+                    entries_left -= 1
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
                     elif not entry.is_file(follow_symlinks=False):
@@ -348,28 +351,33 @@ def _special_entries(here: Path) -> Iterator[str]:
 def _blocks_readers(path: str) -> bool:
     """Return whether reading a path may block. Sockets cannot be opened, and `/dev/null` ends at once."""
     try:
-        found = Path(path).stat()
-        if stat.S_ISCHR(found.st_mode):
-            return found.st_rdev != Path(os.devnull).stat().st_rdev
+        status = Path(path).stat()
+        if stat.S_ISCHR(status.st_mode):
+            return status.st_rdev != Path(os.devnull).stat().st_rdev
     except (OSError, ValueError):
         return False
-    return stat.S_ISFIFO(found.st_mode) or stat.S_ISBLK(found.st_mode)
+    return stat.S_ISFIFO(status.st_mode) or stat.S_ISBLK(status.st_mode)
 
 
-def _referenced_folders(here: Path) -> Iterator[Path]:
+def _referenced_folders(git_folder: Path) -> Iterator[Path]:
     """Yield the folders and files that git also reads for this one."""
-    pointers = [(here, b"gitdir:", here.parent)] if not here.is_dir() else []
-    pointers += [(here / "commondir", b"", here), (here / "objects/info/alternates", b"", here / "objects")]
-    pointers += [(here / "info/alternates", b"", here)]  # in an object folder of another repository
-    for file, prefix, start in pointers:
+    pointers = [(git_folder, b"gitdir:", git_folder.parent)] if not git_folder.is_dir() else []
+    pointers += [
+        (git_folder / "commondir", b"", git_folder),
+        (git_folder / "objects/info/alternates", b"", git_folder / "objects"),
+    ]
+    pointers += [
+        (git_folder / "info/alternates", b"", git_folder)
+    ]  # in an object folder of another repository
+    for file, prefix, base in pointers:
         for line in _text(file).split(b"\n"):
             if name := line.strip().removeprefix(prefix).strip():
-                yield Path(os.path.normpath(start / os.fsdecode(name)))
+                yield Path(os.path.normpath(base / os.fsdecode(name)))
     for config in ("config", "config.worktree"):
-        for found in INCLUDED_CONFIG.finditer(_text(here / config)):
+        for match in INCLUDED_CONFIG.finditer(_text(git_folder / config)):
             with contextlib.suppress(RuntimeError):  # there is no such user
-                named = Path(os.fsdecode(found[1].strip())).expanduser()
-                yield Path(os.path.normpath(here / named))
+                named = Path(os.fsdecode(match[1].strip())).expanduser()
+                yield Path(os.path.normpath(git_folder / named))
 
 
 def _text(path: Path) -> bytes:

@@ -1,9 +1,8 @@
-"""Match paths against patterns as in a `.gitignore`, in time proportional to pattern length times path
-length.
+"""Match paths against patterns (globs) as in a `.gitignore`.
 
-Such patterns come from a project's files, and from certificates of strangers. As a regular expression, a
-pattern with a dozen stars can take forever. Here each star is matched as early as possible, because only the
-last star ever needs to match more.
+Patterns come from a project's files and from certificates of strangers. As a regular expression, a pattern
+with a dozen stars can take forever. Here the time is proportional to the length of the pattern times the
+length of the path: a star first matches nothing, and only the last star that was met is ever extended.
 """
 
 from __future__ import annotations
@@ -30,7 +29,9 @@ class Globs:
     steps_left: int = field(default=MAX_MATCH_STEPS)
 
     def verdict(self, path: str, *, is_folder: bool) -> bool | None:
-        """Return whether the patterns mean a path itself, regardless of its folders; `None` if none matches.
+        """Return whether the patterns include a path (`True`) or exclude it by `!` (`False`).
+
+        Return `None` if no pattern matches the path. Patterns that match only a folder around it do not count.
 
         Args:
             path: A relative path with single slashes and without `.` and `..`.
@@ -47,10 +48,10 @@ class Globs:
         return None
 
     def covers(self, path: str) -> bool:
-        """Return whether the patterns mean a file or a folder that contains it. Raises as `verdict`."""
+        """Return whether the patterns include a file or a folder around it. Raises as `verdict`."""
         parts = path.split("/")
-        above = ("/".join(parts[:count]) for count in range(1, len(parts)))
-        return any(self.verdict(folder, is_folder=True) for folder in above) or bool(
+        folders = ("/".join(parts[:count]) for count in range(1, len(parts)))
+        return any(self.verdict(folder, is_folder=True) for folder in folders) or bool(
             self.verdict(path, is_folder=False)
         )
 
@@ -61,51 +62,54 @@ class Globs:
             return parts[-1].endswith(pattern.suffix)
         if not pattern.anchored:
             return self._part_fits(pattern.parts[0], parts[-1])
-        return self._folders_fit(pattern.parts, parts)
+        return self._path_fits(pattern.parts, parts)
 
-    def _folders_fit(self, wanted: Sequence[Part], parts: Sequence[str]) -> bool:
-        at = here = 0
-        star = retry_at = -1
-        while here < len(parts):
-            if at < len(wanted) and wanted[at] is FOLDERS:
+    def _path_fits(self, pattern: Sequence[Part], parts: Sequence[str]) -> bool:
+        """Return whether a pattern matches a path, both split at their slashes. `**` matches any folders."""
+        pattern_at = path_at = 0
+        star_at = retry_at = -1
+        while path_at < len(parts):
+            if pattern_at < len(pattern) and pattern[pattern_at] is FOLDERS:
                 # At the end of a pattern, `a/**` means what is in `a` but not `a` itself, so it needs one
                 # more part.
-                star, retry_at = at, here + (at == len(wanted) - 1)
-                at, here = at + 1, retry_at
-            elif at < len(wanted) and self._part_fits(wanted[at], parts[here]):
-                at, here = at + 1, here + 1
-            elif star >= 0:
+                star_at, retry_at = pattern_at, path_at + (pattern_at == len(pattern) - 1)
+                pattern_at, path_at = pattern_at + 1, retry_at
+            elif pattern_at < len(pattern) and self._part_fits(pattern[pattern_at], parts[path_at]):
+                pattern_at, path_at = pattern_at + 1, path_at + 1
+            elif star_at >= 0:
                 retry_at += 1
-                at, here = star + 1, retry_at
+                pattern_at, path_at = star_at + 1, retry_at
             else:
                 return False
-        return at == len(wanted)
+        return pattern_at == len(pattern)
 
-    def _part_fits(self, wanted: Part, name: str) -> bool:
-        at = here = 0
-        star = retry_at = -1
+    def _part_fits(self, pattern: Part, name: str) -> bool:
+        """Return whether one part of a pattern matches one name in a path."""
+        pattern_at = name_at = 0
+        star_at = retry_at = -1
         steps = 0
         try:
-            while here < len(name):
+            while name_at < len(name):
                 steps += 1
-                place = wanted[at] if at < len(wanted) else None
-                if place is ANY:
-                    star, retry_at = at, here
-                    at += 1
-                elif place is not None and (
-                    place == name[here] if isinstance(place, str) else place.accepts(name[here])
+                token = pattern[pattern_at] if pattern_at < len(pattern) else None
+                if token is ANY:
+                    star_at, retry_at = pattern_at, name_at
+                    pattern_at += 1
+                elif token is not None and (
+                    token == name[name_at] if isinstance(token, str) else token.accepts(name[name_at])
                 ):
-                    at, here = at + 1, here + 1
-                elif star >= 0:
+                    pattern_at, name_at = pattern_at + 1, name_at + 1
+                elif star_at >= 0:
                     retry_at += 1
-                    at, here = star + 1, retry_at
+                    pattern_at, name_at = star_at + 1, retry_at
                 else:
                     return False
-            return all(place is ANY for place in wanted[at:])
+            return all(token is ANY for token in pattern[pattern_at:])
         finally:
             self._charge(steps)
 
     def _charge(self, steps: int) -> None:
+        """Count comparisons. Raises a `UsageError` if none are left."""
         self.steps_left -= steps
         if self.steps_left < 0:
             raise UsageError(
@@ -146,10 +150,11 @@ class Wildcard:
     """A wildcard in a pattern.
 
     Attributes:
-        kind: `one` character, `any` number of them, or a character `in` or `out` of a set.
+        kind: What it matches: `one` character, `any` number of characters, one character that is `in` a set,
+            or one that is `out` of it.
         singles: The single characters of the set.
-        ranges: First and last characters of its ranges.
-        named: The POSIX classes in it, such as `alpha`.
+        ranges: (first, last) character of each range of the set.
+        named: The POSIX classes in the set, such as `alpha`.
     """
 
     kind: str
@@ -161,18 +166,18 @@ class Wildcard:
         """Return whether a character matches."""
         if self.kind == "one":
             return True
-        found = (
+        is_in_set = (
             char in self.singles
             or any(first <= char <= last for first, last in self.ranges)
             or any(CLASSES[name](char) for name in self.named)
         )
-        return found == (self.kind == "in")
+        return is_in_set == (self.kind == "in")
 
 
 ANY = Wildcard("any")
 ONE = Wildcard("one")
 Part = tuple[str | Wildcard, ...]
-"""The part of a pattern between two slashes: characters and wildcards."""
+"""A part of a pattern between two slashes: its characters and wildcards in their order."""
 FOLDERS: Part = (ANY, ANY)
 """`**`: any number of folders."""
 
@@ -224,23 +229,25 @@ def parse_glob(line: str) -> Glob | None:
 
 
 def _text(part: Part) -> str | None:
-    return "".join(map(str, part)) if all(isinstance(place, str) for place in part) else None
+    """Return a part of a pattern as text, or `None` if it has wildcards."""
+    return "".join(map(str, part)) if all(isinstance(token, str) for token in part) else None
 
 
 def _strip_spaces(line: str) -> str:
-    bare = line.rstrip(" ")
-    slashes = len(bare) - len(bare.rstrip("\\"))
-    return f"{bare} " if slashes % 2 and len(bare) < len(line) else bare
+    """Return a line without the spaces at its end, except for one that a backslash escapes."""
+    stripped = line.rstrip(" ")
+    backslashes = len(stripped) - len(stripped.rstrip("\\"))
+    return f"{stripped} " if backslashes % 2 and len(stripped) < len(line) else stripped
 
 
 def _parts(text: str) -> tuple[Part, ...] | None:
     """Split a pattern at its slashes; return `None` if it can match nothing."""
     parts: list[Part] = []
     current: list[str | Wildcard] = []
-    at = 0
-    while at < len(text):
-        char = text[at]
-        at += 1
+    position = 0
+    while position < len(text):
+        char = text[position]
+        position += 1
         if char == "/":
             parts.append(_part(current))
             current = []
@@ -249,55 +256,65 @@ def _parts(text: str) -> tuple[Part, ...] | None:
         elif char == "?":
             current.append(ONE)
         elif char == "[":
-            found = _set(text, at)
-            if found is None:
+            parsed_set = _set(text, position)
+            if parsed_set is None:
                 return None
-            place, at = found
-            current.append(place)
+            wildcard, position = parsed_set
+            current.append(wildcard)
         elif char == "\\":
-            if at == len(text):
+            if position == len(text):
                 return None
-            current.append(text[at])
-            at += 1
+            current.append(text[position])
+            position += 1
         else:
             current.append(char)
     return (*parts, _part(current))
 
 
-def _part(places: list[str | Wildcard]) -> Part:
-    if tuple(places) == FOLDERS:
+def _part(tokens: list[str | Wildcard]) -> Part:
+    if tuple(tokens) == FOLDERS:
         return FOLDERS
     # Several stars in a row mean the same as one.
-    return tuple(place for at, place in enumerate(places) if place is not ANY or places[at - 1 : at] != [ANY])
+    return tuple(
+        token
+        for position, token in enumerate(tokens)
+        if token is not ANY or tokens[position - 1 : position] != [ANY]
+    )
 
 
 def _set(text: str, at: int) -> tuple[Wildcard, int] | None:
-    """Parse the set that begins at a position; return it and its end, or `None` if it does not end."""
+    """Parse a set such as `[a-z]`; return (the set, position after it), or `None` if it does not end.
+
+    Args:
+        text: The pattern.
+        at: Position after the opening bracket.
+    """
     kind = "out" if text[at : at + 1] in ("!", "^") else "in"
     at += kind == "out"
     singles: set[str] = set()
     ranges: list[tuple[str, str]] = []
     named: list[str] = []
-    first = at
-    while at < len(text) and (text[at] != "]" or at == first):
+    content_start = at
+    while at < len(text) and (text[at] != "]" or at == content_start):
         if text.startswith("[:", at) and (end := text.find(":]", at + 2)) >= 0:
             if text[at + 2 : end] not in CLASSES:
                 return None
             named.append(text[at + 2 : end])
             at = end + 2
             continue
-        low, at = _char(text, at)
+        first, at = _char(text, at)
         if text[at : at + 1] == "-" and text[at + 1 : at + 2] not in ("", "]"):
-            high, at = _char(text, at + 1)
-            ranges.append((low, high))
+            last, at = _char(text, at + 1)
+            ranges.append((first, last))
         else:
-            singles.add(low)
+            singles.add(first)
     if at >= len(text):
         return None
     return Wildcard(kind, frozenset(singles), tuple(ranges), tuple(named)), at + 1
 
 
 def _char(text: str, at: int) -> tuple[str, int]:
+    """Return (character at a position, position after it). A backslash escapes the character after it."""
     if text[at] == "\\" and at + 1 < len(text):
         return text[at + 1], at + 2
     return text[at], at + 1

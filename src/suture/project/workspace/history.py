@@ -15,7 +15,7 @@ from suture.project.workspace.repository import Repository, open_repository
 
 
 def find_earlier_versions(
-    root: Path, files: Mapping[str, bytes], since: str | None, wanted: Callable[[str], bool]
+    root: Path, files: Mapping[str, bytes], since: str | None, is_relevant: Callable[[str], bool]
 ) -> tuple[EarlierVersion, ...]:
     """Return a project's files at its last commits, the newest first.
 
@@ -24,12 +24,12 @@ def find_earlier_versions(
         files: Its present files, path relative to `root` -> content.
         since: The oldest commit to read, in any form that git understands. If `None`, the last few are read,
             and a project without a usable history has none.
-        wanted: Returns whether a path is of interest.
+        is_relevant: Returns whether the versions contain the file at a path.
 
     Returns:
-        Versions that differ from each other, each with the commit that created it. The first one has no
-        files if everything is committed. Of more than 16 commits, the newest and the oldest one are
-        returned.
+        The versions, each with the commit that created it. Versions with equal files are returned once. The
+        first version has no files if everything is committed. If there are more than `MAX_COMMITS` commits
+        since `since`, the newest ones and the oldest one are returned.
 
     Raises:
         UsageError: `since` is not in the project's history, or the project is in no repository.
@@ -37,7 +37,7 @@ def find_earlier_versions(
     """
     try:
         repository = open_repository(root)
-        return _VersionReader(repository, files, wanted).read(_commits(repository, since))
+        return _VersionReader(repository, files, is_relevant).read(_commits(repository, since))
     except SutureError:
         if since is not None:
             raise
@@ -46,19 +46,19 @@ def find_earlier_versions(
 
 def _commits(repository: Repository, since: str | None) -> list[tuple[str, str]]:
     """Return hash and subject of the commits to read, the newest first."""
-    span = ["-n", str(MAX_COMMITS), "HEAD"]
+    revisions = ["-n", str(MAX_COMMITS), "HEAD"]
     if since is not None:
         oldest = _resolve(repository, since)
-        span = [f"{oldest}..HEAD"]
+        revisions = [f"{oldest}..HEAD"]
     # Git prints a line `commit HASH` before each formatted line, which repeats the hash because git omits
     # empty lines. Not `git log`: the configuration decides which programs that runs.
-    output = os.fsdecode(repository.git("rev-list", "--first-parent", "--format=%H %s", *span, "--"))
+    output = os.fsdecode(repository.git("rev-list", "--first-parent", "--format=%H %s", *revisions, "--"))
     lines = output.removesuffix("\n").split("\n") if output else []
     fields = (line.partition(" ") for line in lines if not line.startswith("commit "))
-    found = [(commit, subject) for commit, _, subject in fields]
+    commits = [(commit, subject) for commit, _, subject in fields]
     if since is not None:
-        found = [*found[: MAX_COMMITS - 1], (oldest, "")]
-    return found
+        commits = [*commits[: MAX_COMMITS - 1], (oldest, "")]
+    return commits
 
 
 def _resolve(repository: Repository, since: str) -> str:
@@ -83,26 +83,26 @@ class _VersionReader:
     """Reads versions of files by the hashes of their contents, so that equal contents are read once."""
 
     def __init__(
-        self, repository: Repository, files: Mapping[str, bytes], wanted: Callable[[str], bool]
+        self, repository: Repository, files: Mapping[str, bytes], is_relevant: Callable[[str], bool]
     ) -> None:
         self._repository = repository
-        self._now = {path: content for path, content in files.items() if wanted(path)}
+        self._present = {path: content for path, content in files.items() if is_relevant(path)}
         self._texts: dict[str, str | None] = {}
         self._bytes = 0
 
     def read(self, commits: list[tuple[str, str]]) -> tuple[EarlierVersion, ...]:
         """Return the versions that differ from the previous one."""
-        found: list[EarlierVersion] = []
+        versions: list[EarlierVersion] = []
         for commit, subject in commits:
             texts = self._changed(self._blobs_at(commit))
             if texts is None:
                 break  # too large to store; the newer versions have been read
-            if found and dict(found[-1].files) == texts:
-                found.pop()  # of two commits with equal files, the older one created them
-            found.append(
+            if versions and dict(versions[-1].files) == texts:
+                versions.pop()  # of two commits with equal files, the older one created them
+            versions.append(
                 EarlierVersion(commit=commit[:12], subject=subject[:MAX_COMMIT_SUBJECT_CHARS], files=texts)
             )
-        return tuple(found)
+        return tuple(versions)
 
     def _blobs_at(self, commit: str) -> dict[str, str]:
         """Return path -> blob, for the files of interest."""
@@ -115,22 +115,24 @@ class _VersionReader:
             fields, _, name = entry.partition(b"\t")
             mode, _, blob = fields.decode().split()
             path = os.fsdecode(name).removeprefix(prefix)
-            if mode in REGULAR_FILE_MODES and path in self._now:
+            if mode in REGULAR_FILE_MODES and path in self._present:
                 blobs[path] = blob
         return blobs
 
     def _changed(self, blobs: Mapping[str, str]) -> dict[str, str] | None:
         """Return the texts of files that have changed since, or `None` if they are too large."""
-        differ = {path: blob for path, blob in blobs.items() if _blob_hash(self._now[path]) != blob}
+        differ = {path: blob for path, blob in blobs.items() if _blob_hash(self._present[path]) != blob}
         missing = [blob for blob in dict.fromkeys(differ.values()) if blob not in self._texts]
         for blob, content in zip(missing, self._repository.read_blobs(missing), strict=True):
             self._bytes += len(content)
-            self._texts[blob] = _text(content)
+            self._texts[blob] = _decode_text(content)
         if self._bytes > MAX_HISTORY_BYTES:
             return None
         texts = {path: self._texts[blob] for path, blob in differ.items()}
         return {
-            path: text for path, text in texts.items() if text is not None and text != _text(self._now[path])
+            path: text
+            for path, text in texts.items()
+            if text is not None and text != _decode_text(self._present[path])
         }
 
 
@@ -139,7 +141,7 @@ def _blob_hash(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
-def _text(content: bytes) -> str | None:
+def _decode_text(content: bytes) -> str | None:
     try:
         return content.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError:

@@ -55,8 +55,7 @@ NON_CODE_NAMES: Mapping[str, ExclusionReason] = {
 }
 
 MODULE = re.compile(r"(?P<name>[^\W\d]\w*)(?P<ending>\.py|(?:\.cpython-3\w*|\.abi3)?[-\w]*\.so)")
-"""The name of a file that an import can find. Before the ending of a compiled module, there may be a build
-tag."""
+"""The file name of a module that an import can find. A compiled module may have a build tag before its suffix."""
 IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<source>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]{0,4000}\)|[^\n]{0,4000})"
     r"|import[ \t]+(?P<modules>[^\n]{0,4000}))",
@@ -116,8 +115,8 @@ class IgnoreRules:
         self._steps_left = MAX_MATCH_STEPS
         top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
         self._read(top, top / ".git" / "info" / "exclude")
-        between = [root, *root.parents]
-        for folder in reversed(between[: between.index(top) + 1]):
+        folders = [root, *root.parents]
+        for folder in reversed(folders[: folders.index(top) + 1]):
             if folder != top and self.ignores(folder, is_folder=True):
                 self._rules.clear()
             self.enter(folder)
@@ -161,13 +160,17 @@ class IgnoreRules:
 
 
 def module_name(file: str) -> str:
-    """Return the name by which an import finds a file; empty if none does."""
+    """Return the name by which an import finds a file; empty if the file is not a module.
+
+    Args:
+        file: Name of the file, without its folder.
+    """
     match = MODULE.fullmatch(file)
     return match["name"] if match else ""
 
 
 def looks_private(path: str, content: bytes) -> bool:
-    """Return whether a file may be ignored because it contains something that only its user may know.
+    """Return whether a file may be ignored by git because it holds a secret of the user.
 
     Args:
         path: Path relative to the project. The names of its folders count, too.
@@ -199,11 +202,12 @@ class IgnoredModules:
 
     Attributes:
         top: The project's folder.
-        allowed: Files that the user lets in although they look like secrets.
-        modules: Ignored modules -> the names that an import needs to reach them.
+        allowed: Globs of files that the user allows although they look like secrets.
+        modules: Path of an ignored module -> the names that an import must contain to load it, such as
+            `("shop", "version")`.
         others: Ignored files that are not modules, in folders that are not ignored.
-        taken: Files that belong to the project after all, path -> content.
-        excluded: The others, path -> why.
+        taken: Selected files, path -> content.
+        excluded: Path of a file that was not selected -> why not.
     """
 
     top: Path
@@ -224,7 +228,7 @@ class IgnoredModules:
             self.others.append(path)
 
     def remove(self, path: Path) -> None:
-        """Remove a file that another rule lets in."""
+        """Forget a file that belongs to the project for another reason."""
         self.modules.pop(path, None)
         self.others = [other for other in self.others if other != path]
 
@@ -243,20 +247,20 @@ class IgnoredModules:
                 left_bytes, left_files = left_bytes - len(built or b""), left_files - (built is not None)
         if not self.modules:
             return
-        named: set[str] = set()
+        imported: set[str] = set()
         for name, content in files.items():
             if name.endswith(".py"):
-                named |= imported_names(content.decode("utf-8", "replace"))
+                imported |= imported_names(content.decode("utf-8", "replace"))
         remaining = dict(self.modules)
         # Repeat until nothing changes, because a module that is taken may import another ignored one.
-        while found := [path for path, names in remaining.items() if named.issuperset(names)]:
-            for path in found:
+        while matches := [path for path, names in remaining.items() if imported.issuperset(names)]:
+            for path in matches:
                 del remaining[path]
-                content_taken = self._take(path, left_bytes, left_files)
-                if content_taken is not None:
-                    left_bytes, left_files = left_bytes - len(content_taken), left_files - 1
-                    source = content_taken.decode("utf-8", "replace") if path.suffix == ".py" else ""
-                    named |= imported_names(source)
+                module = self._take(path, left_bytes, left_files)
+                if module is not None:
+                    left_bytes, left_files = left_bytes - len(module), left_files - 1
+                    source = module.decode("utf-8", "replace") if path.suffix == ".py" else ""
+                    imported |= imported_names(source)
         for path in remaining:
             self.excluded[self._relative_name(path)] = "ignored_not_imported"
 
@@ -286,17 +290,17 @@ class IgnoredModules:
 
 
 def _modules_below(folder: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """Yield the modules in an ignored folder, each with the names that an import needs to reach it."""
-    left = MAX_IGNORED_ENTRIES
-    for place, folders, files in walk(folder):
+    """Yield (path, names that an import must contain to load it) of each module in an ignored folder."""
+    entries_left = MAX_IGNORED_ENTRIES
+    for parent, folders, files in walk(folder):
         folders[:] = sorted(name for name in folders if name.isidentifier() and not name.startswith("__"))
-        left -= len(folders) + len(files)
-        if left < 0:
+        entries_left -= len(folders) + len(files)
+        if entries_left < 0:
             return
-        package = (folder.name, *Path(place).relative_to(folder).parts)
+        package = (folder.name, *Path(parent).relative_to(folder).parts)
         if len(package) >= MAX_FOLDER_DEPTH:
             folders.clear()  # `os.walk` recurses into each of them
         for file in sorted(files):
             name = module_name(file)
             if name:
-                yield Path(place, file), package if name == "__init__" else (*package, name)
+                yield Path(parent, file), package if name == "__init__" else (*package, name)

@@ -26,111 +26,139 @@ def changed_ranges(old: Sequence[str], new: Sequence[str]) -> list[LineRange]:
         old: Lines of the first text.
         new: Lines of the second text.
     """
-    found: list[LineRange] = []
-    left = right = 0
-    for start, end, other, stop in [*common_ranges(old, new), (len(old), len(old), len(new), len(new))]:
-        if left < start or right < other:
-            found.append((left, start, right, other))
-        left, right = end, stop
-    return found
+    changes: list[LineRange] = []
+    old_done = new_done = 0
+    for old_start, old_end, new_start, new_end in [
+        *common_ranges(old, new),
+        (len(old), len(old), len(new), len(new)),
+    ]:
+        if old_done < old_start or new_done < new_start:
+            changes.append((old_done, old_start, new_done, new_start))
+        old_done, new_done = old_end, new_end
+    return changes
 
 
 def common_ranges(old: Sequence[str], new: Sequence[str]) -> list[LineRange]:
-    """Return where two texts are equal, in order. No range is empty, and no two ranges touch.
+    """Return where two texts are equal, in order. No range is empty, and adjacent ranges are joined.
 
     Args:
         old: Lines of the first text.
         new: Lines of the second text.
     """
     joined: list[LineRange] = []
-    for start, end, other, stop in _Matching(old, new).within((0, len(old), 0, len(new)), 0):
-        if joined and joined[-1][1] == start and joined[-1][3] == other:
-            joined[-1] = (joined[-1][0], end, joined[-1][2], stop)
+    for old_start, old_end, new_start, new_end in _Matching(old, new).within((0, len(old), 0, len(new)), 0):
+        if joined and joined[-1][1] == old_start and joined[-1][3] == new_start:
+            joined[-1] = (joined[-1][0], old_end, joined[-1][2], new_end)
         else:
-            joined.append((start, end, other, stop))
+            joined.append((old_start, old_end, new_start, new_end))
     return joined
 
 
 class _Matching:
-    """A pair of texts, and the number of comparisons that are left for them."""
+    """Matches the lines of a pair of texts, and counts the comparisons that may still be spent on them."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
         self._old = old
         self._new = new
         self._comparisons_left = MAX_LINE_COMPARISONS
 
-    def within(self, stretch: LineRange, depth: int) -> Iterator[LineRange]:
-        """Yield the common ranges within a range."""
-        start, end, other, stop = stretch
-        work = _max_comparisons(self._old[start:end], self._new[other:stop])
+    def within(self, bounds: LineRange, depth: int) -> Iterator[LineRange]:
+        """Yield the common ranges within a range, in order.
+
+        Args:
+            bounds: The range of both texts.
+            depth: Number of ranges that were split to get this one.
+        """
+        old_start, old_end, new_start, new_end = bounds
+        work = _max_comparisons(self._old[old_start:old_end], self._new[new_start:new_end])
         if work <= self._comparisons_left:
             self._comparisons_left -= work
-            yield from self._by_difflib(stretch)
+            yield from self._by_difflib(bounds)
             return
-        head = _count_equal(self._old[start:end], self._new[other:stop])
+        head = _count_equal(self._old[old_start:old_end], self._new[new_start:new_end])
         if head:
-            yield start, start + head, other, other + head
-        start, other = start + head, other + head
-        tail = _count_equal(self._old[start:end][::-1], self._new[other:stop][::-1])
-        anchors = self._anchors((start, end - tail, other, stop - tail)) if depth < MAX_ANCHOR_DEPTH else []
+            yield old_start, old_start + head, new_start, new_start + head
+        old_start, new_start = old_start + head, new_start + head
+        tail = _count_equal(self._old[old_start:old_end][::-1], self._new[new_start:new_end][::-1])
+        anchors = (
+            self._anchors((old_start, old_end - tail, new_start, new_end - tail))
+            if depth < MAX_ANCHOR_DEPTH
+            else []
+        )
         for line, counterpart in anchors:
-            yield from self.within((start, line, other, counterpart), depth + 1)
+            yield from self.within((old_start, line, new_start, counterpart), depth + 1)
             yield line, line + 1, counterpart, counterpart + 1
-            start, other = line + 1, counterpart + 1
+            old_start, new_start = line + 1, counterpart + 1
         if anchors:
-            yield from self.within((start, end - tail, other, stop - tail), depth + 1)
+            yield from self.within((old_start, old_end - tail, new_start, new_end - tail), depth + 1)
         if tail:
-            yield end - tail, end, stop - tail, stop
+            yield old_end - tail, old_end, new_end - tail, new_end
 
-    def _by_difflib(self, stretch: LineRange) -> Iterator[LineRange]:
-        start, end, other, stop = stretch
-        matcher = difflib.SequenceMatcher(None, self._old[start:end], self._new[other:stop], autojunk=False)
-        for one, two, size in matcher.get_matching_blocks():
+    def _by_difflib(self, bounds: LineRange) -> Iterator[LineRange]:
+        old_start, old_end, new_start, new_end = bounds
+        matcher = difflib.SequenceMatcher(
+            None, self._old[old_start:old_end], self._new[new_start:new_end], autojunk=False
+        )
+        for old_offset, new_offset, size in matcher.get_matching_blocks():
             if size:
-                yield start + one, start + one + size, other + two, other + two + size
+                yield (
+                    old_start + old_offset,
+                    old_start + old_offset + size,
+                    new_start + new_offset,
+                    new_start + new_offset + size,
+                )
 
-    def _anchors(self, stretch: LineRange) -> list[tuple[int, int]]:
+    def _anchors(self, bounds: LineRange) -> list[tuple[int, int]]:
         """Return pairs of lines that occur once in each text, as many as are in the same order in both."""
-        start, end, other, stop = stretch
-        once = {line for line, count in Counter(self._old[start:end]).items() if count == 1}
-        twice = Counter(self._new[other:stop])
-        places = {self._new[n]: n for n in range(other, stop) if twice[self._new[n]] == 1}
+        old_start, old_end, new_start, new_end = bounds
+        unique_old_lines = {
+            line for line, count in Counter(self._old[old_start:old_end]).items() if count == 1
+        }
+        new_counts = Counter(self._new[new_start:new_end])
+        new_positions = {self._new[n]: n for n in range(new_start, new_end) if new_counts[self._new[n]] == 1}
         pairs = [
-            (n, places[line]) for n in range(start, end) if (line := self._old[n]) in once and line in places
+            (n, new_positions[line])
+            for n in range(old_start, old_end)
+            if (line := self._old[n]) in unique_old_lines and line in new_positions
         ]
         return _longest_rising(pairs)
 
 
 def _max_comparisons(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return the max number of comparisons of `difflib`: all pairs of equal lines for each block that it
-    finds.
+    """Return the max number of comparisons of `difflib`.
+
+    For each block that it finds, it may compare all pairs of equal lines.
     """
-    theirs = Counter(new)
-    pairs = sum(count * theirs[line] for line, count in Counter(old).items())
+    new_counts = Counter(new)
+    pairs = sum(count * new_counts[line] for line, count in Counter(old).items())
     return len(old) + len(new) + pairs * min(len(old), len(new))
 
 
 def _count_equal(old: Sequence[str], new: Sequence[str]) -> int:
     """Return the number of equal lines at the beginning."""
     pairs = enumerate(zip(old, new, strict=False))
-    return next((n for n, (one, two) in pairs if one != two), min(len(old), len(new)))
+    return next((n for n, (old_line, new_line) in pairs if old_line != new_line), min(len(old), len(new)))
 
 
 def _longest_rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest subsequence of pairs, sorted by their first number, in which the second number
-    rises.
+    """Return the longest subsequence of pairs in which the second number rises.
+
+    Args:
+        pairs: Pairs of numbers, sorted by the first one.
     """
-    ends: list[int] = []  # smallest second number at the end of a subsequence of each length
-    last: list[int] = []  # index of the pair that it ends with
-    before: list[int] = []
-    for number, (_, place) in enumerate(pairs):
-        at = bisect_left(ends, place)
-        before.append(last[at - 1] if at else -1)
-        ends[at : at + 1] = [place]
-        last[at : at + 1] = [number]
-    row: list[tuple[int, int]] = []
-    number = last[-1] if last else -1
-    while number >= 0:
-        row.append(pairs[number])
-        number = before[number]
-    return row[::-1]
+    # Patience sorting. For each length: the smallest second number at the end of a subsequence, and the index
+    # of the pair that has it. For each pair: the index of the pair before it, or -1.
+    smallest_ends: list[int] = []
+    end_indices: list[int] = []
+    predecessors: list[int] = []
+    for index, (_, second) in enumerate(pairs):
+        length = bisect_left(smallest_ends, second)
+        predecessors.append(end_indices[length - 1] if length else -1)
+        smallest_ends[length : length + 1] = [second]
+        end_indices[length : length + 1] = [index]
+    sequence: list[tuple[int, int]] = []
+    index = end_indices[-1] if end_indices else -1
+    while index >= 0:
+        sequence.append(pairs[index])
+        index = predecessors[index]
+    return sequence[::-1]

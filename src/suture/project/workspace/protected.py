@@ -1,5 +1,6 @@
-"""Decide which files no candidate may write: tests, their configuration, and files that replace the test
-runner.
+"""Decide which files no candidate may write.
+
+These are the tests, their configuration, and files that would replace the test runner.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def default_protected() -> tuple[str, ...]:
     from_plugins = (facts for name, facts in LANGUAGES.items() if name not in BUILT_IN_LANGUAGES)
     return (
         *DEFAULT_PROTECTED,
-        *(glob for one in from_plugins for glob in (*one.test_files, *one.config_globs)),
+        *(glob for facts in from_plugins for glob in (*facts.test_files, *facts.config_globs)),
     )
 
 
@@ -58,15 +59,22 @@ def is_protected(path: str, globs: Iterable[str] = DEFAULT_PROTECTED) -> bool:
         path: Path relative to the project root; `a/../tests/x.py` counts as `tests/x.py`.
         globs: Patterns as in a `.gitignore`.
     """
-    plain = posixpath.normpath(path)
-    if posixpath.isabs(plain) or plain in (".", "..") or plain.startswith("../") or "\0" in plain:
+    normal_path = posixpath.normpath(path)
+    if (
+        posixpath.isabs(normal_path)
+        or normal_path in (".", "..")
+        or normal_path.startswith("../")
+        or "\0" in normal_path
+    ):
         return True
-    return replace(_parse_cached(tuple(globs))).covers(plain)  # each path gets the full number of steps
+    return replace(_parse_cached(tuple(globs))).covers(normal_path)  # each path gets the full number of steps
 
 
 def is_test_file(path: str) -> bool:
     """Return whether a path relative to the project root is a test, or serves only tests."""
-    return is_protected(path, (*TEST_FILES, *(glob for one in LANGUAGES.values() for glob in one.test_files)))
+    return is_protected(
+        path, (*TEST_FILES, *(glob for facts in LANGUAGES.values() for glob in facts.test_files))
+    )
 
 
 @lru_cache(maxsize=32)

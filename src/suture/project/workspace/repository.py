@@ -1,4 +1,4 @@
-"""The git repository of a project: read its commits and files, and check that it can be committed to."""
+"""The git repository of a project: read its commits and files, and check that a commit can be made."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from suture.project.workspace.git import build_safe_environment, require_no_pipe
 PATH_MAX = 4096
 """Max length of a path on Linux, in bytes."""
 WRITTEN_PATHS = ("HEAD", "index", "packed-refs", "refs", "logs", "objects")
+"""What git writes in a `.git` folder when it commits."""
 OPERATIONS = {
     "MERGE_HEAD": "a merge",
     "CHERRY_PICK_HEAD": "a cherry-pick",
@@ -61,8 +62,8 @@ class Repository:
             paths = [Path(folder) / name for name in ("ours", "base", "theirs")]
             for path, content in zip(paths, (ours, base, theirs), strict=True):
                 path.write_bytes(content)
-            ended = start_git(Path(folder), "merge-file", "-p", "-q", *map(str, paths))
-        return ended.stdout if ended.returncode == 0 else None
+            process = start_git(Path(folder), "merge-file", "-p", "-q", *map(str, paths))
+        return process.stdout if process.returncode == 0 else None
 
     def head(self) -> str:
         """Return the commit that is checked out.
@@ -78,7 +79,7 @@ class Repository:
         return commit
 
     def require_quiet(self) -> None:
-        """Check that HEAD may be moved.
+        """Check that no operation is in progress, so that HEAD may be moved.
 
         Raises:
             UsageError: A merge, rebase, cherry-pick or revert is in progress.
@@ -96,9 +97,9 @@ class Repository:
         Raises:
             UsageError: The name is invalid, or the branch exists.
         """
-        wrong = not name or name.startswith("-")
-        output = b"" if wrong else self.git("check-ref-format", "--branch", name, ok=(0, 1, 128))
-        if wrong or os.fsdecode(output).removesuffix("\n") != name:
+        is_malformed = not name or name.startswith("-")
+        output = b"" if is_malformed else self.git("check-ref-format", "--branch", name, ok=(0, 1, 128))
+        if is_malformed or os.fsdecode(output).removesuffix("\n") != name:
             raise UsageError(f"{name!r} is no valid name of a branch")
         if self.branch_commit(name):
             raise UsageError(
@@ -110,13 +111,15 @@ class Repository:
         return self.git("rev-parse", "--verify", "--quiet", f"refs/heads/{name}", ok=(0, 1)).decode().strip()
 
     def commit(self, name: str) -> tuple[str, tuple[str, ...], str]:
-        """Return the commit that a name means, its parents and its message; all empty if there is none."""
-        found = self.git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", ok=(0, 1)).decode().strip()
-        if not found:
+        """Return (the commit that a name means, its parents, its message); all empty if there is none."""
+        commit = (
+            self.git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", ok=(0, 1)).decode().strip()
+        )
+        if not commit:
             return "", (), ""
-        header, _, message = self.git("cat-file", "commit", found).partition(b"\n\n")
+        header, _, message = self.git("cat-file", "commit", commit).partition(b"\n\n")
         parents = [line.split()[1].decode() for line in header.split(b"\n") if line.startswith(b"parent ")]
-        return found, tuple(parents), message.decode("utf-8", "replace")
+        return commit, tuple(parents), message.decode("utf-8", "replace")
 
     def is_checked_out(self, branch: str) -> bool:
         """Return whether a branch is checked out in any working tree of this repository."""
@@ -141,11 +144,12 @@ class Repository:
         return [os.fsdecode(name) for name in self.git("ls-files", "-z").split(b"\0")[:-1]]
 
     def blobs_at(self, tree: str, paths: Iterable[str]) -> dict[str, str]:
-        """Return the blobs of some of the project's paths in a tree. Paths that the tree lacks are
-        omitted.
+        """Return path -> hash of its blob in a tree, for some of the project's paths.
+
+        Paths that are not in the tree are omitted.
         """
-        named = [self.prefix + path for path in paths]
-        listed = self.git("ls-tree", "-z", "--full-tree", tree, "--", *named) if named else b""
+        full_paths = [self.prefix + path for path in paths]
+        listed = self.git("ls-tree", "-z", "--full-tree", tree, "--", *full_paths) if full_paths else b""
         entries = (entry.partition(b"\t") for entry in listed.split(b"\0")[:-1])
         return {
             os.fsdecode(name).removeprefix(self.prefix): fields.decode().split()[2]
@@ -153,22 +157,22 @@ class Repository:
         }
 
     def read_blobs(self, blobs: Sequence[str]) -> list[bytes]:
-        """Return the contents of some blobs.
+        """Return the contents of blobs, in the order of their hashes.
 
         Raises:
             StorageError: A blob is missing, because the repository is a partial clone or damaged.
         """
         answer = self.git("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob in blobs).encode())
         contents: list[bytes] = []
-        at = 0
+        position = 0
         for _ in blobs:
-            end = answer.find(b"\n", at)
-            name, *fields = answer[at:end].split() or [b""]
-            if end < 0 or len(fields) != 2:  # `NAME missing`
+            line_end = answer.find(b"\n", position)
+            name, *fields = answer[position:line_end].split() or [b""]
+            if line_end < 0 or len(fields) != 2:  # `NAME missing`
                 raise StorageError(f"the repository lacks its object {os.fsdecode(name)!r}")
             size = int(fields[1])
-            contents.append(answer[end + 1 : end + 1 + size])
-            at = end + 1 + size + 1
+            contents.append(answer[line_end + 1 : line_end + 1 + size])
+            position = line_end + 1 + size + 1
         return contents
 
     def read_blob(self, blob: str) -> bytes:
@@ -198,8 +202,8 @@ def open_repository(root: Path) -> Repository:
             f"{str(root)!r} is in no git repository that can be used: {fault.message}",
             remedy="use --apply or --patch, or make one with `git init`",
         ) from fault
-    prefix, git_dir, common, inside = os.fsdecode(output).split("\n")[:4]
-    if inside != "true":
+    prefix, git_dir, common, is_in_work_tree = os.fsdecode(output).split("\n")[:4]
+    if is_in_work_tree != "true":
         raise UsageError(f"{str(root)!r} is inside a .git folder")
     repository = Repository(
         root=root, prefix=prefix, git_dir=Path(git_dir), environment=build_safe_environment(root)
@@ -209,8 +213,14 @@ def open_repository(root: Path) -> Repository:
 
 
 def _require_own(repository: Repository, common: Path) -> None:
-    """Refuse a `.git` that leads to another repository: a stranger's project could make Suture commit
-    there.
+    """Refuse a `.git` that leads to the repository of another project.
+
+    Otherwise, a stranger's project could make Suture commit there. A worktree and a submodule do have their
+    repository elsewhere, but that repository refers back to them.
+
+    Args:
+        repository: The repository.
+        common: The `.git` folder that holds the objects and refs; for a worktree, that of the main tree.
     """
     git_dir = repository.git_dir.resolve()
     top = (
@@ -220,17 +230,17 @@ def _require_own(repository: Repository, common: Path) -> None:
     )
     entry = (top or repository.root.resolve()) / ".git"
     if entry.is_dir() and not entry.is_symlink():
-        own = git_dir == entry == common
+        is_own = git_dir == entry == common
     elif common != git_dir:
-        own = git_dir.parent == common / "worktrees" and _refers_to(git_dir / "gitdir", entry)
+        is_own = git_dir.parent == common / "worktrees" and _refers_to(git_dir / "gitdir", entry)
     else:
         worktree = repository.git("config", "--get", "core.worktree", ok=(0, 1)).strip()
-        own = bool(worktree) and (git_dir / os.fsdecode(worktree)).resolve() == entry.parent
+        is_own = bool(worktree) and (git_dir / os.fsdecode(worktree)).resolve() == entry.parent
     linked = next((path for path in _written_paths(git_dir, common) if path.is_symlink()), None)
-    if not own or linked is not None:
+    if not is_own or linked is not None:
         reason = (
             f"{str(linked)!r} is a link"
-            if own
+            if is_own
             else f"{str(entry)!r} leads to {str(common)!r}, which does not name it"
         )
         raise UsageError(f"the repository's files are not its own: {reason}", remedy="use --apply or --patch")
@@ -239,8 +249,8 @@ def _require_own(repository: Repository, common: Path) -> None:
 def _refers_to(backlink: Path, entry: Path) -> bool:
     """Return whether a worktree's folder in the repository refers back to the worktree."""
     try:
-        named = read_regular_file(backlink, PATH_MAX)  # never blocks, even if it is a pipe
-        return named is not None and Path(os.fsdecode(named.strip())).resolve() == entry.resolve()
+        target = read_regular_file(backlink, PATH_MAX)  # never blocks, even if it is a pipe
+        return target is not None and Path(os.fsdecode(target.strip())).resolve() == entry.resolve()
     except (OSError, ValueError):
         return False
 
@@ -250,7 +260,7 @@ def _written_paths(git_dir: Path, common: Path) -> Iterator[Path]:
     for folder in dict.fromkeys((git_dir, common)):
         yield from (folder / name for name in WRITTEN_PATHS)
         for tree in ("refs", "logs"):
-            for here, folders, files in os.walk(folder / tree):
-                yield from (Path(here, name) for name in (*folders, *files))
+            for parent, folders, files in os.walk(folder / tree):
+                yield from (Path(parent, name) for name in (*folders, *files))
     with contextlib.suppress(FileNotFoundError):
         yield from (Path(entry.path) for entry in os.scandir(common / "objects"))

@@ -1,12 +1,11 @@
-"""Find files that may hold secrets of the user: by their names, by their beginnings, and by the text of
-modules.
+"""Find files that may hold secrets of the user, by their names and by their contents.
 
-The names are based on gitrob's list of sensitive files, as shhgit maintains it, without files that programs
-need to run, and with files for machine-specific keys that the manuals of frameworks and services name. A
-test fixture that is committed unchanged is no secret.
+The names are based on gitrob's list of sensitive files, as shhgit maintains it. Files that programs need to
+run are left out, and files for keys that the manuals of frameworks and services name are added. A file that
+is committed unchanged is no secret.
 
 A module that git ignores is searched as plain text, because text that is not valid Python may still hold a
-key. In doubt it counts as a secret, because the user can let it in by name.
+key. In doubt it counts as a secret: the user can allow it by name.
 """
 
 from __future__ import annotations
@@ -29,7 +28,20 @@ from suture.project.tuning import (
 from suture.project.workspace.globs import parse_globs
 from suture.project.workspace.repository import open_repository
 
-_TEXTS = ("json", "yml", "yaml", "toml", "ini", "cfg", "conf", "txt", "csv", "xml", "properties", "env")
+_TEXT_SUFFIXES = (
+    "json",
+    "yml",
+    "yaml",
+    "toml",
+    "ini",
+    "cfg",
+    "conf",
+    "txt",
+    "csv",
+    "xml",
+    "properties",
+    "env",
+)
 
 SECRET_FILES: tuple[str, ...] = (
     *resources.files(__package__).joinpath("secret_files.gitignore").read_text("utf-8").splitlines(),
@@ -45,9 +57,9 @@ SECRET_FILES: tuple[str, ...] = (
             ".secret",
             ".secrets",
         )
-        for text in _TEXTS
+        for text in _TEXT_SUFFIXES
     ),
-    *(f"{name}.{text}" for name in ("token", "tokens", "password", "passwords") for text in _TEXTS),
+    *(f"{name}.{text}" for name in ("token", "tokens", "password", "passwords") for text in _TEXT_SUFFIXES),
 )
 """Globs as in a `.gitignore`, for lower-case names."""
 
@@ -65,8 +77,8 @@ NOT_SECRET: tuple[str, ...] = (
 )
 """Globs of files that are never secrets, whatever else their names say: examples, public keys, code."""
 
-_NAMES = parse_globs((*SECRET_FILES, *(f"!{glob}" for glob in NOT_SECRET)))
-_COPY = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save))\Z")
+_SECRET_NAMES = parse_globs((*SECRET_FILES, *(f"!{glob}" for glob in NOT_SECRET)))
+_COPY_SUFFIX = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save))\Z")
 """Suffixes of copies that editors and people make of a file."""
 
 
@@ -77,10 +89,10 @@ def has_secret_name(path: str, *, is_folder: bool) -> bool:
         path: Path relative to the project's root.
         is_folder: Whether it is a folder.
     """
-    name = path.lower() if is_folder else _COPY.sub("", path.lower())
-    for one in {path.lower(), name}:
-        _NAMES.steps_left = len(path) * SECRET_MATCH_STEPS_PER_CHAR
-        if _NAMES.verdict(one, is_folder=is_folder):
+    original_name = path.lower() if is_folder else _COPY_SUFFIX.sub("", path.lower())
+    for name in {path.lower(), original_name}:
+        _SECRET_NAMES.steps_left = len(path) * SECRET_MATCH_STEPS_PER_CHAR
+        if _SECRET_NAMES.verdict(name, is_folder=is_folder):
             return True
     return False
 
@@ -88,8 +100,8 @@ def has_secret_name(path: str, *, is_folder: bool) -> bool:
 def is_private_key(content: bytes) -> bool:
     """Return whether a file is a private key, or a service account with one, whatever its name is."""
     head = content[:SECRET_HEAD_BYTES].removeprefix(codecs.BOM_UTF8).lstrip()
-    first = head.partition(b"\n")[0]
-    if first.startswith(b"-----BEGIN ") and b"PRIVATE KEY" in first:
+    first_line = head.partition(b"\n")[0]
+    if first_line.startswith(b"-----BEGIN ") and b"PRIVATE KEY" in first_line:
         return True
     if head.startswith((b"PuTTY-User-Key-File", b"openssh-key-v1")):
         return True
@@ -106,10 +118,10 @@ def unchanged_since_commit(root: Path, files: Mapping[str, bytes]) -> frozenset[
     """
     try:
         repository = open_repository(root)
-        held = repository.blobs_at(repository.head(), files)
+        committed = repository.blobs_at(repository.head(), files)
     except (PrerequisiteError, StorageError, UsageError):
         return frozenset()
-    return frozenset(path for path, blob in held.items() if blob == _git_hash(files[path], len(blob)))
+    return frozenset(path for path, blob in committed.items() if blob == _git_hash(files[path], len(blob)))
 
 
 def _git_hash(content: bytes, digits: int) -> str:
@@ -122,7 +134,7 @@ PRIVATE_NAME = re.compile(
     r"secret|passw|credential|(?:^|[_-])(?:tokens?|local|private|creds?)(?:[_-]|$)|api_?key", re.IGNORECASE
 )
 
-_GIVES = rb"""
+_ASSIGNS_TEXT = rb"""
     \w{0,60} ["'\])\s]{0,8}                           # the rest of the name, and closing characters
     (?: :[^=\n"'{}]{0,80}= | :?= | [:,(] )            # an assignment, a dict entry or an argument
     [\s(\[\\]{0,40} (?: [\w.]{0,60}(?:decode|fromhex|unhexlify|SecretStr|bytes|str)\( \s{0,40} )?
@@ -130,14 +142,14 @@ _GIVES = rb"""
 """
 SECRET_ASSIGNED = re.compile(
     rb"(?i:secret|passw|passphrase|credential|api_?key|access_?key|account_?key|signing_?key|auth_?token)"
-    + _GIVES
+    + _ASSIGNS_TEXT
     + rb"""[^"'\s]""",
     re.VERBOSE,
 )
 """A name that means a secret, and any text that is assigned to it."""
 POSSIBLE_SECRET_ASSIGNED = re.compile(
     rb"(?i:token|pwd|auth|webhook|salt|(?<![a-z])dsn|_key|(?<![a-z])key|private)"
-    + _GIVES
+    + _ASSIGNS_TEXT
     + rb"""(?=[^"'\s]{0,200}\d)(?=[^"'\s]{0,200}[a-zA-Z])[^"'\s]{12,}["']""",
     re.VERBOSE,
 )

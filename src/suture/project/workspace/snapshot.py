@@ -1,5 +1,6 @@
-"""Read a project's code into memory, without following links and without opening anything but regular
-files.
+"""Read a project's files into memory, as the snapshot that a run works on.
+
+Nothing but regular files is opened, and no link is followed.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ class Snapshot:
     Attributes:
         root: The folder that all paths are relative to, absolute.
         files: POSIX path -> content.
-        skipped: Path -> why it is not in `files`. A folder stands for everything in it.
-        secrets: Paths that were skipped because they may hold secrets. A folder ends with a slash.
+        skipped: Path of a file or folder that is not in `files` -> why it is not.
+        secrets: Paths that were skipped because they may hold secrets. The path of a folder ends with a slash.
         built_files: Paths in `files` that git ignores and the project imports, because its build wrote them.
-        excluded_files: Ignored modules that are not in `files`, and files whose names cannot be printed ->
-            why. Such a name is escaped as Python would print it.
+        excluded_files: Path -> why it is not in `files`, for those skipped files that a user may miss: modules
+            that git ignores, and files whose names cannot be printed. Such a name is escaped as in Python.
     """
 
     root: Path
@@ -99,7 +100,10 @@ def take_snapshot(
 
 @dataclass(kw_only=True)
 class _ProjectReader:
+    """Reads a project's files one after the other, and decides which belong to the snapshot."""
+
     top: Path
+    """The project's folder."""
     allowed: Globs
     max_bytes: int
     max_files: int
@@ -110,7 +114,9 @@ class _ProjectReader:
     """Files among the tests that look like secrets."""
     unprintable: dict[str, ExclusionReason] = field(default_factory=dict)
     links: list[Path] = field(default_factory=list)
+    """Links, which are resolved when all files are known."""
     entries: int = 0
+    """Number of names that were listed."""
     requested_file: Path | None = None
     """The single file that the user asked for."""
     size_bytes: int = 0
@@ -165,28 +171,35 @@ class _ProjectReader:
         ignored = {name for name, reason in self.skipped.items() if reason == "ignored"}
         for name in list_tracked_files(self.top) if ignored else ():
             path = self.top / name
-            above = [part for part in path.parents if part.is_relative_to(self.top) and part != self.top]
-            if ignored.isdisjoint([name, *(part.relative_to(self.top).as_posix() for part in above)]):
+            folders = [
+                folder for folder in path.parents if folder.is_relative_to(self.top) and folder != self.top
+            ]
+            if ignored.isdisjoint([name, *(folder.relative_to(self.top).as_posix() for folder in folders)]):
                 continue
-            is_closed = any(non_code_reason(part) or self._is_secret(part, is_folder=True) for part in above)
+            is_in_excluded_folder = any(
+                non_code_reason(folder) or self._is_secret(folder, is_folder=True) for folder in folders
+            )
             # The index belongs to the project: there may now be a link in place of the file that it names.
-            is_plain = path.is_file() and path.resolve() == path
-            if is_plain and not is_closed and not non_code_reason(path) and name.isprintable():
+            is_regular = path.is_file() and path.resolve() == path
+            if is_regular and not is_in_excluded_folder and not non_code_reason(path) and name.isprintable():
                 self.modules.remove(path)
                 self._unskip_ignored(name)
                 self.read_file(path)
 
     def _list_folder(self, folder: Path) -> list[os.DirEntry[str]]:
-        """Return the sorted entries of a folder. There can be millions of them, and folders at any depth."""
+        """Return the entries of a folder, sorted by name.
+
+        A project may have millions of entries, and folders at any depth, so both are limited.
+        """
         with os.scandir(folder) as scan:
             entries = list(islice(scan, MAX_PROJECT_ENTRIES - self.entries + 1))
         self.entries += len(entries)
         depth = len(folder.parts) - len(self.top.parts)
         if self.entries > MAX_PROJECT_ENTRIES or depth > MAX_FOLDER_DEPTH:
-            shown = folder.relative_to(self.top).as_posix()[:80]
+            name = folder.relative_to(self.top).as_posix()[:80]
             raise UsageError(
                 f"{str(self.top)!r} holds more than {MAX_PROJECT_ENTRIES} files and folders, or more than"
-                f" {MAX_FOLDER_DEPTH} folders in one another (reached in {shown!r})",
+                f" {MAX_FOLDER_DEPTH} folders in one another (reached in {name!r})",
                 remedy=TOO_LARGE_REMEDY,
             )
         return sorted(entries, key=lambda entry: entry.name)
@@ -195,20 +208,20 @@ class _ProjectReader:
         """Read one regular file. Anything else is skipped, even if it has changed since it was listed."""
         try:
             # O_NONBLOCK: opening a pipe must not wait for its other end.
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             is_regular = stat.S_ISREG(path.lstat().st_mode)
             self._skip(path, "unreadable" if is_regular else "not_a_regular_file")
             return
-        with os.fdopen(handle, "rb") as file:
-            status = os.fstat(handle)
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 self._skip(path, "not_a_regular_file")
                 return
             self._require_space(path, status.st_size)
-            self._classify(path, file.read(self.max_bytes + 1))
+            self._add_unless_secret(path, file.read(self.max_bytes + 1))
 
-    def _classify(self, path: Path, content: bytes) -> None:
+    def _add_unless_secret(self, path: Path, content: bytes) -> None:
         name = path.relative_to(self.top).as_posix()
         is_secret = self._is_secret(path, is_folder=False) or is_private_key(content)
         if path == self.requested_file or not is_secret or self.allowed.covers(name):
@@ -268,8 +281,8 @@ class _ProjectReader:
             )
 
     def _skip(self, path: Path, reason: ExclusionReason) -> None:
-        shown = path.relative_to(self.top).as_posix().encode("utf-8", "backslashreplace").decode()
-        self.skipped[shown] = reason
+        name = path.relative_to(self.top).as_posix().encode("utf-8", "backslashreplace").decode()
+        self.skipped[name] = reason
 
     def _unskip_ignored(self, name: str) -> None:
         if self.skipped.get(name) == "ignored":

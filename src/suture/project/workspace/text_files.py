@@ -49,12 +49,12 @@ def _encode_like(text: str, original: bytes) -> bytes:
     if original and text == decode_text(original):
         return original
     text = text.replace("\r\n", "\n")
-    before = original.decode(_detect_encoding(original), "surrogateescape")
-    if before and not before.endswith("\n"):
+    original_text = original.decode(_detect_encoding(original), "surrogateescape")
+    if original_text and not original_text.endswith("\n"):
         text = text.removesuffix("\n")
     elif text and not text.endswith("\n"):
         text += "\n"
-    return _encode(_restore_line_endings(text, before), _detect_encoding(original))
+    return _encode(_restore_line_endings(text, original_text), _detect_encoding(original))
 
 
 def _detect_encoding(content: bytes) -> str:
@@ -82,19 +82,19 @@ def _encode(text: str, encoding: str) -> bytes:
         return text.encode(encoding, "backslashreplace")
 
 
-def _restore_line_endings(text: str, before: str) -> str:
-    windows = before.count("\r\n")
-    if windows == 0:
+def _restore_line_endings(text: str, original_text: str) -> str:
+    crlf_count = original_text.count("\r\n")
+    if crlf_count == 0:
         return text
-    usual = "\r\n" if 2 * windows >= before.count("\n") else "\n"
+    usual_ending = "\r\n" if 2 * crlf_count >= original_text.count("\n") else "\n"
     lines = text.split("\n")
-    endings = [usual] * (len(lines) - 1)
-    if windows < before.count("\n"):
-        old_lines = before.split("\n")
-        plain = [line.removesuffix("\r") for line in old_lines]
-        for start, end, other, _ in common_ranges(plain, lines):
+    endings = [usual_ending] * (len(lines) - 1)
+    if crlf_count < original_text.count("\n"):
+        old_lines = original_text.split("\n")
+        old_texts = [line.removesuffix("\r") for line in old_lines]
+        for start, end, new_start, _ in common_ranges(old_texts, lines):
             for line in range(start, end):
-                at = other + line - start
+                at = new_start + line - start
                 if at < len(endings) and line < len(old_lines) - 1:
                     endings[at] = "\r\n" if old_lines[line].endswith("\r") else "\n"
     return "".join(line + ending for line, ending in zip(lines, [*endings, ""], strict=True))
