@@ -21,7 +21,7 @@ from suture.mutation import apply_edits
 from suture.mutation.edits import compute_line_edits
 from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.search.search_records import SearchLimits, SearchResult
-from suture.search.tree_sitter.driver_protocol import BY_RUNNER, find_driver
+from suture.search.tree_sitter.driver_protocol import DRIVERS_BY_RUNNER, find_driver
 from suture.search.tree_sitter.driver_trials import DriverTrials
 from suture.search.tree_sitter.drivers.whole_runners import find_unreported, matching_files
 
@@ -139,7 +139,7 @@ def test_a_line_that_starts_a_runner_is_understood_or_left_alone(line: str, runn
 def test_of_several_scripts_the_one_that_is_run_starts_the_runner() -> None:
     scripts = {"test": "c8 npm run test:unit", "test:unit": "tape 'test/*.js'"}
     files = {"package.json": json.dumps({"scripts": scripts}).encode()}
-    assert find_driver(("npm", "run", "test:unit"), files, "javascript") is BY_RUNNER["tape"]
+    assert find_driver(("npm", "run", "test:unit"), files, "javascript") is DRIVERS_BY_RUNNER["tape"]
 
 
 @pytest.mark.parametrize(

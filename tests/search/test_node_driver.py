@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from requirements import Require
-from suture.search.tree_sitter.driver_protocol import BY_RUNNER, DRIVERS
+from suture.search.tree_sitter.driver_protocol import DRIVERS, DRIVERS_BY_RUNNER
 from suture.search.tree_sitter.drivers.node import uses_es_modules
 
 HEAD = "const test = require('node:test'); const say = require('./say');\n"
@@ -52,7 +52,7 @@ def run_node_driver(
     (box := folder / "box").mkdir()
     for name, text in (programs or {}).items():
         (box / name).write_text(text)
-    for name in {*BY_RUNNER["node:test"].programs, *BY_RUNNER["tape"].programs}:
+    for name in {*DRIVERS_BY_RUNNER["node:test"].programs, *DRIVERS_BY_RUNNER["tape"].programs}:
         (box / name).write_bytes(resources.files(DRIVERS).joinpath(name).read_bytes())
     (folder / "say.js").write_text(SAY)
     all_common = {

@@ -39,7 +39,7 @@ from suture.project.languages import LANGUAGES
 from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.search.search_records import SearchLimits, SearchResult
 from suture.search.tree_sitter.command_trials import all_passed
-from suture.search.tree_sitter.driver_protocol import BY_RUNNER, DRIVERS
+from suture.search.tree_sitter.driver_protocol import DRIVERS, DRIVERS_BY_RUNNER
 from suture.search.tree_sitter.driver_trials import DriverTrials
 from suture.search.tree_sitter.drivers import go_schemata, golang, node
 from suture.search.tree_sitter.tampering_signs import collect_tree_literals, find_tree_warnings
@@ -395,7 +395,7 @@ class ForgedReports:
     ],
 )
 async def test_lines_that_no_driver_writes_are_ignored(forged: dict[str, object]) -> None:
-    node = BY_RUNNER["node:test"]
+    node = DRIVERS_BY_RUNNER["node:test"]
     stack = "x" * 200_000 + f"/a.js:{'9' * 5000}"  # which must cost neither time nor the run
     baseline = {"event": "baseline", "tests": [{"id": "a.test.js::t", "status": "failed", "stack": stack}]}
     command = cast(TestCommand, ForgedReports(forged, baseline))
@@ -490,7 +490,7 @@ async def test_an_endless_test_becomes_a_target(sandbox: BubblewrapSandbox, requ
     programs = discover_programs(None, environ, "javascript")
     command = TestCommand(task, sandbox, SandboxSettings(), programs)
     stopped = CheckOutcome(check_id="node --test", status="timeout")
-    trials = DriverTrials(BY_RUNNER["node:test"], project_of(command, files, texts, stopped))
+    trials = DriverTrials(DRIVERS_BY_RUNNER["node:test"], project_of(command, files, texts, stopped))
     spectrum = await trials.run_baseline(20.0)
     assert spectrum.target_tests == ("count.test.js::counts",)
     assert [test.id for test in spectrum.tests if not test.failed] == ["count.test.js::none"]
@@ -508,7 +508,7 @@ async def test_an_endless_test_becomes_a_target(sandbox: BubblewrapSandbox, requ
 def test_a_runner_that_cannot_be_loaded_ends_the_driver(tmp_path: Path, require: Require) -> None:
     require("node", shutil.which("node") is not None, "it is not on PATH")
     (box := tmp_path / "box").mkdir()
-    for name in BY_RUNNER["Jest"].programs:
+    for name in DRIVERS_BY_RUNNER["Jest"].programs:
         (box / name).write_bytes(resources.files(DRIVERS).joinpath(name).read_bytes())
     common = {
         "engine": "jest_engine",

@@ -20,7 +20,7 @@ from suture.search import search_with_tree_sitter
 from suture.search.localisation.fault_ranking import score_named_lines
 from suture.search.search_records import SearchLimits, SearchResult
 from suture.search.tree_sitter.command_trials import try_by_command
-from suture.search.tree_sitter.driver_protocol import BY_RUNNER
+from suture.search.tree_sitter.driver_protocol import DRIVERS_BY_RUNNER
 from suture.search.tree_sitter.driver_trials import DriverTrials
 
 NAME = "a.test.js::adds"
@@ -122,7 +122,7 @@ async def test_forged_report_lines_break_nothing() -> None:
         {"event": "trial", "number": "0", "passes": True},
     )
     trials = DriverTrials(
-        BY_RUNNER["node:test"], project_of(cast(TestCommand, command), FILES, TEXTS, FAILED)
+        DRIVERS_BY_RUNNER["node:test"], project_of(cast(TestCommand, command), FILES, TEXTS, FAILED)
     )
     spectrum = await trials.run_baseline(1.0)
     assert spectrum.target_tests == (NAME,)
@@ -150,7 +150,7 @@ async def test_a_file_that_timed_out_twice_stands_for_its_tests(timed_out: bool)
     )
     before = (CheckOutcome(check_id=NAME, status="passed"), stuck)
     trials = DriverTrials(
-        BY_RUNNER["node:test"], project_of(cast(TestCommand, command), files, TEXTS, *before)
+        DRIVERS_BY_RUNNER["node:test"], project_of(cast(TestCommand, command), files, TEXTS, *before)
     )
     assert (await trials.run_baseline(1.0)).target_tests == (("b.test.js",) if timed_out else ())
 
@@ -165,7 +165,7 @@ def test_an_overlong_number_is_no_line() -> None:
 async def test_a_suspicious_repair_does_not_end_the_search_at_once() -> None:
     baseline = {"event": "baseline", "tests": [{"id": NAME, "status": "failed", "lines": {}, "ms": 1}]}
     command = FailingSandboxCommand(baseline, {"event": "trial", "number": 0, "passes": True})
-    driver = replace(BY_RUNNER["node:test"], round_size=4, parallel=1)
+    driver = replace(DRIVERS_BY_RUNNER["node:test"], round_size=4, parallel=1)
     other = replace(CHANGE, edits=(Edit(start=26, end=27, text="*"),))
     passed = []
     for suspicious in ((), (CHANGE,)):

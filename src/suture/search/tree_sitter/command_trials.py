@@ -1,4 +1,4 @@
-"""Trials by the user's whole command, where no driver can make them. Each costs a run of the command."""
+"""Trials by runs of the user's command, for projects whose tests no driver can run. Each trial is slow."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from suture.search.tuning import (
 )
 
 MIN_RUN_S = 0.5
+"""The least timeout of a run, however little time is left. Chosen by judgement; not measured."""
 
 
 async def try_by_command(
@@ -41,7 +42,7 @@ async def try_by_command(
     """
     began_s = time.monotonic() - result.generation_s
     run_selected, outcomes = project.command.run_selected, project.outcomes
-    waiting, last = iter(proposals), limits.max_candidates
+    waiting, last_count = iter(proposals), limits.max_candidates
     # A command that fails as a whole has an outcome "error" beside its tests, which a passing run does not
     # have.
     expected = {outcome.check_id for outcome in outcomes if outcome.status not in ("skipped", "error")}
@@ -51,33 +52,35 @@ async def try_by_command(
         result.ending = "trials_disagree"
         return
 
-    def left_s() -> float:
+    def remaining_s() -> float:
         return result.end_s(limits) - (time.monotonic() - began_s)
 
     def is_over() -> bool:
         if result.tried_count >= limits.max_candidates:
             result.ending = "candidate_limit"
-        elif left_s() <= 0:
+        elif remaining_s() <= 0:
             result.ending = "time_over"
-        elif result.tried_count >= last or len(result.plausible) >= limits.max_repairs:
+        elif result.tried_count >= last_count or len(result.plausible) >= limits.max_repairs:
             result.ending = "likely_changes_tried"
         return result.ending is not None
 
     async def work() -> None:
-        nonlocal last
+        nonlocal last_count
         while not is_over() and (proposal := next(waiting, None)) is not None:
             text = apply_edits(project.texts[proposal.path], proposal.edits)
             changed = {**project.files, proposal.path: encode_source(text)}
-            few = await run_selected(changed, failing, wall_s=min(timeout_s, max(MIN_RUN_S, left_s())))
+            wall_s = min(timeout_s, max(MIN_RUN_S, remaining_s()))
+            failing_outcomes = await run_selected(changed, failing, wall_s=wall_s)
             result.tried_count += 1
-            if not all_passed(few, failing):
+            if not all_passed(failing_outcomes, failing):
                 continue
-            whole = await run_selected(changed, (), wall_s=min(timeout_s, max(MIN_RUN_S, left_s())))
-            if all_passed(whole, expected):
+            wall_s = min(timeout_s, max(MIN_RUN_S, remaining_s()))
+            all_outcomes = await run_selected(changed, (), wall_s=wall_s)
+            if all_passed(all_outcomes, expected):
                 result.plausible.append(proposal)
                 if result.first_repair_s is None:
                     result.first_repair_s = time.monotonic() - began_s
-                    last = result.tried_count + COMMAND_RIVALS
+                    last_count = result.tried_count + COMMAND_RIVALS
 
     max_s = limits.max_seconds + limits.reserve_s + MIN_COMMAND_TIMEOUT_S
     is_in_time = await _run_in_parallel(work, max_s)
@@ -90,8 +93,8 @@ async def _trial_timeout_s(project: FailingProject, failing: set[str], limits: S
     if any(map(hit_time_limit, project.outcomes)):
         return max(MIN_COMMAND_TIMEOUT_S, SILENT_TRIAL_SHARE * limits.max_seconds)
     began_s = time.monotonic()
-    again = await project.command.run_selected(project.files, failing)
-    if again and all(outcome.passed for outcome in again):
+    outcomes = await project.command.run_selected(project.files, failing)
+    if outcomes and all(outcome.passed for outcome in outcomes):
         return None
     return max(MIN_COMMAND_TIMEOUT_S, COMMAND_PATIENCE * (time.monotonic() - began_s))
 

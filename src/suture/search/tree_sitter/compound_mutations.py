@@ -1,7 +1,7 @@
-"""Compound mutations in other languages: extensions of partial repairs, then any two likely changes.
+"""Compound mutations in JavaScript, TypeScript and Go: extensions of partial repairs, then pairs of likely changes.
 
-The second change is made of the text with the first one: it may lie in what that wrote, and it sees its
-names.
+The second change of a pair is made in the text with the first one. So it may change code that the first one wrote,
+and use names that the first one declares.
 """
 
 from __future__ import annotations
@@ -36,25 +36,27 @@ class CompoundMutations:
         scores: Path -> line -> suspiciousness.
         language: The language of the files.
         seed: Decides between equal scores.
-        left_s: Returns the seconds that the search has left; generating changes takes a share of them.
+        remaining_s: Returns the seconds that the search has left, a share of which is for generating changes.
     """
 
     texts: Mapping[str, str]
     scores: LineScores
     language: Language
     seed: int
-    left_s: Callable[[], float]
+    remaining_s: Callable[[], float]
     _singles: Sequence[Proposal] = ()
     _extended_count: int = 0
+    # A heap of `(negative score, number, pair)`. The pair is a proposal, or the indices of two single changes.
+    # The number keeps equal scores in order.
     _waiting: list[tuple[float, int, Proposal | tuple[int, int]]] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=count)
 
     async def extend_start(
         self, start: Proposal, remaining: Spectrum, scores: LineScores, texts: Mapping[str, str], seed: int
     ) -> list[Proposal]:
-        """Extend a partial repair, as `pair_changes` does.
+        """Extend a partial repair; takes and returns what `pair_changes` does.
 
-        If no line of the file is suspected after the first change, the lines suspected before are used.
+        If no line is suspected after the first change, the lines suspected before it are used.
         """
         lines = (scores or self.scores).get(start.path, {})
         compounds = await self._changes_after(start, lines, find_clues(remaining), MAX_PARTNERS)
@@ -66,48 +68,52 @@ class CompoundMutations:
         self._singles = singles
 
     async def likeliest_pairs(self, limit: int, clues: Sequence[Clue]) -> list[Proposal]:
-        """Return the likeliest pairs of changes that are left, up to a limit.
+        """Return the likeliest pairs of changes that have not been returned before.
 
-        Two changes at different places are known already. Second changes at the place of a first one are
-        generated when even the likeliest of them may be next.
+        Pairs of changes at different places are made of the single changes. Second changes at the place of a
+        first one are generated only when one of them could be the next likeliest pair.
 
         Args:
             limit: How many pairs to return.
             clues: What the exceptions of the failing tests say.
         """
-        found: list[Proposal] = []
+        pairs: list[Proposal] = []
         best = self._singles[0].score if self._singles else 0.0
-        while len(found) < limit and self.left_s() > 0:
+        while len(pairs) < limit and self.remaining_s() > 0:
             base = next(iter(self._singles[self._extended_count : self._extended_count + 1]), None)
             if self._waiting and (base is None or -self._waiting[0][0] >= base.score * best):
-                found += self._pop()
+                pairs += self._pop()
             elif base is None:
                 break
             else:
                 self._push_pair(self._extended_count, self._extended_count + 1)
                 self._extended_count += 1
                 lines = self._lines_of_edits(base)
-                for one in await self._changes_after(base, lines, clues, MAX_SECOND_CHANGES_AT_EDIT):
-                    score = base.score * one.score
-                    heappush(self._waiting, (-score, next(self._numbers), replace(one, score=score)))
-        return found
+                for pair in await self._changes_after(base, lines, clues, MAX_SECOND_CHANGES_AT_EDIT):
+                    score = base.score * pair.score
+                    heappush(self._waiting, (-score, next(self._numbers), replace(pair, score=score)))
+        return pairs
 
-    def _push_pair(self, one: int, other: int) -> None:
-        if other < len(self._singles):
-            score = self._singles[one].score * self._singles[other].score
-            heappush(self._waiting, (-score, next(self._numbers), (one, other)))
+    def _push_pair(self, first: int, second: int) -> None:
+        """Queue the pair of the single changes with these indices, if there is such a second change."""
+        if second < len(self._singles):
+            score = self._singles[first].score * self._singles[second].score
+            heappush(self._waiting, (-score, next(self._numbers), (first, second)))
 
     def _pop(self) -> Iterator[Proposal]:
-        """Yield the likeliest waiting pair, unless its changes overlap; and queue the pair after it."""
+        """Yield the likeliest waiting pair, and queue its first change with the next likely second one.
+
+        Changes that overlap or are in different files are no pair.
+        """
         score, _, waiting = heappop(self._waiting)
         if isinstance(waiting, Proposal):
             yield waiting
             return
         first, second = waiting
         self._push_pair(first, second + 1)
-        one, other = self._singles[first], self._singles[second]
-        if one.path == other.path and not edits_overlap(one.edits, other.edits):
-            yield replace(combine_changes(one, other, -score), is_swappable=False)
+        base, partner = self._singles[first], self._singles[second]
+        if base.path == partner.path and not edits_overlap(base.edits, partner.edits):
+            yield replace(combine_changes(base, partner, -score), is_swappable=False)
 
     def _lines_of_edits(self, base: Proposal) -> dict[int, float]:
         """Return the suspected lines that a change edits, with their scores."""
@@ -119,18 +125,18 @@ class CompoundMutations:
     async def _changes_after(
         self, start: Proposal, scores: Mapping[int, float], clues: Sequence[Clue], limit: int
     ) -> list[Proposal]:
-        """Return compounds of a first change and likely second ones, with the scores of the second ones."""
+        """Return compound changes of a start and likely second changes, with the scores of the second changes."""
         text = self.texts[start.path]
         lines = shift_scores(scores, start.edits, text)
         if not lines:
             return []
-        seconds = await order_single_changes(
+        second_changes = await order_single_changes(
             {start.path: lines},
             {start.path: apply_edits(text, start.edits)},
             {},
             seed=self.seed,
             limit=limit,
-            seconds=GENERATION_SHARE * self.left_s(),
+            seconds=GENERATION_SHARE * self.remaining_s(),
             clues=clues,
             generate=partial(generate_tree_changes, self.language),
             max_examined=MAX_PARTNERS_EXAMINED,
@@ -143,9 +149,9 @@ class CompoundMutations:
                 operators=(*start.operators, *second.operators),
                 is_swappable=False,
             )
-            for second in seconds
+            for second in second_changes
         )
-        return [one for one in compounds if one.edits]  # the second change may undo the first
+        return [compound for compound in compounds if compound.edits]  # a second change may undo the first
 
 
 async def trace_no_lines(proposal: Proposal) -> TestLines:
@@ -161,7 +167,7 @@ def generate_tree_changes(
 
 
 def shift_scores(scores: Mapping[int, float], edits: Sequence[Edit], text: str) -> dict[int, float]:
-    """Return the scores of lines after a change; new lines get the worst score of the lines they replace.
+    """Return the scores of lines after a change; new lines get the highest score of the lines they replace.
 
     Args:
         scores: Line -> its score.
@@ -172,9 +178,11 @@ def shift_scores(scores: Mapping[int, float], edits: Sequence[Edit], text: str) 
     for edit in sorted(edits, key=lambda e: e.start, reverse=True):
         line = raw[: edit.start].count(b"\n") + 1
         removed, added = raw[edit.start : edit.end].count(b"\n"), edit.text.count("\n")
-        worst = max((shifted.get(at, 0.0) for at in range(line, line + removed + 1)), default=0.0)
-        after = {at + added - removed: score for at, score in shifted.items() if at > line + removed}
-        before = {at: score for at, score in shifted.items() if at < line}
-        changed = {at: worst for at in range(line, line + added + 1) if worst}
+        highest = max(shifted.get(replaced, 0.0) for replaced in range(line, line + removed + 1))
+        before = {number: score for number, score in shifted.items() if number < line}
+        changed = {number: highest for number in range(line, line + added + 1) if highest}
+        after = {
+            number + added - removed: score for number, score in shifted.items() if number > line + removed
+        }
         shifted = {**before, **changed, **after}
     return shifted

@@ -1,4 +1,9 @@
-"""Drivers: programs that run in the sandbox and try many candidates in one process."""
+"""Drivers: programs that run in the sandbox and try many candidates in one process.
+
+A driver reads a plan with jobs, one for each candidate, and reports one JSON line for each job. The *shell lines*
+are the commands that start the project's test runner. A *harness* is a small test runner of ours, which is faster
+than the project's own.
+"""
 
 from __future__ import annotations
 
@@ -31,23 +36,21 @@ class Driver:
 
     Attributes:
         programs: The names of its files in `suture.search.tree_sitter.drivers`.
-        build_argv: Returns its command line, by the Python interpreter, the shell lines that start the
-        runner,
-            and the folder of the driver.
-        build_job: Returns the job of a candidate, by the candidate, the file's text and the language;
-        `None` if
-            it cannot try the candidate.
-        build_common: Returns what all jobs share, by the project's files, the test files and the shell lines.
-        round_size: Candidates of one process.
-        parallel: Processes side by side.
-        max_rivals: Candidates tried after the first that passes.
-        min_timeout_s: The least timeout of a trial, in seconds.
-        own_runner: The program of the project's own runner, where that runs the tests and stays loaded; the
-            shell lines must be understood then. Empty where a harness of ours runs them.
-        make_interruptible: Returns a file, by its path, text and language, whose loops the driver can
-        interrupt;
-            `None` if it cannot.
-        extract_error: Returns the error in the output of a failing test.
+        build_argv: Takes the Python interpreter, the shell lines and the folder of the driver, and returns the
+            command line of the driver.
+        build_job: Takes a candidate, the text of the file that it changes, and the language. Returns the job of
+            the candidate, or `None` if the driver cannot try it.
+        build_common: Takes the project's files, the test files and the shell lines. Returns the part of the
+            plan that all jobs share.
+        round_size: Candidates that one process tries in a round.
+        parallel: Processes that run side by side.
+        max_rivals: Candidates that are tried after the first that passes.
+        min_timeout_s: The least timeout of a trial.
+        own_runner: The program of the project's own runner, if that runs the tests and stays loaded. Then a
+            driver is only used for shell lines that `whole_runners` can parse. Empty if a harness runs them.
+        make_interruptible: Takes the path and the text of a file, and its language. Returns the text with
+            checks in its loops, by which the driver can end them. `None` if the driver has no such means.
+        extract_error: Takes the output of a failing test, and returns the error in it.
     """
 
     programs: tuple[str, ...]
@@ -78,7 +81,8 @@ def _whole_runner(program: str, programs: tuple[str, ...], min_timeout_s: float)
     )
 
 
-BY_RUNNER: Mapping[str, Driver] = {
+# The sizes of rounds and the timeouts are chosen by judgement and not measured.
+DRIVERS_BY_RUNNER: Mapping[str, Driver] = {
     "node:test": Driver(
         programs=node.PROGRAMS,
         build_argv=node.build_argv,
@@ -115,7 +119,9 @@ def find_driver(argv: Sequence[str], files: Mapping[str, bytes], language: Langu
     """
     runner: Runner | None = find_runner(argv, files, language)
     lines = shell_lines(argv, files)
-    driver = BY_RUNNER.get(runner.name if runner is not None else whole_runners.find_unreported(lines))
+    driver = DRIVERS_BY_RUNNER.get(
+        runner.name if runner is not None else whole_runners.find_unreported(lines)
+    )
     if driver is None:
         return None
     is_understood = not driver.own_runner or whole_runners.parse_start(lines, driver.own_runner) is not None
@@ -129,9 +135,9 @@ def shell_lines(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
         argv: The command.
         files: Path -> content of the project.
     """
-    direct = bypass_npm(argv, files)
-    if direct is not None and direct[0] == "/bin/sh":  # `npm run NAME` runs that script only, not also `test`
-        return [direct[-1]]
+    script_argv = bypass_npm(argv, files)
+    if script_argv is not None and script_argv[0] == "/bin/sh":
+        return [script_argv[-1]]  # `npm run NAME` runs that script only, not also `test`
     scripts = [script for script in find_started_scripts(argv, files) if script]
     if len(scripts) == 1 and "--" in argv:
         scripts = [f"{scripts[0]} {shlex.join(argv[argv.index('--') + 1 :])}"]
@@ -155,11 +161,11 @@ async def run_driver(
     lines = shell_lines(project.argv, project.files)
     folder = resources.files(DRIVERS)
     programs = {name: folder.joinpath(name).read_bytes() for name in driver.programs}
-    whole_plan = json.dumps({**plan, "seconds": seconds}).encode("ascii")
+    plan_json = json.dumps({**plan, "seconds": seconds}).encode("ascii")
     report = await project.command.run_helper_program(
-        lambda python, box: driver.build_argv(python, lines, box),
+        lambda python, driver_folder: driver.build_argv(python, lines, driver_folder),
         project.files,
-        {**programs, PLAN: whole_plan},
+        {**programs, PLAN: plan_json},
         collect=TRIALS,
         wall_s=seconds + DRIVER_START_S,
     )
@@ -169,16 +175,19 @@ async def run_driver(
 async def run_rounds(
     rounds: Sequence[Coroutine[Any, Any, list[T]]], passes: Callable[[Sequence[T]], bool]
 ) -> list[T]:
-    """Run rounds side by side, and return their results in order; a round that was not awaited has none.
+    """Run rounds side by side, and return their results in order.
+
+    Rounds that are cut off have no result.
 
     Args:
         rounds: Coroutines that have not started.
-        passes: Whether something passes in the result of one round. The others then have little time left.
+        passes: Takes the result of a round, and returns whether some candidate passes in it. After such a
+            result, the other rounds are cut off soon.
 
     Raises:
         Exception: The exception of the first round that failed.
     """
-    began_s, tasks = time.monotonic(), [asyncio.create_task(one) for one in rounds]
+    began_s, tasks = time.monotonic(), [asyncio.create_task(coroutine) for coroutine in rounds]
     try:
         waiting = set(tasks)
         while waiting and not any(task.exception() or passes(task.result()) for task in tasks if task.done()):
@@ -186,7 +195,7 @@ async def run_rounds(
         if waiting:
             elapsed_s = time.monotonic() - began_s
             await asyncio.wait(waiting, timeout=max(MIN_ROUND_LINGER_S, ROUND_LINGER_SHARE * elapsed_s))
-        return [pair for task in tasks if task.done() for pair in task.result()]
+        return [item for task in tasks if task.done() for item in task.result()]
     finally:
         for task in tasks:  # no round continues after a fault
             task.cancel()

@@ -15,10 +15,11 @@ from suture.core.ledger.kinds import TrialDisagreement
 from suture.judge.trials.trial_records import TestOutcome, TestRun, Trial
 from suture.search.tuning import MAX_FAULT_CHARS, MAX_REPORTED_MS, MAX_STACK_CHARS
 
-PLACE = re.compile(r"([^\s():]+):(\d{1,9})\b(?::\d+)?")
+LOCATION = re.compile(r"([^\s():]+):(\d{1,9})\b(?::\d+)?")
 OUTCOMES: Mapping[str, TestOutcome] = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
 GOOD_STATUSES = ("passed", "skipped")
 MAX_FRAMES = 8
+"""Frames of a stack trace that are kept, the innermost ones. Chosen by judgement; not measured."""
 
 
 def parse_reports(raw: bytes) -> Iterator[dict[str, Any]]:
@@ -35,7 +36,9 @@ def parse_reports(raw: bytes) -> Iterator[dict[str, Any]]:
 def _is_valid(line: Mapping[str, Any]) -> bool:
     if line.get("event") == "baseline":
         tests = line.get("tests")
-        return isinstance(tests, list) and all(isinstance(one, dict) and _is_valid_test(one) for one in tests)
+        return isinstance(tests, list) and all(
+            isinstance(test, dict) and _is_valid_test(test) for test in tests
+        )
     passed = line.get("passed_tests", [])
     return isinstance(passed, list) and all(isinstance(name, str) for name in passed)
 
@@ -45,7 +48,8 @@ def _is_valid_test(test: Mapping[str, Any]) -> bool:
     if not all(isinstance(ms, int | float) and 0 <= ms < MAX_REPORTED_MS for ms in times_ms):
         return False
     return isinstance(lines, dict) and all(
-        isinstance(own, list) and all(type(line) is int for line in own) for own in lines.values()
+        isinstance(numbers, list) and all(type(number) is int for number in numbers)
+        for numbers in lines.values()
     )
 
 
@@ -83,7 +87,7 @@ def build_test_runs(
     extract_error: Callable[[str], str],
     is_known: Callable[[str], bool],
 ) -> Iterator[TestRun]:
-    """Yield the tests that failed, and those of the others that are known.
+    """Yield the tests that failed, and the other tests that are known.
 
     Args:
         tests: The tests that a driver has reported.
@@ -95,20 +99,25 @@ def build_test_runs(
         name, status = str(test.get("id", "")), OUTCOMES.get(str(test.get("status")))
         if not name or status is None or not (status == "failed" or is_known(name)):
             continue
-        lines = found if isinstance(found := test.get("lines"), dict) else {}
+        reported_lines = test.get("lines")
+        lines = reported_lines if isinstance(reported_lines, dict) else {}
         stack = str(test.get("stack", ""))[:MAX_STACK_CHARS]
-        places = [(path, int(line)) for path, line in PLACE.findall(stack)]
-        in_project = [(own, line) for path, line in places for own in texts if path.endswith(f"/{own}")]
+        frames = [
+            (path, int(line))
+            for absolute_path, line in LOCATION.findall(stack)
+            for path in texts
+            if absolute_path.endswith(f"/{path}")
+        ]
         yield TestRun(
             id=name,
             outcome=status,
             seconds=0.0,
             lines={
-                path: frozenset(line for line in as_list(own) if isinstance(line, int))
-                for path, own in lines.items()
+                path: frozenset(line for line in as_list(numbers) if isinstance(line, int))
+                for path, numbers in lines.items()
                 if path in texts
             },
-            frames=tuple(reversed(in_project[:MAX_FRAMES])),
+            frames=tuple(reversed(frames[:MAX_FRAMES])),
             error=extract_error(stack)[:MAX_FAULT_CHARS],
         )
 
@@ -178,12 +187,12 @@ def partial_trial(line: Mapping[str, Any], targets: Sequence[str]) -> Trial | No
 
 def find_covering_files(runs: Sequence[TestRun]) -> dict[str, list[str]]:
     """Return file of the project -> the test files that run some of its lines."""
-    found: dict[str, set[str]] = {}
+    covering: dict[str, set[str]] = {}
     for run in runs:
         for path, lines in run.lines.items():
             if lines:
-                found.setdefault(path, set()).add(file_of_test(run.id))
-    return {path: sorted(tests) for path, tests in found.items()}
+                covering.setdefault(path, set()).add(file_of_test(run.id))
+    return {path: sorted(tests) for path, tests in covering.items()}
 
 
 def as_list(value: object) -> list[Any]:

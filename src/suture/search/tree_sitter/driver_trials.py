@@ -1,4 +1,9 @@
-"""Trials that a driver makes: a baseline run of the unchanged code, then candidates in rounds."""
+"""Trials that a driver makes: a baseline run of the unchanged code, then candidates in rounds.
+
+A *driver* is a program that runs in the sandbox and tries many candidates in one process. In each round, a few
+processes try a batch of candidates each. A run is *silent* if it was stopped before it reported any test, such as
+in an endless loop.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +52,7 @@ from suture.search.tuning import (
 )
 
 TrialReport = tuple[Proposal, dict[str, Any]]
-"""A candidate and what the driver reports of it."""
+"""`(candidate, line of the driver's report about it)`."""
 
 
 class DriverTrials:
@@ -60,6 +65,7 @@ class DriverTrials:
 
     def __init__(self, driver: Driver, project: FailingProject) -> None:
         self._driver, self.project, self.language = driver, project, project.language
+        # What the user's run of the unchanged code reported: test -> status, or the command -> its status.
         self._before = {outcome.check_id: outcome.status for outcome in project.outcomes}
         self._has_status_only = any(outcome.evidence == "exit_status" for outcome in project.outcomes)
         self._common: dict[str, Any] = {}
@@ -105,14 +111,17 @@ class DriverTrials:
             seconds = min(seconds, INTERRUPTIBLE_BASELINE_S if can_interrupt else SILENT_BASELINE_S)
         seconds = min(seconds, BASELINE_S)
         files, texts, test_files = self.project.files, self.project.texts, self._test_files()
-        specific = self._driver.build_common(files, test_files, shell_lines(self.project.argv, files))
-        test_files = specific.get("test_files", test_files)
-        common = {**specific, "texts": dict(texts), "test_files": test_files}
-        stuck = find_stuck_files({*test_files} & {*files}, self._before) if "engine" not in specific else []
-        # Files that got stuck in the user's run have a job of their own, which may time out.
-        parts = [part for part in ([path for path in test_files if path not in stuck], stuck) if part]
+        driver_settings = self._driver.build_common(files, test_files, shell_lines(self.project.argv, files))
+        test_files = driver_settings.get("test_files", test_files)
+        common = {**driver_settings, "texts": dict(texts), "test_files": test_files}
+        # Files that got stuck in the user's run have a job of their own, which may time out. A runner that
+        # stays loaded ("engine") runs all files in one job.
+        has_engine = "engine" in driver_settings
+        stuck = [] if has_engine else find_stuck_files({*test_files} & {*files}, self._before)
+        others = [path for path in test_files if path not in stuck]
+        file_groups = [group for group in (others, stuck) if group]
         interruptible = self._interruptible_texts()
-        jobs = [{"test_files": part, "texts": interruptible} for part in parts]
+        jobs = [{"test_files": group, "texts": interruptible} for group in file_groups]
         began_s = time.monotonic()
         plan = self._plan(common, jobs, timeout_s=seconds, max_rivals=0, linger_ms=0)
         reports = await run_driver(self._driver, self.project, plan, seconds)
@@ -123,10 +132,10 @@ class DriverTrials:
                 {file_of_test(str(test["id"])) for test in tests if test.get("id")}
             )
         timed_out = [line.get("number") for line in reports if line.get("timed_out") is True]
-        is_stuck_again = bool(stuck) and len(parts) - 1 in timed_out
-        return self._learn(tests, common, test_files, stuck if is_stuck_again else [])
+        is_stuck_again = bool(stuck) and len(file_groups) - 1 in timed_out
+        return self._prepare_trials(tests, common, test_files, stuck if is_stuck_again else [])
 
-    def _learn(
+    def _prepare_trials(
         self,
         tests: Sequence[Mapping[str, Any]],
         common: Mapping[str, Any],
@@ -137,34 +146,35 @@ class DriverTrials:
 
         Args:
             tests: The tests that the driver has reported.
-            common: What all jobs share.
+            common: The part of the driver's plan that all jobs share.
             test_files: The test files.
-            stuck: Files that never ended, neither in the user's run nor here; they represent their tests.
+            stuck: Test files that never ended, neither in the user's run nor here. Each stands for its tests.
         """
         is_unreported = self._is_silent or self._has_status_only
-        partly = {*test_files} if is_unreported else {path for path in test_files if path in self._before}
+        # Files of which the user's run reported no single test: all tests that are seen in them here are used.
+        unlisted = {*test_files} if is_unreported else {path for path in test_files if path in self._before}
 
         def is_known(name: str) -> bool:
-            return name in self._before or file_of_test(name) in partly
+            return name in self._before or file_of_test(name) in unlisted
 
         runs = tuple(build_test_runs(tests, self.project.texts, self._driver.extract_error, is_known))
         statuses = {run.id: run.outcome for run in runs}
         self._has_seen_test = any("::" in name for name in statuses)
         self._never_ends = (self._never_ends and not self._has_seen_test) or bool(stuck)
-        new = [name for name in statuses if name not in self._before and file_of_test(name) in partly]
+        new = [name for name in statuses if name not in self._before and file_of_test(name) in unlisted]
         failed_before = [name for name, status in self._before.items() if status not in GOOD_STATUSES]
         targets = [name for name in (*failed_before, *new) if statuses.get(name) == "failed"]
         targets += stuck
-        if self._is_silent:  # files represent their tests if none was seen here either
+        if self._is_silent:  # if no test was seen here either, each file stands for its tests
             targets = [name for name, status in statuses.items() if status == "failed"] or list(test_files)
         passed_before = (name for name, status in self._before.items() if status == "passed")
         passing = [name for name in (*passed_before, *new) if statuses.get(name) == "passed"]
-        took_s = total_seconds(tests)
+        suite_s = total_seconds(tests)
         max_cpu_ms = max(MIN_TEST_CPU_MS, CPU_PATIENCE * longest_passing_ms(tests))
         self._timeout_s = max(
             SILENT_TRIAL_S if self._never_ends else 0.0,
             self._driver.min_timeout_s,
-            TRIAL_PATIENCE * took_s,
+            TRIAL_PATIENCE * suite_s,
             LOADED_FACTOR * max_cpu_ms / 1000 if self._driver.make_interruptible else 0.0,
         )
         failed = {name for name, status in statuses.items() if status == "failed"}
@@ -188,7 +198,7 @@ class DriverTrials:
             disagreements=disagreements,
             compared=len(self._before),
             traced=sum(bool(run.lines) for run in runs),
-            suite_s=took_s,
+            suite_s=suite_s,
         )
 
     def failed_again(self, spectrum: Spectrum) -> frozenset[str]:
@@ -200,8 +210,10 @@ class DriverTrials:
 
     def _interruptible_texts(self) -> dict[str, str]:
         """Return path -> text of the files whose loops the driver can interrupt."""
-        make, texts = self._driver.make_interruptible, self.project.texts
-        changed = {path: make(path, text, self.language) for path, text in texts.items()} if make else {}
+        make_interruptible, texts = self._driver.make_interruptible, self.project.texts
+        if make_interruptible is None:
+            return {}
+        changed = {path: make_interruptible(path, text, self.language) for path, text in texts.items()}
         return {path: text for path, text in changed.items() if text != texts[path]}
 
     def _test_files(self) -> list[str]:
@@ -217,10 +229,10 @@ class DriverTrials:
         limits: SearchLimits,
         is_suspicious: Callable[[Proposal], bool] = lambda proposal: False,
     ) -> None:
-        """Try candidates in their order until some pass and a short search found no more, or time is up.
+        """Try candidates in their order, round by round, until one passes or the time is up.
 
-        If all that pass are suspicious, the search continues for a share of the time. After it, no
-        candidate was tried if `is_lost` is true.
+        If all candidates that pass are suspicious, the search continues for a share of the time. If `is_lost`
+        is true afterwards, no candidate could be tried.
 
         Args:
             proposals: The candidates.
@@ -232,17 +244,17 @@ class DriverTrials:
             SandboxError: The sandbox failed.
         """
         waiting = list(proposals[: limits.max_candidates - result.tried_count])
-        usual = SILENT_ROUND if self._never_ends else self._driver.round_size
-        size = usual if self.tried else min(usual, self._driver.round_size // FIRST_ROUND_DIVISOR)
+        round_size = SILENT_ROUND if self._never_ends else self._driver.round_size
+        first_size = min(round_size, self._driver.round_size // FIRST_ROUND_DIVISOR)
+        size = self._driver.parallel * (round_size if self.tried else first_size)
         while waiting and result.ending is None:
-            left_s = result.end_s(limits) - (time.monotonic() - self.began_s)
-            if left_s <= self._driver.min_timeout_s:
+            remaining_s = result.end_s(limits) - (time.monotonic() - self.began_s)
+            if remaining_s <= self._driver.min_timeout_s:
                 result.ending = "time_over"
                 break
-            batch = waiting[: self._driver.parallel * size]
-            waiting = waiting[self._driver.parallel * size :]
-            size = usual
-            await self.try_batch(batch, result, left_s)
+            batch, waiting = waiting[:size], waiting[size:]
+            size = self._driver.parallel * round_size
+            await self.try_batch(batch, result, remaining_s)
             if self.is_lost:
                 return
             now_s = time.monotonic() - self.began_s
@@ -252,11 +264,16 @@ class DriverTrials:
             if result.first_repair_s is not None or (result.plausible and is_late):
                 result.ending = "likely_changes_tried"
         if result.ending is None:
-            is_cut = result.tried_count >= limits.max_candidates
-            result.ending = "candidate_limit" if is_cut else "all_tried"
+            is_limit_reached = result.tried_count >= limits.max_candidates
+            result.ending = "candidate_limit" if is_limit_reached else "all_tried"
 
     async def try_batch(self, batch: Sequence[Proposal], result: SearchResult, seconds: float) -> None:
         """Try candidates in one round of all processes.
+
+        Args:
+            batch: The candidates.
+            result: The result of the search, to which the trials are added.
+            seconds: Wall-clock seconds of the round.
 
         Raises:
             SandboxError: The sandbox failed.
@@ -279,26 +296,28 @@ class DriverTrials:
     async def _run_rounds(
         self, batch: Sequence[Proposal], seconds: float, is_enough: Callable[[Sequence[TrialReport]], bool]
     ) -> list[TrialReport]:
-        """Run the driver once in each parallel process."""
+        """Run the driver once in each parallel process, with every n-th candidate of the batch."""
         parallel = self._driver.parallel
-        shares = [batch[number::parallel] for number in range(parallel)]
-        return await run_rounds([self._run_round(share, seconds) for share in shares if share], is_enough)
+        parts = [batch[number::parallel] for number in range(parallel)]
+        return await run_rounds([self._run_round(part, seconds) for part in parts if part], is_enough)
 
     async def _run_round(self, proposals: Sequence[Proposal], seconds: float) -> list[TrialReport]:
-        jobs = [
-            (one, self._driver.build_job(one, self.project.texts[one.path], self.language))
-            for one in proposals
-        ]
-        able = [(proposal, job) for proposal, job in jobs if job is not None]
+        """Run the driver once, in one process; candidates that it cannot try have no report."""
+        supported: list[tuple[Proposal, dict[str, Any]]] = []
+        for proposal in proposals:
+            job = self._driver.build_job(proposal, self.project.texts[proposal.path], self.language)
+            if job is not None:
+                supported.append((proposal, job))
         plan = self._plan(
             self._common,
-            [job for _, job in able],
+            [job for _, job in supported],
             timeout_s=self._timeout_s,
             max_rivals=self.max_rivals,
             linger_ms=LINGER_MS,
         )
         reports = await run_driver(self._driver, self.project, plan, seconds)
-        return [(able[number][0], line) for number, line in select_trial_reports(reports, len(able)).items()]
+        lines = select_trial_reports(reports, len(supported))
+        return [(supported[number][0], line) for number, line in lines.items()]
 
     @staticmethod
     def _plan(
@@ -309,6 +328,15 @@ class DriverTrials:
         max_rivals: int,
         linger_ms: int,
     ) -> dict[str, Any]:
+        """Return the plan that a driver reads.
+
+        Args:
+            common: What all jobs share.
+            jobs: The jobs: one for each candidate, or one for each group of test files in the baseline run.
+            timeout_s: Wall-clock timeout of one job.
+            max_rivals: Jobs that are done after the first that passes.
+            linger_ms: Milliseconds that the driver continues after the first job that passes.
+        """
         return {
             "common": common,
             "jobs": jobs,
@@ -319,15 +347,16 @@ class DriverTrials:
         }
 
     def _has_lost_all(self, reports: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether no test has been seen yet, though candidates or all processes have ended."""
-        names = [str(line.get("failed_test", ""))[:MAX_STACK_CHARS] for line in reports]
-        has_seen = [line.get("passes") is True for line in reports] + ["::" in name for name in names]
-        self._has_seen_test = self._has_seen_test or any(has_seen)
-        lost = [line for line in reports if line.get("process_lost") is True]
-        has_empty = any(
+        """Return whether no test runs here: candidates or all processes have ended, and none reported a test."""
+        for line in reports:
+            names_test = "::" in str(line.get("failed_test", ""))[:MAX_STACK_CHARS]
+            self._has_seen_test = self._has_seen_test or names_test or line.get("passes") is True
+        if not reports or self._has_seen_test:
+            return False
+        has_ended_without_test = any(
             line.get("failed_test") == "" and line.get("timed_out") is not True for line in reports
         )
-        return bool(reports) and not self._has_seen_test and (has_empty or len(lost) == len(reports))
+        return has_ended_without_test or all(line.get("process_lost") is True for line in reports)
 
     def _record(self, proposal: Proposal, line: Mapping[str, Any], result: SearchResult) -> None:
         result.tried_count += 1
@@ -356,7 +385,7 @@ class EarlyBaseline:
 
     @property
     def is_rerun(self) -> bool:
-        """Whether the project's own runner runs the tests, so that what fails has failed once more."""
+        """Whether the project's own runner runs the tests, so that the run is a second run of the user's tests."""
         return self.trials.uses_own_runner
 
     def is_for(self, command: TestCommand | None, texts: Mapping[str, str]) -> bool:
@@ -373,7 +402,9 @@ class EarlyBaseline:
         return await self._run
 
     async def failing_again(self) -> frozenset[str]:
-        """Return the ids of tests that failed before and here, or of the command if only that was judged.
+        """Return the ids of tests that failed both in the user's run and here.
+
+        If the user's run was judged by the exit status of the command, the only id is that of the command.
 
         Raises:
             SandboxError: The sandbox failed.
@@ -394,7 +425,8 @@ def start_early_baseline(
     Args:
         project: The project.
         limits: The limits of the search.
-        run_s: Wall-clock seconds of one run of the command; a baseline run that is cut off has shown nothing.
+        run_s: Wall-clock seconds of one run of the command. The baseline run gets a multiple of them, because
+            it shows nothing if it is cut off.
     """
     if any(map(was_whole_command_stopped, project.outcomes)):
         return None

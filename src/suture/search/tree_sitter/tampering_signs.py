@@ -1,4 +1,4 @@
-"""Signs that a change games the tests, in languages that tree-sitter parses."""
+"""Signs that a change makes the tests pass without a real repair, in languages that tree-sitter parses."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ CONSTANT_IF_EQUAL = ("<", ">", "<=", ">=", "===", "!==", "==", "!=", "&&", "||",
 
 @dataclass(frozen=True, kw_only=True)
 class _Signs:
-    """What is counted in a source.
+    """What is counted in a source, before and after a change.
 
     Attributes:
         compared: Literals with which something is compared.
-        dead: Unreachable statements and constant conditions.
-        calls: Calls of functions of the file.
-        throws: Exceptions thrown.
-        swallowing: Handlers that do nothing.
-        unread: Names that are declared and never read.
-        statements: Statements.
+        dead: Number of unreachable statements and constant conditions.
+        calls: Name of a function of the file -> number of its calls.
+        throws: Number of places where an exception is thrown.
+        swallowing: Number of exception handlers that do nothing.
+        unread: Names that appear only once, so that nothing reads them.
+        statements: Number of statements.
     """
 
     compared: frozenset[str]
@@ -52,7 +52,8 @@ def find_tree_warnings(
     """Return warnings about a change; empty if nothing is suspicious.
 
     Args:
-        before: The source before the change. If it does not parse, nothing is known of what a change removes.
+        before: The source before the change. If it does not parse, there are no warnings, because nothing is
+            known of what the change removes.
         after: The source after the change.
         path: Its path, whose extension may select a dialect.
         language: The language of the source.
@@ -61,15 +62,16 @@ def find_tree_warnings(
     if parse_source_tree(before, path, language).has_error:
         return ()
     old, new = _count_signs(before, path, language), _count_signs(after, path, language)
-    named = (new.compared - old.compared) & test_literals
-    lost, unread = old.calls - new.calls, new.unread - old.unread
+    test_values = (new.compared - old.compared) & test_literals
+    removed_calls, unread = old.calls - new.calls, new.unread - old.unread
     warnings: list[TamperingWarning] = []
-    if named:
-        warnings.append(TamperingWarning(code="compares_with_test_literals", names=tuple(sorted(named))))
+    if test_values:
+        names = tuple(sorted(test_values))
+        warnings.append(TamperingWarning(code="compares_with_test_literals", names=names))
     if new.dead > old.dead:
         warnings.append(TamperingWarning(code="dead_code"))
-    if lost:
-        warnings.append(TamperingWarning(code="calls_removed", names=tuple(sorted(lost))))
+    if removed_calls:
+        warnings.append(TamperingWarning(code="calls_removed", names=tuple(sorted(removed_calls))))
     if new.throws < old.throws:
         warnings.append(TamperingWarning(code="raise_removed"))
     if new.swallowing > old.swallowing:
@@ -82,12 +84,17 @@ def find_tree_warnings(
 
 
 def collect_tree_literals(sources: Iterable[tuple[str, str]], language: Language) -> frozenset[str]:
-    """Return the distinctive literals of tests, given as path and text; 0, 1 and empty texts are left out."""
-    found: set[str] = set()
+    """Return the distinctive literals of tests; common ones such as 0, 1 and empty strings are left out.
+
+    Args:
+        sources: `(path, text)` of each test file.
+        language: Their language.
+    """
+    literals: set[str] = set()
     for path, text in sources:
         tree = SyntaxTree(text, path, language)
-        found |= {tree.text(node) for node in walk(tree.root) if node.type in (*NUMBERS, *STRINGS)}
-    return frozenset(found - {*COMMON_LITERALS})
+        literals |= {tree.text(node) for node in walk(tree.root) if node.type in (*NUMBERS, *STRINGS)}
+    return frozenset(literals - {*COMMON_LITERALS})
 
 
 @lru_cache(maxsize=128)
@@ -104,9 +111,10 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
             }
         if node.type in ("identifier", "shorthand_property_identifier"):
             uses[tree.text(node)] += 1
-        called = tree.text(one) if (one := get_field(node, "function")) is not None else ""
-        calls[called] += called in tree.functions
-        throws += node.type == "throw_statement" or called == "panic"
+        function = get_field(node, "function")
+        called_name = tree.text(function) if function is not None else ""
+        calls[called_name] += called_name in tree.functions
+        throws += node.type == "throw_statement" or called_name == "panic"
         swallowing += node.type == "catch_clause" and not _holds_code(get_field(node, "body"))
         statements += tree.is_statement(node)
         dead += _is_dead(node, tree)
@@ -116,7 +124,7 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
     return _Signs(
         compared=frozenset(compared),
         dead=dead,
-        calls=+calls,
+        calls=+calls,  # without the names that were counted 0 times
         throws=throws,
         swallowing=swallowing,
         unread=unread,
@@ -131,11 +139,11 @@ def _holds_code(body: Node | None) -> bool:
 def _is_dead(node: Node, tree: SyntaxTree) -> bool:
     """Return whether a node is a statement after an exit, or a condition that is always the same."""
     if tree.is_statement(node) and node.type != "function_declaration":
-        before, above = node.prev_named_sibling, node.parent
-        return before is not None and before.type in EXITS and above is not None and above.type in BLOCKS
+        previous, above = node.prev_named_sibling, node.parent
+        return previous is not None and previous.type in EXITS and above is not None and above.type in BLOCKS
     condition = get_condition(node)
     is_constant = condition is not None and condition.type in ("true", "false")
-    if is_constant and node.type != "while_statement":
+    if is_constant and node.type != "while_statement":  # `while (true)` is usual
         return True
     sign = node.child_by_field_name("operator")
     left, right = get_field(node, "left"), get_field(node, "right")
@@ -144,4 +152,5 @@ def _is_dead(node: Node, tree: SyntaxTree) -> bool:
     is_settled = tree.text(sign) in ("&&", "||") and left.type in ("true", "false")
     is_equal = tree.text(left) == tree.text(right) and not is_same_node(left, right)
     has_fixed_result = tree.text(sign) in CONSTANT_IF_EQUAL and is_equal
+    # Two calls may return different values.
     return is_settled or (has_fixed_result and "(" not in tree.text(left))

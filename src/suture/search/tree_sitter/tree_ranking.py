@@ -1,4 +1,4 @@
-"""Ranks plausible repairs in other languages, and tries their rivals and guarded blocks with a driver."""
+"""Ranks plausible repairs in JavaScript, TypeScript and Go, and tries their rivals and guarded blocks."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ async def rank_tree_repairs(
     seed: int = 0,
     seconds: float = COMPILED_COMPARE_S,
 ) -> tuple[tuple[Repair, ...], DistinguishingInput | None]:
-    """Rank repairs as `rank_python_repairs` does.
+    """Return plausible repairs, one for each behaviour, and what distinguishes the likeliest two.
 
     Args:
         result: The result of the search.
         project: The project.
         tests: Path -> text of the tests.
         seed: Seed of the generated inputs.
-        seconds: Wall-clock seconds for running them, at most a few.
+        seconds: Wall-clock seconds for running them, at most `COMPILED_COMPARE_S` or `COMPARE_S`.
 
     Raises:
         SandboxError: The sandbox failed.
@@ -80,19 +80,20 @@ async def try_rivals(
     now_s = time.monotonic() - trials.began_s
     linger_s = max(MIN_LINGER_S, LINGER_SHARE * (now_s - result.generation_s))
     seconds = min(limits.max_seconds - now_s, linger_s)
-    waiting = [one for one in proposals if change_key(one) not in trials.tried]
+    untried = [proposal for proposal in proposals if change_key(proposal) not in trials.tried]
     queue = RivalQueue(partial(find_tree_location, trials.language))
-    queue.set_changes(waiting)
+    queue.set_changes(untried)
     for repair in result.plausible:
         queue.add_repair(repair, result.texts)
     rivals = list(iter(queue.pop, None))[: trials.max_rivals]
-    others = [one for one in waiting if one not in rivals][: trials.max_rivals - len(rivals)]
+    others = [proposal for proposal in untried if proposal not in rivals]
+    others = others[: trials.max_rivals - len(rivals)]
     if seconds > trials.baseline_s and (rivals or others):
         await trials.try_batch([*rivals, *others], result, seconds)
 
 
 async def try_block_stops(trials: DriverTrials, result: SearchResult, limits: SearchLimits) -> None:
-    """Find out which blocks that repairs guard no test runs.
+    """Count, for each plausible repair, the blocks that it guards and that no test runs.
 
     Args:
         trials: Makes the trials.
@@ -109,15 +110,16 @@ async def try_block_stops(trials: DriverTrials, result: SearchResult, limits: Se
         partial(find_tree_location, trials.language),
         partial(find_tree_block_stops, trials.language),
     )
-    owners = [repair for repair, stopped in guarded.stopped for _ in stopped]
-    all_stopped = [one for _, stopped in guarded.stopped for one in stopped]
+    repairs = [repair for repair, stopped in guarded.stopped for _ in stopped]
+    all_stopped = [variant for _, stopped in guarded.stopped for variant in stopped]
     seconds = min(GUARD_CHECK_S, limits.max_seconds - (time.monotonic() - trials.began_s))
     if not all_stopped or seconds < trials.baseline_s:
         return
     passing = await trials.find_passing(all_stopped, seconds)
-    idle = Counter(id(owners[number]) for number, passes in passing.items() if passes)
-    checked = Counter(id(owners[number]) for number in passing)
+    # If the tests pass although a block raises an error, no test runs the block.
+    idle_counts = Counter(id(repairs[number]) for number, passes in passing.items() if passes)
+    checked_counts = Counter(id(repairs[number]) for number in passing)
     for repair, stopped in guarded.stopped:
-        if checked[id(repair)] == len(stopped):
-            guarded.record(repair, idle[id(repair)])
+        if checked_counts[id(repair)] == len(stopped):
+            guarded.record(repair, idle_counts[id(repair)])
     result.idle_block_counts = guarded.excess_counts()

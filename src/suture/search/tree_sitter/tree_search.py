@@ -1,4 +1,4 @@
-"""The search in other languages: where the fault may be, which changes are likely, and their trials."""
+"""The search in JavaScript, TypeScript and Go: locates the fault, orders likely changes, and tries them."""
 
 from __future__ import annotations
 
@@ -106,12 +106,12 @@ async def _try_with_driver(
 ) -> None:
     """Try the likeliest changes, then the others with extensions of partial repairs, then any two changes."""
 
-    def left_s() -> float:
+    def remaining_s() -> float:
         return result.end_s(limits) - (time.monotonic() - trials.began_s)
 
-    mutations = CompoundMutations(result.texts, scores, trials.language, limits.seed, left_s)
+    mutations = CompoundMutations(result.texts, scores, trials.language, limits.seed, remaining_s)
     mutations.set_singles(proposals)
-    compounds, recorded = CompoundQueue(), 0
+    compounds, recorded_count = CompoundQueue(), 0
     waiting = deque(proposals)
     batch = _take(waiting, LIKELIEST_SINGLES)
     while batch:
@@ -119,9 +119,9 @@ async def _try_with_driver(
         await trials.try_all(_untried(batch, trials), result, limits, is_suspicious)
         if result.ending != "all_tried":
             break
-        for proposal, trial in result.partial[recorded:]:
+        for proposal, trial in result.partial[recorded_count:]:
             compounds.record(proposal, trial, {}, result.tried_count)
-        recorded = len(result.partial)
+        recorded_count = len(result.partial)
         if result.plausible:  # all that passes is suspicious, and a longer change would not be better
             batch = _take(waiting, ROUND_SINGLES)
             continue
@@ -150,15 +150,15 @@ def _take(waiting: deque[Proposal], count: int) -> list[Proposal]:
 def _untried(proposals: Sequence[Proposal], trials: DriverTrials) -> list[Proposal]:
     """Return each untried change once: two changes may be combined in either order."""
     unique: dict[ChangeKey, Proposal] = {}
-    for one in proposals:
-        unique.setdefault(change_key(one), one)
-    return [one for key, one in unique.items() if key not in trials.tried]
+    for proposal in proposals:
+        unique.setdefault(change_key(proposal), proposal)
+    return [proposal for key, proposal in unique.items() if key not in trials.tried]
 
 
 def _is_suspicious(
     result: SearchResult, language: Language, literals: frozenset[str], proposal: Proposal
 ) -> bool:
-    """Return whether there are signs that a change games the tests."""
+    """Return whether a change has tampering warnings."""
     text = result.texts[proposal.path]
     changed = apply_edits(text, proposal.edits)
     return bool(find_tree_warnings(text, changed, proposal.path, language, literals))

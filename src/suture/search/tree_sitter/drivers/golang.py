@@ -22,13 +22,13 @@ PANIC = re.compile(r"^(?:panic|fatal error): .*", re.MULTILINE)
 LABEL = re.compile(rb"\bgoto\s|^\s*(?!default)\w+:\s*$", re.MULTILINE)
 
 
-def build_argv(python: str, lines: Sequence[str], box: str) -> tuple[str, ...]:
+def build_argv(python: str, lines: Sequence[str], driver_folder: str) -> tuple[str, ...]:
     """Return the command line of the driver, which is Python and starts `go` itself."""
-    return (python, "-I", "-S", f"{box}/go_trials.py")
+    return (python, "-I", "-S", f"{driver_folder}/go_trials.py")
 
 
 def extract_error(output: str) -> str:
-    """Return the panic with which a test ended; the output is that of all tests."""
+    """Return the first panic in the output of the tests; empty if there is none."""
     panic = PANIC.search(output)
     return panic[0] if panic else ""
 
@@ -69,16 +69,16 @@ def build_common(files: Mapping[str, bytes], tests: Sequence[str], lines: Sequen
 
 @lru_cache(maxsize=64)
 def _function_bodies(text: str) -> tuple[tuple[int, int, bool], ...]:
-    """Return the span of each function's body, and whether the function returns a value.
+    """Return `(start, end, returns a value)` for the body of each function, in bytes.
 
     Functions with labels are left out: a label may be defined only once in a function.
     """
-    found = []
+    bodies = []
     for node in parse_source_tree(text, "", "go").children:
         body = node.child_by_field_name("body")
         if node.type not in ("function_declaration", "method_declaration") or body is None:
             continue
         if not LABEL.search(body.text or b""):
             returns_value = node.child_by_field_name("result") is not None
-            found.append((body.start_byte, body.end_byte, returns_value))
-    return tuple(found)
+            bodies.append((body.start_byte, body.end_byte, returns_value))
+    return tuple(bodies)

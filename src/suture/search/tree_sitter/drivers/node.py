@@ -31,19 +31,19 @@ SOURCE_ENDINGS = (".js", ".cjs", ".jsx", ".ts", ".cts", ".tsx")
 MODULE_TYPE = re.compile(rb"\"type\"\s*:\s*\"module\"")
 
 
-def build_argv(python: str, lines: Sequence[str], box: str) -> tuple[str, ...]:
+def build_argv(python: str, lines: Sequence[str], driver_folder: str) -> tuple[str, ...]:
     """Return the command line of the driver: Node with the loaders of the user's command.
 
     Args:
         python: Not used.
         lines: The shell lines that start the tests.
-        box: The folder of the driver.
+        driver_folder: The folder of the driver.
     """
-    line_of_script = next((line for line in lines if RUNTIME.search(line)), "")
-    flags = [word for match in LOADER_FLAGS.finditer(line_of_script) for word in match[0].split(" ")]
-    if TSX.search(line_of_script) and not flags:
+    node_line = next((line for line in lines if RUNTIME.search(line)), "")
+    flags = [word for match in LOADER_FLAGS.finditer(node_line) for word in match[0].split(" ")]
+    if TSX.search(node_line) and not flags:
         flags = ["--import", "tsx"]
-    return ("node", "--enable-source-maps", *flags, f"{box}/node_trials.cjs")
+    return ("node", "--enable-source-maps", *flags, f"{driver_folder}/node_trials.cjs")
 
 
 def build_job(proposal: Proposal, text: str, language: Language) -> dict[str, Any]:
@@ -79,17 +79,17 @@ def _tick_edits(text: str, path: str, language: Language) -> tuple[Edit, ...]:
     root = parse_source_tree(text, path, language)
     if root.has_error:
         return ()
-    found: list[tuple[int, str]] = []
+    insertions: list[tuple[int, str]] = []
     for node in walk(root):
         condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
         if node.type in ("while_statement", "do_statement") and condition is not None:
-            found.append((condition.start_byte + 1, f"{TICK}, "))
+            insertions.append((condition.start_byte + 1, f"{TICK}, "))
         elif node.type == "for_statement" and condition is not None:
             is_empty = condition.type == "empty_statement"
-            found.append((condition.start_byte, f"{TICK}, true" if is_empty else f"{TICK}, "))
+            insertions.append((condition.start_byte, f"{TICK}, true" if is_empty else f"{TICK}, "))
         elif node.type == "for_in_statement" and body is not None and body.type == "statement_block":
-            found.append((body.start_byte + 1, f" {TICK};"))
-    return tuple(Edit(start=at, end=at, text=inserted) for at, inserted in found)
+            insertions.append((body.start_byte + 1, f" {TICK};"))
+    return tuple(Edit(start=offset, end=offset, text=text) for offset, text in insertions)
 
 
 def build_common(files: Mapping[str, bytes], tests: Sequence[str], lines: Sequence[str]) -> dict[str, Any]:

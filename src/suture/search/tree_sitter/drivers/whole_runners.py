@@ -1,4 +1,7 @@
-"""Jobs for Jest, Vitest, Mocha and tape: the project's own runner stays loaded and runs a few files."""
+"""Jobs for Jest, Vitest, Mocha and tape: the project's own runner stays loaded and runs a few files.
+
+The runner is loaded by an *engine*, a program beside this file.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ VITEST = (*COMMON, "vitest_engine.cjs", "vitest_setup.mjs")
 MOCHA = (*COMMON, "node_hooks.mjs", "mocha_engine.cjs")
 TAPE = (*COMMON, "node_hooks.mjs", "tape_engine.cjs")
 STATUS_ONLY = ("mocha", "tape")
-"""Runners whose command is judged by its exit status: what is seen of their tests only orders candidates."""
+"""Runners whose command is judged by its exit status. Which of their tests pass only orders candidates."""
 SHELL_SYNTAX = re.compile(r"[&|;<>$`()*?{}~#\\\n]")
 SHELL_SYNTAX_WITHOUT_GLOBS = re.compile(r"[&|;<>$`()~#\\\n]")
 """The same for runners that expand file patterns themselves."""
@@ -77,7 +80,7 @@ class RunnerStart:
     Attributes:
         variables: The environment variables that it sets.
         node_flags: The options of Node.
-        arguments: The arguments that the runner gets again.
+        arguments: The arguments that are passed on to the runner.
     """
 
     variables: Mapping[str, str]
@@ -96,13 +99,13 @@ def parse_start(lines: Sequence[str], runner: str) -> RunnerStart | None:
     if len(lines) != 1 or syntax.search(lines[0]):
         return None
     try:
-        waiting = shlex.split(lines[0])
+        words = shlex.split(lines[0])
     except ValueError:
         return None
     variables: dict[str, str] = dict(VARIABLES[runner])
     flags: list[str] = []
-    while waiting and _program_name(waiting[0]) != runner:
-        word = waiting.pop(0)
+    while words and _program_name(words[0]) != runner:
+        word = words.pop(0)
         if ASSIGNMENT.fullmatch(word):
             name, _, value = word.partition("=")
             variables[name] = value
@@ -112,46 +115,50 @@ def parse_start(lines: Sequence[str], runner: str) -> RunnerStart | None:
             flags.append("--no-warnings")
         elif word not in LAUNCHERS:
             return None
-    arguments = _runner_arguments(runner, waiting[1:]) if waiting else None
+    arguments = _runner_arguments(runner, words[1:]) if words else None
     if arguments is None:
         return None
     return RunnerStart(variables=variables, node_flags=tuple(flags), arguments=arguments)
 
 
 def _program_name(word: str) -> str:
+    """Return the name of a program: `jest` for `node_modules/jest/bin/jest.js`."""
     return re.sub(r"\.m?js$", "", PurePosixPath(word).name)
 
 
-def _runner_arguments(runner: str, given: Sequence[str]) -> tuple[str, ...] | None:
+def _runner_arguments(runner: str, arguments: Sequence[str]) -> tuple[str, ...] | None:
     """Return the arguments that are passed on to the runner; `None` if they are not understood."""
     if runner == "mocha":
-        names = {word.partition("=")[0] for word in given}
-        return None if names & {*MOCHA_REFUSED_OPTIONS} else tuple(given)
+        names = {word.partition("=")[0] for word in arguments}
+        return None if names & {*MOCHA_REFUSED_OPTIONS} else tuple(arguments)
     if runner == "tape":  # its options change what is loaded, or how
-        return None if any(word.startswith("-") for word in given) else tuple(given)
-    return _options_to_pass(given)
+        return None if any(word.startswith("-") for word in arguments) else tuple(arguments)
+    return _options_to_pass(arguments)
 
 
-def _options_to_pass(given: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the options that Jest or Vitest get again; files and folders are named for each run."""
-    passed: list[str] = []
-    waiting = list(given)
-    while waiting:
-        word = waiting.pop(0)
+def _options_to_pass(arguments: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the options that are passed on to Jest or Vitest; `None` if one of them is refused.
+
+    Names of files and folders are left out, because each run names the files that it needs.
+    """
+    options: list[str] = []
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
         name = word.partition("=")[0].partition(".")[0]
         if name in REFUSED_OPTIONS:
             return None
         if not word.startswith("-") or name in REPLACED_OPTIONS:
             continue
-        passed.append(word)
-        if word in OPTIONS_WITH_VALUE and waiting:
-            passed.append(waiting.pop(0))
-    return tuple(passed)
+        options.append(word)
+        if word in OPTIONS_WITH_VALUE and words:
+            options.append(words.pop(0))
+    return tuple(options)
 
 
-def build_argv(python: str, lines: Sequence[str], box: str) -> tuple[str, ...]:
+def build_argv(python: str, lines: Sequence[str], driver_folder: str) -> tuple[str, ...]:
     """Return the command line of the driver; Node's options go to the process that loads the runner."""
-    return ("node", f"{box}/node_trials.cjs")
+    return ("node", f"{driver_folder}/node_trials.cjs")
 
 
 def build_job(proposal: Proposal, text: str, language: Language) -> dict[str, Any]:
@@ -193,7 +200,7 @@ def build_common(
 
 
 def find_unreported(lines: Sequence[str]) -> str:
-    """Return the runner of a command judged by its exit status; empty if it cannot stay loaded.
+    """Return the runner that a command judged by its exit status starts; empty if it is none of `STATUS_ONLY`.
 
     Args:
         lines: The shell lines of the command.
@@ -205,7 +212,7 @@ def matching_files(patterns: Sequence[str], files: Iterable[str]) -> list[str]:
     """Return the files that patterns name.
 
     Args:
-        patterns: Patterns such as a runner reads: `*` inside a name, `**` for any folders.
+        patterns: Patterns as in a command: `*` stands for any part of a name, `**` for any folders.
         files: Paths from the project's root.
     """
     wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -213,4 +220,4 @@ def matching_files(patterns: Sequence[str], files: Iterable[str]) -> list[str]:
         "".join(wildcards.get(part, re.escape(part)) for part in GLOB.split(pattern.removeprefix("./")))
         for pattern in patterns
     ]
-    return sorted(path for path in files if any(re.fullmatch(one, path) for one in expressions))
+    return sorted(path for path in files if any(re.fullmatch(expression, path) for expression in expressions))
