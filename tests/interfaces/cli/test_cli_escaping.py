@@ -176,7 +176,7 @@ def test_a_fork_without_its_state_is_damage(state: object, home: Path, cli: Cli)
     }
     run.ledger_path.write_text("\n".join([json.dumps(started), *rest, ""]), "ascii")
     done = cli("replay", RUN)
-    assert (done.exit_code, "is no state of a run" in done.output) == (6, True), done.output
+    assert (done.exit_code, "is not a state of a run" in done.output) == (6, True), done.output
 
 
 def test_undo_takes_back_nothing_that_a_run_does_not_tell(home: Path, cli: Cli, tmp_path: Path) -> None:

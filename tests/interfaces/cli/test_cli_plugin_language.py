@@ -44,7 +44,7 @@ def installed(tmp_path: Path) -> dict[str, str]:
     about.mkdir(parents=True)
     (packages / "shell_language.py").write_text(found[1])
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: shell-language\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[suture.project.languages]\nshell = shell_language:SHELL\n")
+    (about / "entry_points.txt").write_text("[suture.languages]\nshell = shell_language:SHELL\n")
     return {"PYTHONPATH": str(packages)}
 
 
@@ -92,7 +92,7 @@ def test_what_is_no_language_is_an_error_before_the_run(
     suture: Suture, installed: dict[str, str], project: Path, tmp_path: Path, entry: str, says: str
 ) -> None:
     (about,) = (tmp_path / "packages").glob("*.dist-info")
-    (about / "entry_points.txt").write_text(f"[suture.project.languages]\n{entry}\n")
+    (about / "entry_points.txt").write_text(f"[suture.languages]\n{entry}\n")
     refused = suture("heal", str(project), "--model", "none", env=installed)
     assert refused.returncode == 3, refused.stderr
     assert says in refused.stderr

@@ -160,11 +160,11 @@ BAD_CALLS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("show", {"run": "last"}, "there are no runs under"),
     ("show", {"run": "20260101-000000000-abcdef"}, "there are no runs under"),
     ("verify", {"run": "20260101-000000000-abcdef"}, "there are no runs under"),
-    ("mend", {}, "there is no tool 'mend'; try: heal, write, verify, show"),
+    ("fix", {}, "there is no tool 'fix'; try: heal, write, verify, show"),
 )
 
 
-async def test_bad_input_is_told_in_words_and_the_server_goes_on(tmp_path: Path) -> None:
+async def test_bad_input_is_reported_and_the_server_continues(tmp_path: Path) -> None:
     outside = laid(tmp_path / "outside", BROKEN)
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "link").symlink_to(outside)
@@ -178,7 +178,9 @@ async def test_bad_input_is_told_in_words_and_the_server_goes_on(tmp_path: Path)
         ):
             refused = await client.call_tool("heal", {"path": path})
             assert refused.is_error
-            assert "no folder below an allowed root; try: the whole path of one below: " in words(refused)
+            assert "is not a folder below an allowed root; try: an absolute path below one of: " in words(
+                refused
+            )
         no_such = await client.call_tool("heal", {"path": str(tmp_path / "inside")})
         assert "no Python code" in words(no_such)
         for name, asked, line in BAD_CALLS:
@@ -195,18 +197,18 @@ async def test_bad_input_is_told_in_words_and_the_server_goes_on(tmp_path: Path)
         assert len((await client.list_tools()).tools) == 4
 
 
-async def test_without_roots_only_the_servers_own_count(tmp_path: Path) -> None:
+async def test_without_client_roots_only_the_servers_roots_count(tmp_path: Path) -> None:
     project = laid(tmp_path / "own" / "cart", BROKEN)
     async with client_of(tmp_path, "--model", "none") as client:
         refused = await client.call_tool("heal", {"path": str(project), "test": PYTEST})
         assert refused.is_error
-        assert "start the server as `suture mcp --root FOLDER`" in words(refused)
-        told = {tool.name: tool.description or "" for tool in (await client.list_tools()).tools}
-        assert not any("\n  " in text for text in told.values())
+        assert "start the server with `suture mcp --root FOLDER`" in words(refused)
+        descriptions = {tool.name: tool.description or "" for tool in (await client.list_tools()).tools}
+        assert not any("\n  " in text for text in descriptions.values())
 
 
 @pytest.mark.heavy
-async def test_a_call_that_is_taken_back_stops_its_run_and_one_that_crashes_says_so(tmp_path: Path) -> None:
+async def test_a_cancelled_call_stops_its_run_and_a_crash_is_reported(tmp_path: Path) -> None:
     project = laid(tmp_path / "hanging", HANGING)
     asked = {"path": str(project), "test": PYTEST}
     async with client_of(tmp_path, "--model", "none", "--root", str(tmp_path)) as client:

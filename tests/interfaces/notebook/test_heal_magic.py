@@ -44,23 +44,23 @@ def test_a_cell_becomes_code_tests_and_what_it_uses_of_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "says"),
+    ("source", "message"),
     [
-        ("!ls\nassert True", "no plain Python"),
+        ("!ls\nassert True", "is not plain Python"),
         ("def f(:\n", "is not plain Python at line 1 below %%heal: invalid syntax .fix that first"),
         ("x = 1", "no assert"),
         ("x = 1; assert x", "more than an assert"),
         ("assert thing", "'thing' comes from another cell"),
     ],
 )
-def test_a_cell_that_cannot_be_tested_is_refused(source: str, says: str) -> None:
-    with pytest.raises(UsageError, match=says):
+def test_a_cell_that_cannot_be_tested_is_refused(source: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         make_cell_project(source, {"thing": object()})
 
 
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for a kernel, whose environment is nobody's but ours."""
+    """A folder for a kernel, with an environment of its own."""
     for name, value in environ_of(tmp_path).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
@@ -68,8 +68,8 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-async def carried_out(folder: Path, *sources: str, fails: bool = False) -> list[Any]:
-    """The cells of a notebook after a real kernel has run them."""
+async def run_cells(folder: Path, *sources: str, fails: bool = False) -> list[Any]:
+    """Run the cells in a real kernel and return them with their outputs."""
     make: Any = nbformat.v4  # which has no types
     notebook = make.new_notebook(cells=[make.new_code_cell(source) for source in sources])
     client = NotebookClient(
@@ -83,7 +83,7 @@ async def carried_out(folder: Path, *sources: str, fails: bool = False) -> list[
     return list(notebook.cells)
 
 
-def html_of(cell: Any) -> str:
+def cell_html(cell: Any) -> str:
     return "".join(output["data"].get("text/html", "") for output in cell.outputs if "data" in output)
 
 
@@ -91,29 +91,29 @@ def html_of(cell: Any) -> str:
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.timeout(300)
 async def test_a_cell_is_healed_in_a_real_kernel(kernel: Path) -> None:
-    looks = (
+    inspection = (
         "import json, pathlib\n"
         "from suture.judge.certificates import certificate_format\n"
         "last = sorted(pathlib.Path('home/runs').iterdir())[0]\n"
-        "certificate_format.read_certificate((last / 'certificate.json').read_bytes())"
+        "certificate_format.parse_certificate((last / 'certificate.json').read_bytes())"
     )
-    cells = await carried_out(
+    cells = await run_cells(
         kernel,
         "%load_ext suture",
         "START = 0",
         f"%%heal --model none\n{BROKEN_CELL}",
-        looks,
+        inspection,
         f"%%heal --model none\n{RIGHT_CELL}",
         "print(total([20, 22]))",
     )
-    told = html_of(cells[2])
-    assert "<strong>healed</strong>" in told
-    assert "-    return sum(prices) + START + 1" in told
+    shown = cell_html(cells[2])
+    assert "<strong>healed</strong>" in shown
+    assert "-    return sum(prices) + START + 1" in shown
     payload = "".join(str(output.get("text", "")) for output in cells[2].outputs)
     assert "Your code: 2 of 2 fail" in payload
-    assert "<strong>certificate</strong>" in html_of(cells[3])
-    assert "test_line_4" in html_of(cells[3])
-    assert cells[5].outputs[0]["text"] == "42\n"  # what holds is run, and defines what it defines
+    assert "<strong>certificate</strong>" in cell_html(cells[3])
+    assert "test_line_4" in cell_html(cells[3])
+    assert cells[5].outputs[0]["text"] == "42\n"  # a cell whose asserts hold runs and defines its names
 
 
 @pytest.mark.heavy
@@ -124,16 +124,16 @@ async def test_what_a_model_writes_shows_as_text(kernel: Path, monkeypatch: pyte
     reply = "```python\ndef shout(s):\n    return s.upper() + '<img src=x onerror=alert(1)>'\n```"
     model = scripted(kernel, reply)
     cell = "def shout(s):\n    return None\n\nassert shout('a').startswith('A')"
-    cells = await carried_out(kernel, "%load_ext suture", f"%%heal --model {model}\n{cell}")
-    told = html_of(cells[1])
-    assert "&lt;img src=x onerror=alert(1)&gt;" in told
-    assert "<img" not in told
+    cells = await run_cells(kernel, "%load_ext suture", f"%%heal --model {model}\n{cell}")
+    shown = cell_html(cells[1])
+    assert "&lt;img src=x onerror=alert(1)&gt;" in shown
+    assert "<img" not in shown
 
 
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.timeout(300)
 async def test_bad_input_is_one_line(kernel: Path) -> None:
-    cells = await carried_out(
+    cells = await run_cells(
         kernel,
         "%load_ext suture",
         "%%heal --model none\nx = 1",
@@ -141,9 +141,9 @@ async def test_bad_input_is_one_line(kernel: Path) -> None:
         "%%heal --model 'none\nassert True",
         fails=True,
     )
-    for cell, says in zip(
+    for cell, message in zip(
         cells[1:], ("no assert", "unrecognized arguments", "No closing quotation"), strict=True
     ):
-        told = "".join(str(output.get("text", "")) for output in cell.outputs)
-        assert says in told, cell.outputs
-        assert "Traceback" not in told
+        shown = "".join(str(output.get("text", "")) for output in cell.outputs)
+        assert message in shown, cell.outputs
+        assert "Traceback" not in shown

@@ -112,7 +112,7 @@ def test_a_project_is_healed_from_its_folder(opened: Opened, server: Server) -> 
     page.get_by_label("Project folder").fill(str(server.folder / "projects" / "elsewhere"))
     page.get_by_label("Model").select_option("none")
     page.get_by_role("button", name="Start").click()
-    expect(page.get_by_role("alert")).to_contain_text("no folder below an allowed root")
+    expect(page.get_by_role("alert")).to_contain_text("is not a folder below an allowed root")
     page.get_by_label("Project folder").fill(str(server.folder / "projects" / "cart"))
     page.get_by_role("button", name="Start").click()
     run = started(page)

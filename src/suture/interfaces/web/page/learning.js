@@ -1,4 +1,4 @@
-// What a run has learned: lessons, recalled memories, and what the roles beside the coder optionalTable.
+// What a run has learned: lessons, recalled memories, and what the roles besides the coder reported.
 
 import { el, fill, note, table } from "./dom.js";
 import { drawIfChanged } from "./panel.js";
@@ -15,7 +15,7 @@ export async function learningPanel(body, state) {
       optionalTable(of("candidate.reviewed").flatMap(({ review }) => review.concerns), "Code review", ["severity", "kind", "line", "problem"], (one) => [one.severity, one.kind, one.line || "", one.problem]),
       optionalTable(of("tests.assessed").flatMap(({ tests }) => tests), "Generated tests and their trust", ["trust", "test", "reason"], (one) => [one.trust, el("code", {}, one.test), one.reasons.join("; ")]),
       optionalTable(of("role.degraded"), "Failed roles", ["role", "reason"], (one) => [one.role, one.message])].filter(Boolean);
-    return fill(body, el("h2", {}, "Learning log"), parts.length ? parts : note("Nothing has been learned or recalled yet, and no other role has optionalTable anything."));
+    return fill(body, el("h2", {}, "Learning log"), parts.length ? parts : note("Nothing has been learned or recalled yet, and no other role has recorded anything."));
   });
   return async () => draw(state.events.filter((event) => KINDS.has(event.kind)));
 }
