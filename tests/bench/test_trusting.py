@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from scenario.cast import Cast
+from scenario.scripted_roles import ScriptedRoles
 from scenario.test_recipes import HELPFUL
 from scenario.test_runs_with_generated_tests import GOOD, RIGHT, TASK, block
 from suture.bench import Problem
@@ -41,7 +41,7 @@ async def row_of(tests: str, sandbox: Sandbox, home: Path) -> BenchmarkRow:
         regime="visible",
         reference=Grade(standing="right"),
     )
-    model = Cast({**HELPFUL, "coder": RIGHT, "spec_tester": [tests], "adversarial_tester": [tests]})
+    model = ScriptedRoles({**HELPFUL, "coder": RIGHT, "spec_tester": [tests], "adversarial_tester": [tests]})
     return await evaluate(
         job,
         model=model,

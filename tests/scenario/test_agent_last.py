@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scenario.deadly_ledger import WITH_HELPERS, DeadlyLedger
+from scenario.killing_ledger import WITH_HELPERS, DeadlyLedger
 from suture.api import HealOptions, heal, resume
 from suture.core.ledger import find_run, read_ledger, select_events
 from suture.core.ledger.kinds import AgentStepped, CandidateProposed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scenario.cast import as_json
+from scenario.scripted_roles import as_json
 from scenario.test_recipes import RIGHT, TASK, wrong
 from suture.api import WriteOptions, replay, solve
 from suture.bench import load_problems
@@ -138,11 +138,9 @@ async def test_checks_of_a_package_are_trusted_no_more_than_they_earn(chosen: Ch
 
 
 async def test_a_package_that_raises_is_named_in_the_result_and_the_run_continues(chosen: Chosen) -> None:
-    helpers = (
-        'advisers = ["broken_rules"]\nmenders = ["broken_sign", "sign"]\ncheck_sources = ["broken_zero"]'
-    )
+    helpers = 'advisers = ["broken_rules"]\nfixers = ["broken_sign", "sign"]\ncheck_sources = ["broken_zero"]'
     chosen_settings = chosen(helpers)
-    model = ScriptedModel([wrong(2), "Yes.", RIGHT], repeat_last=True)  # `sign` cannot mend the first
+    model = ScriptedModel([wrong(2), "Yes.", RIGHT], repeat_last=True)  # `sign` cannot repair the first
     result = await solve(TASK, WriteOptions(settings=chosen_settings, model=model))
     assert result.outcome == "healed", result.reason
     assert set(result.failed_roles) == {"broken_rules", "broken_sign", "broken_zero"}

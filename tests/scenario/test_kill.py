@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scenario.deadly_ledger import WITH_HELPERS, DeadlyLedger
+from scenario.killing_ledger import WITH_HELPERS, DeadlyLedger
 from suture.api import ReviewAnswer, WriteOptions, fork_from_iteration, resume, solve
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import BudgetSettings, LoopSettings, PathSettings, RepairSettings, Settings

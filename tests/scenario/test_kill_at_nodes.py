@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from scenario.cast import Cast
+from scenario.scripted_roles import ScriptedRoles
 from scenario.test_recipes import HELPFUL, SCENARIOS, TASK, sandbox_requirement
 from suture.api import resume
 from suture.api.run_lifecycle import open_run_models
@@ -49,9 +49,9 @@ class Remembering:
         known: What was.
     """
 
-    name = Cast.name
+    name = ScriptedRoles.name
 
-    def __init__(self, first: Cast | None, known: dict[Question, Reply]) -> None:
+    def __init__(self, first: ScriptedRoles | None, known: dict[Question, Reply]) -> None:
         self._first = first
         self._known = known
         self.asked: list[Question] = []
@@ -126,7 +126,7 @@ async def test_a_run_killed_after_any_node_ends_as_if_it_had_not_been(
     recipe: str, scenario: str, tmp_path: Path, sandbox_requirement: Sandbox
 ) -> None:
     known: dict[Question, Reply] = {}
-    cast = Cast({**HELPFUL, **SCENARIOS[scenario]})
+    cast = ScriptedRoles({**HELPFUL, **SCENARIOS[scenario]})
     first = await let_through(
         settings_in(tmp_path / "home", recipe),
         tmp_path / "copies",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scenario import written_projects as written
-from scenario.cast import as_json
+from scenario.scripted_roles import as_json
 from scenario.test_whole_projects import facts, make
 from suture.core.settings import LoopSettings, Settings
 from suture.sandbox import BubblewrapSandbox

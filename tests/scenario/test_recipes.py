@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from scenario.cast import Cast, as_json
+from scenario.scripted_roles import ScriptedRoles, as_json
 from suture.api import WriteOptions, solve
 from suture.core.ledger import find_run, read_ledger
 from suture.core.settings import BudgetSettings, CertificationSettings, LoopSettings, Settings
@@ -137,7 +137,7 @@ async def test_how_it_ends(
             "certification": CertificationSettings(seconds=0),
         }
     )
-    model = Cast({**HELPFUL, **SCENARIOS[scenario]})
+    model = ScriptedRoles({**HELPFUL, **SCENARIOS[scenario]})
     result = await solve(TASK, WriteOptions(settings=chosen, model=model, sandbox=sandbox_requirement))
     assert f"{result.outcome}, {result.spend.attempts}, {len(model.calls)}" == CELLS[recipe, scenario]
     assert result.spend.attempts <= ATTEMPTS

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from scenario.cast import Cast, as_json
+from scenario.scripted_roles import ScriptedRoles, as_json
 from scenario.test_recipes import HELPFUL, RIGHT, SORRY, TASK
 from suture.api import WriteOptions, replay, solve
 from suture.core.ledger import list_runs, read_ledger
@@ -18,7 +18,7 @@ FIRST, SECOND = "add two integers", "add two floats"
 LOOKS = "TOOL: list_files\nINPUT: ."
 
 
-class LateFirst(Cast):
+class LateFirst(ScriptedRoles):
     """Answers the coder of the first part when that of the second has ended, in whatever way."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scenario.cast import Cast
+from scenario.scripted_roles import ScriptedRoles
 from scenario.test_recipes import HELPFUL
 from suture.api import WriteOptions, solve, verify
 from suture.core.ledger import find_run, read_ledger
@@ -46,7 +46,7 @@ def settings_in(home: Path) -> Settings:
 async def run(coder: list[str], tests: str, home: Path) -> tuple[Result, Settings, list[float]]:
     """The result, the settings, and the last trust of each generated test."""
     settings = settings_in(home)
-    model = Cast({**HELPFUL, "coder": coder, "spec_tester": [tests], "adversarial_tester": [tests]})
+    model = ScriptedRoles({**HELPFUL, "coder": coder, "spec_tester": [tests], "adversarial_tester": [tests]})
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
     events = read_ledger(find_run(home, result.run_id).ledger_path).events
     weighed = [e.data["tests"] for e in events if e.kind == "tests.assessed"]
@@ -64,7 +64,7 @@ async def test_trusted_tests_decide_between_candidates_that_pass_the_examples(tm
     assert all([finding.ok async for finding in verify("last", settings=settings)])
 
 
-class Unsure(Cast):
+class Unsure(ScriptedRoles):
     """Says of each character of a reply how likely it was, as an embedded model does of tokens."""
 
     name = "local:cast"

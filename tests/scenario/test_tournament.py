@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from scenario.cast import Cast
+from scenario.scripted_roles import ScriptedRoles
 from scenario.test_recipes import RIGHT, TASK
-from scenario.test_recipes_again import settings_in
+from scenario.test_recipes_resumed import settings_in
 from suture.api import WriteOptions, solve
 from suture.core.ledger import find_run, read_ledger
 
@@ -25,7 +25,9 @@ async def test_of_equally_many_the_one_that_ends_is_delivered(tmp_path: Path) ->
     own = tmp_path / "mine.toml"
     own.write_text("opening = 2\ntournament = true\n")
     settings = settings_in(tmp_path / "home", str(own))
-    result = await solve(TASK, WriteOptions(settings=settings, model=Cast({"coder": [ENDLESS, RIGHT]})))
+    result = await solve(
+        TASK, WriteOptions(settings=settings, model=ScriptedRoles({"coder": [ENDLESS, RIGHT]}))
+    )
     assert result.outcome == "healed", result.reason
     events = read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events
     compared = next(e.data for e in events if e.kind == "candidates.compared")
@@ -41,7 +43,7 @@ async def test_second_opinions_outvote_code_that_passes_by_luck(tmp_path: Path) 
     own = tmp_path / "mine.toml"
     own.write_text("samples = 2\nsecond_opinions = 2\ntournament = true\n")
     settings = settings_in(tmp_path / "home", str(own))
-    cast = Cast({"coder": [GUESSED, RIGHT, RIGHT]})
+    cast = ScriptedRoles({"coder": [GUESSED, RIGHT, RIGHT]})
     result = await solve(TASK, WriteOptions(settings=settings, model=cast))
     assert result.outcome == "healed", result.reason
     assert result.spend.model_calls == 3

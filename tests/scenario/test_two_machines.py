@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from scenario.deadly_ledger import DeadlyLedger
+from scenario.killing_ledger import DeadlyLedger
 from scenario.test_kill import APPROVED, TASK, Paid, settings_at
 from suture.api import WriteOptions, fork_from_iteration, resume, solve
 from suture.core.ledger import find_run, read_ledger

@@ -20,7 +20,7 @@ OPTIMISES = "This code is correct:"
 """The optimiser is introduced as the coder is; this tells them apart."""
 
 
-class Cast:
+class ScriptedRoles:
     """Answers each role from a list of its own, and with the last entry of it for ever.
 
     Args:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scenario.cast import Cast, as_json
+from scenario.scripted_roles import ScriptedRoles, as_json
 from scenario.test_recipes import HELPFUL, RIGHT, TASK, wrong
 from suture.api import WriteOptions, replay, resume, solve
 from suture.core.ledger import find_run, read_ledger
@@ -20,7 +20,7 @@ KILLED = """
 import asyncio, os, signal, sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from scenario.test_recipes_again import cast, settings_in
+from scenario.test_recipes_resumed import cast, settings_in
 from scenario.test_recipes import TASK
 from suture.api import solve
 from suture.core.ledger import Ledger
@@ -42,8 +42,8 @@ OPENING_WRONG = [wrong(1), wrong(1), wrong(1), RIGHT]
 """Every reply of the opening is wrong, all others are right."""
 
 
-def cast() -> Cast:
-    return Cast({**HELPFUL, "coder": OPENING_WRONG})
+def cast() -> ScriptedRoles:
+    return ScriptedRoles({**HELPFUL, "coder": OPENING_WRONG})
 
 
 def settings_in(home: Path, recipe: str = "dual_oracle") -> Settings:
@@ -71,7 +71,7 @@ async def test_a_run_that_was_killed_continues_and_pays_no_reply_twice(after: st
     settings = settings_in(tmp_path)
     folder = find_run(tmp_path, "last")
     paid = [e.data["call"] for e in read_ledger(folder.ledger_path).events if e.kind == "model.called"]
-    model = Cast({**HELPFUL, "coder": [RIGHT]})
+    model = ScriptedRoles({**HELPFUL, "coder": [RIGHT]})
     result = await resume("last", settings=settings, model=model)
     assert result.outcome == "healed"
     events = read_ledger(folder.ledger_path).events
@@ -99,7 +99,7 @@ async def test_a_recipe_of_ones_own_replays_without_its_file(tmp_path: Path) -> 
     own.write_text('summary = "Simple."\n\n[helpers]\noptimise = true\nreview = true\n')
     long_winded = "```python\ndef add(a, b):\n    total = a\n    total = total + b\n    return total\n```"
     reviews = as_json(concerns=[{"problem": "none", "kind": "security", "severity": "low", "line": 0}])
-    model = Cast({"coder": [long_winded], "optimiser": [RIGHT], "reviewer": [reviews]})
+    model = ScriptedRoles({"coder": [long_winded], "optimiser": [RIGHT], "reviewer": [reviews]})
     result = await solve(TASK, WriteOptions(settings=settings_in(tmp_path / "home", str(own)), model=model))
     assert result.outcome == "healed"
     assert result.candidate is not None
@@ -117,7 +117,7 @@ async def test_a_recipe_of_ones_own_replays_without_its_file(tmp_path: Path) -> 
 async def test_a_rewriting_that_fails_or_is_no_simpler_is_left(worse: str, tmp_path: Path) -> None:
     own = tmp_path / "mine.toml"
     own.write_text("[helpers]\noptimise = true\n")
-    model = Cast({"coder": [RIGHT], "optimiser": [worse]})
+    model = ScriptedRoles({"coder": [RIGHT], "optimiser": [worse]})
     result = await solve(TASK, WriteOptions(settings=settings_in(tmp_path / "home", str(own)), model=model))
     assert result.outcome == "healed"
     assert result.candidate is not None
@@ -127,7 +127,7 @@ async def test_a_rewriting_that_fails_or_is_no_simpler_is_left(worse: str, tmp_p
 async def test_the_limit_of_attempts_is_warned_of_once(tmp_path: Path) -> None:
     own = tmp_path / "mine.toml"
     own.write_text("attempt_limit = 4\nwarn_at = 1\n")
-    model = Cast({"coder": [*map(wrong, range(9))]})
+    model = ScriptedRoles({"coder": [*map(wrong, range(9))]})
     result = await solve(TASK, WriteOptions(settings=settings_in(tmp_path / "home", str(own)), model=model))
     assert (result.outcome, result.spend.attempts) == ("budget_exhausted", 4)
     kinds = [e.kind for e in read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events]
@@ -140,7 +140,7 @@ async def test_the_debugger_sees_what_the_failing_test_imports(tmp_path: Path) -
     asserts = "from decimal import Decimal\nassert add(Decimal('1.5'), 2) == Decimal('3.5')"
     statement = "Write a function add(a, b) that adds two numbers."
     settings = settings_in(tmp_path / "home", str(own))
-    model = Cast({**HELPFUL, "coder": [wrong(1), RIGHT]})
+    model = ScriptedRoles({**HELPFUL, "coder": [wrong(1), RIGHT]})
     result = await solve(statement, WriteOptions(asserts=asserts, settings=settings, model=model))
     assert result.outcome == "healed", result.reason
     events = read_ledger(find_run(tmp_path / "home", result.run_id).ledger_path).events
