@@ -1,6 +1,8 @@
-"""What plausible repairs return for calls, and whether the calls reach what the repairs change.
+"""Runs the same calls on plausible repairs, and finds out which calls reach the changed code.
 
-Equal results say something only for calls that reach the change: on other calls all repairs behave alike.
+An *answer* is what a call returns or raises, as text. Equal answers say something only about calls that reach the
+change: on all other calls, all repairs behave alike. Calls are found to reach a change by a *tripwire*: a variant of
+the code that raises an exception at the place of the change, and so answers them differently.
 """
 
 from __future__ import annotations
@@ -31,9 +33,13 @@ from suture.project.python_source.parsing import parse_module
 from suture.search.tuning import MAX_BOUNDARY_INPUTS, MAX_CALLED_FUNCTIONS, MAX_NEAR_INPUTS, MAX_TRIPWIRES
 
 Call = tuple[str, str, str]
-"""File, function, and arguments as the source of a tuple."""
-TIMED_OUT, NO_VISIBLE_EFFECT, OPAQUE = "!timeout", "?", " at ?"
-"""How the call protocol marks a call that timed out, one without visible effect, and an opaque object."""
+"""`(path, function, arguments)`; the arguments are the source of a tuple."""
+TIMED_OUT = "!timeout"
+"""The answer of a call that timed out. The answer of a call that raised an exception begins with `!` too."""
+NO_VISIBLE_EFFECT = "?"
+"""Beginning of the answer of a call that returned nothing and changed no argument."""
+OPAQUE = " at ?"
+"""Part of an answer with an object whose content is not visible."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +47,7 @@ class CallOutcomes:
     """What one repair returns for the calls.
 
     Attributes:
-        answers: One text for each call, as `compare_calls` returns it; empty where unknown.
+        answers: The answer to each call; empty if the repair was not run.
         reached: Number of calls that are known to reach what the repair changes, with a conclusive answer.
     """
 
@@ -55,7 +61,7 @@ class CallOutcomes:
 
 @dataclass(frozen=True)
 class _ChangeSite:
-    """The location of a repair in a file."""
+    """The location of a repair in a file; `location` is `None` if the repair spans several."""
 
     path: str
     location: EditLocation | None
@@ -94,11 +100,15 @@ async def collect_outcomes(
     ]
     tripwires: dict[_ChangeSite, Proposal] = {}
     for site, proposal in zip(sites, proposals, strict=True):
-        edits_here = [
-            edit for other, one in zip(sites, proposals, strict=True) if other == site for edit in one.edits
+        if site in tripwires or len(tripwires) >= MAX_TRIPWIRES:
+            continue
+        edits_at_site = [
+            edit
+            for other_site, other in zip(sites, proposals, strict=True)
+            if other_site == site
+            for edit in other.edits
         ]
-        is_wanted = site not in tripwires and len(tripwires) < MAX_TRIPWIRES
-        edits = build_tripwire(texts[site.path], edits_here) if is_wanted else ()
+        edits = build_tripwire(texts[site.path], edits_at_site)
         if edits:
             tripwires[site] = replace(proposal, edits=edits)
     # The unchanged code comes last, because it may be what never ends.
@@ -113,14 +123,17 @@ async def collect_outcomes(
         )
 
     answers = await compare_calls(command, programs, calls, texts, seconds, is_enough=reaches_nothing)
-    with_tripwire = {site: answers.get(number, []) for number, site in enumerate(tripwires)}
-    unchanged = answers.get(len(programs) - 1, [])
+    tripwire_answers = {site: answers.get(number, []) for number, site in enumerate(tripwires)}
+    unchanged_answers = answers.get(len(programs) - 1, [])
     outcomes = []
     for number, site in enumerate(sites):
-        own = answers.get(first_repair + number, [])
-        other = with_tripwire.get(site, unchanged)
-        reached = sum(a != b and is_conclusive(a) for a, b in zip(own, other, strict=False))
-        outcomes.append(CallOutcomes(answers=tuple(own), reached=reached if site.is_informative else 0))
+        repair_answers = answers.get(first_repair + number, [])
+        # Without a tripwire, a call reaches the change if the repair changes its answer.
+        reference = tripwire_answers.get(site, unchanged_answers)
+        reached = sum(a != b and is_conclusive(a) for a, b in zip(repair_answers, reference, strict=False))
+        outcomes.append(
+            CallOutcomes(answers=tuple(repair_answers), reached=reached if site.is_informative else 0)
+        )
     return outcomes
 
 
@@ -145,7 +158,8 @@ def generate_calls(
         texts: Path -> text of the unchanged files.
         random_source: The source of randomness.
     """
-    functions = {path: _top_level_functions(texts[path]) for path in {one.path for one in proposals}}
+    paths = {proposal.path for proposal in proposals}
+    functions = {path: _top_level_functions(texts[path]) for path in paths}
     mentioned: dict[str, list[object]] = {path: [] for path in functions}
     for proposal in proposals:
         mentioned[proposal.path] += constants_near_edit(texts[proposal.path], proposal.edits)
@@ -157,7 +171,7 @@ def generate_calls(
     for (path, name), arguments in sorted(by_function.items())[:MAX_CALLED_FUNCTIONS]:
         seeds = read_arguments(list(dict.fromkeys(arguments)))
         inputs = generate_inputs(seeds, mentioned[path], random_source)
-        calls += [(path, name, repr(one)) for one in inputs]
+        calls += [(path, name, repr(inputs_of_call)) for inputs_of_call in inputs]
     return calls
 
 
@@ -181,29 +195,29 @@ def _top_level_functions(text: str) -> frozenset[str]:
 
 
 def find_doctest_calls(texts: Mapping[str, str]) -> list[tuple[Call, str]]:
-    """Return the doctest examples that are one call with plain arguments, each with its expected result.
+    """Return `(call, expected result)` for each doctest example that is one call with positional arguments.
 
-    Examples whose expectation is never the `repr` of a result are left out: exceptions, abbreviated output
-    and output of several lines. Every repair would break them, so that they would say nothing.
+    Examples are left out if their expectation cannot be the `repr` of a result: exceptions, abbreviated output,
+    and output of several lines. All repairs would break them, so that they would not distinguish repairs.
 
     Args:
         texts: Path -> text.
     """
-    found: list[tuple[Call, str]] = []
+    calls: list[tuple[Call, str]] = []
     for path, text in texts.items():
         tree = parse_module(text)
         for node in ast.walk(tree) if tree is not None else ():
             if is_docstring(node) and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                found += _calls_in_docstring(str(node.value.value), path)
-    return found
+                calls += _calls_in_docstring(str(node.value.value), path)
+    return calls
 
 
 def _calls_in_docstring(text: str, path: str) -> list[tuple[Call, str]]:
-    found: list[tuple[Call, str]] = []
+    calls: list[tuple[Call, str]] = []
     try:
         examples = doctest.DocTestParser().get_examples(text)
     except ValueError:
-        return found
+        return calls
     for example in examples:
         tree = parse_module(example.source)
         node = tree.body[0] if tree is not None and tree.body else None
@@ -213,8 +227,8 @@ def _calls_in_docstring(text: str, path: str) -> list[tuple[Call, str]]:
                 arguments = f"({''.join(f'{ast.unparse(argument)}, ' for argument in call.args)})"
                 expected = example.want.strip() or "None"  # the interpreter does not print None
                 if not (example.exc_msg or example.options or "..." in expected or "\n" in expected):
-                    found.append(((path, call.func.id, arguments), expected))
-    return found
+                    calls.append(((path, call.func.id, arguments), expected))
+    return calls
 
 
 def count_broken_examples(answers: Sequence[str], examples: Sequence[tuple[Call, str]], first: int) -> int:

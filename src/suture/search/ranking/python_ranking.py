@@ -54,14 +54,15 @@ async def rank_python_repairs(
     if not proposals:
         return (), None
     calls = generate_calls(result.spectrum, proposals, result.texts, random.Random(seed))
-    examples = find_doctest_calls({one.path: result.texts[one.path] for one in proposals})
+    paths = dict.fromkeys(proposal.path for proposal in proposals)
+    examples = find_doctest_calls({path: result.texts[path] for path in paths})
     all_calls = [*calls, *(call for call, _ in examples)]
     outcomes = [CallOutcomes() for _ in proposals]
     if all_calls and len(proposals) > 1:
         outcomes = await collect_outcomes(
             proposals, all_calls, result.texts, command, min(seconds, COMPARE_S)
         )
-    broken = [count_broken_examples(one.answers, examples, len(calls)) for one in outcomes]
+    broken = [count_broken_examples(outcome.answers, examples, len(calls)) for outcome in outcomes]
     literals = collect_literals(tests)
     methods = RankingMethods(
         find_warnings=lambda path, before, after: find_tampering_warnings(before, after, literals),
@@ -74,6 +75,7 @@ async def rank_python_repairs(
 
 
 def _distance_factor(path: str, before: str, edits: Sequence[Edit], after: str) -> float:
+    """Return the factor on a score: lower for a change far from the original, or with redundant operations."""
     added = count_redundant_operations(after) - count_redundant_operations(before)
     distance = measure_distance(before, edits, ())
     return (1 - DISTANCE_PENALTY * distance) * REDUNDANT_OPERATION_FACTOR ** max(0, added)

@@ -1,4 +1,8 @@
-"""Scores plausible repairs: their prior, warnings, agreement with each other, and naturalness."""
+"""Scores plausible repairs, and groups those that behave alike.
+
+The score of a repair starts from its prior. Tampering warnings, broken examples and idle blocks lower it. Agreement
+with the other repairs on the same calls, and naturalness of the new text, raise it.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +40,10 @@ class Repair:
         text: The changed file.
         score: For ordering.
         warnings: What makes it doubtful.
-        equivalents: Labels of repairs known to behave alike: by all answers to calls that reach what they
-        change,
-            or by their expressions.
-        rivals: Labels of repairs that answer differently, or are about as likely and not known to behave
-        alike.
+        equivalents: Labels of repairs that are known to behave alike: they give the same answers to calls that
+            reach the change, or their expressions are equal.
+        rivals: Labels of repairs that answer differently, or that are about as likely and not known to behave
+            alike.
     """
 
     proposal: Proposal
@@ -52,6 +55,7 @@ class Repair:
 
 
 ScoredRepair = tuple[Repair, CallOutcomes]
+"""A repair with its answers to calls."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +78,10 @@ class RankingMethods:
     """How the repairs of a language are judged and shown.
 
     Attributes:
-        find_warnings: Returns the warnings about a change, by its path and both texts.
-        distance_factor: Returns the factor on a score for the size of a change and what it writes without
-        need,
-            by path, text before, edits and text after.
-        render_answer: Returns an answer as people read it.
+        find_warnings: Takes a path, the text before and the text after a change. Returns its warnings.
+        distance_factor: Takes a path, the text before, the edits and the text after a change. Returns a factor
+            on its score, which is lower for large changes and for redundant operations such as `+ 0`.
+        render_answer: Takes an encoded answer, and returns it as people read it.
         is_python: Whether equal expressions can be recognised by their syntax tree.
     """
 
@@ -108,7 +111,14 @@ async def rank_repairs(
 async def score_repairs(
     result: SearchResult, proposals: Sequence[Proposal], answers: RepairAnswers, methods: RankingMethods
 ) -> list[ScoredRepair]:
-    """Return repairs with their answers, the likeliest first; the arguments are those of `rank_repairs`."""
+    """Return repairs with their answers, the likeliest first.
+
+    Args:
+        result: The result of the search.
+        proposals: The plausible repairs to score.
+        answers: Their answers to the same calls.
+        methods: How repairs of their language are judged.
+    """
     answer_lists = [outcomes.answers for outcomes in answers.outcomes]
     repairs = []
     for number, proposal in enumerate(proposals):
@@ -128,18 +138,23 @@ async def score_repairs(
 
 
 def _agreement(number: int, answer_lists: Sequence[tuple[str, ...]], proposals: Sequence[Proposal]) -> float:
-    """Return how far the other repairs, weighted by score, answer alike; 1 if nothing can be compared."""
-    own, weight, agreed = answer_lists[number], 0.0, 0.0
+    """Return the share of equal answers of the other repairs, weighted by their scores.
+
+    It is 1 if nothing can be compared.
+    """
+    total_weight, agreeing_weight = 0.0, 0.0
     for other, answers in enumerate(answer_lists):
-        pairs = list(zip(own, answers, strict=False))
+        pairs = list(zip(answer_lists[number], answers, strict=False))
         if other != number and pairs:
-            weight += proposals[other].score
-            agreed += proposals[other].score * sum(a == b for a, b in pairs) / len(pairs)
-    return agreed / weight if weight else 1.0
+            total_weight += proposals[other].score
+            agreeing_weight += proposals[other].score * sum(a == b for a, b in pairs) / len(pairs)
+    return agreeing_weight / total_weight if total_weight else 1.0
 
 
 def measure_naturalness(text: str, proposal: Proposal) -> float:
-    """Return the share of the new text's token pairs that the rest of the file has; 0.5 if there are none.
+    """Return the share of the new text's pairs of adjacent tokens that the file already has.
+
+    It is 0.5 if the new text has no such pairs.
 
     Args:
         text: The unchanged file.
@@ -156,7 +171,7 @@ def _token_pairs_of_file(text: str) -> frozenset[tuple[str, str]]:
 
 
 def _token_pairs(text: str) -> list[tuple[str, str]]:
-    tokens = "".join(sign if sign.isalnum() or sign == "_" else f" {sign} " for sign in text).split()
+    tokens = "".join(char if char.isalnum() or char == "_" else f" {char} " for char in text).split()
     return list(pairwise(tokens))
 
 
@@ -171,39 +186,40 @@ def group_by_behaviour(repairs: Sequence[ScoredRepair], texts: Mapping[str, str]
     """
     groups: list[ScoredRepair] = []
     for repair, outcomes in repairs:
-        equal = (
-            number for number, other in enumerate(groups) if _behave_alike((repair, outcomes), other, texts)
-        )
-        place = next(equal, None)
-        if place is None:
+        alike = (n for n, group in enumerate(groups) if _behave_alike((repair, outcomes), group, texts))
+        index = next(alike, None)
+        if index is None:
             groups.append((repair, outcomes))
-        else:
-            first, own = groups[place]
-            chosen, other_repair = (repair, first) if _is_simpler(repair, first, texts) else (first, repair)
-            equivalents = (*first.equivalents, other_repair.proposal.label)
-            groups[place] = (replace(chosen, score=first.score, equivalents=equivalents), own)
+            continue
+        best, best_outcomes = groups[index]
+        chosen, dropped = (repair, best) if _is_simpler(repair, best, texts) else (best, repair)
+        equivalents = (*best.equivalents, dropped.proposal.label)
+        groups[index] = (replace(chosen, score=best.score, equivalents=equivalents), best_outcomes)
     return [
-        (replace(repair, rivals=_rival_labels(number, groups)), own)
-        for number, (repair, own) in enumerate(groups)
+        (replace(repair, rivals=_rival_labels(number, groups)), outcomes)
+        for number, (repair, outcomes) in enumerate(groups)
     ]
 
 
-def _behave_alike(one: ScoredRepair, other: ScoredRepair, texts: Mapping[str, str]) -> bool:
-    (first, ours), (second, theirs) = one, other
-    if first.proposal.path != second.proposal.path or ours.differs_from(theirs):
+def _behave_alike(left: ScoredRepair, right: ScoredRepair, texts: Mapping[str, str]) -> bool:
+    """Return whether two repairs are known to behave alike."""
+    (left_repair, left_outcomes), (right_repair, right_outcomes) = left, right
+    if left_repair.proposal.path != right_repair.proposal.path or left_outcomes.differs_from(right_outcomes):
         return False
-    return bool(ours.reached and theirs.reached) or _are_equal_expressions(first, second, texts)
+    is_observed = bool(left_outcomes.reached and right_outcomes.reached)
+    return is_observed or _are_equal_expressions(left_repair, right_repair, texts)
 
 
-def _are_equal_expressions(one: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
-    path = one.proposal.path
-    return path in texts and measure_distance(texts[path], one.proposal.edits, other.proposal.edits) == 0
+def _are_equal_expressions(left: Repair, right: Repair, texts: Mapping[str, str]) -> bool:
+    path = left.proposal.path
+    return path in texts and measure_distance(texts[path], left.proposal.edits, right.proposal.edits) == 0
 
 
-def _is_simpler(one: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
-    """Return whether a repair is a shorter form, as `n - 1` for `n - 2 + 1`, without more warnings."""
-    is_smaller = len(one.warnings) <= len(other.warnings) and _node_count(one.text) < _node_count(other.text)
-    return is_smaller and _are_equal_expressions(one, other, texts)
+def _is_simpler(repair: Repair, other: Repair, texts: Mapping[str, str]) -> bool:
+    """Return whether a repair is a shorter form of another, as `n - 1` of `n - 2 + 1`, without more warnings."""
+    if len(repair.warnings) > len(other.warnings) or _node_count(repair.text) >= _node_count(other.text):
+        return False
+    return _are_equal_expressions(repair, other, texts)
 
 
 def _node_count(text: str) -> int:
@@ -212,12 +228,13 @@ def _node_count(text: str) -> int:
 
 
 def _rival_labels(number: int, groups: Sequence[ScoredRepair]) -> tuple[str, ...]:
-    """Return the labels of repairs that differ, and of those about as likely that may differ."""
-    own, ours = groups[number]
+    """Return the labels of repairs that answer differently, and of those about as likely that may differ."""
+    repair, outcomes = groups[number]
+    min_score = CLOSE_RIVAL_SHARE * repair.score
     return tuple(
         other.proposal.label
-        for place, (other, theirs) in enumerate(groups)
-        if place != number and (ours.differs_from(theirs) or other.score >= CLOSE_RIVAL_SHARE * own.score)
+        for index, (other, other_outcomes) in enumerate(groups)
+        if index != number and (outcomes.differs_from(other_outcomes) or other.score >= min_score)
     )
 
 
@@ -231,19 +248,20 @@ def find_difference(
         calls: The calls that they answered.
         render_answer: Returns an answer as people read it.
     """
-    first, ours = repairs[0]
-    for other, theirs in repairs[1:]:
-        pairs = zip(calls, ours.answers, theirs.answers, strict=False)
-        for number, ((_, name, arguments), one, two) in enumerate(pairs):
-            if render_answer(one) != render_answer(two):
+    first, first_outcomes = repairs[0]
+    for other, other_outcomes in repairs[1:]:
+        answered = zip(calls, first_outcomes.answers, other_outcomes.answers, strict=False)
+        for number, ((_, name, arguments), first_answer, other_answer) in enumerate(answered):
+            if render_answer(first_answer) != render_answer(other_answer):
                 return DistinguishingInput(
                     call=f"{name}{arguments.replace(',)', ')')}",
                     answers={
-                        first.proposal.label: render_answer(one),
-                        other.proposal.label: render_answer(two),
+                        first.proposal.label: render_answer(first_answer),
+                        other.proposal.label: render_answer(other_answer),
                     },
                     answers_by_repair=tuple(
-                        render_answer(own.answers[number]) if own.answers else "" for _, own in repairs
+                        render_answer(outcomes.answers[number]) if outcomes.answers else ""
+                        for _, outcomes in repairs
                     ),
                 )
     return None

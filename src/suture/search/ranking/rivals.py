@@ -1,8 +1,8 @@
 """Rivals of a plausible repair: other changes of the same location with which the same tests pass.
 
-The tests do not say which of them is right. Rivals are tried before anything else once there is a repair.
-For each one it is checked whether some test runs the blocks that it guards: a handler that is never
-reached, or a branch that is never taken, is less likely what somebody wrote.
+The tests do not say which of them is right. Once there is a repair, its rivals are tried before anything else.
+For each one it is checked whether some test runs the blocks that it guards, such as the branch of an `if` or the
+body of an `except`. A block that no test runs is *idle*. Such a repair is less likely what somebody wrote.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from suture.search.tuning import (
 )
 
 LocationFinder = Callable[[str, str, Sequence[Edit]], EditLocation | None]
-"""Returns the smallest location that holds a change, by its path, the file's text and its edits."""
+"""Takes the path and the text of a file and the edits of a change. Returns the smallest location that holds it."""
 BlockStopper = Callable[[str, str, int], Sequence[Sequence[Edit]]]
-"""Returns, for each block of the statement at a location, edits that stop whoever runs the block.
-
-The arguments are the path, the text and `EditLocation.start`."""
+"""Takes the path and the text of a file and an `EditLocation.start`. Returns, for each block of the statement
+there, edits that raise an error in the block."""
 
 
 def _find_python_location(path: str, text: str, edits: Sequence[Edit]) -> EditLocation | None:
@@ -73,15 +72,17 @@ class RivalQueue:
         key = (repair.path, location.start, location.end)
         self._passing_counts[key] = self._passing_counts.get(key, 0) + 1
         if self._passing_counts[key] == MAX_PASSING_PER_LOCATION:
-            self._waiting.clear()
+            self._waiting.clear()  # enough to compare here: other locations have their turn
         if key in self._locations:
             return
         self._locations[key] = location
         self._add_changes_at(repair.path, location)
 
     def _add_changes_at(self, path: str, location: EditLocation) -> None:
-        near = [one for one in self._changes if one.path == path and location.contains(one.edits)]
-        self._waiting.extend(near[: MAX_RIVALS_PER_LOCATION - len(self._waiting)])
+        rivals = [
+            change for change in self._changes if change.path == path and location.contains(change.edits)
+        ]
+        self._waiting.extend(rivals[: MAX_RIVALS_PER_LOCATION - len(self._waiting)])
 
     def pop(self) -> Proposal | None:
         """Return the next rival to try."""
@@ -102,14 +103,15 @@ async def count_idle_blocks(
     end_s = time.monotonic() + min(seconds, GUARD_CHECK_S)
     guarded = GuardedBlocks(repairs, texts)
     for repair, all_stopped in guarded.stopped:
-        idle = 0
+        idle_count = 0
         for stopped in all_stopped:
-            left_s = end_s - time.monotonic()
-            trial = await runner.run_trial(stopped, left_s) if left_s > 0 and runner.usable else None
+            remaining_s = end_s - time.monotonic()
+            can_run = remaining_s > 0 and runner.usable
+            trial = await runner.run_trial(stopped, remaining_s) if can_run else None
             if trial is None or trial.is_pending:
                 return guarded.excess_counts()
-            idle += trial.is_plausible
-        guarded.record(repair, idle)
+            idle_count += trial.is_plausible  # all tests pass, so that none of them runs the block
+        guarded.record(repair, idle_count)
     return guarded.excess_counts()
 
 
@@ -120,7 +122,11 @@ class GuardedBlocks:
         repairs: Plausible repairs.
         texts: Path -> text of the unchanged files.
         find_location: Finds the location of a change.
-        find_stops: Finds the edits that stop the blocks of a statement.
+        find_stops: Finds the edits that raise an error in the blocks of a statement.
+
+    Attributes:
+        stopped: `(repair, variants)` for each repair with a rival at its location. In each variant, one of the
+            blocks that the repair guards raises an error.
     """
 
     def __init__(
@@ -140,29 +146,31 @@ class GuardedBlocks:
             for repair, location in list(zip(repairs, locations, strict=True))[:MAX_GUARD_CHECKS]
             if location is not None and locations.count(location) > 1
         ]
-        """Repairs with a rival at their location, each with variants in which one guarded block is
-        stopped."""
         self._idle_counts: dict[ChangeKey, int] = {}
 
-    def record(self, repair: Proposal, idle: int) -> None:
-        """Note how many guarded blocks of a repair no test runs."""
-        self._idle_counts[change_key(repair)] = idle
+    def record(self, repair: Proposal, idle_count: int) -> None:
+        """Record how many of the blocks that a repair guards are idle."""
+        self._idle_counts[change_key(repair)] = idle_count
 
     def excess_counts(self) -> dict[ChangeKey, int]:
-        """Return the counts beyond what all repairs of a location share, which does not distinguish them."""
-        least: dict[EditLocation | None, int] = {}
-        for key, idle in self._idle_counts.items():
-            least[self._locations[key]] = min(idle, least.get(self._locations[key], idle))
-        return {key: idle - least[self._locations[key]] for key, idle in self._idle_counts.items()}
+        """Return change -> its idle blocks beyond the minimum of all repairs at the same location.
+
+        Idle blocks that all of them have do not distinguish them.
+        """
+        minimums: dict[EditLocation | None, int] = {}
+        for key, count in self._idle_counts.items():
+            minimums[self._locations[key]] = min(count, minimums.get(self._locations[key], count))
+        return {key: count - minimums[self._locations[key]] for key, count in self._idle_counts.items()}
 
 
 def _stop_each_block(
     repair: Proposal, location: EditLocation, text: str, find_stops: BlockStopper
 ) -> list[Proposal]:
-    after, raw = apply_edits(text, repair.edits), encode_source(text)
+    """Return variants of a repair, in each of which one block that it guards raises an error."""
+    repaired, raw = apply_edits(text, repair.edits), encode_source(text)
     variants = []
-    for stop in find_stops(repair.path, after, location.start):
-        edit = trim_edit(Edit(start=0, end=len(raw), text=apply_edits(after, stop)), raw)
+    for stop_edits in find_stops(repair.path, repaired, location.start):
+        edit = trim_edit(Edit(start=0, end=len(raw), text=apply_edits(repaired, stop_edits)), raw)
         variants.append(
             Proposal(
                 path=repair.path,

@@ -1,7 +1,7 @@
-"""What plausible repairs return for calls, in a language whose functions a driver program can call.
+"""Runs the same calls on plausible repairs, in a language whose functions a driver program can call.
 
-The calls are those of the tests that have literals only, changed a little. The answers are data; they order
-repairs and decide nothing.
+The calls are those of the tests whose arguments are all literals, and variations of them. An *answer* is what a
+call returns or raises. Answers order repairs, but they do not decide which of them is correct.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 Answers = dict[int, list[dict[str, Any]]]
-"""Number of a project -> its answers to the calls of one function; 0 is the unchanged project."""
+"""Number of a project -> its answers to the calls of one function.
+
+Project 0 is the unchanged code, and project `n` has the n-th repair.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +68,7 @@ class _CalledFunction:
         path: Its file.
         name: Its name.
         calls: The arguments of each call.
-        examples: The results that comments give for the last of the calls.
+        examples: The expected results of the last calls, which are examples in comments.
     """
 
     path: str
@@ -98,15 +101,18 @@ async def answer_calls(
     """
     command, files, language = project.command, project.files, project.language
     driver = LANGUAGES[language].calls
-    nothing = RepairAnswers(
+    no_answers = RepairAnswers(
         calls=(), outcomes=[CallOutcomes() for _ in proposals], broken_examples=[0 for _ in proposals]
     )
     if driver is None or len(proposals) < 2:
-        return nothing
+        return no_answers
     functions = _choose_functions(proposals, result, tests, language, driver, random.Random(seed))
-    # The unchanged code comes first: without it, it is not known what the calls reach.
-    changed = [{one.path: encode_source(apply_edits(result.texts[one.path], one.edits))} for one in proposals]
-    steady: list[tuple[_CalledFunction, Answers]] = []
+    # The unchanged code comes first: a call whose answer a repair changes reaches the change.
+    projects = [dict(files)]
+    for proposal in proposals:
+        text = apply_edits(result.texts[proposal.path], proposal.edits)
+        projects.append({**files, proposal.path: encode_source(text)})
+    deterministic: list[tuple[_CalledFunction, Answers]] = []
     try:
         interpreter = await _prepare_interpreter(command, functions, files, driver)
         for function in functions:
@@ -114,16 +120,15 @@ async def answer_calls(
             runner = CallRunner(
                 task=task, sandbox=command.sandbox, settings=command.settings, interpreter=interpreter
             )
-            projects = [{**files, **own} for own in ({}, *changed)]
             answers = await _run_calls(runner, function, projects, seconds / len(functions))
             count = len(function.calls)
             if _is_deterministic(answers, count):
-                first = {number: own[:count] for number, own in answers.items()}
-                steady.append((function, first))
+                first_answers = {number: all_answers[:count] for number, all_answers in answers.items()}
+                deterministic.append((function, first_answers))
     except PrerequisiteError as fault:
         result.notes = (*result.notes, f"repairs were not compared on other inputs: {fault.message}")
-        return nothing
-    return _collect_answers(steady, len(proposals), driver)
+        return no_answers
+    return _collect_answers(deterministic, len(proposals), driver)
 
 
 async def _prepare_interpreter(
@@ -132,7 +137,7 @@ async def _prepare_interpreter(
     files: Mapping[str, bytes],
     driver: CallDriver,
 ) -> Interpreter:
-    """Return the programs of the language, with what the driver imports compiled once for all repairs."""
+    """Return the interpreter of the language; in Go with a build cache, so that repairs compile quickly."""
     if not driver.compiles or not functions:
         return command.interpreter
     site = CallSite(module=functions[0].path, name=functions[0].name, folder=PRIVATE_FOLDER, files=files)
@@ -144,17 +149,18 @@ async def _prepare_interpreter(
 async def _run_calls(
     runner: CallRunner, function: _CalledFunction, projects: Sequence[Mapping[str, bytes]], seconds: float
 ) -> Answers:
-    """Return number of a project -> its answers, for those that answered in time.
+    """Return the answers of the projects that answered in time.
 
-    In typed languages each call is made twice, to recognise answers that are not deterministic.
+    In statically typed languages all calls are made a second time, to recognise answers that are not
+    deterministic (see `_is_deterministic`).
     """
     answers: Answers = {}
     semaphore = asyncio.Semaphore(PARALLEL_RUNS)
-    again = function.calls if runner.driver.statically_typed else ()
+    repeated_calls = function.calls if runner.driver.statically_typed else ()
 
     async def run(number: int, files: Mapping[str, bytes]) -> None:
         async with semaphore:
-            answers[number] = await runner.answers([*function.calls, *again], files, CALL_TIMEOUT_S)
+            answers[number] = await runner.answers([*function.calls, *repeated_calls], files, CALL_TIMEOUT_S)
 
     tasks = [asyncio.create_task(run(number, files)) for number, files in enumerate(projects)]
     try:
@@ -171,29 +177,39 @@ async def _run_calls(
 def _is_deterministic(answers: Answers, count: int) -> bool:
     """Return whether each project's first answers equal those to the repeated calls.
 
-    In Go a loop over a map has another order each time. One such call casts doubt on all.
+    In Go, a loop over a map has another order each time. If one call is not deterministic, none of the
+    function's answers are used.
     """
-    pairs = [pair for own in answers.values() for pair in zip(own[:count], own[count:], strict=False)]
-    return all(one == other or "died" in one or "died" in other for one, other in pairs)
+    pairs = [
+        pair
+        for all_answers in answers.values()
+        for pair in zip(all_answers[:count], all_answers[count:], strict=False)
+    ]
+    return all(first == second or "died" in first or "died" in second for first, second in pairs)
 
 
 def _collect_answers(
     functions: Sequence[tuple[_CalledFunction, Answers]], count: int, driver: CallDriver
 ) -> RepairAnswers:
-    """Return the answers of the repairs, which are the projects 1 to `count`."""
+    """Return the answers of the repairs, which are the projects 1 to `count`.
 
-    def answers_of(number: int) -> list[str]:
-        is_known = all(number in answers for _, answers in functions)
-        return (
-            [_encode_answer(one) for _, answers in functions for one in answers[number]] if is_known else []
-        )
+    Args:
+        functions: `(function, answers)` for each function.
+        count: The number of repairs.
+        driver: Calls functions of the language.
+    """
 
-    unchanged = answers_of(0)
+    def encode_answers(number: int) -> list[str]:
+        if not all(number in answers for _, answers in functions):
+            return []
+        return [_encode_answer(answer) for _, answers in functions for answer in answers[number]]
+
+    unchanged = encode_answers(0)
     outcomes, broken = [], []
     for number in range(1, count + 1):
-        own = answers_of(number)
-        reached = sum(a != b and is_conclusive(a) for a, b in zip(own, unchanged, strict=False))
-        outcomes.append(CallOutcomes(answers=tuple(own), reached=reached))
+        encoded = encode_answers(number)
+        reached = sum(a != b and is_conclusive(a) for a, b in zip(encoded, unchanged, strict=False))
+        outcomes.append(CallOutcomes(answers=tuple(encoded), reached=reached))
         broken.append(
             sum(_count_broken(function, answers.get(number, ())) for function, answers in functions)
         )
@@ -206,7 +222,7 @@ def _collect_answers(
 
 
 def _encode_answer(answer: Mapping[str, Any]) -> str:
-    """Return an answer in the form of Python's: `!` for an exception or timeout, `?` for nothing visible."""
+    """Return an answer as text, in the form that Python's calls have (see `call_outcomes`)."""
     if "raised" in answer:
         _, name, message = answer["raised"]
         return f"!{name}: {message}"
@@ -233,10 +249,10 @@ def render_answer(language: Language, answer: str) -> str:
 
 def _count_broken(function: _CalledFunction, answers: Sequence[Mapping[str, Any]]) -> int:
     """Return how many examples in comments a repair does not fulfil."""
-    last = answers[len(answers) - len(function.examples) :]
-    pairs = zip(last, function.examples, strict=False)
+    example_answers = answers[len(answers) - len(function.examples) :]
     return sum(
-        "value" not in answer or not values_match(expected, answer["value"]) for answer, expected in pairs
+        "value" not in answer or not values_match(expected, answer["value"])
+        for answer, expected in zip(example_answers, function.examples, strict=False)
     )
 
 
@@ -250,18 +266,18 @@ def _choose_functions(
 ) -> list[_CalledFunction]:
     """Return the functions of changed files that the tests call with literals, with the calls to make."""
     functions = []
-    called = sorted(_called_with_literals(tests, language, driver).items())
+    calls_in_tests = sorted(_called_with_literals(tests, language, driver).items())
     for path in sorted({proposal.path for proposal in proposals}):
         tree = SyntaxTree(result.texts[path], path, language)
         comments = "\n".join(tree.text(node) for node in walk(tree.root) if node.type == "comment")
         literals = dict.fromkeys(
             text
-            for one in proposals
-            if one.path == path
-            for text in literals_near_edit(language, path, result.texts[path], one.edits)
+            for proposal in proposals
+            if proposal.path == path
+            for text in literals_near_edit(language, path, result.texts[path], proposal.edits)
         )
         mentioned = [values[0] for text in literals if (values := _read_literals(text, driver))]
-        for name, seeds in called:
+        for name, seeds in calls_in_tests:
             if name in tree.functions and not driver.explain_unsupported(tree.source, name):
                 inputs = generate_inputs(seeds, mentioned, random_source)
                 parsed = (parse_call(c.source, name, driver) for c in extract_calls(comments, name, driver))
@@ -293,7 +309,7 @@ def _changed_functions(
 ) -> set[str]:
     """Return the names of the functions of a file that some repair changes."""
     tree = SyntaxTree(result.texts[path], path, language)
-    offsets = [edit.start for one in proposals if one.path == path for edit in one.edits]
+    offsets = [edit.start for proposal in proposals if proposal.path == path for edit in proposal.edits]
     nodes = (tree.root.descendant_for_byte_range(offset, offset) for offset in offsets)
     functions = (tree.enclosing_function(node) for node in nodes if node is not None)
     names = (get_field(function, "name") for function in functions if function is not None)
@@ -304,19 +320,19 @@ def _called_with_literals(
     tests: Mapping[str, str], language: Language, driver: CallDriver
 ) -> dict[str, list[Arguments]]:
     """Return name of a function -> the arguments of the tests' calls that are plain data."""
-    found: dict[str, dict[str, Arguments]] = {}
+    calls: dict[str, dict[str, Arguments]] = {}  # name -> source of the arguments -> arguments
     for path, text in tests.items():
         tree = SyntaxTree(text, path, language)
         for node in walk(tree.root):
-            called, given = get_field(node, "function"), get_field(node, "arguments")
-            if node.type not in CALLS or called is None or given is None:
+            called, argument_list = get_field(node, "function"), get_field(node, "arguments")
+            if node.type not in CALLS or called is None or argument_list is None:
                 continue
             name = tree.text(get_field(called, "property", "field") or called)
-            for source in (tree.text(given)[1:-1], *expand_table_rows(tree, given)):
+            for source in (tree.text(argument_list)[1:-1], *expand_table_rows(tree, argument_list)):
                 arguments = _read_literals(source, driver)
                 if arguments:
-                    found.setdefault(name, {}).setdefault(source, arguments)
-    return {name: list(own.values()) for name, own in found.items()}
+                    calls.setdefault(name, {}).setdefault(source, arguments)
+    return {name: list(by_source.values()) for name, by_source in calls.items()}
 
 
 def _read_literals(text: str, driver: CallDriver) -> Arguments | None:
@@ -329,40 +345,44 @@ def _read_literals(text: str, driver: CallDriver) -> Arguments | None:
     return None
 
 
-def expand_table_rows(tree: SyntaxTree, given: Node) -> list[str]:
+def expand_table_rows(tree: SyntaxTree, argument_list: Node) -> list[str]:
     """Return the arguments of a call in a table-driven test, once for each row of the table.
 
     Go's tests loop over a table of structs and call `f(c.in)`, where `c` is a row.
 
     Args:
         tree: A file of tests.
-        given: The arguments of the call.
+        argument_list: The arguments of the call.
     """
-    parts = given.named_children
-    fields = {tree.text(name) for part in parts if (name := _row_field(part)) is not None}
+    arguments = argument_list.named_children
+    fields = {tree.text(name) for argument in arguments if (name := _row_field(argument)) is not None}
     if not fields:
         return []
-    test = outer = tree.enclosing_function(given)
+    test = outer = tree.enclosing_function(argument_list)
     while outer is not None:
         test, outer = outer, tree.enclosing_function(outer)
     for scope in (test, tree.root):  # a test's own table comes before another one with the same fields
         all_rows = tree.cached(f"rows {scope.id}", partial(_table_rows, scope)) if scope is not None else []
         rows = [row for row in all_rows if fields <= row.keys()]
         if rows:
-            return [", ".join(_part_text(tree, part, row) for part in parts) for row in rows[:MAX_TABLE_ROWS]]
+            return [
+                ", ".join(_fill_in_field(tree, argument, row) for argument in arguments)
+                for row in rows[:MAX_TABLE_ROWS]
+            ]
     return []
 
 
-def _row_field(part: Node) -> Node | None:
+def _row_field(argument: Node) -> Node | None:
     """Return the field in an argument such as `c.in`; `None` for any other argument."""
-    owner = get_field(part, "operand")
-    is_field = part.type == "selector_expression" and owner is not None and owner.type == "identifier"
-    return get_field(part, "field") if is_field else None
+    owner = get_field(argument, "operand")
+    is_field = argument.type == "selector_expression" and owner is not None and owner.type == "identifier"
+    return get_field(argument, "field") if is_field else None
 
 
-def _part_text(tree: SyntaxTree, part: Node, row: Mapping[str, str]) -> str:
-    name = _row_field(part)
-    return row[tree.text(name)] if name is not None else tree.text(part)
+def _fill_in_field(tree: SyntaxTree, argument: Node, row: Mapping[str, str]) -> str:
+    """Return the text of an argument, with the value of the row in place of a field."""
+    name = _row_field(argument)
+    return row[tree.text(name)] if name is not None else tree.text(argument)
 
 
 def _table_rows(scope: Node, tree: SyntaxTree) -> list[dict[str, str]]:
@@ -371,10 +391,11 @@ def _table_rows(scope: Node, tree: SyntaxTree) -> list[dict[str, str]]:
 
 
 def _rows_of_literal(tree: SyntaxTree, node: Node) -> Iterator[dict[str, str]]:
-    kind, body = get_field(node, "type"), get_field(node, "body")
-    if node.type != "composite_literal" or kind is None or body is None:
+    """Yield the rows of a table such as `[]struct{ in, out int }{{1, 2}}`, or of a map of structs."""
+    table_type, body = get_field(node, "type"), get_field(node, "body")
+    if node.type != "composite_literal" or table_type is None or body is None:
         return
-    names = _struct_fields(tree, get_field(kind, "element", "value"))
+    names = _struct_fields(tree, get_field(table_type, "element", "value"))
     for element in body.named_children if names else ():
         row = element.named_children[-1] if element.type == "keyed_element" else element
         while row.type == "literal_element" and row.named_child_count == 1:
@@ -384,19 +405,20 @@ def _rows_of_literal(tree: SyntaxTree, node: Node) -> Iterator[dict[str, str]]:
 
 
 def _row_values(tree: SyntaxTree, row: Node, names: list[str]) -> dict[str, str]:
-    parts = [part for part in row.named_children if part.type != "comment"]
-    if all(part.type == "keyed_element" for part in parts):
-        return {tree.text(part.named_children[0]): tree.text(part.named_children[-1]) for part in parts}
-    return dict(zip(names, map(tree.text, parts), strict=False))
+    """Return field -> text of its value, for a struct such as `{1, 2}` or `{in: 1, out: 2}`."""
+    elements = [element for element in row.named_children if element.type != "comment"]
+    if all(element.type == "keyed_element" for element in elements):
+        return {tree.text(e.named_children[0]): tree.text(e.named_children[-1]) for e in elements}
+    return dict(zip(names, map(tree.text, elements), strict=False))
 
 
-def _struct_fields(tree: SyntaxTree, kind: Node | None) -> list[str]:
+def _struct_fields(tree: SyntaxTree, struct: Node | None) -> list[str]:
     """Return the names of a struct's fields in order; a named struct must be declared in the file."""
-    if kind is not None and kind.type == "type_identifier":
+    if struct is not None and struct.type == "type_identifier":
         specs = (node for node in walk(tree.root) if node.type == "type_spec")
-        named = (spec for spec in specs if tree.text(spec.named_children[0]) == tree.text(kind))
-        kind = get_field(spec, "type") if (spec := next(named, None)) is not None else None
-    if kind is None or kind.type != "struct_type":
+        named = (spec for spec in specs if tree.text(spec.named_children[0]) == tree.text(struct))
+        struct = get_field(spec, "type") if (spec := next(named, None)) is not None else None
+    if struct is None or struct.type != "struct_type":
         return []
-    declared = (node for node in walk(kind) if node.type == "field_declaration")
+    declared = (node for node in walk(struct) if node.type == "field_declaration")
     return [tree.text(name) for node in declared for name in node.children_by_field_name("name")]
