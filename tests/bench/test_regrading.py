@@ -78,7 +78,7 @@ async def test_nothing_is_graded_anew_where_no_reference_passes(measured: BenchF
     rows = measured.rows()
     settings = Settings()
     no_time = settings.sandbox.model_copy(update={"check_timeout_s": 1e-6})
-    with pytest.raises(PrerequisiteError, match="not one of 3 references of 'mbpp' passes here"):
+    with pytest.raises(PrerequisiteError, match="none of 3 references of 'mbpp' passes here"):
         await regrade(measured, settings.model_copy(update={"sandbox": no_time}))
     assert measured.rows() == rows
 

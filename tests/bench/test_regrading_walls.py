@@ -36,7 +36,7 @@ async def test_a_wall_that_breaks_under_one_row_leaves_the_others_their_grades(
             raise SandboxBroken("the wall fell")
         return await build_row(job, run, *rest, **more)
 
-    monkeypatch.setattr(regrading, "row_of_run", breaking)
+    monkeypatch.setattr(regrading, "build_row", breaking)
     ((was, now),) = await regrading.regrade(folder, Settings(), parallel=2)
     assert (was, now.run, now.fault) == (rows[1], rows[1].run, "grading failed: the wall fell")
     left = [row for row in folder.rows() if row.run != rows[1].run]

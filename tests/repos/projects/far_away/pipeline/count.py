@@ -1,4 +1,4 @@
-from interfaces.ci.clean import normalise
+from pipeline.clean import normalise
 
 
 def frequencies(words):

@@ -1,4 +1,4 @@
-from interfaces.ci.count import frequencies
+from pipeline.count import frequencies
 
 
 def longest(words):

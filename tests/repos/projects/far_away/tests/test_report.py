@@ -1,5 +1,5 @@
-from interfaces.ci.count import frequencies
-from interfaces.ci.report import longest
+from pipeline.count import frequencies
+from pipeline.report import longest
 
 
 def test_longest():

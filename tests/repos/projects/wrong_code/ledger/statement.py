@@ -1,4 +1,4 @@
-from core.ledger.accounts import deposit, withdraw
+from ledger.accounts import deposit, withdraw
 
 
 def closing(opening, movements, limit=0):

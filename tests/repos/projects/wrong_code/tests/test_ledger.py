@@ -1,7 +1,7 @@
 import pytest
 
-from core.ledger.accounts import Refused, deposit, withdraw
-from core.ledger.statement import closing
+from ledger.accounts import Refused, deposit, withdraw
+from ledger.statement import closing
 
 
 def test_withdraw_to_zero():
