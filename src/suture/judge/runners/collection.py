@@ -1,4 +1,8 @@
-"""Learning which tests a pytest command runs, on the task's own files and before any candidate exists."""
+"""Learning which tests a pytest command runs, on the task's own files and before any candidate exists.
+
+A file that cannot be imported yet, for example because it imports a function that the candidate must still
+write, cannot be collected. Its tests are found by parsing.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,17 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from posixpath import basename, normpath
 
 from suture.judge.runners.pytest_report import PytestReport
 from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text
 
-CONFTESTS = ("conftest.py", "__init__.py")
+FOLDER_FILES = ("conftest.py", "__init__.py")
+"""Files that pytest imports for all tests in their folder."""
+INTERNAL_ERROR_CODE = 3
+"""The exit code of pytest after an error outside of all tests."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,22 +29,23 @@ class CollectionResult:
 
     Attributes:
         ids: Ids of the tests that pytest collected.
-        written: Ids found by parsing, where pytest could not collect; without parameters.
-        examples: Id of a docstring's test -> its examples, each as source and expected output.
-        torn: Path of a file that cannot be imported yet -> the docstring examples in its text.
+        parsed_ids: Ids found by parsing the files that pytest could not collect; without parameters.
+        examples: Id of a docstring's test -> its examples, each as `[source, expected output]`.
+        unimportable_examples: Path of a file that cannot be imported yet -> the docstring examples in its
+            text, as `find_written_examples` returns them.
         files: The project's files that hold tests other than docstrings.
     """
 
     ids: tuple[str, ...] = ()
-    written: tuple[str, ...] = ()
+    parsed_ids: tuple[str, ...] = ()
     examples: Mapping[str, list[list[str]]] = field(default_factory=dict)
-    torn: Mapping[str, list[tuple[str, str]]] = field(default_factory=dict)
+    unimportable_examples: Mapping[str, list[tuple[str, str]]] = field(default_factory=dict)
     files: tuple[str, ...] = ()
 
     @property
     def all_ids(self) -> tuple[str, ...]:
         """Every id once."""
-        return tuple(dict.fromkeys((*self.ids, *self.written)))
+        return tuple(dict.fromkeys((*self.ids, *self.parsed_ids)))
 
 
 def read_collection(report: PytestReport, files: Mapping[str, bytes]) -> CollectionResult:
@@ -46,34 +55,41 @@ def read_collection(report: PytestReport, files: Mapping[str, bytes]) -> Collect
         report: The report of a collection. If it names neither a test nor a fault, every test file is parsed.
         files: The project's files.
     """
-    torn: dict[str, list[tuple[str, str]]] = {}
-    written: list[str] = []
-    blocked = list(report.uncollectable)
-    if not report.items and not report.uncollectable and report.exit_code in (None, 3):
-        blocked = [""]  # a conftest.py failed to import, or the code ended the pytest process
-    reach = find_tests_in_reach(files, report.named, report.patterns, report.left_out) if blocked else ()
-    for place in blocked:
-        if place not in files or basename(place) in CONFTESTS:
-            folder = place.rpartition("/")[0] if basename(place) in CONFTESTS else place
-            written += [test for test in reach if is_in_folder(test.partition("::")[0], folder)]
-        elif _holds_tests(place, report):
-            of_file = [test for test in reach if test.partition("::")[0] == place]
-            written += of_file or find_written_tests(place, files[place])
-        elif examples := find_written_examples(decode_text(files[place])):
-            torn[place] = examples
-    owners = {*report.files, *(test.partition("::")[0] for test in written)}
+    unimportable_examples: dict[str, list[tuple[str, str]]] = {}
+    parsed_ids: list[str] = []
+    uncollectable = list(report.uncollectable)
+    if not report.items and not report.uncollectable and report.exit_code in (None, INTERNAL_ERROR_CODE):
+        uncollectable = [""]  # a conftest.py failed to import, or the code ended the pytest process
+    tests_in_reach = (
+        find_tests_in_reach(files, report.named, report.patterns, report.left_out) if uncollectable else ()
+    )
+    for path in uncollectable:
+        if path not in files or basename(path) in FOLDER_FILES:
+            folder = path.rpartition("/")[0] if basename(path) in FOLDER_FILES else path
+            parsed_ids += [test for test in tests_in_reach if is_in_folder(_get_file(test), folder)]
+        elif _holds_tests(path, report):
+            tests_of_file = [test for test in tests_in_reach if _get_file(test) == path]
+            parsed_ids += tests_of_file or find_written_tests(path, files[path])
+        elif examples := find_written_examples(decode_text(files[path])):
+            unimportable_examples[path] = examples
+    test_files = {*report.files, *map(_get_file, parsed_ids)}
     return CollectionResult(
         ids=report.items,
-        written=tuple(written),
+        parsed_ids=tuple(parsed_ids),
         examples=report.examples,
-        torn=torn,
-        files=tuple(sorted(owners & files.keys())),
+        unimportable_examples=unimportable_examples,
+        files=tuple(sorted(test_files & files.keys())),
     )
 
 
+def _get_file(test_id: str) -> str:
+    return test_id.partition("::")[0]
+
+
 def _holds_tests(path: str, report: PytestReport) -> bool:
-    named = [name.partition("::")[0] for name in report.named]
-    return path in named or any(fnmatchcase(basename(path), pattern) for pattern in report.patterns)
+    return path in map(_get_file, report.named) or any(
+        fnmatchcase(basename(path), pattern) for pattern in report.patterns
+    )
 
 
 def find_written_tests(path: str, source: bytes) -> tuple[str, ...]:
@@ -81,11 +97,11 @@ def find_written_tests(path: str, source: bytes) -> tuple[str, ...]:
     tree = parse_module(source)
     if tree is None:
         return (path,)  # pytest can never collect it, and reports on the file itself
-    found: list[str] = []
+    ids = [f"{path}::{name}" for name in _list_test_functions(tree.body)]
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and (node.name.startswith("Test") or _is_test_case(node)):
-            found += [f"{path}::{node.name}::{name}" for name in _test_names(node.body)]
-    return (*(f"{path}::{name}" for name in _test_names(tree.body)), *found)
+            ids += [f"{path}::{node.name}::{name}" for name in _list_test_functions(node.body)]
+    return tuple(ids)
 
 
 def find_tests_in_reach(
@@ -99,20 +115,26 @@ def find_tests_in_reach(
         patterns: Name patterns of test files, such as `test_*.py`.
         left_out: Names of folders that pytest does not enter.
     """
-    starts = [normpath(word.partition("::")[0]) for word in named]
-    chosen = {normpath(word.partition("::")[0]): word.partition("::")[2] for word in named if "::" in word}
-    found: list[str] = []
+    start_paths = [normpath(_get_file(argument)) for argument in named]
+    chosen_tests = {
+        normpath(_get_file(argument)): argument.partition("::")[2] for argument in named if "::" in argument
+    }
+    ids: list[str] = []
     for path, source in sorted(files.items()):
         folders = path.split("/")[:-1]
-        is_test = any(fnmatchcase(basename(path), pattern) for pattern in patterns)
-        entered = not any(fnmatchcase(folder, name) for folder in folders for name in left_out)
-        reached = not starts or any(is_in_folder(path, start) for start in starts)
-        if not path.endswith(".py") or not (path in starts or (is_test and entered and reached)):
+        has_test_name = any(fnmatchcase(basename(path), pattern) for pattern in patterns)
+        is_entered = not any(fnmatchcase(folder, name) for folder in folders for name in left_out)
+        is_below_start = not start_paths or any(is_in_folder(path, start) for start in start_paths)
+        is_collected = path in start_paths or (has_test_name and is_entered and is_below_start)
+        if not path.endswith(".py") or not is_collected:
             continue
-        one = chosen.get(path, "").partition("[")[0]
-        tests = find_written_tests(path, source)
-        found += [t for t in tests if not one or f"{t}::".startswith(f"{path}::{one}::")]
-    return tuple(found)
+        chosen_test = chosen_tests.get(path, "").partition("[")[0]
+        ids += [
+            test
+            for test in find_written_tests(path, source)
+            if not chosen_test or f"{test}::".startswith(f"{path}::{chosen_test}::")
+        ]
+    return tuple(ids)
 
 
 def is_in_folder(path: str, folder: str) -> bool:
@@ -121,12 +143,12 @@ def is_in_folder(path: str, folder: str) -> bool:
 
 
 def find_written_examples(text: str) -> list[tuple[str, str]]:
-    """Return each `>>>` line of a text with the line below it, for code that doctest cannot import."""
+    """Return (`>>>` line, line below it) for each example of a text, for code that doctest cannot import."""
     lines = [line.strip() for line in (*text.splitlines(), "")]
-    return [(line, lines[at + 1]) for at, line in enumerate(lines[:-1]) if line.startswith(">>>")]
+    return [(line, next_line) for line, next_line in pairwise(lines) if line.startswith(">>>")]
 
 
-def _test_names(body: list[ast.stmt]) -> list[str]:
+def _list_test_functions(body: list[ast.stmt]) -> list[str]:
     functions = (node for node in body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
     return [node.name for node in functions if node.name.startswith("test")]
 

@@ -17,7 +17,7 @@ from suture.judge.sandbox_programs import make_test_limits
 from suture.project.languages import LANGUAGES, Interpreter, program_environment, resolve_command
 from suture.sandbox import BOX, RunRequest, RunResult, mounts_for_interpreter
 
-LOCKS = ("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml")
+LOCK_FILES = ("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml")
 """Lock files name every package by its path, whether or not the project itself uses such paths."""
 LINK_PACKAGES = 'mkdir -p "$0" && ln -s "/$0"/* "$0"; [ -e "/$0/.bin" ] && ln -s "/$0/.bin" "$0"; exec "$@"'
 """A shell script that links the installed packages into the project's folder and then runs a command.
@@ -28,7 +28,14 @@ LINK_PACKAGES = 'mkdir -p "$0" && ln -s "/$0"/* "$0"; [ -e "/$0/.bin" ] && ln -s
 
 @dataclass(frozen=True, kw_only=True)
 class CommandRun:
-    """The outcomes, the output and the wall-clock seconds of one run of the test command."""
+    """The result of one run of the test command.
+
+    Attributes:
+        outcomes: The outcomes of its tests, or one outcome of the whole command.
+        output: What it printed, as a verdict keeps it.
+        notes: What limits the evidence of the run.
+        wall_s: Its wall-clock seconds.
+    """
 
     outcomes: tuple[CheckOutcome, ...]
     output: str
@@ -92,30 +99,33 @@ class CommandLine:
             collect=collect,
         )
 
-    def launched(self, request: RunRequest) -> RunRequest:
+    def link_packages(self, request: RunRequest) -> RunRequest:
         """Return the request with the installed packages linked into the project's folder if it needs them.
 
         The packages are mounted at the root of the sandbox, which is the last place where programs look. A
         script such as `node node_modules/jest/bin/jest.js`, or a setting, may name a path in the project.
         """
-        if not self._names_packages:
+        if not self._needs_links:
             return request
         return replace(request, argv=("/bin/sh", "-c", LINK_PACKAGES, self._packages, *request.argv))
 
     @property
     def _packages(self) -> str:
+        """The name of the folder with the installed packages, such as `node_modules`."""
         return LANGUAGES[self.task.language].packages
 
     @cached_property
-    def _names_packages(self) -> bool:
+    def _needs_links(self) -> bool:
         """Whether the command, or a file at the project's root, names a path in the packages' folder."""
         toolchain = self.interpreter.toolchain
         if not self._packages or toolchain is None or f"/{self._packages}" not in toolchain.shown.values():
             return False
         # A glob pattern such as `node_modules/**` is no path to a package.
-        inside = re.compile(rb"%b/[@.\w]" % self._packages.encode())
-        root_files = (text for path, text in self.task.files.items() if "/" not in path and path not in LOCKS)
-        return any(inside.search(text) for text in (self.shown.encode(), *root_files))
+        package_path = re.compile(rb"%b/[@.\w]" % self._packages.encode())
+        root_files = (
+            content for path, content in self.task.files.items() if "/" not in path and path not in LOCK_FILES
+        )
+        return any(package_path.search(text) for text in (self.shown.encode(), *root_files))
 
     def refuse_start(self, result: RunResult) -> NoReturn:
         """Raise the usage error for a command that cannot start.

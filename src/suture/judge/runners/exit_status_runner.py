@@ -13,18 +13,19 @@ from suture.judge.runners.command_line import CommandLine, CommandRun
 from suture.project.languages import LANGUAGES, bypass_npm
 from suture.sandbox import BOX, RunRequest, RunResult, Sandbox
 
-NPM_BANNER = re.compile(rb"\A(?:\s*> [^\n]*\n)*")
+NPM_BANNER_RE = re.compile(rb"\A(?:\s*> [^\n]*\n)*")
 """The lines that npm prints before a script begins."""
-NUMBERS = re.compile(rb"\d+")
+NUMBER_RE = re.compile(rb"\d+")
 """Times and other numbers differ between two runs of the same code."""
-CANNOT_START = (126, 127)
+CANNOT_START_CODES = (126, 127)
 """Exit codes of a shell, and of the sandbox, for a program that cannot be started."""
 
-NO_TESTS = (b"Ran 0 tests", b"NO TESTS RAN")
+NO_TESTS_TEXTS = (b"Ran 0 tests", b"NO TESTS RAN")
 """What unittest prints when it runs no tests."""
-UNLOADABLE = b"_FailedTest"
-RAN_RE = re.compile(rb"^Ran (\d+) tests? in ", re.MULTILINE)
-SKIPPED_RE = re.compile(rb"^(?:OK|FAILED) \(.*?skipped=(\d+)", re.MULTILINE)
+LOAD_FAILURE = b"_FailedTest"
+"""The class that unittest puts in place of a module that it cannot load."""
+TEST_COUNT_RE = re.compile(rb"^Ran (\d+) tests? in ", re.MULTILINE)
+SKIP_COUNT_RE = re.compile(rb"^(?:OK|FAILED) \(.*?skipped=(\d+)", re.MULTILINE)
 
 
 class ExitStatusRunner:
@@ -33,7 +34,7 @@ class ExitStatusRunner:
     Args:
         line: The test command.
         sandbox: Runs the command.
-        base: The result of a run on the task's own files, if there was one.
+        base: The result of the *base run*, a run on the task's own files, if there was one.
     """
 
     def __init__(self, line: CommandLine, sandbox: Sandbox, base: RunResult | None = None) -> None:
@@ -53,11 +54,11 @@ class ExitStatusRunner:
         Raises:
             UsageError: The command does not start, or it runs no tests.
         """
-        result = await self._sandbox.run(self._line.launched(self._line.request(self._line.task.files)))
-        if result.exit_code in CANNOT_START:
+        result = await self._sandbox.run(self._line.link_packages(self._line.request(self._line.task.files)))
+        if result.exit_code in CANNOT_START_CODES:
             await self._require_program()
             self._line.refuse_start(result)
-        if self._is_unittest and any(text in result.stdout + result.stderr for text in NO_TESTS):
+        if self._is_unittest and any(text in result.stdout + result.stderr for text in NO_TESTS_TEXTS):
             raise UsageError(
                 f"{self._line.shown!r} runs no tests", remedy="name a test module or folder in the command"
             )
@@ -73,14 +74,14 @@ class ExitStatusRunner:
         if is_base and base is not None:
             result = base
         else:
-            result = await self._sandbox.run(self._line.launched(self._line.request(files)))
-        idle: Counterexample | None = None
+            result = await self._sandbox.run(self._line.link_packages(self._line.request(files)))
+        weaker_run: Counterexample | None = None
         if result.status == "ok" and base is not None and self._is_unittest:
-            idle = self._explain_fewer_unittests(result, base)
+            weaker_run = self._explain_fewer_unittests(result, base)
         elif result.status == "ok" and base is not None:
-            idle = self._explain_fewer_tests(result, base)
+            weaker_run = self._explain_fewer_tests(result, base)
         return CommandRun(
-            outcomes=(self._outcome(result, idle),),
+            outcomes=(self._make_outcome(result, weaker_run),),
             output=decode_output(result),
             notes=(VerdictNote(code="exit_status_only", subjects=(self._line.shown,)),),
             wall_s=result.wall_s,
@@ -100,11 +101,11 @@ class ExitStatusRunner:
             SandboxError: The sandbox failed.
         """
         if self._trial_argv is None:
-            self._trial_argv, tried = await self._find_trial_argv()
-            if tried is not None and dict(files) == dict(self._line.task.files):
-                return (self._outcome(tried),)
+            self._trial_argv, trial = await self._find_trial_argv()
+            if trial is not None and dict(files) == dict(self._line.task.files):
+                return (self._make_outcome(trial),)
         request = self._request(files, self._trial_argv, wall_s)
-        return (self._outcome(await self._sandbox.run(self._line.launched(request))),)
+        return (self._make_outcome(await self._sandbox.run(self._line.link_packages(request))),)
 
     def _request(
         self, files: Mapping[str, bytes], argv: tuple[str, ...], wall_s: float | None = None
@@ -118,56 +119,63 @@ class ExitStatusRunner:
         return replace(request, argv=argv, env={**request.env, "PATH": path})
 
     async def _find_trial_argv(self) -> tuple[tuple[str, ...], RunResult | None]:
-        """Return the arguments of a trial run, and the result of trying them if they were tried.
+        """Return (argv, result): the arguments of a trial run, and the result of trying them if they were tried.
 
-        A trial skips npm if the unchanged code then prints the same. The attempt is a run of the task's own
-        files, so its result is returned too.
+        Trial runs skip npm, which takes a while to start, if the task's own files then print the same.
         """
         task, base = self._line.task, self._base
-        whole = tuple(self._line.request(task.files).argv)
-        quick = bypass_npm(task.test_command, task.files)
-        if quick is None or base is None or base.status != "failed":
-            return whole, None
-        tried = await self._sandbox.run(self._line.launched(self._request(task.files, quick)))
+        full_argv = tuple(self._line.request(task.files).argv)
+        direct_argv = bypass_npm(task.test_command, task.files)
+        if direct_argv is None or base is None or base.status != "failed":
+            return full_argv, None
+        trial = await self._sandbox.run(self._line.link_packages(self._request(task.files, direct_argv)))
         output, base_output = (
-            NUMBERS.sub(b"", NPM_BANNER.sub(b"", run.stdout)).strip() for run in (tried, base)
+            NUMBER_RE.sub(b"", NPM_BANNER_RE.sub(b"", run.stdout)).strip() for run in (trial, base)
         )
-        agrees = tried.exit_code == base.exit_code and output == base_output != b""
-        return (quick, tried) if agrees else (whole, None)
+        is_equal = trial.exit_code == base.exit_code and output == base_output != b""
+        return (direct_argv, trial) if is_equal else (full_argv, None)
 
-    def _outcome(self, result: RunResult, idle: Counterexample | None = None) -> CheckOutcome:
-        """Return the outcome of the command as a whole; `idle` says why its tests did not run."""
-        status: CheckStatus = "passed" if result.status == "ok" and idle is None else "failed"
+    def _make_outcome(self, result: RunResult, weaker_run: Counterexample | None = None) -> CheckOutcome:
+        """Return the outcome of the command as a whole.
+
+        Args:
+            result: The run.
+            weaker_run: Why a success decides less than the base run; `None` if it does not.
+        """
+        status: CheckStatus = "passed" if result.status == "ok" and weaker_run is None else "failed"
         if result.status == "timeout":
             status = "timeout"
-        shown, fact = self._line.shown, None
+        command, counterexample = self._line.shown, None
         if status != "passed":
-            fact = idle or make_ending_failure(shown, result, call=shown)
-        return CheckOutcome(check_id=shown, status=status, evidence="exit_status", counterexample=fact)
+            counterexample = weaker_run or make_ending_failure(command, result, call=command)
+        return CheckOutcome(
+            check_id=command, status=status, evidence="exit_status", counterexample=counterexample
+        )
 
     def _explain_fewer_unittests(self, result: RunResult, base: RunResult) -> Counterexample | None:
         """Return why a success of unittest decides less than the base run; `None` if it does not."""
         (ran, skipped), (base_ran, base_skipped) = _count_unittests(result), _count_unittests(base)
-        if UNLOADABLE in base.stderr:  # a module that cannot be loaded counts as one test
+        if LOAD_FAILURE in base.stderr:  # a module that cannot be loaded counts as one test
             base_ran, base_skipped = 1, max(base_skipped, ran - 1)
         if ran < base_ran:
-            return self._fewer_tests(ran, base_ran)
-        shown = self._line.shown
-        return make_failure(shown, "skipped_by_code", call=shown) if skipped > base_skipped else None
+            return self._make_fewer_tests(ran, base_ran)
+        command = self._line.shown
+        return make_failure(command, "skipped_by_code", call=command) if skipped > base_skipped else None
 
     def _explain_fewer_tests(self, result: RunResult, base: RunResult) -> Counterexample | None:
         """Return why a success decides less than the base run; `None` if it does not."""
         ran, base_ran = self._count_tests(result), self._count_tests(base)
-        return self._fewer_tests(ran, base_ran) if ran < base_ran else None
+        return self._make_fewer_tests(ran, base_ran) if ran < base_ran else None
 
-    def _fewer_tests(self, ran: int, expected: int) -> Counterexample:
-        shown = self._line.shown
-        return make_failure(shown, "fewer_tests", call=shown, ran=ran, expected=expected)
+    def _make_fewer_tests(self, ran: int, expected: int) -> Counterexample:
+        command = self._line.shown
+        return make_failure(command, "fewer_tests", call=command, ran=ran, expected=expected)
 
     def _count_tests(self, result: RunResult) -> int:
         """Return how many tests ran; 0 if the output does not say."""
         total = 0
         for match in LANGUAGES[self._line.task.language].test_count_pattern.finditer(result.stdout):
+            # A pattern without groups matches once for each test.
             total += int(next(group for group in match.groups() if group)) if match.groups() else 1
         return total
 
@@ -177,17 +185,17 @@ class ExitStatusRunner:
 
     async def _require_program(self) -> None:
         request = self._line.request(self._line.task.files)
-        look = ("/bin/sh", "-c", 'command -v -- "$1"', "sh", request.argv[0])
-        result = await self._sandbox.run(replace(request, argv=look))
+        find_program = ("/bin/sh", "-c", 'command -v -- "$1"', "sh", request.argv[0])
+        result = await self._sandbox.run(replace(request, argv=find_program))
         if result.status == "failed":
-            why = f"there is no program {request.argv[0]!r}"
+            reason = f"there is no program {request.argv[0]!r}"
             raise UsageError(
-                f"the test command {self._line.shown!r} cannot start: {why}",
+                f"the test command {self._line.shown!r} cannot start: {reason}",
                 remedy="write it as you would run it in the project's folder",
             )
 
 
 def _count_unittests(result: RunResult) -> tuple[int, int]:
-    """Return how many tests of unittest ran, and how many it skipped."""
-    ran, skipped = RAN_RE.findall(result.stderr), SKIPPED_RE.findall(result.stderr)
+    """Return (ran, skipped): how many tests unittest ran, and how many of them it skipped."""
+    ran, skipped = TEST_COUNT_RE.findall(result.stderr), SKIP_COUNT_RE.findall(result.stderr)
     return int(ran[-1]) if ran else 0, int(skipped[-1]) if skipped else 0

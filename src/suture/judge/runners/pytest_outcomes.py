@@ -1,4 +1,8 @@
-"""Turning a pytest report into outcomes, including tests that pytest never reached."""
+"""Turning a pytest report into outcomes, including those of tests that pytest never reached.
+
+The *base report* is that of a run on the task's own files. What the user's own code does, such as skipping a
+test or patching pytest, is legitimate; only what a candidate adds to it is not.
+"""
 
 from __future__ import annotations
 
@@ -32,19 +36,20 @@ def make_outcomes(report: PytestReport, result: RunResult, collected: Collection
         result: How pytest ended.
         collected: The tests of the task.
     """
-    return [*_reported(report, result), *_missing(report, result, collected)]
+    return [*_make_reported_outcomes(report, result), *_make_missing_outcomes(report, result, collected)]
 
 
-def _reported(report: PytestReport, result: RunResult) -> list[CheckOutcome]:
+def _make_reported_outcomes(report: PytestReport, result: RunResult) -> list[CheckOutcome]:
     outcomes = [make_test_outcome(test, phases) for test, phases in report.phases.items()]
     last = report.started[-1] if report.started else None
     if last is None or report.exit_code is not None:
         return outcomes
+    # Pytest did not come to its end.
     if result.status == "timeout" and not _is_stuck(report, result):
         if last in report.phases:
             return outcomes
         return [*outcomes, CheckOutcome(check_id=last, status="missing", evidence="nonce")]
-    # Pytest did not come to its end, so the last test that it started is to blame.
+    # The last test that pytest started is to blame.
     status: CheckStatus = "timeout" if result.status == "timeout" else "error"
     if status == "timeout":
         fact = make_failure(last, "test_timeout", seconds=result.wall_s)
@@ -53,9 +58,13 @@ def _reported(report: PytestReport, result: RunResult) -> list[CheckOutcome]:
             check_id=last, exception=render_run_ending(result), code=get_ending_code(result)
         )
     culprit = CheckOutcome(check_id=last, status=status, evidence="nonce", counterexample=fact)
-    before = [outcome for outcome in outcomes if outcome.check_id != last]
-    own = [o for o in outcomes if o.check_id == last and o.status in ("passed", "failed", "skipped")]
-    return [*before, *(own or [culprit])]
+    earlier = [outcome for outcome in outcomes if outcome.check_id != last]
+    ended = [
+        outcome
+        for outcome in outcomes
+        if outcome.check_id == last and outcome.status in ("passed", "failed", "skipped")
+    ]
+    return [*earlier, *(ended or [culprit])]
 
 
 def _is_stuck(report: PytestReport, result: RunResult) -> bool:
@@ -72,8 +81,8 @@ def _is_stuck(report: PytestReport, result: RunResult) -> bool:
 def was_cut_off(report: PytestReport, result: RunResult, outcomes: Iterable[CheckOutcome]) -> bool:
     """Whether the time limit ended the run before all tests had run, and no single test is to blame."""
     statuses = {outcome.status for outcome in outcomes}
-    cut = result.status == "timeout" and report.exit_code is None
-    return cut and "missing" in statuses and "timeout" not in statuses
+    is_stopped = result.status == "timeout" and report.exit_code is None
+    return is_stopped and "missing" in statuses and "timeout" not in statuses
 
 
 def make_notes(
@@ -89,50 +98,54 @@ def make_notes(
 
 
 def find_inconsistent_ending(
-    shown: str, result: RunResult, outcomes: Iterable[CheckOutcome]
+    command: str, result: RunResult, outcomes: Iterable[CheckOutcome]
 ) -> list[CheckOutcome]:
     """Return a failure of the whole command if its exit status is bad although no test failed."""
-    if result.status == "ok" or any(o.status not in ("passed", "skipped") for o in outcomes):
+    if result.status == "ok" or any(outcome.status not in ("passed", "skipped") for outcome in outcomes):
         return []
-    return [_fail_whole(make_inconsistent_ending(shown, result, call=shown))]
+    return [_fail_command(make_inconsistent_ending(command, result, call=command))]
 
 
 def find_machinery_changes(
-    shown: str, report: PytestReport, base: PytestReport, is_tests: Callable[[str], bool]
+    command: str, report: PytestReport, base: PytestReport, is_test_file: Callable[[str], bool]
 ) -> list[CheckOutcome]:
     """Return a failure of the whole command if code under test changed the test machinery.
 
     Args:
-        shown: The command as text.
+        command: The command as text.
         report: The report of the candidate's run.
         base: The report of the task's own files; the changes that these make are legitimate.
-        is_tests: Whether a file of the project is one that candidates may not write.
+        is_test_file: Whether a file of the project is one that candidates may not write.
     """
-    own = base.changed | base.meanwhile
-    new = {*report.changed, *report.meanwhile} - own
-    # What tests change that the base run never loaded is unknown, so only the candidate's code counts.
-    if base.exit_code is None or base.uncollectable or not {*base.items} <= {*base.started}:
-        new = {pair for pair in new if _is_candidate_code(pair, report, is_tests)}
-    if not base.early:  # otherwise the project is itself a pytest plugin, which is loaded first
-        new |= report.early
-    names = {name for name, _ in new}
+    changes = (report.changed | report.changed_by_tests) - (base.changed | base.changed_by_tests)
+    is_base_complete = (
+        base.exit_code is not None and not base.uncollectable and {*base.items} <= {*base.started}
+    )
+    if not is_base_complete:
+        # Tests that the base run never loaded may make changes of their own, so only the candidate's code counts.
+        changes = frozenset(pair for pair in changes if _is_candidate_code(pair, report, is_test_file))
+    if not base.early_modules:  # otherwise the project is itself a pytest plugin, which is loaded first
+        changes |= report.early_modules
+    names = {name for name, _ in changes}
     if not names:
         return []
-    return [
-        _fail_whole(
-            make_failure(shown, "machinery_changed", call=shown, name=min(names)[:MAX_MACHINERY_NAME_CHARS])
-        )
-    ]
+    name = min(names)[:MAX_MACHINERY_NAME_CHARS]
+    return [_fail_command(make_failure(command, "machinery_changed", call=command, name=name))]
 
 
-def _is_candidate_code(pair: Pair, report: PytestReport, is_tests: Callable[[str], bool]) -> bool:
+def _is_candidate_code(pair: Pair, report: PytestReport, is_test_file: Callable[[str], bool]) -> bool:
+    """Whether the new value of a changed part comes from the candidate's code, as far as its file is known."""
     file = pair[1]
-    return not (isabs(file) or is_tests(file)) if file else pair in report.changed
+    if not file:  # tests undo their own patches, so what remained at the end counts
+        return pair in report.changed
+    return not isabs(file) and not is_test_file(file)
 
 
 def needs_base_report(report: PytestReport) -> bool:
     """Whether anything in a report has to be compared with the report of the task's own files."""
-    return bool(report.changed or report.meanwhile or report.early or _unconfirmed_tests(report))
+    return bool(
+        report.changed or report.changed_by_tests or report.early_modules or _find_unconfirmed_tests(report)
+    )
 
 
 def reject_unconfirmed_pass(outcome: CheckOutcome, report: PytestReport, base: PytestReport) -> CheckOutcome:
@@ -146,7 +159,7 @@ def reject_unconfirmed_pass(outcome: CheckOutcome, report: PytestReport, base: P
     """
     if outcome.status not in ("passed", "skipped") or _is_unwatched(base):
         return outcome
-    if outcome.check_id not in _unconfirmed_tests(report):
+    if outcome.check_id not in _find_unconfirmed_tests(report):
         return outcome
     fact = make_failure(outcome.check_id, "unconfirmed_pass")
     return replace(outcome, status="error", counterexample=fact)
@@ -154,12 +167,12 @@ def reject_unconfirmed_pass(outcome: CheckOutcome, report: PytestReport, base: P
 
 def _is_unwatched(report: PytestReport) -> bool:
     """Whether tests ran in processes that the plugin did not reach."""
-    return not report.others and bool(_unconfirmed_tests(report))
+    return not report.others and bool(_find_unconfirmed_tests(report))
 
 
-def _unconfirmed_tests(report: PytestReport) -> set[str]:
+def _find_unconfirmed_tests(report: PytestReport) -> set[str]:
     """Return the tests that ran outside pytest's main process and whose result no other process confirms."""
-    ended = {
+    confirmed = {
         (test, phase["when"], phase["outcome"])
         for other in report.others.values()
         if other.exit_code is not None or report.exit_code != 0  # some processes die with their test
@@ -171,24 +184,25 @@ def _unconfirmed_tests(report: PytestReport) -> set[str]:
         for test, phases in report.phases.items()
         for phase in phases
         if not phase.get("here", True) and phase["outcome"] != "failed"
-        if (test, phase["when"], phase["outcome"]) not in ended
+        if (test, phase["when"], phase["outcome"]) not in confirmed
     }
 
 
-def _fail_whole(fact: Counterexample) -> CheckOutcome:
+def _fail_command(fact: Counterexample) -> CheckOutcome:
     return CheckOutcome(check_id=fact.check_id, status="error", evidence="nonce", counterexample=fact)
 
 
-def _missing(report: PytestReport, result: RunResult, collected: CollectionResult) -> list[CheckOutcome]:
-    seen = set(report.phases) | set(report.started)
-    plain = {test.partition("[")[0] for test in seen}
-    files = {test.partition("::")[0] for test in seen}
-    done = {*seen, *plain, *files}
-    tests = [t for t in collected.all_ids if t not in done] + [
-        path for path in collected.torn if path not in done
-    ]
-    left_out = {test.partition("[")[0] for test in report.deselected} & set(collected.written)
-    missing = [test for test in tests if test not in left_out]
+def _make_missing_outcomes(
+    report: PytestReport, result: RunResult, collected: CollectionResult
+) -> list[CheckOutcome]:
+    started = set(report.phases) | set(report.started)
+    functions = {test.partition("[")[0] for test in started}
+    files = {test.partition("::")[0] for test in started}
+    # An id that was found by parsing has no parameters, and may be just a file.
+    done = {*started, *functions, *files}
+    tests = [test for test in (*collected.all_ids, *collected.unimportable_examples) if test not in done]
+    deselected = {test.partition("[")[0] for test in report.deselected} & set(collected.parsed_ids)
+    missing = [test for test in tests if test not in deselected]
     outcomes: list[CheckOutcome] = []
     for test in missing:
         error = _find_collection_error(test.partition("::")[0], report, result)
@@ -202,14 +216,15 @@ def _missing(report: PytestReport, result: RunResult, collected: CollectionResul
 
 def _find_collection_error(path: str, report: PytestReport, result: RunResult) -> str:
     """Return what pytest printed about a file, about a folder around it, or before it reached any file."""
-    about = [text for place, text in report.uncollectable.items() if is_in_folder(path, place)]
-    if about or report.items or report.exit_code is not None:
-        return report.uncollectable.get(path, about[0] if about else "").strip()
+    errors = [text for folder, text in report.uncollectable.items() if is_in_folder(path, folder)]
+    if errors or report.items or report.exit_code is not None:
+        return report.uncollectable.get(path, errors[0] if errors else "").strip()
     output = decode_output(result)
     return output.strip() if any(line.startswith("E ") for line in output.splitlines()) else ""
 
 
 SKIP_WORDS = ("skip", "xfail", "expectedfailure")
+"""Words, one of which every text that skips a test contains."""
 EMPTY_PARAMETERS = "[NOTSET]"
 """How pytest names the test of an empty parameter list."""
 
@@ -224,11 +239,10 @@ def judge_skip(outcome: CheckOutcome, report: PytestReport, base: PytestReport, 
         task: The task.
     """
     phases = report.phases.get(outcome.check_id, [])
-    if outcome.status != "skipped" or _is_own_skip(outcome.check_id, phases, base, task):
+    if outcome.status != "skipped" or _is_skipped_at_base(outcome.check_id, phases, base, task):
         return outcome
-    fact: dict[str, Any] = next(
-        (p["fact"] for p in phases if p["outcome"] == "skipped" and p.get("fact")), {}
-    )
+    facts = (phase["fact"] for phase in phases if phase["outcome"] == "skipped" and phase.get("fact"))
+    fact: dict[str, Any] = next(facts, {})
     counterexample = Counterexample(
         check_id=outcome.check_id,
         call=" ".join(str(fact.get("statement", "")).split()),
@@ -240,28 +254,44 @@ def judge_skip(outcome: CheckOutcome, report: PytestReport, base: PytestReport, 
     return replace(outcome, status="failed", counterexample=counterexample)
 
 
-def _is_own_skip(test: str, phases: Sequence[Mapping[str, Any]], base: PytestReport, task: Task) -> bool:
-    before = base.phases.get(test)
-    if before:
-        expected = any(phase.get("xfail") for phase in before) and any(p.get("xfail") for p in phases)
+def _is_skipped_at_base(
+    test: str, phases: Sequence[Mapping[str, Any]], base: PytestReport, task: Task
+) -> bool:
+    """Whether the task's own files would skip a test that the candidate's run skipped.
+
+    Args:
+        test: The test's id.
+        phases: The phases of the test in the candidate's run.
+        base: The base report.
+        task: The task.
+    """
+    base_phases = base.phases.get(test)
+    if base_phases:
+        expects_failure = all(
+            any(phase.get("xfail") for phase in run_phases) for run_phases in (base_phases, phases)
+        )
         # A test marked as an expected failure may also have passed before, and decides nothing either way.
-        return make_test_outcome(test, before).status == "skipped" or (expected and not _calls_xfail(phases))
+        was_skipped = make_test_outcome(test, base_phases).status == "skipped"
+        return was_skipped or (expects_failure and not _calls_xfail(phases))
     if test.endswith(EMPTY_PARAMETERS):
         return False
-    # The base run never reached this test, so its text decides: some test has to mention skipping.
-    globs = task.protected or DEFAULT_PROTECTED
+    # The base run never reached this test, so its text decides: it or a conftest.py has to mention skipping.
+    protected = task.protected or DEFAULT_PROTECTED
     for phase in phases:
         file = (phase.get("fact") or {}).get("file")
-        if phase["outcome"] == "skipped" and file and not is_protected(file, globs):
+        if phase["outcome"] == "skipped" and file and not is_protected(file, protected):
             return False
-    own = test.partition("::")[0]
+    test_file = test.partition("::")[0]
     texts = (
-        decode_text(c).lower() for p, c in task.files.items() if p == own or basename(p) == "conftest.py"
+        decode_text(content).lower()
+        for path, content in task.files.items()
+        if path == test_file or basename(path) == "conftest.py"
     )
     return any(word in text for text in texts for word in SKIP_WORDS)
 
 
 def _calls_xfail(phases: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether code called `pytest.xfail`, which anything that runs during a test can do."""
     return any((phase.get("fact") or {}).get("type") == "XFailed" for phase in phases)
 
 
@@ -271,7 +301,7 @@ def judge_examples(
     collected: CollectionResult,
     files: Mapping[str, bytes],
 ) -> list[CheckOutcome]:
-    """Return the outcomes, in which a docstring's test counts only with the examples of the task's own files.
+    """Return the outcomes after failing each docstring's test whose examples the candidate changed.
 
     Args:
         outcomes: The outcomes of a candidate.
@@ -281,21 +311,22 @@ def judge_examples(
     """
     judged = []
     for outcome in outcomes:
-        wanted = collected.examples.get(outcome.check_id)
-        # Additional examples after the given ones are harmless, because a test runs its examples in order.
-        is_unchanged = wanted is None or report.examples.get(outcome.check_id, [])[: len(wanted)] == wanted
-        judged.append(
-            outcome if is_unchanged or outcome.status == "missing" else _fail_changed_example(outcome)
+        examples = collected.examples.get(outcome.check_id)
+        # Additional examples at the end are harmless, because a test runs its examples in order.
+        is_unchanged = (
+            examples is None or report.examples.get(outcome.check_id, [])[: len(examples)] == examples
         )
+        keep = is_unchanged or outcome.status == "missing"
+        judged.append(outcome if keep else _fail_changed_example(outcome))
     reported = {outcome.check_id for outcome in outcomes}
-    for path, examples in collected.torn.items():
+    for path, file_examples in collected.unimportable_examples.items():
         if path in reported:
             continue
-        found = iter(find_written_examples(decode_text(files.get(path, b""))))
-        if not all(example in found for example in examples):  # consumes the iterator, so the order counts
-            judged.append(
-                _fail_changed_example(CheckOutcome(check_id=path, status="failed", evidence="nonce"))
-            )
+        candidate_examples = iter(find_written_examples(decode_text(files.get(path, b""))))
+        # `in` consumes the iterator, so the order counts.
+        if not all(example in candidate_examples for example in file_examples):
+            outcome = CheckOutcome(check_id=path, status="failed", evidence="nonce")
+            judged.append(_fail_changed_example(outcome))
     return judged
 
 

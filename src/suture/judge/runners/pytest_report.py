@@ -1,4 +1,8 @@
-"""Reading the report of a pytest run after its signatures have been verified."""
+"""Reading the report that the reporting plugin writes during a pytest run.
+
+The plugin signs each line, but code under test runs in the same process and may have made it sign something
+else. So every event is checked before it is used.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,11 @@ from suture.judge.failures import render_failure
 from suture.judge.runners.signed_lines import streams, verified_events
 from suture.project.python_source.parsing import PARSE_FAULTS
 
-WHERE_RE = re.compile(r"^\s*\+\s+where (?P<value>.+) = (?P<call>.+\(.*\))$")
+WHERE_LINE_RE = re.compile(r"^\s*\+\s+where (?P<value>.+) = (?P<call>.+\(.*\))$")
+"""A line of pytest's assertion introspection, such as `+ where 3 = add(1, 2)`."""
 
 Pair = tuple[str, str]
+"""(name, file): a module or another part of the test machinery, and the file that it comes from."""
 
 
 @dataclass
@@ -37,12 +43,13 @@ class PytestReport:
         started: Ids of the tests that began, in order.
         last_used_s: Seconds of the run that were used when the last test began.
         last_limit_s: Seconds that the last test was allowed to take; 0 if it had no limit.
-        together: The report of the tests that ran together, if some of them then ran in isolation.
-        early: Modules of the project that were loaded before the plugin could look, each with its file.
-        changed: Parts of the test machinery that differed at the end, each with the file of its new value: a
-            path relative to the project, an absolute path outside of it, or empty if unknown.
-        meanwhile: The same, seen after a single test.
-        others: Name of another process that ran tests -> its report.
+        joint_report: The report of the tests that ran together, if some of them then ran in isolation.
+        early_modules: Modules of the project that were loaded before the plugin.
+        changed: Parts of the test machinery (modules and functions of pytest and of Python) that differed at
+            the end. The file is that of the new value: a path relative to the project, an absolute path
+            outside of it, or empty if unknown.
+        changed_by_tests: The same, found after a single test.
+        others: Name of another process that ran tests, such as a worker of pytest-xdist -> its report.
         exit_code: The exit code of pytest; `None` if it did not come to its end.
     """
 
@@ -58,34 +65,36 @@ class PytestReport:
     uncollectable: dict[str, str] = field(default_factory=dict)
     phases: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     started: list[str] = field(default_factory=list)
-    early: frozenset[Pair] = frozenset()
+    early_modules: frozenset[Pair] = frozenset()
     changed: frozenset[Pair] = frozenset()
-    meanwhile: frozenset[Pair] = frozenset()
+    changed_by_tests: frozenset[Pair] = frozenset()
     others: dict[str, PytestReport] = field(default_factory=dict)
     exit_code: int | None = None
     last_used_s: float = 0.0
     last_limit_s: float = 0.0
-    together: PytestReport | None = None
+    joint_report: PytestReport | None = None
 
 
 def read_report(content: bytes, key: bytes) -> PytestReport:
     """Read a report up to the first line that does not verify or that the plugin would not write.
 
-    Code under test shares the process and may have made the plugin sign something else.
+    Args:
+        content: The report, with the lines of all processes.
+        key: The run's secret.
     """
-    reports = {name: _read(*lines) for name, lines in streams(content, key).items()}
+    reports = {name: _read_process(*lines) for name, lines in streams(content, key).items()}
     report = reports.pop("")
     report.others = {name: other for name, other in reports.items() if other.begun or other.phases}
     for other in report.others.values():
         report.changed |= other.changed
-        report.meanwhile |= other.meanwhile
+        report.changed_by_tests |= other.changed_by_tests
         if not report.items:  # each pytest-xdist worker collects all tests
             report.items, report.examples, report.files = other.items, other.examples, other.files
             report.deselected = other.deselected
     return report
 
 
-def _read(content: bytes, key: bytes) -> PytestReport:
+def _read_process(content: bytes, key: bytes) -> PytestReport:
     report = PytestReport()
     for event in verified_events(content, key):
         if not is_sound(event):
@@ -101,7 +110,7 @@ def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
             report.named, report.patterns = tuple(event["named"]), tuple(event["patterns"])
             report.left_out = tuple(event["left_out"])
             report.rootdir = event.get("rootdir", ".")
-            report.early = _pairs(event, "early")
+            report.early_modules = _read_pairs(event, "early")
         case "items":
             report.items = tuple(event["ids"])
             report.examples = event.get("examples", {})
@@ -115,42 +124,45 @@ def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
         case "phase":
             report.phases.setdefault(event["id"], []).append(event)
         case "isolated":
-            report.together = replace(report, exit_code=0)
+            report.joint_report = replace(report, exit_code=0)
             report.phases, report.started = {}, []
         case "end":
             report.exit_code = event["exit"]
-            report.changed, report.meanwhile = _pairs(event, "changed"), _pairs(event, "meanwhile")
+            report.changed, report.changed_by_tests = (
+                _read_pairs(event, "changed"),
+                _read_pairs(event, "meanwhile"),
+            )
 
 
-def _pairs(event: Mapping[str, Any], name: str) -> frozenset[Pair]:
-    return frozenset((str(one), str(file)) for one, file in event.get(name, ()))
+def _read_pairs(event: Mapping[str, Any], name: str) -> frozenset[Pair]:
+    return frozenset((str(part), str(file)) for part, file in event.get(name, ()))
 
 
 def make_test_outcome(test_id: str, phases: Iterable[Mapping[str, Any]]) -> CheckOutcome:
     """Return the outcome of one test from its phases; an expected failure counts as skipped."""
     status: CheckStatus = "missing"
     counterexample = None
-    finished = False
+    reached_teardown = False
     for phase in phases:
         if phase["outcome"] == "failed":
             status = "failed" if phase["when"] == "call" else "error"
             status = "timeout" if "timeout_s" in (phase.get("fact") or {}) else status
-            counterexample = _counterexample(test_id, phase)
+            counterexample = _make_counterexample(test_id, phase)
             break
         if phase["outcome"] == "rerun":  # the test starts again, so its earlier phases do not count
-            status, finished = "missing", False
+            status, reached_teardown = "missing", False
             continue
-        finished = finished or phase["when"] == "teardown"
+        reached_teardown = reached_teardown or phase["when"] == "teardown"
         if phase["outcome"] == "skipped":
             status = "skipped"
         elif phase["when"] == "call":
             status = "passed"
-    if status == "passed" and not finished:
+    if status == "passed" and not reached_teardown:  # code under test ended the process
         status = "missing"
     return CheckOutcome(check_id=test_id, status=status, evidence="nonce", counterexample=counterexample)
 
 
-def _counterexample(test_id: str, phase: Mapping[str, Any]) -> Counterexample:
+def _make_counterexample(test_id: str, phase: Mapping[str, Any]) -> Counterexample:
     fact = phase.get("fact") or {}
     text = str(fact.get("text", ""))
     file, line = str(fact.get("file", "")), fact.get("line")
@@ -165,9 +177,9 @@ def _counterexample(test_id: str, phase: Mapping[str, Any]) -> Counterexample:
             code="test_timeout",
         )
     if "example" in fact:
-        return _example_failed(test_id, fact)
+        return _make_example_counterexample(test_id, fact)
     if fact.get("type") == "AssertionError" and "assert " in text:
-        introspected = _introspection(text[text.index("assert ") :])
+        introspected = _parse_introspection(text[text.index("assert ") :])
         return Counterexample(
             check_id=test_id,
             call=introspected.get("call", statement),
@@ -183,38 +195,39 @@ def _counterexample(test_id: str, phase: Mapping[str, Any]) -> Counterexample:
     )
 
 
-def _example_failed(test_id: str, fact: Mapping[str, Any]) -> Counterexample:
-    source, wanted, got = (str(part).strip() for part in fact["example"])
-    raised = "" if got else f"{fact['type']}: {fact['text']}".rstrip(": ")
+def _make_example_counterexample(test_id: str, fact: Mapping[str, Any]) -> Counterexample:
+    source, expected, actual = (str(part).strip() for part in fact["example"])
+    exception = "" if actual else f"{fact['type']}: {fact['text']}".rstrip(": ")
     file = str(fact.get("file", "")) or test_id.partition("::")[0]
     return Counterexample(
         check_id=test_id,
         call=source,
-        expected=wanted,
-        actual=got,
-        exception=raised,
+        expected=expected,
+        actual=actual,
+        exception=exception,
         file=file,
         line=fact["line"],
     )
 
 
-def _introspection(text: str) -> dict[str, str]:
+def _parse_introspection(text: str) -> dict[str, str]:
     """Split `assert 3 == 4` and `where 3 = add(1, 2)` into call, expected and actual value where possible."""
     lines = text.splitlines()
-    first = lines[0].removeprefix("assert ")
-    where = [match for line in lines[1:] if (match := WHERE_RE.match(line))]
-    introspected = {"call": where[0]["call"]} if where else {}
+    assertion = lines[0].removeprefix("assert ")
+    where_lines = [match for line in lines[1:] if (match := WHERE_LINE_RE.match(line))]
+    introspected = {"call": where_lines[0]["call"]} if where_lines else {}
     try:
-        tree = ast.parse(first, mode="eval").body
+        tree = ast.parse(assertion, mode="eval").body
     except PARSE_FAULTS:
         tree = None
     if not isinstance(tree, ast.Compare) or not isinstance(tree.ops[0], ast.Eq) or len(tree.ops) > 1:
-        wanted = f"`{first}` to hold"
-        actual = {"actual": where[0]["value"]} if where else {}
-        return {**introspected, "expected": wanted, **actual}
+        actual = {"actual": where_lines[0]["value"]} if where_lines else {}
+        return {**introspected, "expected": f"`{assertion}` to hold", **actual}
     left, right = ast.unparse(tree.left), ast.unparse(tree.comparators[0])
-    swapped = bool(where) and where[0]["value"].strip() == right != left
-    return {**introspected, "expected": left if swapped else right, "actual": right if swapped else left}
+    # The side that comes from the call is the actual value, as in `assert 3 == add(1, 1)`.
+    is_reversed = bool(where_lines) and where_lines[0]["value"].strip() == right != left
+    expected, actual_text = (left, right) if is_reversed else (right, left)
+    return {**introspected, "expected": expected, "actual": actual_text}
 
 
 LIST_FIELDS = {
@@ -234,15 +247,17 @@ def is_sound(event: Mapping[str, Any]) -> bool:
     kind = event.get("event")
     if not isinstance(kind, str):
         return False
-    named = [event.get(name) for name in LIST_FIELDS.get(kind, ())]
-    named += [event[name] for name in OPTIONAL_LIST_FIELDS if name in event]
-    pairs = [pair for name in PAIR_FIELDS if name in event for pair in _listed(event[name])]
-    named += [pair if isinstance(pair, list) and len(pair) == 2 else None for pair in pairs]
+    text_lists = [event.get(name) for name in LIST_FIELDS.get(kind, ())]
+    text_lists += [event[name] for name in OPTIONAL_LIST_FIELDS if name in event]
+    pairs = [pair for name in PAIR_FIELDS if name in event for pair in _as_list(event[name])]
+    text_lists += [pair if isinstance(pair, list) and len(pair) == 2 else None for pair in pairs]
     texts = [event.get(name) for name in TEXT_FIELDS.get(kind, ())]
     numbers = [event.get(name, 0.0) for name in ("used_s", "limit_s")]
     return (
         all(isinstance(text, str) for text in (*texts, event.get("rootdir", "")))
-        and all(isinstance(one, list) and all(isinstance(name, str) for name in one) for one in named)
+        and all(
+            isinstance(texts, list) and all(isinstance(text, str) for text in texts) for texts in text_lists
+        )
         and all(type(number) in (int, float) for number in numbers)
         and (kind != "end" or type(event.get("exit")) is int)
         and (kind != "phase" or (event["outcome"] in PHASE_OUTCOMES and _is_fact(event.get("fact"))))
@@ -250,14 +265,14 @@ def is_sound(event: Mapping[str, Any]) -> bool:
     )
 
 
-def _listed(value: object) -> list[Any]:
-    return value if isinstance(value, list) else [None]
+def _as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [None]  # None is no pair, so the event is not sound
 
 
 def _are_examples(examples: object) -> bool:
     return isinstance(examples, dict) and all(
-        isinstance(of_test, list) and all(isinstance(one, list) for one in of_test)
-        for of_test in examples.values()
+        isinstance(test_examples, list) and all(isinstance(example, list) for example in test_examples)
+        for test_examples in examples.values()
     )
 
 
@@ -274,38 +289,48 @@ def _is_fact(fact: object) -> bool:
     return isinstance(example, list) and len(example) == 3 and {"type", "text", "line"} <= fact.keys()
 
 
-def find_unstable_functions(first: Sequence[str], again: Sequence[str]) -> frozenset[str]:
+def find_unstable_functions(first: Sequence[str], second: Sequence[str]) -> frozenset[str]:
     """Return the test functions whose parameter ids differ between two collections of the same files.
 
-    A time, a random number or an address in an id does that. Such a test is identified by its position among
-    the tests of its function. Which functions are affected is learnt on the unchanged code alone: a
-    candidate's choice of test names proves nothing.
+    That happens if an id contains a time, a random number or an address. Such a test is identified by its
+    position among the tests of its function. Both collections must be of the unchanged code, because a
+    candidate can choose the names of tests.
 
     Args:
         first: The ids of one collection, in order.
-        again: The ids of another collection.
+        second: The ids of another collection.
     """
-    one, other = _by_function(first), _by_function(again)
+    ids_by_function, other_ids = _group_by_function(first), _group_by_function(second)
     return frozenset(
-        name for name, ids in one.items() if ids != other.get(name) and len(ids) == len(other.get(name, ()))
+        function
+        for function, ids in ids_by_function.items()
+        if ids != other_ids.get(function) and len(ids) == len(other_ids.get(function, ()))
     )
 
 
 def find_renamed_functions(first: Sequence[str], items: Sequence[str]) -> frozenset[str]:
     """Return the test functions that lost an id and gained another one."""
-    gone, new = set(first) - set(items), set(items) - set(first)
-    return frozenset(map(_function, gone)) & frozenset(map(_function, new))
+    lost, gained = set(first) - set(items), set(items) - set(first)
+    return frozenset(map(_get_function, lost)) & frozenset(map(_get_function, gained))
 
 
 def map_ids_by_position(
     first: Sequence[str], items: Sequence[str], functions: Collection[str]
 ) -> dict[str, str]:
-    """Return id in a collection -> the first id of the test at that position, for some functions."""
-    one, other = _by_function(first), _by_function(items)
-    pairs = [
-        (other[name], one[name]) for name in functions if len(one.get(name, ())) == len(other.get(name, ()))
-    ]
-    return {new: old for here, before in pairs for new, old in zip(here, before, strict=True) if new != old}
+    """Return new id -> old id of the test at the same position in its function.
+
+    Args:
+        first: The old ids, in order.
+        items: The new ids, in order.
+        functions: The functions whose tests are mapped; those with another number of tests are left out.
+    """
+    old_ids, new_ids = _group_by_function(first), _group_by_function(items)
+    names: dict[str, str] = {}
+    for function in functions:
+        old, new = old_ids.get(function, []), new_ids.get(function, [])
+        if len(old) == len(new):
+            names |= {new_id: old_id for new_id, old_id in zip(new, old, strict=True) if new_id != old_id}
+    return names
 
 
 def rename_tests(report: PytestReport, names: Mapping[str, str]) -> PytestReport:
@@ -320,12 +345,12 @@ def rename_tests(report: PytestReport, names: Mapping[str, str]) -> PytestReport
     )
 
 
-def _function(test: str) -> str:
+def _get_function(test: str) -> str:
     return test.partition("[")[0]
 
 
-def _by_function(tests: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _group_by_function(tests: Sequence[str]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
     for test in tests:
-        found.setdefault(_function(test), []).append(test)
-    return found
+        groups.setdefault(_get_function(test), []).append(test)
+    return groups

@@ -1,4 +1,8 @@
-"""Running pytest in the sandbox with a plugin that reports what each test does."""
+"""Running pytest in the sandbox with a plugin that reports what each test does.
+
+The first run of a task compiles the project's Python files. Their bytecode is kept and placed beside the files
+of later runs, which would otherwise compile them again.
+"""
 
 from __future__ import annotations
 
@@ -21,27 +25,30 @@ from suture.sandbox import BOX, Channel, RunResult, Sandbox
 
 PLUGIN = "suture_report"
 """The package name of the reporting plugin inside the sandbox."""
-REPORT = f"{PRIVATE_FOLDER}/report"
+REPORT_PATH = f"{PRIVATE_FOLDER}/report"
 BYTECODE_FILE = "compiled"
 """The file in Suture's own folder that brings the bytecode back."""
-BYTECODE = f"{PRIVATE_FOLDER}/{BYTECODE_FILE}"
+BYTECODE_PATH = f"{PRIVATE_FOLDER}/{BYTECODE_FILE}"
 CACHE_FOLDER = "__pycache__"
-PRELOAD = """
+PRELOAD_CODE = """
 import os, sys
 import pytest
 sys.stdout = open(os.devnull, "w")
 try:
-    alone = "-q -s -p no:cacheprovider --rootdir=/etc -c /dev/null --collect-only /etc/hosts"
-    pytest.main([*alone.split(), *OFF])
+    options = "-q -s -p no:cacheprovider --rootdir=/etc -c /dev/null --collect-only /etc/hosts"
+    pytest.main([*options.split(), *DISABLED_PLUGINS])
 finally:
     sys.stdout = sys.__stdout__
 """
-"""Imports pytest and its plugins as pytest itself does, and collects nothing; `OFF` is set by `preload`."""
+"""Imports pytest and its plugins as pytest itself does, and collects nothing.
+
+`preload` sets `DISABLED_PLUGINS` before it.
+"""
 USAGE_ERROR_CODE = 4
 """The exit code of pytest when it refuses its options."""
 
 
-def preload(command: Sequence[str], unwanted: str = "") -> str:
+def preload(command: Sequence[str], disabled: str = "") -> str:
     """Return Python code that imports pytest and the plugins that a run of the command loads.
 
     Plugins that the command turns off are skipped: they often take most of a warm interpreter's start-up
@@ -49,11 +56,11 @@ def preload(command: Sequence[str], unwanted: str = "") -> str:
 
     Args:
         command: A pytest command; its `-p no:NAME` options are honoured.
-        unwanted: Further options of that kind.
+        disabled: Further options of that kind.
     """
     pairs = [pair for pair in pairwise(command) if pair[0] == "-p" and pair[1].startswith("no:")]
-    off = [*chain.from_iterable(pairs), *unwanted.split()]
-    return f"OFF = {off!r}\n{PRELOAD}"
+    options = [*chain.from_iterable(pairs), *disabled.split()]
+    return f"DISABLED_PLUGINS = {options!r}\n{PRELOAD_CODE}"
 
 
 class PytestRunner:
@@ -67,7 +74,7 @@ class PytestRunner:
     def __init__(self, line: CommandLine, sandbox: Sandbox) -> None:
         self._line = line
         self._sandbox = sandbox
-        self._compiled = CompiledFiles()
+        self._bytecode = CompiledFiles()
 
     def copy_with_line(self, line: CommandLine) -> PytestRunner:
         """Return the same runner for another command line; the bytecode stays known."""
@@ -75,13 +82,13 @@ class PytestRunner:
         other._line = line
         return other
 
-    def dated(self) -> list[str]:
+    def list_backdated(self) -> list[str]:
         """Return the task's files that need their original time stamp for their bytecode to be used."""
-        return self._compiled.dated(drop_private_files(self._line.task.files))
+        return self._bytecode.list_backdated(drop_private_files(self._line.task.files))
 
     def forget_bytecode(self, tests: Collection[str]) -> None:
         """Drop the bytecode of some files, so that later runs compile them again."""
-        self._compiled = self._compiled.without(tests)
+        self._bytecode = self._bytecode.without(tests)
 
     async def run(
         self,
@@ -107,40 +114,42 @@ class PytestRunner:
             SandboxError: The sandbox failed.
         """
         key = secrets.token_bytes(32)
-        own = drop_private_files(files)
+        project_files = drop_private_files(files)
         parameters = {
-            "report": f"{BOX}/{REPORT}",
+            "report": f"{BOX}/{REPORT_PATH}",
             "key": key.hex(),
             "only": sorted(only),
             "isolated": sorted(isolated),
             "root": BOX,
-            "compiled": f"{BOX}/{BYTECODE}" if compile_for_later else "",
-            "sources": list_python_files(own) if compile_for_later else self._compiled.dated(own),
+            "compiled": f"{BOX}/{BYTECODE_PATH}" if compile_for_later else "",
+            "sources": list_python_files(project_files)
+            if compile_for_later
+            else self._bytecode.list_backdated(project_files),
             "wall_s": wall_s or self._line.settings.test_timeout_s,
         }
         result = await self._sandbox.run(
             self._line.request(
-                {**own, **self._compiled.beside(own), **_plugin()},
+                {**project_files, **self._bytecode.select_unchanged(project_files), **_load_plugin()},
                 self._environment(f"{PLUGIN}.plugin", options),
                 stdin=json.dumps(parameters).encode("ascii"),
                 wall_s=wall_s,
                 preload=self._preload(),
-                collect=(REPORT, BYTECODE),
+                collect=(REPORT_PATH, BYTECODE_PATH),
             )
         )
         if compile_for_later:
-            self._compiled = read_compiled_files(result.files.get(BYTECODE, b""), own)
-        return result, read_report(result.files.get(REPORT, b""), key)
+            self._bytecode = read_compiled_files(result.files.get(BYTECODE_PATH, b""), project_files)
+        return result, read_report(result.files.get(REPORT_PATH, b""), key)
 
     def open_with(
-        self, plugin: str, own: Mapping[str, bytes], *, wall_s: float
+        self, plugin: str, suture_files: Mapping[str, bytes], *, wall_s: float
     ) -> AbstractAsyncContextManager[Channel]:
         """Start pytest on the task's own files with another plugin; see `TestCommand.open_with_plugin`."""
         files = drop_private_files(self._line.task.files)
-        beside = {f"{PRIVATE_FOLDER}/{name}": text for name, text in own.items()}
+        private_files = {f"{PRIVATE_FOLDER}/{name}": text for name, text in suture_files.items()}
         return self._sandbox.open(
             self._line.request(
-                {**files, **self._compiled.beside(files), **beside},
+                {**files, **self._bytecode.select_unchanged(files), **private_files},
                 self._environment(plugin),
                 wall_s=wall_s,
                 preload=self._preload(),
@@ -150,17 +159,17 @@ class PytestRunner:
     def _environment(self, plugin: str, options: str = "") -> dict[str, str]:
         environment = self._line.environment()
         paths = (environment.get("PYTHONPATH"), f"{BOX}/{PRIVATE_FOLDER}")
-        added = f"-p {plugin} -p no:cacheprovider {self._unwanted()} {options}"
+        pytest_options = f"-p {plugin} -p no:cacheprovider {self._disable_own_plugin()} {options}"
         return {
             **environment,
             "PYTHONPATH": ":".join(path for path in paths if path),
-            "PYTEST_ADDOPTS": added.strip(),
+            "PYTEST_ADDOPTS": pytest_options.strip(),
         }
 
     def _preload(self) -> str:
-        return preload(self._line.task.test_command, self._unwanted())
+        return preload(self._line.task.test_command, self._disable_own_plugin())
 
-    def _unwanted(self) -> str:
+    def _disable_own_plugin(self) -> str:
         """Return the option that turns off a plugin of Suture's own environment.
 
         The plugin takes seconds to load, and no project asked for it.
@@ -169,18 +178,21 @@ class PytestRunner:
 
 
 def is_misused(result: RunResult, report: PytestReport) -> bool:
-    """Whether pytest refused its options or never ended; code that breaks pytest does not count."""
+    """Whether the command itself is at fault: pytest refused its options, or never got to a test.
+
+    A conftest.py that cannot be loaded is a fault of the code.
+    """
     if report.exit_code is not None or report.items or report.uncollectable:
         return False
-    refused = (
+    refused_options = (
         result.exit_code == USAGE_ERROR_CODE
         and b"while loading conftest" not in result.stdout + result.stderr
     )
-    return refused or result.status == "timeout"
+    return refused_options or result.status == "timeout"
 
 
 @cache
-def _plugin() -> dict[str, bytes]:
+def _load_plugin() -> dict[str, bytes]:
     """Return the files of the reporting plugin at their paths inside the sandbox."""
     folder = resources.files("suture.judge.runners").joinpath("report_plugin")
     files = [file for file in folder.iterdir() if file.name.endswith(".py")]
@@ -199,20 +211,23 @@ class CompiledFiles:
     by_source: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
     sources: Mapping[str, bytes] = field(default_factory=dict)
 
-    def beside(self, files: Mapping[str, bytes]) -> dict[str, bytes]:
+    def select_unchanged(self, files: Mapping[str, bytes]) -> dict[str, bytes]:
         """Return the bytecode of sources that are unchanged; files of the project are never replaced."""
-        same = [path for path in self.by_source if files.get(path) == self.sources[path]]
-        bytecode = {path: content for source in same for path, content in self.by_source[source].items()}
-        return {path: content for path, content in bytecode.items() if path not in files}
+        return {
+            path: content
+            for source in self.list_backdated(files)
+            for path, content in self.by_source[source].items()
+            if path not in files
+        }
 
-    def dated(self, files: Mapping[str, bytes]) -> list[str]:
-        """Return the sources whose time stamp must stay the same for Python to accept their bytecode."""
+    def list_backdated(self, files: Mapping[str, bytes]) -> list[str]:
+        """Return the unchanged sources. Python accepts their bytecode only with their original time stamp."""
         return [path for path in self.by_source if files.get(path) == self.sources[path]]
 
     def without(self, paths: Container[str]) -> CompiledFiles:
         """Return the bytecode without that of some sources."""
-        kept = {path: bytecode for path, bytecode in self.by_source.items() if path not in paths}
-        return CompiledFiles(by_source=kept, sources={path: self.sources[path] for path in kept})
+        by_source = {path: bytecode for path, bytecode in self.by_source.items() if path not in paths}
+        return CompiledFiles(by_source=by_source, sources={path: self.sources[path] for path in by_source})
 
 
 def list_python_files(files: Mapping[str, bytes]) -> list[str]:
@@ -227,22 +242,23 @@ def read_compiled_files(content: bytes, files: Mapping[str, bytes]) -> CompiledF
         content: A line of JSON with `[source, name, size]` for each file, followed by their contents.
         files: The project's files.
     """
-    head, _, rest = content.partition(b"\n")
+    head, _, contents = content.partition(b"\n")
     try:
         index = json.loads(head)
     except (ValueError, RecursionError):
         return CompiledFiles()
-    found: dict[str, dict[str, bytes]] = {}
-    at = 0
+    by_source: dict[str, dict[str, bytes]] = {}
+    offset = 0
     for entry in index if isinstance(index, list) else ():
         if not (isinstance(entry, list) and tuple(map(type, entry)) == (str, str, int)):
             return CompiledFiles()
         source, name, size = entry
         stem = posixpath.basename(source).removesuffix("py")
-        proper = name.startswith(stem) and name.endswith(".pyc") and "/" not in name
-        if source not in files or not source.endswith(".py") or not proper or not 0 <= size <= len(rest) - at:
+        is_bytecode = name.startswith(stem) and name.endswith(".pyc") and "/" not in name
+        is_known = source in files and source.endswith(".py")
+        if not is_known or not is_bytecode or not 0 <= size <= len(contents) - offset:
             return CompiledFiles()
-        place = posixpath.join(posixpath.dirname(source), CACHE_FOLDER, name)
-        found.setdefault(source, {})[place] = rest[at : at + size]
-        at += size
-    return CompiledFiles(by_source=found, sources={path: files[path] for path in found})
+        path = posixpath.join(posixpath.dirname(source), CACHE_FOLDER, name)
+        by_source.setdefault(source, {})[path] = contents[offset : offset + size]
+        offset += size
+    return CompiledFiles(by_source=by_source, sources={path: files[path] for path in by_source})

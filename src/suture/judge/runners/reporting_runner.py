@@ -1,4 +1,9 @@
-"""A test command in another language than Python whose runner reports on each test."""
+"""A test command in another language than Python whose runner reports on each test.
+
+The *base run* is the run on the task's own files. What the user's tests do there is legitimate; a candidate may
+only not add to it. *Attestation* means that test programs confirm their results themselves, with secrets that
+the code under test does not know (see `suture.project.languages.Attestation`).
+"""
 
 from __future__ import annotations
 
@@ -34,19 +39,24 @@ from suture.project.languages import (
 from suture.project.workspace import is_test_file
 from suture.sandbox import BOX, RunResult, Sandbox
 
-REPORT = f"{PRIVATE_FOLDER}/report"
-FOLDER = f"{BOX}/{PRIVATE_FOLDER}"
-REPORTERS = "suture.project.languages.reporters"
+REPORT_PATH = f"{PRIVATE_FOLDER}/report"
+FOLDER_PATH = f"{BOX}/{PRIVATE_FOLDER}"
+REPORTERS_PACKAGE = "suture.project.languages.reporters"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportedRun:
-    """One run: how it ended, and what its runner reported."""
+    """One run of the command.
+
+    Attributes:
+        result: How the run ended.
+        report: What the test runner reported.
+        is_attested: Whether a test program confirmed that its tests came to their end, or that one failed.
+    """
 
     result: RunResult
     report: Report
-    vouches: bool = False
-    """Whether a test program itself confirmed that its tests came to their end, or that one failed."""
+    is_attested: bool = False
 
 
 class ReportingRunner:
@@ -57,7 +67,7 @@ class ReportingRunner:
         sandbox: Runs the command.
         runner: The test runner that the command starts.
         base: The run on the task's own files, if there was one.
-        vouching: Files with which the test programs confirm their own results; empty if they do not.
+        attestation_files: Files with which the test programs attest their results; empty if they do not.
     """
 
     def __init__(
@@ -66,13 +76,13 @@ class ReportingRunner:
         sandbox: Sandbox,
         runner: Runner,
         base: ReportedRun | None = None,
-        vouching: Mapping[str, bytes] | None = None,
+        attestation_files: Mapping[str, bytes] | None = None,
     ) -> None:
         self._line = line
         self._sandbox = sandbox
         self._runner = runner
         self._base = base
-        self._vouching = vouching or {}
+        self._attestation_files = attestation_files or {}
 
     @classmethod
     async def try_base(cls, line: CommandLine, sandbox: Sandbox) -> ReportingRunner | None:
@@ -85,42 +95,44 @@ class ReportingRunner:
         if runner is None:
             return None
         toolchain = line.interpreter.toolchain
-        vouching = (
-            runner.attestation
-            if runner.attestation and runner.attestation.supports_command(line.shown)
-            else None
-        )
-        own = vouching.files(toolchain.program, FOLDER) if vouching and toolchain else {}
-        command = cls(line, sandbox, runner, vouching=own)
-        base = await command._run(line.task.files)
-        if own and not base.vouches and not await command._vouches():
-            own = {}
+        attestation = runner.attestation
+        attestation_files: Mapping[str, bytes] = {}
+        if attestation is not None and toolchain is not None and attestation.supports_command(line.shown):
+            attestation_files = attestation.files(toolchain.program, FOLDER_PATH)
+        attesting = cls(line, sandbox, runner, attestation_files=attestation_files)
+        base = await attesting._run(line.task.files)
+        if attestation_files and not base.is_attested and not await attesting._can_attest():
+            attestation_files = {}
             base = await cls(line, sandbox, runner)._run(line.task.files)
-        return cls(line, sandbox, runner, base, own) if base.report.tests or _was_silent(base) else None
+        if not base.report.tests and not _was_stopped_early(base):
+            return None
+        return cls(line, sandbox, runner, base, attestation_files)
 
-    async def _vouches(self) -> bool:
-        """Whether a probe program of ours confirms its result; a program that does not build cannot tell."""
-        vouching = self._runner.attestation
-        assert vouching is not None
-        task = replace(self._line.task, files=vouching.probe, test_command=vouching.probe_command)
-        probe = ReportingRunner(
-            replace(self._line, task=task), self._sandbox, self._runner, vouching=self._vouching
-        )
-        return (await probe._run(task.files)).vouches
+    async def _can_attest(self) -> bool:
+        """Whether a test that must pass attests its result.
+
+        The user's own tests cannot show it if they do not build.
+        """
+        attestation = self._runner.attestation
+        assert attestation is not None
+        task = replace(self._line.task, files=attestation.probe, test_command=attestation.probe_command)
+        line = replace(self._line, task=task)
+        probe = ReportingRunner(line, self._sandbox, self._runner, attestation_files=self._attestation_files)
+        return (await probe._run(task.files)).is_attested
 
     @property
     def test_files(self) -> tuple[str, ...]:
         """The project's files that hold the tests, as far as the report names them."""
         files = self._line.task.files
         owners = {test.id.partition("::")[0] for test in self._base.report.tests} if self._base else set()
-        if self._is_silent:
+        if self._has_no_base_tests:
             endings = LANGUAGES[self._line.task.language].extensions
             owners = {path for path in files if path.endswith(endings) and is_test_file(path)}
         return tuple(sorted(owners & files.keys()))
 
     def copy_with_line(self, line: CommandLine) -> ReportingRunner:
         """Return the same runner for another command line; the base run stays known."""
-        return ReportingRunner(line, self._sandbox, self._runner, self._base, self._vouching)
+        return ReportingRunner(line, self._sandbox, self._runner, self._base, self._attestation_files)
 
     async def run(self, files: Mapping[str, bytes], *, is_base: bool) -> CommandRun:
         """Run the command on a project's files, or return the base run if the files are the task's own.
@@ -128,16 +140,18 @@ class ReportingRunner:
         Raises:
             SandboxError: The sandbox failed.
         """
-        ran = self._base if is_base and self._base is not None else await self._run(files)
-        runner = (self._runner.name,)
-        notes = [VerdictNote(code="signed_report" if self._signed else "unsigned_report", subjects=runner)]
-        if self._runner.watches_state and self._unwatched(ran):
-            notes.append(VerdictNote(code="unwatched_runner", subjects=runner))
+        run = self._base if is_base and self._base is not None else await self._run(files)
+        runner_name = (self._runner.name,)
+        notes = [
+            VerdictNote(code="signed_report" if self._is_signed else "unsigned_report", subjects=runner_name)
+        ]
+        if self._runner.watches_state and self._find_unwatched(run):
+            notes.append(VerdictNote(code="unwatched_runner", subjects=runner_name))
         return CommandRun(
-            outcomes=self._outcomes(ran),
-            output=decode_output(ran.result),
+            outcomes=self._make_outcomes(run),
+            output=decode_output(run.result),
             notes=tuple(notes),
-            wall_s=ran.result.wall_s,
+            wall_s=run.result.wall_s,
         )
 
     async def run_selected(
@@ -153,83 +167,92 @@ class ReportingRunner:
         Raises:
             SandboxError: The sandbox failed.
         """
-        outcomes = self._outcomes(await self._run(files, wall_s))
+        outcomes = self._make_outcomes(await self._run(files, wall_s))
         return tuple(outcome for outcome in outcomes if not tests or outcome.check_id in tests)
 
     async def _run(self, files: Mapping[str, bytes], wall_s: float | None = None) -> ReportedRun:
-        key, folder, runner = secrets.token_bytes(32), FOLDER, self._runner
-        own = drop_private_files(files)
-        reporters = resources.files(REPORTERS)
-        vouching = runner.attestation if self._vouching else None
-        tokens = vouching.tokens(own) if vouching else {}
-        beside = {name: reporters.joinpath(name).read_bytes() for name in runner.reporters}
-        beside |= {**self._vouching, **tokens}
-        asking = vouching.environment(folder) if vouching else runner.environment(folder)
-        parameters = {"report": f"{BOX}/{REPORT}", "key": key.hex()} if runner.signed else None
+        key, runner = secrets.token_bytes(32), self._runner
+        project_files = drop_private_files(files)
+        attestation = runner.attestation if self._attestation_files else None
+        tokens = attestation.tokens(project_files) if attestation else {}
+        reporters = resources.files(REPORTERS_PACKAGE)
+        private_files = {name: reporters.joinpath(name).read_bytes() for name in runner.reporters}
+        private_files |= {**self._attestation_files, **tokens}
+        variables = (attestation or runner).environment(FOLDER_PATH)
+        parameters = {"report": f"{BOX}/{REPORT_PATH}", "key": key.hex()} if runner.signed else None
         request = self._line.request(
-            {**own, **{f"{PRIVATE_FOLDER}/{name}": content for name, content in beside.items()}},
-            {**self._line.environment(), **asking},
+            {
+                **project_files,
+                **{f"{PRIVATE_FOLDER}/{name}": content for name, content in private_files.items()},
+            },
+            {**self._line.environment(), **variables},
             stdin=json.dumps(parameters).encode("ascii") if parameters else b"",
             wall_s=wall_s,
-            collect=(REPORT,) if self._signed else (),
+            collect=(REPORT_PATH,) if self._is_signed else (),
         )
-        argv = add_report_arguments(request.argv, runner.arguments(folder))
-        result = await self._sandbox.run(self._line.launched(replace(request, argv=argv)))
-        written = result.files.get(REPORT, b"")
+        argv = add_report_arguments(request.argv, runner.arguments(FOLDER_PATH))
+        result = await self._sandbox.run(self._line.link_packages(replace(request, argv=argv)))
+        written = result.files.get(REPORT_PATH, b"")
         report = runner.read(
             RunnerOutput(
                 stdout=result.stdout,
                 stderr=result.stderr,
-                events=() if vouching else tuple(verified_events(written, key)),
-                files=own,
+                events=() if attestation else tuple(verified_events(written, key)),
+                files=project_files,
                 root=BOX,
-                attested=vouching.read(written, {*tokens.values()}) if vouching else None,
+                attested=attestation.read(written, {*tokens.values()}) if attestation else None,
             )
         )
         if report.printed is not None:
             result = replace(result, stdout=report.printed)
-        return ReportedRun(result=result, report=report, vouches=bool(vouching and written))
+        return ReportedRun(result=result, report=report, is_attested=bool(attestation and written))
 
-    def _outcomes(self, ran: ReportedRun) -> tuple[CheckOutcome, ...]:
+    def _make_outcomes(self, run: ReportedRun) -> tuple[CheckOutcome, ...]:
         """Return an outcome for each reported or missing test, and one for an inconsistent exit status."""
-        shown = self._line.shown
-        tests = {test.id: test for test in ran.report.tests}
-        base_skipped = {test.id for test in self._expected() if test.status == "skipped"}
+        command = self._line.shown
+        tests = {test.id: test for test in run.report.tests}
+        base_skipped = {test.id for test in self._list_expected_tests() if test.status == "skipped"}
         outcomes = [
-            self._outcome(test, ran, base_skipped)
+            self._make_outcome(test, run, base_skipped)
             for test in _drop_groups(tests, self._runner.group_separator)
         ]
-        files = {name.partition("::")[0] for name in tests if "::" in name}
-        for test in self._expected():
-            if test.id not in tests and not ("::" not in test.id and test.id in files):
-                outcomes.append(self._make_missing(test.id, ran, with_fact=all(o.passed for o in outcomes)))
-        if ran is not self._base:
-            outcomes += self._find_machinery_changes(ran)
-        if ran.result.status == "ok" and ran.report.has_finished:
-            return tuple(outcomes) or (self._fail("missing", make_failure(shown, "no_tests_reported")),)
+        files_with_tests = {test_id.partition("::")[0] for test_id in tests if "::" in test_id}
+        for test in self._list_expected_tests():
+            # A file that the base run reported as a whole may report its single tests now.
+            if test.id not in tests and test.id not in files_with_tests:
+                outcomes.append(self._make_missing(test.id, run, with_fact=all(o.passed for o in outcomes)))
+        if run is not self._base:
+            outcomes += self._find_machinery_changes(run)
+        if run.result.status == "ok" and run.report.has_finished:
+            return tuple(outcomes) or (self._fail("missing", make_failure(command, "no_tests_reported")),)
         if all(outcome.status in ("passed", "skipped") for outcome in outcomes):
-            outcomes.append(self._fail("error", make_inconsistent_ending(shown, ran.result)))
+            outcomes.append(self._fail("error", make_inconsistent_ending(command, run.result)))
         return tuple(outcomes)
 
-    def _find_machinery_changes(self, ran: ReportedRun) -> list[CheckOutcome]:
+    def _find_machinery_changes(self, run: ReportedRun) -> list[CheckOutcome]:
         """Return a failure for each test file that was not watched, or whose test machinery was changed."""
-        before = self._base.report.changed_state if self._base else {}
-        own = frozenset[str]().union(*before.values())
-        faults = []
-        for file in sorted(get_reported_files(ran.report) - self._unwatched(ran)):
-            names = ran.report.changed_state.get(file)
+        base_state = self._base.report.changed_state if self._base else {}
+        base_names = frozenset[str]().union(*base_state.values())
+        failures = []
+        for file in sorted(get_reported_files(run.report) - self._find_unwatched(run)):
+            names = run.report.changed_state.get(file)
             if names is None:
-                faults.append(self._fail("error", make_failure(file, "machinery_unwatched")))
-            elif changed := sorted(name for name in names - own if not self._is_replaced_by_tests(name)):
-                fact = make_failure(file, "machinery_changed", name=changed[0][:MAX_MACHINERY_NAME_CHARS])
-                faults.append(self._fail("error", fact))
-        return faults
+                failures.append(self._fail("error", make_failure(file, "machinery_unwatched")))
+            elif new_names := sorted(
+                name for name in names - base_names if not self._is_replaced_by_tests(name)
+            ):
+                name = new_names[0][:MAX_MACHINERY_NAME_CHARS]
+                failures.append(self._fail("error", make_failure(file, "machinery_changed", name=name)))
+        return failures
 
-    def _unwatched(self, ran: ReportedRun) -> frozenset[str]:
-        return find_unwatched_files(self._base.report if self._base else None, ran.report)
+    def _find_unwatched(self, run: ReportedRun) -> frozenset[str]:
+        return find_unwatched_files(self._base.report if self._base else None, run.report)
 
     def _is_replaced_by_tests(self, name: str) -> bool:
-        """Whether the user's tests replace this name; some tests get that far only with correct code."""
+        """Whether the user's tests replace this name.
+
+        The base run does not show all replacements: some tests get that far only with correct code.
+        """
         return any(is_replaced_in(text, name) for text in self._test_texts)
 
     @cached_property
@@ -238,87 +261,89 @@ class ReportingRunner:
         paths = [path for path in files if is_test_file(path) or path in self.test_files]
         return tuple(files[path].decode("utf-8", "replace") for path in paths)
 
-    def _expected(self) -> tuple[ReportedTest, ...]:
+    def _list_expected_tests(self) -> tuple[ReportedTest, ...]:
         tests = self._base.report.tests if self._base else ()
         return tuple(_drop_groups({test.id: test for test in tests}, self._runner.group_separator))
 
-    def _outcome(self, test: ReportedTest, ran: ReportedRun, base_skipped: Collection[str]) -> CheckOutcome:
-        base_ran = {one.id for one in self._expected()} - {*base_skipped}
-        if test.status == "skipped" and test.id in base_ran:
+    def _make_outcome(
+        self, test: ReportedTest, run: ReportedRun, base_skipped: Collection[str]
+    ) -> CheckOutcome:
+        ran_at_base = {expected.id for expected in self._list_expected_tests()} - {*base_skipped}
+        if test.status == "skipped" and test.id in ran_at_base:
             return self._fail("failed", make_failure(test.id, "skipped_by_code"))
         if test.status != "failed":
             # Only the exit status of a file without reported tests is known: it may have skipped its tests.
-            is_bare = self._is_silent and "::" not in test.id
-            evidence: Evidence = "exit_status" if is_bare else self._evidence
+            is_whole_file = self._has_no_base_tests and "::" not in test.id
+            evidence: Evidence = "exit_status" if is_whole_file else self._evidence
             return CheckOutcome(check_id=test.id, status=test.status, evidence=evidence)
-        error_line = LANGUAGES[self._line.task.language].error_pattern
-        printed = next(
-            (line for line in decode_output(ran.result).splitlines() if error_line.search(line)), ""
-        )
+        error_pattern = LANGUAGES[self._line.task.language].error_pattern
+        error_lines = (line for line in decode_output(run.result).splitlines() if error_pattern.search(line))
+        error_line = next(error_lines, "").strip()
         fact = Counterexample(
             check_id=test.id,
             expected=test.expected,
             actual=test.actual,
-            exception="" if test.actual else test.message or printed.strip() or get_last_line(ran.result),
+            exception="" if test.actual else test.message or error_line or get_last_line(run.result),
             file=test.file,
             line=test.line,
         )
         return CheckOutcome(check_id=test.id, status="failed", evidence=self._evidence, counterexample=fact)
 
-    def _make_missing(self, test: str, ran: ReportedRun, *, with_fact: bool) -> CheckOutcome:
-        if ran.result.status == "timeout":
-            return self._fail("timeout", make_failure(test, "test_timeout", seconds=ran.result.wall_s))
-        ending = render_run_ending(ran.result)
+    def _make_missing(self, test: str, run: ReportedRun, *, with_fact: bool) -> CheckOutcome:
+        if run.result.status == "timeout":
+            return self._fail("timeout", make_failure(test, "test_timeout", seconds=run.result.wall_s))
+        ending = render_run_ending(run.result)
         fact = make_failure(test, "not_reported", runner=self._runner.name, ending=ending)
         return self._fail("missing", fact if with_fact else None, check_id=test)
 
     def _fail(self, status: CheckStatus, fact: Counterexample | None, check_id: str = "") -> CheckOutcome:
-        test = fact.check_id if fact is not None else check_id
-        return CheckOutcome(check_id=test, status=status, evidence=self._evidence, counterexample=fact)
+        check_id = fact.check_id if fact is not None else check_id
+        return CheckOutcome(check_id=check_id, status=status, evidence=self._evidence, counterexample=fact)
 
     @property
     def _evidence(self) -> Evidence:
-        return "nonce" if self._signed else "report"
+        return "nonce" if self._is_signed else "report"
 
     @property
-    def _is_silent(self) -> bool:
+    def _has_no_base_tests(self) -> bool:
         """Whether the run on the task's own files was stopped before it reported any test."""
         return self._base is not None and not self._base.report.tests
 
     @property
-    def _signed(self) -> bool:
-        return self._runner.signed or bool(self._vouching)
+    def _is_signed(self) -> bool:
+        return self._runner.signed or bool(self._attestation_files)
 
 
-def _was_silent(ran: ReportedRun) -> bool:
+def _was_stopped_early(run: ReportedRun) -> bool:
     """Whether the runner began and was stopped before its first test ended."""
-    return ran.result.status == "timeout" and ran.report.has_started and not ran.report.tests
+    return run.result.status == "timeout" and run.report.has_started and not run.report.tests
 
 
-def _drop_groups(tests: Mapping[str, ReportedTest], mark: str) -> list[ReportedTest]:
-    """Return the tests without the groups that only sum them up; a group that fails by itself is kept.
+def _drop_groups(tests: Mapping[str, ReportedTest], separator: str) -> list[ReportedTest]:
+    """Return the tests without the groups that only sum them up; a group that fails by itself stays.
 
     Args:
         tests: Id -> test.
-        mark: The separator between the name of a group and that of a test in it.
+        separator: The text between the name of a group and that of a test in it.
     """
-    groups: dict[str, list[ReportedTest]] = {}
-    for name, test in tests.items():
-        file, _, inner = name.partition("::")
-        parts = inner.split(mark)
+    members: dict[str, list[ReportedTest]] = {}
+    for test_id, test in tests.items():
+        file, _, name = test_id.partition("::")
+        parts = name.split(separator)
         for depth in range(1, len(parts)):
-            group = f"{file}::{mark.join(parts[:depth])}"
+            group = f"{file}::{separator.join(parts[:depth])}"
             if group in tests:
-                groups.setdefault(group, []).append(test)
+                members.setdefault(group, []).append(test)
     return [
         test
-        for name, test in tests.items()
-        if name not in groups
-        or (test.status == "failed" and all(inner.status != "failed" for inner in groups[name]))
+        for test_id, test in tests.items()
+        if test_id not in members
+        or (test.status == "failed" and all(member.status != "failed" for member in members[test_id]))
     ]
 
 
-GLOBAL = r"(?:global|globalThis|window|self)"
+GLOBAL_OBJECT = r"(?:global|globalThis|window|self)"
+"""The names of JavaScript's global object."""
 
 
 def get_reported_files(report: Report) -> frozenset[str]:
@@ -326,19 +351,20 @@ def get_reported_files(report: Report) -> frozenset[str]:
     return frozenset(test.id.partition("::")[0] for test in report.tests if "::" in test.id)
 
 
-def find_unwatched_files(before: Report | None, now: Report) -> frozenset[str]:
-    """Return the test files that nothing can watch: on the user's own code they reported without a watch.
+def find_unwatched_files(base: Report | None, report: Report) -> frozenset[str]:
+    """Return the test files for which the reporter cannot watch the test machinery.
+
+    These are the files that reported tests in the base run and were not watched there, or all files if none
+    was watched.
 
     Args:
-        before: The report of the user's own code. If nothing could be loaded there, `now` decides.
-        now: The report of this run.
+        base: The report of the base run. If it contains no tests, `report` decides.
+        report: The report of this run.
     """
-    reported, watched = (
-        (get_reported_files(before), before.changed_state) if before else (frozenset[str](), {})
-    )
-    if not (watched or (now.changed_state and not reported)):
-        return reported | get_reported_files(now)
-    return reported - watched.keys()
+    base_files = get_reported_files(base) if base else frozenset[str]()
+    base_watched = base.changed_state if base else {}
+    is_watched = base_watched or (report.changed_state and not base_files)
+    return base_files - base_watched.keys() if is_watched else base_files | get_reported_files(report)
 
 
 def is_replaced_in(text: str, name: str) -> bool:
@@ -352,9 +378,12 @@ def is_replaced_in(text: str, name: str) -> bool:
     if name.startswith("expect's testers"):
         return "addEqualityTesters" in text
     owner, _, key = (re.escape(part) for part in name.rpartition("."))
-    place = rf"{GLOBAL}\.{owner}|{owner}" if owner else GLOBAL
-    quoted = rf"""["'`]{key}["'`]"""
-    ways = [rf"\b(?:{place})\s*,\s*{quoted}", rf"(?:^|[^.\w$])(?:{place})\.{key}\s*=(?!=)"]
+    object_pattern = rf"{GLOBAL_OBJECT}\.{owner}|{owner}" if owner else GLOBAL_OBJECT
+    quoted_key = rf"""["'`]{key}["'`]"""
+    patterns = [
+        rf"\b(?:{object_pattern})\s*,\s*{quoted_key}",
+        rf"(?:^|[^.\w$])(?:{object_pattern})\.{key}\s*=(?!=)",
+    ]
     if not owner:
-        ways.append(rf"\bstubGlobal\(\s*{quoted}")
-    return re.search("|".join(ways), text) is not None
+        patterns.append(rf"\bstubGlobal\(\s*{quoted_key}")
+    return re.search("|".join(patterns), text) is not None

@@ -78,7 +78,7 @@ class TestCommand:
     @property
     def backdated_files(self) -> list[str]:
         """The files that need their original time stamp for their bytecode to be used."""
-        return self._pytest.dated()
+        return self._pytest.list_backdated()
 
     @property
     def test_files(self) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class TestCommand:
         self._collected = read_collection(report, self._task.files)
         self.rootdir = report.rootdir
         self._pytest.forget_bytecode({*self._collected.files, *filter(is_protected, self._task.files)})
-        if not self._collected.all_ids and not self._collected.torn:
+        if not self._collected.all_ids and not self._collected.unimportable_examples:
             raise UsageError(
                 f"{self._line.shown!r} collects no tests",
                 remedy="write a function `test_...` in a file `test_*.py`, or name its file in the command",
@@ -223,11 +223,11 @@ class TestCommand:
             ended = await self.run_selected(files, tests, wall_s)
             return ended, tuple(outcome for outcome in ended if outcome.check_id in isolated)
         result, report = await self._pytest.run(files, only=tests, isolated=isolated, wall_s=wall_s)
-        if report.together is None:  # other processes run the tests, or a test ended pytest's process
+        if report.joint_report is None:  # other processes run the tests, or a test ended pytest's process
             together = self._select(report, result, tests)
             over = report.uncollectable or result.status == "timeout"
             return together, () if over else await self.run_selected(files, isolated, wall_s)
-        return self._select(report.together, result, tests), self._select(report, result, isolated)
+        return self._select(report.joint_report, result, tests), self._select(report, result, isolated)
 
     def _select(
         self, report: PytestReport, result: RunResult, tests: Collection[str]
@@ -304,7 +304,7 @@ class TestCommand:
         back = f"{PRIVATE_FOLDER}/{collect}"
         request = self._line.request(placed, wall_s=wall_s, collect=(back,))
         words = argv(self.interpreter.executable, f"{BOX}/{PRIVATE_FOLDER}")
-        result = await self.sandbox.run(self._line.launched(replace(request, argv=words)))
+        result = await self.sandbox.run(self._line.link_packages(replace(request, argv=words)))
         return result.files.get(back, b"")
 
     async def _base_report(self) -> PytestReport:
