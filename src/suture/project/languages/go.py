@@ -1,4 +1,4 @@
-"""Go: `go test`, which reports each test as JSON."""
+"""What Suture knows about Go, whose `go test` reports each test as JSON."""
 
 from __future__ import annotations
 
@@ -84,22 +84,23 @@ SYNTAX = SyntaxTemplates(
 )
 
 
-PLACE = re.compile(r"^\s*(?:\S*?: )?([\w./-]+\.go):(\d+)(?::\d+)?:? ?(.*)$")
+SOURCE_POSITION = re.compile(r"^\s*(?:\S*?: )?([\w./-]+\.go):(\d+)(?::\d+)?:? ?(.*)$")
 FRAME = re.compile(r"^\s+(/\S+\.go):(\d+)")
 MODULE = re.compile(rb"^module\s+\"?([^\s\"]+)", re.MULTILINE)
-UNBUILT = re.compile(r"^FAIL\t(\S+) \[(?:build|setup) failed\]$")
+BUILD_FAILURE = re.compile(r"^FAIL\t(\S+) \[(?:build|setup) failed\]$")
 DEFINITION = re.compile(
     r"func\s+(\([^)]*\)\s*[A-Za-z_]\w*)|func\s+([A-Za-z_]\w*)|(?:type|var|const)\s+([A-Za-z_]\w*)"
     r"|(package)\s|(import)\s"
 )
-ABSENT = re.compile(
+MISSING_MODULE = re.compile(
     r"(?:no required module provides package|cannot find module providing package|missing go\.sum entry for"
     r" module providing package|cannot find package) \"?(?P<name>[\w./@-]+[\w/-])"
 )
 UNATTESTED = "the output says that this test passes, but the tests did not run to their end"
 BENCHMARK = re.compile(r"Benchmark(?![a-z])")
-"""Not a test: since Go 1.20, the start of a benchmark is reported, but its end only if it fails."""
-FAULT = re.compile(r"^(?:\s*)((?:panic|fatal error): .*?)(?: \[recovered\])?$")
+"""Names of benchmarks, which are not tests. Since Go 1.20, the start of a benchmark is reported, but its end only
+if it fails."""
+PANIC = re.compile(r"^(?:\s*)((?:panic|fatal error): .*?)(?: \[recovered\])?$")
 
 
 def read_stream(output: RunnerOutput) -> Report:
@@ -111,7 +112,7 @@ def read_stream(output: RunnerOutput) -> Report:
         event = _event(line)
         if event is None:
             printed.append(f"{line}\n")
-            if match := UNBUILT.match(line):
+            if match := BUILD_FAILURE.match(line):
                 outcomes[match[1], ""] = "fail"
             continue
         key = str(event.get("Package", "")), str(event.get("Test", ""))
@@ -125,18 +126,18 @@ def read_stream(output: RunnerOutput) -> Report:
     outcomes = {
         key: _attested_status(key, status, outcomes, messages, output) for key, status in outcomes.items()
     }
-    tests = [_test(key, status, messages, output) for key, status in outcomes.items() if key[1]]
-    with_tests = {package for package, test in outcomes if test}
-    failing = {package for (package, test), status in outcomes.items() if test and status == "fail"}
+    tests = [_report_test(key, status, messages, output) for key, status in outcomes.items() if key[1]]
+    packages_with_tests = {package for package, test in outcomes if test}
+    failing_packages = {package for (package, test), status in outcomes.items() if test and status == "fail"}
     for (package, test), status in outcomes.items():
-        if not test and status == "fail" and package not in failing:
+        if not test and status == "fail" and package not in failing_packages:
             lines = [*messages.get((package, ""), []), *_compiler_errors(package, output, "".join(printed))]
-            tests.append(_failed(_folder(package, output), package, lines, output))
+            tests.append(_report_failure(_folder(package, output), package, lines, output))
     packages = {package for package, _ in outcomes}
     return Report(
         tests=tuple(tests),
         printed="".join(printed).encode(),
-        has_finished=bool(packages) and all((package, "") in outcomes for package in with_tests),
+        has_finished=bool(packages) and all((package, "") in outcomes for package in packages_with_tests),
     )
 
 
@@ -147,17 +148,20 @@ def _attested_status(
     messages: dict[tuple[str, str], list[str]],
     output: RunnerOutput,
 ) -> str:
-    """Return the outcome of a test. If nothing failed in its package, only attested tests have passed."""
+    """Return the outcome of a test: a reported pass counts only if the test program attests it.
+
+    The output alone is not enough, because the code under test can print what looks like a pass.
+    """
     package, test = key
     if output.attested is None or status != "pass" or not test:
         return status
-    if any(how == "fail" for (one, _), how in outcomes.items() if one == package):
-        return status  # its program attests nothing, and this test did no harm
-    how = output.attested.get(package, {}).get(test)
-    if how == "passed":
+    if any(outcome == "fail" for (name, _), outcome in outcomes.items() if name == package):
+        return status  # a program with a failing test attests nothing; the failure decides
+    attested_status = output.attested.get(package, {}).get(test)
+    if attested_status == "passed":
         return "pass"
     messages[key] = [UNATTESTED]
-    return "skip" if how == "skipped" else "fail"
+    return "skip" if attested_status == "skipped" else "fail"
 
 
 def _event(line: str) -> Mapping[str, Any] | None:
@@ -170,46 +174,51 @@ def _event(line: str) -> Mapping[str, Any] | None:
     return event if isinstance(event, dict) and "Action" in event else None
 
 
-def _test(
+def _report_test(
     key: tuple[str, str], status: str, messages: Mapping[tuple[str, str], list[str]], output: RunnerOutput
 ) -> ReportedTest:
     name = f"{_folder(key[0], output)}::{key[1]}"
     if status != "fail":
         return ReportedTest(id=name, status="passed" if status == "pass" else "skipped")
-    return _failed(name, key[0], messages.get(key, []), output)
+    return _report_failure(name, key[0], messages.get(key, []), output)
 
 
-def _failed(name: str, package: str, lines: list[str], output: RunnerOutput) -> ReportedTest:
-    fault = next((match[1] for line in lines if (match := FAULT.match(line))), "")
+def _report_failure(name: str, package: str, lines: list[str], output: RunnerOutput) -> ReportedTest:
+    panic = next((match[1] for line in lines if (match := PANIC.match(line))), "")
     frames = [(m[1].removeprefix(f"{output.root}/"), int(m[2])) for line in lines if (m := FRAME.match(line))]
-    own = [place for place in frames if place[0] in output.files]
-    if fault:
-        file, at = own[0] if own else ("", None)
-        return ReportedTest(id=name, status="failed", message=fault, file=file, line=at)
+    project_frames = [place for place in frames if place[0] in output.files]
+    if panic:
+        path, line_number = project_frames[0] if project_frames else ("", None)
+        return ReportedTest(id=name, status="failed", message=panic, file=path, line=line_number)
     folder = _folder(package, output)
     for number, line in enumerate(lines):
-        if match := PLACE.match(line):
+        if match := SOURCE_POSITION.match(line):
             path = match[1].removeprefix("./")
-            near = path if path in output.files else f"{folder}/{path}".removeprefix("./")
-            more = [
+            file = path if path in output.files else f"{folder}/{path}".removeprefix("./")
+            further_lines = [
                 text.strip() for text in lines[number + 1 :] if not text.strip().startswith(("---", "==="))
             ]
-            words = " ".join((match[3], *more)).strip()[:MAX_FAILURE_MESSAGE_CHARS]
-            return ReportedTest(id=name, status="failed", message=words, file=near, line=int(match[2]))
-    left = [text.strip() for text in lines if text.strip() and not text.strip().startswith(("===", "---"))]
-    return ReportedTest(id=name, status="failed", message=" ".join(left)[:MAX_FAILURE_MESSAGE_CHARS])
+            message = " ".join((match[3], *further_lines)).strip()[:MAX_FAILURE_MESSAGE_CHARS]
+            return ReportedTest(id=name, status="failed", message=message, file=file, line=int(match[2]))
+    remaining_lines = [
+        text.strip() for text in lines if text.strip() and not text.strip().startswith(("===", "---"))
+    ]
+    return ReportedTest(
+        id=name, status="failed", message=" ".join(remaining_lines)[:MAX_FAILURE_MESSAGE_CHARS]
+    )
 
 
 def _compiler_errors(package: str, output: RunnerOutput, printed: str) -> list[str]:
-    """Return the compiler errors of a package, or those of the packages that it needs."""
-    found: dict[bool, list[str]] = {True: [], False: []}
-    about = False
+    """Return the compiler errors of a package; if it has none, those of the packages that it needs."""
+    own_errors: list[str] = []
+    other_errors: list[str] = []
+    is_own = False
     for line in (output.stderr.decode("utf-8", "replace") + printed).splitlines():
         if line.startswith("# "):
-            about = line[2:].split(" ")[0] == package
-        elif PLACE.match(line):
-            found[about].append(line)
-    return found[True] or found[False]
+            is_own = line[2:].split(" ")[0] == package  # a heading: the package that the next lines are about
+        elif SOURCE_POSITION.match(line):
+            (own_errors if is_own else other_errors).append(line)
+    return own_errors or other_errors
 
 
 def _folder(package: str, output: RunnerOutput) -> str:
@@ -221,20 +230,21 @@ def _folder(package: str, output: RunnerOutput) -> str:
     return package
 
 
-def detect_go_tests(signs: ProjectOverview) -> tuple[tuple[str, ...], str] | None:
+def detect_go_tests(project: ProjectOverview) -> tuple[tuple[str, ...], str] | None:
     """Return `go test` if there is a module with tests."""
-    if "go.mod" in signs.files and any(name.endswith("_test.go") for name in signs.files):
+    if "go.mod" in project.files and any(name.endswith("_test.go") for name in project.files):
         return ("go", "test", "./..."), "go.mod names a Go module"
     return None
 
 
 def find_missing_module(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
-    """Return that a module is not downloaded and what to do, if a line of output says so about a foreign
-    module.
+    """Return (what is not downloaded, what to do) if a line of output says that a module is missing.
+
+    A missing module of the project itself is a fault of the code, for which the function returns `None`.
     """
-    match = ABSENT.search(line)
-    own = MODULE.search(files.get("go.mod", b""))
-    module = own[1].decode("utf-8", "replace") if own else ""
+    match = MISSING_MODULE.search(line)
+    module_line = MODULE.search(files.get("go.mod", b""))
+    module = module_line[1].decode("utf-8", "replace") if module_line else ""
     if match is None or (module and (match["name"] == module or match["name"].startswith(f"{module}/"))):
         return None
     why = f"the module of {match['name']!r} is not there"
@@ -249,14 +259,14 @@ def module_cache(environ: Mapping[str, str]) -> str:
 
 
 def find_go_run_files(words: Sequence[str]) -> tuple[str, ...]:
-    """Return globs of the program that `go run` builds: a program that decides by its exit status is a test.
+    """Return globs of the program that `go run` builds. Its exit status decides, as that of a test does.
 
     Args:
         words: The words of a command.
     """
     pairs = list(pairwise(words))
-    at = pairs.index(("go", "run")) + 2 if ("go", "run") in pairs else len(words)
-    program = next((word for word in words[at:] if not word.startswith("-")), "")
+    program_at = pairs.index(("go", "run")) + 2 if ("go", "run") in pairs else len(words)
+    program = next((word for word in words[program_at:] if not word.startswith("-")), "")
     return tuple(f"{glob}*.go" for glob in expand_word_globs(program) if glob.endswith("/"))
 
 

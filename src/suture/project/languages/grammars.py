@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 Grammars = dict[str, tuple[str, str]]
-"""File extension, or an empty string for all others -> package of the grammar, and the function that returns
-it."""
+"""File extension -> (package of the grammar, function in it that returns the grammar).
+
+The empty extension stands for all others."""
 
 
 def parse_tree(text: str, path: str, grammars: Grammars) -> Node:

@@ -1,6 +1,4 @@
-"""Where a Python interpreter, or the programs of another language, are installed, and what they need to
-run.
-"""
+"""Installed programs that run a project's tests: a Python interpreter, or the toolchain of another language."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ class Toolchain:
         language: The language.
         program: Absolute path of its program, such as `node`, as PATH names it.
         folders: Folders that come first in PATH.
-        mounts: What the sandbox must mount: path on this machine -> path inside the sandbox.
+        shown: Path on this machine that the sandbox must mount -> path inside the sandbox.
         variables: Environment variables inside the sandbox.
     """
 
@@ -48,7 +46,8 @@ class Interpreter:
         source_roots: Folders of the project (relative, `.` for its root) that an editable install added to
             `sys.path`. The project has another path inside the sandbox, so they must be added there again.
         toolchain: Further programs that the test command needs, if the project's code is not Python.
-        project: The project whose own files chose it; empty if the user did. Less is mounted then.
+        project: Folder of the project whose own files chose the interpreter; empty if the user chose it. If a
+            project chose it, the sandbox mounts less.
         packages: Folder of packages that were installed for this run; empty if there are none.
     """
 

@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: the test runner of node, Jest and Vitest."""
+"""What Suture knows about JavaScript and TypeScript, and their test runners: node's own, Jest and Vitest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from suture.project.languages.safety_rules import javascript_rules as in_javascr
 from suture.project.languages.safety_rules.rule import find_uses_by_query
 from suture.project.tuning import MAX_FAILURE_MESSAGE_CHARS
 
-GLOBALS = frozenset(
+GLOBAL_NAMES = frozenset(
     " ".join(
         (
             "AbortController AbortSignal AggregateError Array ArrayBuffer Atomics BigInt BigInt64Array",
@@ -41,7 +41,7 @@ GLOBALS = frozenset(
         )
     ).split()
 )
-MEMBERS = frozenset(
+BUILTIN_MEMBERS = frozenset(
     " ".join(
         (
             "abs add all allSettled any apply assign at bind call catch ceil charAt charCodeAt clear",
@@ -136,11 +136,11 @@ SYNTAX = SyntaxTemplates(
     slices=("{0}.slice({1})", "{0}.slice(0, {1})"),
     confusable_names=CONFUSABLE_NAMES,
     concatenations=("{0}.concat({1})",),
-    global_names=GLOBALS,
-    builtin_members=MEMBERS,
+    global_names=GLOBAL_NAMES,
+    builtin_members=BUILTIN_MEMBERS,
 )
 
-COMMANDS = re.compile(r"node|npm|npx|yarn|pnpm|jest|mocha|vitest|ava|tap|tsx|ts-node")
+COMMAND_NAMES = re.compile(r"node|npm|npx|yarn|pnpm|jest|mocha|vitest|ava|tap|tsx|ts-node")
 VARIABLES = {  # CI: otherwise some test runners wait for changes of files
     **{"CI": "true", "NO_UPDATE_NOTIFIER": "1", "npm_config_update_notifier": "false"},
 }
@@ -148,7 +148,7 @@ ERROR_LINE = re.compile(
     r"^\W*(?:Uncaught )?[A-Z]?\w*(?:Error|Exception)(?: \[\w+\])?:|Cannot find (?:module|package) '"
     r"|\bERR_ASSERTION\b"
 )
-RAN = re.compile(  # node:test, Jest, Vitest and Mocha; each package of a workspace prints its own line
+TEST_COUNT = re.compile(  # node:test, Jest, Vitest and Mocha; each package of a workspace prints its own line
     rb"^(?:#|\xe2\x84\xb9) tests (\d+)|^\s*Tests:?\s.*?(\d+) total|^\s+Tests\s.*\((\d+)\)"
     rb"|^\s+(\d+) (?:passing|failing)",
     re.MULTILINE,
@@ -157,18 +157,18 @@ TEST_RUNNERS = frozenset(
     ("mocha", "_mocha", "tape", "tap", "ava", "jasmine", "uvu", "qunit", "lab", "zora", "pta")
 )
 """Programs whose arguments are test files, and whose report Suture does not read."""
-STARTERS = frozenset(("node", "tsx", "ts-node", "bun"))
+PROGRAM_STARTERS = frozenset(("node", "tsx", "ts-node", "bun"))
 LOAD_OPTIONS = ("-r", "--require", "--import", "--loader", "--experimental-loader")
 PROGRAM_ENDING = re.compile(r"\.(?:[cm]?js|cmd)$")
-ABSENT = re.compile(r"Cannot find (?:module|package) '(?P<name>[^']+)'")
-PLACE = re.compile(r"(?:file://)?(/[^\s():]+):(\d+)(?::\d+)?")
+MISSING_PACKAGE = re.compile(r"Cannot find (?:module|package) '(?P<name>[^']+)'")
+STACK_POSITION = re.compile(r"(?:file://)?(/[^\s():]+):(\d+)(?::\d+)?")
 NAME = r"([A-Za-z_$][\w$]*)"
 DEFINITION = re.compile(
     r"(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
     rf"(?:function\s*\*?|class|const\s+enum|const|let|var|interface|type|enum|namespace)\s+{NAME}"
     r"|((?:module\.)?exports(?:\.[\w$]+)?)\s*="
 )
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+COLOUR_CODE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def read_events(output: RunnerOutput) -> Report:
@@ -177,22 +177,23 @@ def read_events(output: RunnerOutput) -> Report:
     for event in output.events:
         if event.get("event") != "test":
             continue
-        test = _test(event, output)
-        number, name = 1, test.id
-        while name in tests:  # several tests of one file have the same name
+        test = _read_test(event, output)
+        number, test_id = 1, test.id
+        while test_id in tests:  # several tests of one file have the same name
             number += 1
-            name = f"{test.id} #{number}"
-        tests[name] = replace(test, id=name)
+            test_id = f"{test.id} #{number}"
+        tests[test_id] = replace(test, id=test_id)
     kinds = [event.get("event") for event in output.events]
-    watched_events = [event for event in output.events if event.get("event") == "watched"]
-    watched = {
-        _path(event["file"], output): frozenset(map(str, event["changed"])) for event in watched_events
+    changed_state = {
+        _path(event["file"], output): frozenset(map(str, event["changed"]))
+        for event in output.events
+        if event.get("event") == "watched"
     }
     return Report(
         tests=tuple(tests.values()),
         has_started="begin" in kinds,
         has_finished="end" in kinds,
-        changed_state=watched,
+        changed_state=changed_state,
     )
 
 
@@ -200,32 +201,34 @@ def _path(file: object, output: RunnerOutput) -> str:
     return str(file).removeprefix("file://").removeprefix(f"{output.root}/")
 
 
-def _test(event: Mapping[str, Any], output: RunnerOutput) -> ReportedTest:
-    inside = f"{output.root}/"
+def _read_test(event: Mapping[str, Any], output: RunnerOutput) -> ReportedTest:
+    root_prefix = f"{output.root}/"
     file = _path(event["file"], output)
-    names = [COLOUR.sub("", str(name)) for name in event["names"]]
-    test = f"{file}::{' > '.join(names)}" if names else file
+    names = [COLOUR_CODE.sub("", str(name)) for name in event["names"]]
+    test_id = f"{file}::{' > '.join(names)}" if names else file
     if event["status"] != "failed":
-        return ReportedTest(id=test, status=event["status"])
-    message = COLOUR.sub("", str(event.get("message") or ""))
-    stack = COLOUR.sub("", str(event.get("stack") or ""))
-    places = [(path.removeprefix(inside), int(line)) for path, line in PLACE.findall(stack)]
-    place = next((place for place in places if place[0] in output.files), (file, event.get("line")))
+        return ReportedTest(id=test_id, status=event["status"])
+    message = COLOUR_CODE.sub("", str(event.get("message") or ""))
+    stack = COLOUR_CODE.sub("", str(event.get("stack") or ""))
+    positions = [(path.removeprefix(root_prefix), int(line)) for path, line in STACK_POSITION.findall(stack)]
+    position = next(
+        (position for position in positions if position[0] in output.files), (file, event.get("line"))
+    )
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     return ReportedTest(
-        id=test,
+        id=test_id,
         status="failed",
         message=" ".join(lines)[:MAX_FAILURE_MESSAGE_CHARS],
         expected=str(event.get("expected") or ""),
         actual=str(event.get("got") or ""),
-        file=place[0],
-        line=place[1],
+        file=position[0],
+        line=position[1],
     )
 
 
 def _node_options(folder: str) -> dict[str, str]:
     reporters = ("--test-reporter=spec", f"--test-reporter=file://{folder}/node_runner.mjs")
-    options = (f"{one} --test-reporter-destination=stdout" for one in reporters)
+    options = (f"{reporter} --test-reporter-destination=stdout" for reporter in reporters)
     return {"NODE_OPTIONS": " ".join((f"--require={folder}/node_guard.cjs", *options))}
 
 
@@ -265,15 +268,15 @@ def find_node_test_files(words: Sequence[str]) -> Iterator[str]:
         words: The words of a command.
     """
     names = [PROGRAM_ENDING.sub("", PurePosixPath(word).name) for word in words]
-    at = next((n for n, name in enumerate(names) if name in TEST_RUNNERS), None)
-    if at is None and "--test" in words:
-        at = words.index("--test")
-    if at is not None:
-        for word in words[at + 1 :]:
+    runner_at = next((n for n, name in enumerate(names) if name in TEST_RUNNERS), None)
+    if runner_at is None and "--test" in words:
+        runner_at = words.index("--test")
+    if runner_at is not None:
+        for word in words[runner_at + 1 :]:
             yield from expand_word_globs(word)
         return
-    start = next((n for n, name in enumerate(names) if name in STARTERS), len(names))
-    for before, word in pairwise(words[start:]):
+    starter_at = next((n for n, name in enumerate(names) if name in PROGRAM_STARTERS), len(names))
+    for before, word in pairwise(words[starter_at:]):
         if before in LOAD_OPTIONS or not word.startswith("-"):
             yield from (f"/{glob}" for glob in _node_resolution_globs(word))
         if before not in LOAD_OPTIONS and not word.startswith("-"):
@@ -287,12 +290,12 @@ def _node_resolution_globs(word: str) -> tuple[str, ...]:
 
 
 def find_missing_package(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
-    """Return that a package is not installed and what to do, if a line of output says so.
+    """Return (what is not installed, what to do) if a line of output says that a package is missing.
 
-    Return `None` for a module of the project, and for a name that is almost one of the project's
-    requirements: that is a typing error in the code.
+    Return `None` for a missing module of the project, and for a name that is almost one of the project's
+    requirements: both are faults of the code.
     """
-    match = ABSENT.search(line)
+    match = MISSING_PACKAGE.search(line)
     if match is None or match["name"].startswith((".", "/", "#", "node:", "file:")):
         return None
     package = "/".join(match["name"].split("/")[: 2 if match["name"].startswith("@") else 1])
@@ -311,12 +314,12 @@ def _requirements(files: Mapping[str, bytes]) -> frozenset[str]:
     return frozenset(str(name) for group in groups if isinstance(group, dict) for name in group)
 
 
-SCRIPT = ("tree_sitter_javascript", "language")
-OF_JAVASCRIPT: Grammars = {"": SCRIPT}
-OF_TYPESCRIPT: Grammars = {
+JAVASCRIPT_GRAMMAR = ("tree_sitter_javascript", "language")
+JAVASCRIPT_GRAMMARS: Grammars = {"": JAVASCRIPT_GRAMMAR}
+TYPESCRIPT_GRAMMARS: Grammars = {
     "": ("tree_sitter_typescript", "language_typescript"),
     ".tsx": ("tree_sitter_typescript", "language_tsx"),
-    ".js": SCRIPT,
+    ".js": JAVASCRIPT_GRAMMAR,
 }
 CONFIG_GLOBS = (
     "package.json",
@@ -347,10 +350,10 @@ CONFIG_GLOBS = (
     "npm-shrinkwrap.json",
     "pnpm-lock.yaml",
 )
-COMMON: dict[str, Any] = {
+COMMON_FACTS: dict[str, Any] = {
     "config_globs": CONFIG_GLOBS,
     "program": "node",
-    "command_pattern": COMMANDS,
+    "command_pattern": COMMAND_NAMES,
     "runners": RUNNERS,
     "find_loaded_files": find_node_test_files,
     "find_configured_files": find_node_runner_files,
@@ -361,7 +364,7 @@ COMMON: dict[str, Any] = {
     "variables": VARIABLES,
     "error_pattern": ERROR_LINE,
     "find_missing": find_missing_package,
-    "test_count_pattern": RAN,
+    "test_count_pattern": TEST_COUNT,
     "safety_rules": in_javascript.RULES,
     "definition_pattern": DEFINITION,
     "syntax": SYNTAX,
@@ -389,12 +392,12 @@ JAVASCRIPT = LanguageFacts(
         "/spec/**/*.js",
     ),
     detect_test_command=detect_npm_tests,
-    grammars=OF_JAVASCRIPT,
-    find_unsafe_uses=partial(find_uses_by_query, OF_JAVASCRIPT, in_javascript.QUERIES),
+    grammars=JAVASCRIPT_GRAMMARS,
+    find_unsafe_uses=partial(find_uses_by_query, JAVASCRIPT_GRAMMARS, in_javascript.QUERIES),
     aliases=("node", "js"),
     new_project=JAVASCRIPT_LAYOUT,
     calls=JAVASCRIPT_CALLS,
-    **COMMON,
+    **COMMON_FACTS,
 )
 TYPESCRIPT = LanguageFacts(
     label="TypeScript",
@@ -412,10 +415,10 @@ TYPESCRIPT = LanguageFacts(
         "*[-_]test.ts",
         "/spec/**/*.ts",
     ),
-    grammars=OF_TYPESCRIPT,
-    find_unsafe_uses=partial(find_uses_by_query, OF_TYPESCRIPT, in_javascript.QUERIES),
+    grammars=TYPESCRIPT_GRAMMARS,
+    find_unsafe_uses=partial(find_uses_by_query, TYPESCRIPT_GRAMMARS, in_javascript.QUERIES),
     aliases=("ts",),
     new_project=TYPESCRIPT_LAYOUT,
     calls=TYPESCRIPT_CALLS,
-    **COMMON,
+    **COMMON_FACTS,
 )

@@ -23,7 +23,7 @@ class ProjectOverview:
     Attributes:
         files: Path -> content.
         tests: Paths of the tests in the language.
-        has_pytest: Returns whether the project's Python has pytest, which takes a moment to find out.
+        has_pytest: Returns whether the project's Python has pytest. The call takes a moment.
     """
 
     files: Mapping[str, bytes]
@@ -31,14 +31,14 @@ class ProjectOverview:
     has_pytest: Callable[[], bool]
 
 
-FindTests = Callable[[ProjectOverview], tuple[tuple[str, ...], str] | None]
-"""Returns the test command as an argument vector, and how it was found, in words; `None` if there is none."""
+DetectTestCommand = Callable[[ProjectOverview], tuple[tuple[str, ...], str] | None]
+"""Returns (test command as an argument vector, how it was found in words), or `None` if there is none."""
 
 NEVER = re.compile(r"(?!)")
 WILDCARD = re.compile(r"[*?\[{]")
 BRACES = re.compile(r"\{([^{}]*)\}")
 FindMissing = Callable[[str, Mapping[str, bytes]], tuple[str, str] | None]
-"""Takes a line of output and the project's files; returns what is not installed and what to do, or `None`."""
+"""Takes a line of output and the project's files; returns (what is not installed, what to do), or `None`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,12 +79,12 @@ class LanguageFacts:
         detect_test_command: Finds the test command of a project; if `None`, the user must give it.
         installation: Paths in an installation outside of the system folders that the sandbox mounts.
         optional_installation: Further such paths, which only some installations have.
-        packages: Folder of a project that holds its packages; empty if they are elsewhere.
-        package_cache: Where they are, if they are elsewhere.
+        packages: Folder of a project that holds its installed packages; empty if they are outside of it.
+        package_cache: Where the packages are, if they are outside of the project.
         package_client: Client that fetches packages for a new project; empty if there is none.
         variables: Environment variables of its programs inside the sandbox.
         error_pattern: Matches a line of output that reports an error.
-        find_missing: Finds a package that is not installed in such a line.
+        find_missing: Finds the package that is not installed, if such a line reports one.
         aliases: Other names of the language.
         parsed: Whether `suture.project.python_source` can parse it. Then examples and asserts can be checks,
             tests are generated, and replies are merged by syntax. Otherwise, code is handled as text.
@@ -92,13 +92,14 @@ class LanguageFacts:
         new_project: Layout of a new project; `None` if only existing code can be healed.
         definition_pattern: Matches a top-level definition, with its name as a group. Without it, replies
             must contain whole files.
-        test_count_pattern: Matches the number of tests in the output of a command without a report. A match
+        test_count_pattern: Matches a number of tests in the output of a command without a report. A match
             without a number counts as one test.
         grammars: Tree-sitter grammars of its files.
-        syntax: Templates that a repair without a model needs; `None` if there is no such repair.
+        syntax: Templates by which the search writes repairs; `None` if the language has no search.
         safety_rules: Rules of the safety scan.
         find_unsafe_uses: Finds violations of these rules in a file.
-        calls: Calls single functions of the language; Python has its own (`suture.judge.split`).
+        calls: Calls single functions of the language; `None` if that is not supported. Python's functions are
+            called by `suture.judge.split`.
     """
 
     label: str
@@ -117,7 +118,7 @@ class LanguageFacts:
     config_globs: tuple[str, ...] = ()
     find_loaded_files: Callable[[Sequence[str]], Iterable[str]] = lambda words: ()
     find_configured_files: Callable[[Mapping[str, bytes]], Iterable[str]] = lambda files: ()
-    detect_test_command: FindTests | None = None
+    detect_test_command: DetectTestCommand | None = None
     installation: tuple[str, ...] = ()
     optional_installation: tuple[str, ...] = ()
     packages: str = ""
@@ -148,36 +149,41 @@ class LanguageFacts:
 
 
 def expand_word_globs(word: str) -> tuple[str, ...]:
-    """Return globs for a word of a command: a pattern, a folder, or a file without its extension.
+    """Return globs of the files that a word of a command may mean.
+
+    `spec/{a,b}*.js` gives a glob for each choice in its braces. `spec/cart` may be a folder, or a file without
+    its extension, and gives a glob for each.
 
     Args:
         word: The word. Options, the whole project and paths outside of it have no globs.
     """
-    plain = word.removeprefix("./").rstrip("/")
-    if not plain or plain[0] in "-/." or len(plain) > MAX_EXPANDED_WORD_CHARS:
+    path = word.removeprefix("./").rstrip("/")
+    if not path or path[0] in "-/." or len(path) > MAX_EXPANDED_WORD_CHARS:
         return ()
-    if not WILDCARD.search(plain):
-        return (f"/{plain}/", f"/{plain}.*")
-    found: list[str] = []
-    waiting = [plain]
-    while waiting and len(found) < MAX_WORD_GLOBS:
-        one = waiting.pop(0)
-        choice = BRACES.search(one)
-        if choice is None:
-            found.append(f"/{one}")
+    if not WILDCARD.search(path):
+        return (f"/{path}/", f"/{path}.*")
+    globs: list[str] = []
+    waiting = [path]
+    while waiting and len(globs) < MAX_WORD_GLOBS:
+        pattern = waiting.pop(0)
+        braces = BRACES.search(pattern)
+        if braces is None:
+            globs.append(f"/{pattern}")
         else:
-            before, after = one[: choice.start()], one[choice.end() :]
-            waiting += [f"{before}{way}{after}" for way in choice[1].split(",")]
-    return tuple(found)
+            before, after = pattern[: braces.start()], pattern[braces.end() :]
+            waiting += [f"{before}{choice}{after}" for choice in braces[1].split(",")]
+    return tuple(globs)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SyntaxTemplates:
-    """Templates by which a repair without a model writes code in a language.
+    """Templates by which the search, a repair without a model, writes code in a language.
+
+    The placeholders `{}`, `{0}` and `{1}` stand for expressions.
 
     Attributes:
         length: Length of a sequence `{}`.
-        terminator: End of a statement.
+        terminator: What ends a statement, such as `;`; empty if a line break does.
         if_statement: An `if` with a condition and a statement.
         raise_statement: A statement that raises an error.
         equality: Operators for equal and for not equal.
@@ -185,12 +191,13 @@ class SyntaxTemplates:
         append: Append a value `{1}` to a sequence `{0}`.
         wrappers: Expressions around `{}` that people forget, the likeliest first.
         default_returns: Values that a function may return by default.
-        min_max: The greater and the smaller of `{0}` and `{1}`.
-        slices: A sequence `{0}` from an index `{1}` on, and up to it.
+        min_max: Two expressions: the greater of `{0}` and `{1}`, and the smaller one; empty if the language
+            has none.
+        slices: Two expressions: a sequence `{0}` from index `{1}` on, and the sequence up to that index.
         confusable_names: Groups of names that are easily confused.
         concatenations: A sequence `{0}` followed by another sequence `{1}`.
-        global_names: Names that exist without a definition; empty if other files of a folder may define
-            names.
+        global_names: Names that exist in every file without a definition. Empty if another file of the same
+            folder may define names, so that no name is known to be undefined.
         builtin_members: Names of members of built-in objects.
     """
 

@@ -1,8 +1,7 @@
-"""Find what indirect test commands run: scripts of `package.json`, and targets of make, just, tox and other
-task runners.
+"""Find what an indirect test command runs, such as `npm test` or `make check`.
 
-A test command such as `npm test` or `make check` only names something that the project defines elsewhere.
-The lines found here decide the outcome of the command, so the files that they name are protected.
+Such a command only names a script of `package.json`, or a target of make, just, tox or another task runner. The
+lines of that script or target decide the outcome, so the files that they name are protected.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ NO_SCRIPT = "no test specified"
 RUNNERS = ("npm", "yarn", "pnpm")
 WORKSPACE_RUNNERS = (*RUNNERS, "turbo", "lerna", "nx", "wsrun", "rush", "bun")
 """Programs that run scripts of packages within a project."""
-BETWEEN_COMMANDS = re.compile(r"&&|\|\||[;|&\n]")
+COMMAND_SEPARATORS = re.compile(r"&&|\|\||[;|&\n]")
 FOLDER_OPTIONS = ("--prefix", "-C", "--dir", "--cwd")
 """Options of npm, yarn and pnpm for the working folder."""
 PLAIN_FOLDER = re.compile(r"(?:\./)?[\w.@-]+(?:/[\w.@-]+)*/?")
@@ -60,13 +59,13 @@ def find_started_scripts(command: Collection[str], files: Mapping[str, bytes]) -
         command: The argument vector.
         files: The project's files.
     """
-    scripts, given = _scripts(files), list(command)
-    wanted = _script_names(command)
-    if len(given) > 2 and given[0] in RUNNERS and given[1] in ("run", "run-script") and given[2] in scripts:
-        wanted = _with_hooks(given[2])
-        for name in wanted & scripts.keys():  # it may start others, such as `npm test`
-            wanted |= _script_names((scripts[name],))
-    return tuple(script for name, script in scripts.items() if name in wanted)
+    scripts, words = _scripts(files), list(command)
+    names = _script_names(command)
+    if len(words) > 2 and words[0] in RUNNERS and words[1] in ("run", "run-script") and words[2] in scripts:
+        names = _with_hooks(words[2])
+        for name in names & scripts.keys():  # the script may start others, such as by `npm test`
+            names |= _script_names((scripts[name],))
+    return tuple(script for name, script in scripts.items() if name in names)
 
 
 def _script_names(command: Collection[str]) -> set[str]:
@@ -90,36 +89,40 @@ def find_reachable_scripts(command: Collection[str], files: Mapping[str, bytes])
         files: The project's files.
     """
     scripts, waiting = _scripts(files), [*find_started_scripts(command, files)]
-    found: dict[str, None] = {}
+    reached: dict[str, None] = {}
     while waiting:
         line = waiting.pop(0)
-        if line in found:
+        if line in reached:
             continue
-        found[line] = None
+        reached[line] = None
         words = BETWEEN_WORDS.split(line)
         if any(PurePosixPath(word).name in SCRIPT_STARTERS for word in words):
             patterns = [word for word in words if "*" in word][:MAX_SCRIPT_PATTERNS]
-            named = {*words, *(name for name in scripts for word in patterns if fnmatchcase(name, word))}
-            wanted = {f"{before}{name}" for name in named for before in ("pre", "", "post")}
-            waiting += [script for name, script in scripts.items() if name in wanted]
-    lines = (" ".join(command), *found)
-    return (*found, *(line for line in _package_scripts(lines, files) if line not in found))
+            names = {*words, *(name for name in scripts for word in patterns if fnmatchcase(name, word))}
+            names_with_hooks = {f"{before}{name}" for name in names for before in ("pre", "", "post")}
+            waiting += [script for name, script in scripts.items() if name in names_with_hooks]
+    lines = (" ".join(command), *reached)
+    return (*reached, *(line for line in _package_scripts(lines, files) if line not in reached))
 
 
 def _package_scripts(lines: Sequence[str], files: Mapping[str, bytes]) -> Iterator[str]:
     """Yield the scripts of packages within a project that some lines may start, with the project's paths."""
     words = {word for line in lines for word in BETWEEN_WORDS.split(line)}
-    inner = (path for path in files if path.endswith("/package.json") and "node_modules/" not in path)
+    inner_packages = (
+        path for path in files if path.endswith("/package.json") and "node_modules/" not in path
+    )
     if not any(PurePosixPath(word).name in WORKSPACE_RUNNERS for word in words):
         return
     folders = _certain_folders(lines)
-    for path in islice(inner, MAX_WORKSPACE_PACKAGES):
+    for path in islice(inner_packages, MAX_WORKSPACE_PACKAGES):
         folder = path.rpartition("/")[0]
         if folders and folder not in folders:
             continue
-        own = {"package.json": files[path]}
-        for line in find_reachable_scripts(("npm", "run", "test", *words), own):
-            yield " ".join(_prefix_words(line.split(), folder, {"run", "run-script", "test", *_scripts(own)}))
+        package_files = {"package.json": files[path]}
+        for line in find_reachable_scripts(("npm", "run", "test", *words), package_files):
+            yield " ".join(
+                _prefix_words(line.split(), folder, {"run", "run-script", "test", *_scripts(package_files)})
+            )
 
 
 def _prefix_words(words: Sequence[str], folder: str, names: Collection[str]) -> Iterator[str]:
@@ -140,23 +143,23 @@ def _prefix_words(words: Sequence[str], folder: str, names: Collection[str]) -> 
 
 
 def _certain_folders(lines: Sequence[str]) -> set[str]:
-    """Return the only folders whose scripts some lines start; empty if that is not certain.
+    """Return the folders whose scripts some lines start; empty if they may start scripts of any folder.
 
-    It is certain for `npm --prefix DIR run NAME` and the like next to runs of the project's own scripts. Any
-    other word, such as `cd`, a workspace or a program, may lead to any package.
+    Commands such as `npm --prefix DIR run NAME` name the folder, and `npm run NAME` means the project's own.
+    Any other word, such as `cd`, a workspace or a program, may lead to any folder.
     """
     folders = set()
-    for one in (one.split() for line in lines for one in BETWEEN_COMMANDS.split(line)):
-        words = iter(one)
+    for command in (command.split() for line in lines for command in COMMAND_SEPARATORS.split(line)):
+        words = iter(command)
         if next(words, "npm") not in RUNNERS:
             return set()
         for word in words:
-            option, is_one, folder = word.partition("=")
+            option, equals_sign, value = word.partition("=")
             if option in FOLDER_OPTIONS:
-                named = folder if is_one else next(words, "")
-                if not PLAIN_FOLDER.fullmatch(named):
+                folder = value if equals_sign else next(words, "")
+                if not PLAIN_FOLDER.fullmatch(folder):
                     return set()
-                folders.add(normpath(named))
+                folders.add(normpath(folder))
             elif not PLAIN_SCRIPT.fullmatch(word):
                 return set()
     return folders
@@ -172,13 +175,13 @@ def bypass_npm(command: Sequence[str], files: Mapping[str, bytes]) -> tuple[str,
     Returns:
         An argument vector whose program is in the project's PATH; `None` if npm does more than start it.
     """
-    first, *words = command or ("",)
-    if first == "npx" and words and PLAIN_NAME.fullmatch(words[0]):
+    program, *words = command or ("",)
+    if program == "npx" and words and PLAIN_NAME.fullmatch(words[0]):
         return tuple(words)
     name = "test" if words[:1] == ["test"] else words[1] if words[:1] == ["run"] and len(words) == 2 else ""
     scripts = _scripts(files)
-    around = {f"pre{name}", f"post{name}"} & scripts.keys()
-    if first != "npm" or name not in scripts or around or (name == "test" and len(words) > 1):
+    hooks = {f"pre{name}", f"post{name}"} & scripts.keys()
+    if program != "npm" or name not in scripts or hooks or (name == "test" and len(words) > 1):
         return None
     return ("/bin/sh", "-c", scripts[name])
 
@@ -196,7 +199,7 @@ def _scripts(files: Mapping[str, bytes]) -> dict[str, str]:
 MAKE = ("make", "gmake", "remake")
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 JUSTFILES = ("justfile", "Justfile", ".justfile")
-OTHERS: Mapping[str, tuple[str, ...]] = {
+TASK_FILES_BY_PROGRAM: Mapping[str, tuple[str, ...]] = {
     "tox": ("tox.ini", "setup.cfg", "pyproject.toml", "tox.toml"),
     "nox": ("noxfile.py",),
     **dict.fromkeys(("invoke", "inv", "fab"), ("tasks.py", "fabfile.py")),
@@ -223,20 +226,24 @@ TASK_FILES = (
     "Gruntfile.*",
 )
 """Globs of the files that define tasks, besides the configuration of languages."""
-STARTS = re.compile(
+PROGRAM_START = re.compile(
     r"(?<![\w.-])(?:python[\d.]*|py\.?test|coverage|node|tsx|np[mx]|yarn|pnpm|mocha|tape|ava|go|sh|bash)(?![\w.-])"
 )
-SETS = re.compile(r"(?:(?:export|override)\s+)*([\w.-]+)\s*(?:::?:?|[?+!])?=\s*(.*)")
-RULE = re.compile(r"@?([^\s:=#][^:#]*?)\s*::?(?!=)\s*([^;#]*)(?:;(.*))?")
-VARIABLE = re.compile(r"\$[({]([\w.-]+)[)}]|\{\{\s*([\w.-]+)\s*\}\}")
-INCLUDED = re.compile(r"-?s?(?:include|import)\s+(.+)")
+VARIABLE_ASSIGNMENT = re.compile(r"(?:(?:export|override)\s+)*([\w.-]+)\s*(?:::?:?|[?+!])?=\s*(.*)")
+TARGET_RULE = re.compile(r"@?([^\s:=#][^:#]*?)\s*::?(?!=)\s*([^;#]*)(?:;(.*))?")
+VARIABLE_REFERENCE = re.compile(r"\$[({]([\w.-]+)[)}]|\{\{\s*([\w.-]+)\s*\}\}")
+INCLUDE_DIRECTIVE = re.compile(r"-?s?(?:include|import)\s+(.+)")
 WITH_VALUE = ("-f", "--file", "--makefile", "--justfile", "-C", "--directory")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Targets:
-    """The parsed targets of a file: values of variables, and for each target its requirements and its
-    lines.
+    """The parsed targets of a Makefile or a justfile.
+
+    Attributes:
+        variables: Name of a variable -> its value.
+        needs: Target -> targets that it requires.
+        runs: Target -> lines that it runs.
     """
 
     variables: dict[str, str] = field(default_factory=lambda: {"MAKE": "make"})
@@ -255,41 +262,43 @@ def find_task_commands(words: Sequence[str], files: Mapping[str, bytes]) -> Iter
         name = PurePosixPath(word).name
         if name in MAKE or name == "just":
             yield from _target_lines(words[at + 1 :], files, JUSTFILES if name == "just" else MAKEFILES)
-        for path in OTHERS.get(name, ()):
+        for path in TASK_FILES_BY_PROGRAM.get(name, ()):
             lines = _text(files, path).splitlines()
             yield from islice(
-                (line[:MAX_TASK_LINE_CHARS] for line in lines if STARTS.search(line)), MAX_TASK_LINES
+                (line[:MAX_TASK_LINE_CHARS] for line in lines if PROGRAM_START.search(line)), MAX_TASK_LINES
             )
 
 
-def _target_lines(words: Sequence[str], files: Mapping[str, bytes], usual: Collection[str]) -> Iterator[str]:
+def _target_lines(
+    words: Sequence[str], files: Mapping[str, bytes], default_files: Collection[str]
+) -> Iterator[str]:
     """Yield the lines of the requested targets, or of the first one, and of all targets that these need."""
-    given = {before: word for before, word in pairwise(words) if before in WITH_VALUE}
-    folder = given.get("-C", given.get("--directory", ""))
-    named = next((given[option] for option in WITH_VALUE[:4] if option in given), "")
-    paths = [posixpath.normpath(posixpath.join(folder, one)) for one in ([named] if named else usual)]
+    options = {before: word for before, word in pairwise(words) if before in WITH_VALUE}
+    folder = options.get("-C", options.get("--directory", ""))
+    file = next((options[option] for option in WITH_VALUE[:4] if option in options), "")
+    paths = [posixpath.normpath(posixpath.join(folder, one)) for one in ([file] if file else default_files)]
     targets = _Targets()
     _parse_targets(next((_text(files, path) for path in paths if path in files), ""), folder, files, targets)
-    first = [name for name in targets.runs if not name.startswith(".")][:1]
-    waiting, seen, count = [word for word in words if word in targets.runs] or first, set[str](), 0
+    default_targets = [name for name in targets.runs if not name.startswith(".")][:1]
+    waiting, seen, count = [word for word in words if word in targets.runs] or default_targets, set[str](), 0
     while waiting and count < MAX_TASK_LINES:
         name = waiting.pop(0)
         needs = targets.needs.get(name, [])
         for line in targets.runs.get(name, []) if name not in seen else []:
             count += 1
             with_needs = line.replace("$<", next(iter(needs), "")).replace("$^", " ".join(needs))
-            plain = (
+            expanded = (
                 _expand_variables(with_needs[:MAX_TASK_LINE_CHARS], targets.variables)
                 .replace("$$", "$")
                 .lstrip("@+- \t")
             )
-            yield " ".join(_in_folder(folder, word) for word in plain.split())
+            yield " ".join(_in_folder(folder, word) for word in expanded.split())
         waiting += [one for one in needs if one not in seen] if name not in seen else []
         seen.add(name)
 
 
 def _in_folder(folder: str, word: str) -> str:
-    """Return a word of a line that runs in a folder as a word for the project's root."""
+    """Return a word of a line that runs in a folder as it would be written for the project's root."""
     return word if not folder or word[0] in "-/" or "=" in word else posixpath.join(folder, word)
 
 
@@ -302,26 +311,28 @@ def _parse_targets(
             for name in names:
                 targets.runs[name].append(line)
             continue
-        if found := SETS.fullmatch(line):
-            targets.variables[found[1]] = found[2]
-        elif (found := INCLUDED.fullmatch(line)) and depth > 0:
-            for path in _expand_variables(found[1], targets.variables).replace("'", " ").split():
-                place = posixpath.normpath(posixpath.join(folder, path))
-                _parse_targets(_text(files, place), folder, files, targets, depth - 1)
-        elif found := RULE.fullmatch(line):
+        if match := VARIABLE_ASSIGNMENT.fullmatch(line):
+            targets.variables[match[1]] = match[2]
+        elif (match := INCLUDE_DIRECTIVE.fullmatch(line)) and depth > 0:
+            for path in _expand_variables(match[1], targets.variables).replace("'", " ").split():
+                included_path = posixpath.normpath(posixpath.join(folder, path))
+                _parse_targets(_text(files, included_path), folder, files, targets, depth - 1)
+        elif match := TARGET_RULE.fullmatch(line):
             # In a justfile, the words after the first name are parameters.
-            names = _expand_variables(found[1], targets.variables).split()
+            names = _expand_variables(match[1], targets.variables).split()
             for name in names:
-                targets.runs.setdefault(name, []).extend([found[3]] if found[3] else [])
+                targets.runs.setdefault(name, []).extend([match[3]] if match[3] else [])
                 targets.needs.setdefault(name, []).extend(
-                    _expand_variables(found[2], targets.variables).split()
+                    _expand_variables(match[2], targets.variables).split()
                 )
 
 
 def _expand_variables(text: str, variables: Mapping[str, str]) -> str:
     """Return a line with its variables replaced by their values."""
     for _ in range(MAX_TASK_INDIRECTIONS):
-        new = VARIABLE.sub(lambda name: variables.get(name[1] or name[2], ""), text)[:MAX_TASK_LINE_CHARS]
+        new = VARIABLE_REFERENCE.sub(lambda name: variables.get(name[1] or name[2], ""), text)[
+            :MAX_TASK_LINE_CHARS
+        ]
         if new == text:
             break
         text = new

@@ -62,50 +62,51 @@ UNITTEST_OPTIONS = {
 }
 """Options of unittest with a value -> what the value is."""
 TEST_CASE = re.compile(rb"^class \w+\(.*TestCase\b.*\):", re.MULTILINE)
-NOT_UNITTEST = re.compile(rb"^(?:async )?def test|^\s*(?:import|from) pytest\b", re.MULTILINE)
+PYTEST_TEST = re.compile(rb"^(?:async )?def test|^\s*(?:import|from) pytest\b", re.MULTILINE)
 PYTEST_COMMAND = ("python", "-m", "pytest", "-q")
 PYTEST_FILE_NAME = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
 """Names of files in which pytest looks for tests by default."""
-HOLDS_TESTS = re.compile(rb"^[ \t]*(?:async )?def test", re.MULTILINE)
+TEST_DEFINITION = re.compile(rb"^[ \t]*(?:async )?def test", re.MULTILINE)
 
 
 def detect_python_tests(signs: ProjectOverview) -> tuple[tuple[str, ...], str] | None:
     """Return a pytest command; a unittest command only if pytest is not installed and not needed."""
     files, tests = signs.files, signs.tests
-    settings = next(
-        (name for name, mark in PYTEST_CONFIGURATION.items() if name in files and mark in files[name]), ""
+    config_file = next(
+        (name for name, marker in PYTEST_CONFIGURATION.items() if name in files and marker in files[name]), ""
     )
-    if settings:
-        return PYTEST_COMMAND, f"{settings} configures pytest"
+    if config_file:
+        return PYTEST_COMMAND, f"{config_file} configures pytest"
     if not tests:
         return None
-    cases = [name for name in tests if TEST_CASE.search(files[name])]
+    unittest_files = [name for name in tests if TEST_CASE.search(files[name])]
     if not any(map(PYTEST_FILE_NAME.fullmatch, tests)):
-        named = sorted(name for name in tests if HOLDS_TESTS.search(files[name]))
-        if named:
-            return _name_files(named, signs)
-    if not cases or any(NOT_UNITTEST.search(files[name]) for name in tests):
+        test_files = sorted(name for name in tests if TEST_DEFINITION.search(files[name]))
+        if test_files:
+            return _list_files(test_files, signs)
+    if not unittest_files or any(PYTEST_TEST.search(files[name]) for name in tests):
         return PYTEST_COMMAND, f"{min(tests)} is a test in Python"
     if signs.has_pytest():
         return PYTEST_COMMAND, "the tests are unittest's; pytest runs them too, and reports each of them"
     why = "the tests are unittest's, and the project's Python has no pytest"
-    return ("python", "-m", "unittest", *_discovery(files, cases)), why
+    return ("python", "-m", "unittest", *_discovery(files, unittest_files)), why
 
 
-def _name_files(named: Sequence[str], signs: ProjectOverview) -> tuple[tuple[str, ...], str]:
-    """Return a command for test files whose names neither pytest nor unittest recognises, such as
-    `tests.py`.
+def _list_files(paths: Sequence[str], signs: ProjectOverview) -> tuple[tuple[str, ...], str]:
+    """Return a command that lists its test files.
+
+    This is for files that neither pytest nor unittest finds by their names, such as `tests.py`.
     """
-    why = f"{named[0]} holds tests, and no file is named as pytest looks for them"
-    plain = any(NOT_UNITTEST.search(signs.files[name]) for name in named)
-    return (
-        (*PYTEST_COMMAND, *named) if plain or signs.has_pytest() else ("python", "-m", "unittest", *named)
-    ), why
+    why = f"{paths[0]} holds tests, and no file is named as pytest looks for them"
+    needs_pytest = any(PYTEST_TEST.search(signs.files[path]) for path in paths)
+    if needs_pytest or signs.has_pytest():
+        return (*PYTEST_COMMAND, *paths), why
+    return ("python", "-m", "unittest", *paths), why
 
 
-def _discovery(files: Mapping[str, bytes], cases: Collection[str]) -> tuple[str, ...]:
-    """Return the arguments that make unittest find the tests: by itself it enters only packages."""
-    folders = {PurePosixPath(name).parts[0] if "/" in name else "" for name in cases}
+def _discovery(files: Mapping[str, bytes], unittest_files: Collection[str]) -> tuple[str, ...]:
+    """Return the arguments of unittest that make it find the tests. Without them, it enters only packages."""
+    folders = {PurePosixPath(name).parts[0] if "/" in name else "" for name in unittest_files}
     if len(folders) != 1 or "" in folders:
         return ("discover",)
     folder = folders.pop()
@@ -121,36 +122,36 @@ def find_python_test_files(words: Sequence[str]) -> Iterator[str]:
     """
     pairs = list(pairwise(words))
     if ("-m", "unittest") in pairs:
-        yield from _discovered_globs(words[pairs.index(("-m", "unittest")) + 2 :])
+        yield from _unittest_globs(words[pairs.index(("-m", "unittest")) + 2 :])
         return
     if any(PurePosixPath(word).name in PYTEST for word in words):
         plugins = (word.replace(".", "/") for before, word in pairs if before == "-p")
         yield from (glob for name in plugins for glob in (f"/{name}.py", f"/{name}/"))
         return
-    start = next(
+    python_at = next(
         (n for n, word in enumerate(words) if PYTHON.fullmatch(PurePosixPath(word).name)), len(words)
     )
-    program = next((word for word in words[start + 1 :] if not word.startswith("-")), "")
+    program = next((word for word in words[python_at + 1 :] if not word.startswith("-")), "")
     yield from (f"{glob}__main__.py" for glob in expand_word_globs(program) if glob.endswith("/"))
 
 
-def _discovered_globs(words: Sequence[str]) -> Iterator[str]:
+def _unittest_globs(words: Sequence[str]) -> Iterator[str]:
     """Yield globs of what `python -m unittest` discovers if no tests are named."""
-    given: dict[str, str] = {}
-    plain: list[str] = []
+    options: dict[str, str] = {}
+    arguments: list[str] = []
     for before, word in pairwise(("", *words)):
         if option := UNITTEST_OPTIONS.get(before):
-            given[option] = word
+            options[option] = word
         elif not word.startswith("-"):
-            plain.append(word)
-    if plain and plain[0] != "discover":
+            arguments.append(word)
+    if arguments and arguments[0] != "discover":
         return
-    start, pattern = [*plain[1:3], "", ""][:2]
-    folder = (given.get("start") or start or ".").removeprefix("./").rstrip("/")
-    inside = "" if folder == "." else f"/{folder}"
-    yield f"{inside}/**/{given.get('pattern') or pattern or 'test*.py'}"
-    if inside:
-        yield f"{inside}/"
+    start, pattern = [*arguments[1:3], "", ""][:2]
+    start_folder = (options.get("start") or start or ".").removeprefix("./").rstrip("/")
+    prefix = "" if start_folder == "." else f"/{start_folder}"
+    yield f"{prefix}/**/{options.get('pattern') or pattern or 'test*.py'}"
+    if prefix:
+        yield f"{prefix}/"
 
 
 PYTHON_FACTS = LanguageFacts(
@@ -190,7 +191,7 @@ def is_pytest_command(argv: Sequence[str]) -> bool:
 def pytest_equivalent(argv: Sequence[str]) -> tuple[str, ...] | None:
     """Return a pytest command that runs the tests of a unittest command, or `None` for any other command.
 
-    Its outcomes give hints, not verdicts: pytest runs such tests slightly differently.
+    Its outcomes are only hints for the search, not verdicts: pytest runs such tests slightly differently.
 
     Args:
         argv: The command, such as `python -m unittest discover -s tests`.
@@ -216,16 +217,18 @@ def _to_pytest_id(name: str) -> str:
     if name.endswith(".py"):
         return name
     parts = name.split(".")
-    first = next((n for n, part in enumerate(parts) if part[:1].isupper()), len(parts))
-    return "::".join([f"{'/'.join(parts[:first])}.py", *parts[first:]])
+    class_at = next((n for n, part in enumerate(parts) if part[:1].isupper()), len(parts))
+    return "::".join([f"{'/'.join(parts[:class_at])}.py", *parts[class_at:]])
 
 
 def _after_module(argv: Sequence[str]) -> Sequence[str]:
+    """Return the words after `-m MODULE`."""
     at = next(n for n, word in enumerate(argv) if word.startswith("-m"))
     return argv[at + 1 :] if argv[at] != "-m" else argv[at + 2 :]
 
 
 def _module_of(argv: Sequence[str]) -> str | None:
+    """Return the module that `python -m MODULE` runs; `None` if the command runs something else."""
     words = iter(argv[1:])
     for word in words:
         if word in OPTIONS_WITH_VALUE:
@@ -240,9 +243,9 @@ def _module_of(argv: Sequence[str]) -> str | None:
 
 
 def resolve_command(argv: Sequence[str], interpreter: Interpreter) -> tuple[str, ...]:
-    """Return a command in which `python` and `pytest` are replaced by their meaning for a project.
+    """Return a command that starts a project's own interpreter in place of `python` or `pytest`.
 
-    Only a bare first word is replaced: a path means that path.
+    Only a first word without a slash is replaced: a path means that path.
 
     Args:
         argv: The command as the user wrote it.

@@ -1,4 +1,4 @@
-"""All languages, and functions that detect the language of a command, a file or a whole project."""
+"""The table of all languages, and functions that detect the language of a command, a file or a project."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ BUILT_IN_LANGUAGES: Mapping[Language, LanguageFacts] = {
     "typescript": TYPESCRIPT,
     "go": GO,
 }
-GROUP = "suture.languages"
+ENTRY_POINT_GROUP = "suture.languages"
+"""Entry points by which installed packages provide languages."""
 NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{MAX_LANGUAGE_NAME_CHARS - 1}}}")
 
 
@@ -58,16 +59,16 @@ LANGUAGES: Mapping[Language, LanguageFacts] = _Languages()
 
 @cache
 def _load_plugins() -> Mapping[Language, LanguageFacts]:
-    found: dict[Language, LanguageFacts] = {}
-    for name in plugin_names(GROUP):
-        facts = load_plugin(GROUP, name, what="language", where="an installed package")
+    plugins: dict[Language, LanguageFacts] = {}
+    for name in plugin_names(ENTRY_POINT_GROUP):
+        facts = load_plugin(ENTRY_POINT_GROUP, name, what="language", where="an installed package")
         if name in BUILT_IN_LANGUAGES or not NAME.fullmatch(name) or not isinstance(facts, LanguageFacts):
             raise PrerequisiteError(
                 f"an installed package provides the language {name!r}, which cannot be used",
                 remedy="its entry point must be a LanguageFacts with an unused name, such as `lua`",
             )
-        found[name] = facts
-    return found
+        plugins[name] = facts
+    return plugins
 
 
 def find_language(word: str) -> Language:
@@ -76,9 +77,9 @@ def find_language(word: str) -> Language:
     Raises:
         UsageError: There is no such language.
     """
-    wanted = word.strip().lower()
+    name = word.strip().lower()
     for language, facts in LANGUAGES.items():
-        if wanted in (language, *facts.aliases):
+        if name in (language, *facts.aliases):
             return language
     raise UsageError(f"there is no language {word!r}", remedy=f"name one of {', '.join(LANGUAGES)}")
 
@@ -104,9 +105,9 @@ def detect_language(argv: Sequence[str], paths: Iterable[str] = ()) -> Language 
     names = tuple(paths)
     for word in (part for text in argv for part in re.split(r"[\s;&|()<>'\"]+", text)):
         name = PurePosixPath(word).name
-        of_word = [language for language, facts in LANGUAGES.items() if facts.command_pattern.fullmatch(name)]
-        if of_word:
-            return max(of_word, key=lambda one: sum(is_source(path, one) for path in names))
+        matches = [language for language, facts in LANGUAGES.items() if facts.command_pattern.fullmatch(name)]
+        if matches:  # the language with the most files
+            return max(matches, key=lambda language: sum(is_source(path, language) for path in names))
     return None
 
 
@@ -164,16 +165,17 @@ def detect_command(
     Raises:
         UsageError: The project has tests in more than one language.
     """
-    found: list[DetectedCommand] = []
+    commands: list[DetectedCommand] = []
     for language, facts in LANGUAGES.items():
-        own = [name for name in tests if is_source(name, language)]
-        signs = ProjectOverview(files=files, tests=own, has_pytest=has_pytest)
-        if facts.detect_test_command is not None and (shown := facts.detect_test_command(signs)):
-            found.append(DetectedCommand(command=shown[0], language=language, why=shown[1]))
-    if len(found) > 1:
-        candidates = " or ".join(f"`{' '.join(one.command)}` ({one.why})" for one in found)
+        language_tests = [path for path in tests if is_source(path, language)]
+        project = ProjectOverview(files=files, tests=language_tests, has_pytest=has_pytest)
+        if facts.detect_test_command is not None and (detected := facts.detect_test_command(project)):
+            command, why = detected
+            commands.append(DetectedCommand(command=command, language=language, why=why))
+    if len(commands) > 1:
+        choices = " or ".join(f"`{' '.join(choice.command)}` ({choice.why})" for choice in commands)
         raise UsageError(
-            f"the project is tested in more than one language: {candidates}",
+            f"the project is tested in more than one language: {choices}",
             remedy='choose one: --test "COMMAND"',
         )
-    return found[0] if found else None
+    return commands[0] if commands else None

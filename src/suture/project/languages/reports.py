@@ -1,4 +1,8 @@
-"""Test runners of other languages than Python: how to request a report on each test, and what it contains."""
+"""Test runners of other languages than Python, and the reports that they give on each test.
+
+A report is made by a reporter of Suture that the runner loads, which signs it. Go has no such reporters: its
+report is made from the output, and the test programs attest the outcomes.
+"""
 
 from __future__ import annotations
 
@@ -62,8 +66,8 @@ class Report:
         printed: Output of the run for people, if stdout contains something else.
         has_started: Whether the runner reported its start. It may be stopped before any test ends.
         has_finished: Whether the runner reached its end.
-        changed_state: Test file that was watched -> state that decides the outcome, and that the code changed
-            after it was loaded.
+        changed_state: Path of a test file that was watched -> names of what the code changed although it
+            decides the outcome, such as a function of the test framework.
     """
 
     tests: tuple[ReportedTest, ...] = ()
@@ -75,8 +79,10 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Attestation:
-    """How test programs attest the outcomes of their tests, if the runner's report is made from their
-    output.
+    """How test programs attest the outcomes of their tests.
+
+    This is for a runner whose report is made from the output of these programs, where the code under test could
+    print a false outcome.
 
     Attributes:
         files: Takes the path of the runner's program and a folder; returns the files to put there, or none
@@ -137,6 +143,7 @@ class Runner:
 
     def starts(self, line: str) -> bool:
         """Return whether a shell line starts this runner in a way that lets Suture request a report."""
-        last = re.split(r"&&|\|\||[;|&\n]", line)[-1]
-        relevant = last if self.arguments("") else line
-        return bool(self.command.search(relevant)) and not self.conflicting_options.search(relevant)
+        last_command = re.split(r"&&|\|\||[;|&\n]", line)[-1]
+        # Arguments are added at the end of the line, so they reach only its last command.
+        searched = last_command if self.arguments("") else line
+        return bool(self.command.search(searched)) and not self.conflicting_options.search(searched)

@@ -1,5 +1,6 @@
-"""Find files that the configuration of test runners, or the tests themselves, load in addition to the
-tests.
+"""Find the files that a test runner loads besides the tests, such as plugins and setup files.
+
+The configuration of the runner names them, or a test does. They decide the outcome, so they are protected.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ PYTEST_CONFIG_FILES = (
     "tox.ini",
     "setup.cfg",
 )
-IS_A_PLUGIN = re.compile(rb"\bpytest11\b")
-METADATA = ("pyproject.toml", "setup.cfg", "setup.py")
+PLUGIN_ENTRY_POINT = re.compile(rb"\bpytest11\b")
+PACKAGE_METADATA_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 ADDOPTS = re.compile(r"^\s*addopts\s*=(.*(?:\n(?!\s*[\w.-]+\s*=|\[[\w.-]|\[\[).*)*)", re.MULTILINE)
 PLUGIN_OPTION = re.compile(r"(?<![\w-])-p[\s\"',=]*([A-Za-z_][\w.]*)(?![\w.:])")
 PLUGIN_LIST = re.compile(r"^pytest_plugins\s*(?::[^=\n]*)?\+?=\s*([\[(][^\])]*|[^\n]*)", re.MULTILINE)
@@ -53,7 +54,7 @@ def find_pytest_plugins(files: Mapping[str, bytes]) -> Iterator[str]:
     Args:
         files: The project's files, path -> content.
     """
-    if any(IS_A_PLUGIN.search(files.get(path, b"")) for path in METADATA):
+    if any(PLUGIN_ENTRY_POINT.search(files.get(path, b"")) for path in PACKAGE_METADATA_FILES):
         return
     names = [
         name
@@ -61,16 +62,18 @@ def find_pytest_plugins(files: Mapping[str, bytes]) -> Iterator[str]:
         for options in ADDOPTS.findall(_text(files, path))
         for name in PLUGIN_OPTION.findall(options)
     ]
-    named = (path for path in files if MAY_LIST_PLUGINS.fullmatch(path) and b"pytest_plugins" in files[path])
+    listing_paths = (
+        path for path in files if MAY_LIST_PLUGINS.fullmatch(path) and b"pytest_plugins" in files[path]
+    )
     names += [
         name
-        for path in named
+        for path in listing_paths
         for value in PLUGIN_LIST.findall(_text(files, path))
         for name in QUOTED.findall(value)
     ]
     for name in islice(dict.fromkeys(names), MAX_CONFIGURED_NAMES):
-        place = name.replace(".", "/")
-        yield from (f"**/{place}.py", f"**/{place}/__init__.py")
+        module_path = name.replace(".", "/")
+        yield from (f"**/{module_path}.py", f"**/{module_path}/__init__.py")
 
 
 def find_node_runner_files(files: Mapping[str, bytes]) -> Iterator[str]:
@@ -85,13 +88,14 @@ def find_node_runner_files(files: Mapping[str, bytes]) -> Iterator[str]:
             text = _runner_settings(text)
         words = ((key, word) for key, value in LOADING_KEY.findall(text) for word in WORD.findall(value))
         for key, word in islice(dict.fromkeys(words), MAX_CONFIGURED_NAMES):
-            plain = posixpath.normpath(posixpath.join(folder, word.removeprefix("<rootDir>/")))
+            path_in_project = posixpath.normpath(posixpath.join(folder, word.removeprefix("<rootDir>/")))
             if key == "spec":
-                yield from expand_word_globs(plain)
-            elif ("/" in word or "." in word) and plain[
-                0
-            ] not in "./":  # otherwise it is an installed package
-                yield from (f"/{plain}.*", f"/{plain}/index.*", *((f"/{plain}",) if plain in files else ()))
+                yield from expand_word_globs(path_in_project)
+            # A name without a slash or a dot, or a path outside of the project, is an installed package.
+            elif ("/" in word or "." in word) and path_in_project[0] not in "./":
+                yield from (f"/{path_in_project}.*", f"/{path_in_project}/index.*")
+                if path_in_project in files:
+                    yield f"/{path_in_project}"
 
 
 def _runner_settings(text: str) -> str:
@@ -100,8 +104,8 @@ def _runner_settings(text: str) -> str:
         package: Any = json.loads(text)
     except (ValueError, RecursionError):
         return ""
-    known = package if isinstance(package, dict) else {}
-    return "\n".join(json.dumps(known[name], indent=0) for name in RUNNER_KEYS if name in known)
+    settings = package if isinstance(package, dict) else {}
+    return "\n".join(json.dumps(settings[name], indent=0) for name in RUNNER_KEYS if name in settings)
 
 
 def _text(files: Mapping[str, bytes], path: str) -> str:

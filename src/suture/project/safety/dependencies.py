@@ -1,4 +1,7 @@
-"""Check the packages that new code requires against the list of allowed packages."""
+"""Check the packages that new code requires against the list of allowed packages.
+
+A model may invent the name of a package, and an attacker may have registered that name.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,14 @@ from suture.project.safety.manifests import (
 )
 from suture.project.tuning import MAX_ALLOWED_LIST_BYTES, MIN_LONG_PACKAGE_NAME_CHARS
 
-WHY = {
+RULE_REASONS = {
     "dependency.unlisted": "a package that is not on the list of allowed packages",
     "dependency.near-name": "a package whose name is similar to that of an allowed package",
     "dependency.outside-index": "a package that does not come from the package index",
     "dependency.unread": "a list of packages that cannot be read",
     "dependency.install-script": "a script that runs while packages are installed",
 }
-RULES = tuple(SafetyRule(name=name, why=why, level="ask") for name, why in WHY.items())
+RULES = tuple(SafetyRule(name=name, why=why, level="ask") for name, why in RULE_REASONS.items())
 Approval = Literal["ask", "allowlist", "never"]
 LEVELS: Mapping[Approval, SafetyLevel] = {"ask": "ask", "allowlist": "block", "never": "block"}
 Allowed = Mapping[str, Mapping[str, str]]
@@ -38,7 +41,7 @@ Allowed = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class DependencyUse:
-    """A package that is not simply allowed, with the reason."""
+    """A required package that the list does not allow, and why."""
 
     use: UnsafeUse
     why: str
@@ -99,7 +102,7 @@ def _key(ecosystem: str, name: str) -> str:
 
 
 def dependency_uses(path: str, text: str, allowed: Allowed, approval: Approval) -> Iterator[DependencyUse]:
-    """Yield what a manifest requires and is not simply allowed.
+    """Yield the packages that a manifest requires and that are not allowed, and what else is unsafe in it.
 
     Args:
         path: Path of the file.
@@ -107,38 +110,43 @@ def dependency_uses(path: str, text: str, allowed: Allowed, approval: Approval) 
         allowed: Allowed packages from `load_allowed`.
         approval: With `never`, no package is allowed.
     """
-    for one in find_requested_packages(path, text):
-        rule, why = _assess(one, allowed, approval)
+    for package in find_requested_packages(path, text):
+        rule, why = _assess(package, allowed, approval)
         if rule:
-            use = UnsafeUse(rule=rule, line=one.line, code=quote_code(f"{one.ecosystem}: {one.name}"))
+            code = quote_code(f"{package.ecosystem}: {package.name}")
+            use = UnsafeUse(rule=rule, line=package.line, code=code)
             yield DependencyUse(use=use, why=why)
 
 
-def _assess(one: PackageRequirement, allowed: Allowed, approval: Approval) -> tuple[str, str]:
-    if one.unreadable_reason:
-        return "dependency.unread", f"{WHY['dependency.unread']}: {one.unreadable_reason}"
-    if one.is_install_script:
-        return "dependency.install-script", WHY["dependency.install-script"]
-    if one.is_outside_index:
-        return "dependency.outside-index", WHY["dependency.outside-index"]
-    known = allowed.get(one.ecosystem, {})
-    name = _key(one.ecosystem, one.name)
-    if name in known:
+def _assess(package: PackageRequirement, allowed: Allowed, approval: Approval) -> tuple[str, str]:
+    """Return (rule that a requirement violates, reason); both are empty if it is allowed."""
+    if package.unreadable_reason:
+        return "dependency.unread", f"{RULE_REASONS['dependency.unread']}: {package.unreadable_reason}"
+    if package.is_install_script:
+        return "dependency.install-script", RULE_REASONS["dependency.install-script"]
+    if package.is_outside_index:
+        return "dependency.outside-index", RULE_REASONS["dependency.outside-index"]
+    allowed_versions = allowed.get(package.ecosystem, {})
+    name = _key(package.ecosystem, package.name)
+    if name in allowed_versions:
         if approval == "never":
             return "dependency.unlisted", "no package may be required (safety.approve_deps = never)"
-        if is_version_allowed(one.version, known[name]):
+        if is_version_allowed(package.version, allowed_versions[name]):
             return "", ""
-        return "dependency.unlisted", f"version {quote_code(one.version)}, where {known[name]} is allowed"
-    near = find_similar_name(name, known)
-    if near:
-        return "dependency.near-name", f"not an allowed package, but its name is similar to {near!r}"
-    return "dependency.unlisted", WHY["dependency.unlisted"]
+        return (
+            "dependency.unlisted",
+            f"version {quote_code(package.version)}, where {allowed_versions[name]} is allowed",
+        )
+    similar = find_similar_name(name, allowed_versions)
+    if similar:
+        return "dependency.near-name", f"not an allowed package, but its name is similar to {similar!r}"
+    return "dependency.unlisted", RULE_REASONS["dependency.unlisted"]
 
 
 def find_version_bounds(path: str, text: str, allowed: Allowed) -> Mapping[str, str]:
     """Return the versions that the packages in a manifest may be resolved to.
 
-    If a manifest requires a version that the list excludes, a person had to allow it, and the package has no
+    If a manifest requires a version that the list excludes, a person has allowed it. Such a package has no
     bound.
 
     Args:
@@ -147,17 +155,20 @@ def find_version_bounds(path: str, text: str, allowed: Allowed) -> Mapping[str, 
         allowed: Allowed packages from `load_allowed`.
 
     Returns:
-        Plain name -> versions, never empty. Python installs only one version of each package, so indirect
-        requirements are bounded, too; in other languages, only the packages that the manifest names.
+        Normalised name -> versions, never empty. Python installs only one version of each package, so that
+        packages which other packages require are bounded, too. In other languages, only those that the
+        manifest names are.
     """
-    requirements = {_key(one.ecosystem, one.name): one for one in find_requested_packages(path, text)}
-    ecosystems = {one.ecosystem for one in requirements.values()}
+    packages = find_requested_packages(path, text)
+    requirements = {_key(package.ecosystem, package.name): package for package in packages}
+    ecosystems = {package.ecosystem for package in packages}
     bounds: dict[str, str] = {}
     for ecosystem in ecosystems:
         for name, versions in allowed.get(ecosystem, {}).items():
-            own = requirements.get(name)
-            named = own is not None and is_version_allowed(own.version, versions)
-            if versions and (named or (own is None and ecosystem == "python")):
+            required = requirements.get(name)
+            is_within_list = required is not None and is_version_allowed(required.version, versions)
+            may_be_indirect = required is None and ecosystem == "python"
+            if versions and (is_within_list or may_be_indirect):
                 bounds[name] = versions
     return bounds
 
@@ -176,29 +187,33 @@ def is_version_allowed(version: str, versions: str) -> bool:
 
 
 def find_similar_name(name: str, known: Mapping[str, str]) -> str:
-    """Return the known name that a name may imitate, or that its author may have meant; empty if none is
-    similar.
+    """Return the known name that another name may imitate or may be a typing error of; empty if there is none.
+
+    Args:
+        name: The other name.
+        known: Known name -> anything.
     """
-    squeezed = re.sub(r"[^a-z0-9]", "", name)
-    for other in known:
-        most = 1 if len(other) < MIN_LONG_PACKAGE_NAME_CHARS else 2
-        alike = squeezed == re.sub(r"[^a-z0-9]", "", other)
-        if alike or (
-            len(other) > 3 and abs(len(name) - len(other)) <= most and _distance(name, other) <= most
-        ):
-            return other
+    letters = re.sub(r"[^a-z0-9]", "", name)
+    for known_name in known:
+        max_distance = 1 if len(known_name) < MIN_LONG_PACKAGE_NAME_CHARS else 2
+        if letters == re.sub(r"[^a-z0-9]", "", known_name):
+            return known_name
+        # Among names of up to three letters, nearly every two are similar.
+        may_be_similar = len(known_name) > 3 and abs(len(name) - len(known_name)) <= max_distance
+        if may_be_similar and _distance(name, known_name) <= max_distance:
+            return known_name
     return ""
 
 
 def _distance(first: str, second: str) -> int:
-    """Return the number of letters that are missing, added, changed or swapped (Damerau-Levenshtein)."""
-    before: list[int] = []
+    """Return the Damerau-Levenshtein distance: the number of letters missing, added, changed or swapped."""
+    last_row: list[int] = []
     row = list(range(len(second) + 1))
-    for i, letter in enumerate(first, 1):
-        rows, before, row = before, row, [i]
-        for j, other in enumerate(second, 1):
-            cost = min(before[j] + 1, row[-1] + 1, before[j - 1] + (letter != other))
-            if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == other:
-                cost = min(cost, rows[j - 2] + 1)
+    for i, first_letter in enumerate(first, 1):
+        row_before_last, last_row, row = last_row, row, [i]
+        for j, second_letter in enumerate(second, 1):
+            cost = min(last_row[j] + 1, row[-1] + 1, last_row[j - 1] + (first_letter != second_letter))
+            if i > 1 and j > 1 and first_letter == second[j - 2] and first[i - 2] == second_letter:
+                cost = min(cost, row_before_last[j - 2] + 1)
             row.append(cost)
     return row[-1]

@@ -1,4 +1,8 @@
-"""Read manifests: which packages a project requires, and which scripts run while they are installed."""
+"""Read manifests: files that say which packages a project requires.
+
+Besides packages, the module finds scripts that run during an installation, and settings of package clients that
+choose another index. What cannot be read is reported, because it could require anything.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +26,14 @@ from suture.project.tuning import (
 )
 
 NAME = re.compile(r"\s*(@?[A-Za-z0-9][\w./-]*)\s*(\[[^\]]*\])?(.*)", re.DOTALL)
-HARMLESS = re.compile(r"(?:--(?:hash|no-binary|only-binary)[\s=]\S+\s*)+")
+HARMLESS_OPTIONS = re.compile(r"(?:--(?:hash|no-binary|only-binary)[\s=]\S+\s*)+")
 """Options of pip that require nothing."""
-REQUIREMENTS = re.compile(r"(?:.*requirements.*|constraints)\.(?:txt|in)")
-OF_SETUP = ("install_requires", "setup_requires", "tests_require", "extras_require")
+REQUIREMENTS_FILE = re.compile(r"(?:.*requirements.*|constraints)\.(?:txt|in)")
+SETUPTOOLS_LISTS = ("install_requires", "setup_requires", "tests_require", "extras_require")
 
 
 def _requirement(text: str) -> PackageRequirement | None:
-    """Parse one requirement as Python's tools write it."""
+    """Parse one requirement as Python's tools write it; return `None` if the line requires nothing."""
     line = re.sub(r"\s#.*", "", text[:MAX_REQUIREMENT_CHARS]).partition(";")[0].strip()
     if not line or line.startswith("#"):
         return None
@@ -38,14 +42,16 @@ def _requirement(text: str) -> PackageRequirement | None:
     if line.startswith("-"):
         option, _, value = re.sub(r"[\s=]+", " ", line).partition(" ")
         if option in ("-r", "-c", "--requirement", "--constraint"):
-            near = REQUIREMENTS.fullmatch(PurePosixPath(value).name) and ".." not in value
-            there = unreadable(
+            if "//" in value:
+                return outside_index("python", line)
+            if REQUIREMENTS_FILE.fullmatch(PurePosixPath(value).name) and ".." not in value:
+                return None  # the other file is a manifest, which is read by itself
+            return unreadable(
                 "python", line[:MAX_QUOTED_REQUIREMENT_CHARS], "it is in a file that is not read"
             )
-            return outside_index("python", line) if "//" in value else None if near else there
-        return None if HARMLESS.fullmatch(line) else outside_index("python", line)
+        return None if HARMLESS_OPTIONS.fullmatch(line) else outside_index("python", line)
     match = NAME.fullmatch(line)
-    if match is None or ELSEWHERE.search(line):
+    if match is None or OUTSIDE_INDEX.search(line):
         return outside_index("python", line)
     return PackageRequirement(
         ecosystem="python", name=normalise_package_name(match[1]), version=lowest_version(match[3])
@@ -55,9 +61,9 @@ def _requirement(text: str) -> PackageRequirement | None:
 def in_requirements(text: str) -> Iterator[PackageRequirement]:
     """Yield the packages of a requirements file."""
     for line in text.replace("\\\n", " ").splitlines():
-        found = _requirement(line)
-        if found is not None:
-            yield found
+        package = _requirement(line)
+        if package is not None:
+            yield package
 
 
 def in_pyproject(text: str) -> Iterator[PackageRequirement]:
@@ -72,14 +78,14 @@ def in_pyproject(text: str) -> Iterator[PackageRequirement]:
     ]
     for words in lists:
         for word in words:
-            found = _requirement(word) if isinstance(word, str) else None
-            if found is not None:
-                yield found
+            package = _requirement(word) if isinstance(word, str) else None
+            if package is not None:
+                yield package
     poetry = table.get("tool", {}).get("poetry", {})
     groups_of_poetry = poetry.get("group", {}).values()
     tables = [poetry.get("dependencies", {}), *(one.get("dependencies", {}) for one in groups_of_poetry)]
-    for named in tables:
-        for name, value in named.items():
+    for poetry_table in tables:
+        for name, value in poetry_table.items():
             if name != "python":
                 yield from _table_requirement(name, value)
 
@@ -103,7 +109,7 @@ def in_setup_py(text: str) -> Iterator[PackageRequirement]:
         if not isinstance(node, ast.Call):
             continue
         for keyword in node.keywords:
-            if keyword.arg in OF_SETUP:
+            if keyword.arg in SETUPTOOLS_LISTS:
                 yield from _literal_requirements(keyword.arg, keyword.value)
             elif keyword.arg is None and _called(node.func) == "setup":
                 yield unreadable("python", "setup.py", "it computes its arguments")
@@ -121,16 +127,16 @@ def _literal_requirements(name: str, value: ast.expr) -> Iterator[PackageRequire
         return
     for words in lists.values() if isinstance(lists, dict) else [lists]:
         for word in words.splitlines() if isinstance(words, str) else words:
-            found = _requirement(str(word))
-            if found is not None:
-                yield found
+            package = _requirement(str(word))
+            if package is not None:
+                yield package
 
 
 def in_setup_cfg(text: str) -> Iterator[PackageRequirement]:
     """Yield the packages in setuptools' lists."""
     table = configparser.RawConfigParser(strict=False)
     table.read_string(text)
-    lists = [table.get("options", name, fallback="") for name in OF_SETUP]
+    lists = [table.get("options", name, fallback="") for name in SETUPTOOLS_LISTS]
     if table.has_section("options.extras_require"):
         lists += [value for _, value in table.items("options.extras_require")]
     for line in "\n".join(lists).splitlines():
@@ -159,9 +165,9 @@ def in_client_settings(text: str) -> Iterator[PackageRequirement]:
 
 Ecosystem = Literal["python", "javascript", "go"]
 NUMBER = re.compile(r"\d+(?:\.\d+)*")
-LEAST = re.compile(r"(?:(?<![<!=])(?:===?|~=|>=?|\^|~)|(?:^|(?<=[\s,(]))=?)v?(\d+(?:\.\d+)*)")
+LOWEST_VERSION = re.compile(r"(?:(?<![<!=])(?:===?|~=|>=?|\^|~)|(?:^|(?<=[\s,(]))=?)v?(\d+(?:\.\d+)*)")
 """A version number that a requirement accepts, or a lower bound."""
-ELSEWHERE = re.compile(
+OUTSIDE_INDEX = re.compile(
     r"(?:[a-z+]+:)?//|^git\b|^file:|^\.{0,2}/|^(?:github|gitlab|bitbucket):|@\s*(?:[a-z+]+:)?//"
 )
 
@@ -218,17 +224,17 @@ def lowest_version(versions: str) -> str:
     """
     if NUMBER.search(versions) is None:
         return ""
-    found = [LEAST.findall(re.sub(r"([<>=!~^])\s+", r"\1", part)) for part in versions.split("||")]
-    least = [min(part, key=_parts) if part else "0" for part in found]
-    return min(least, key=_parts)
+    bounds = [LOWEST_VERSION.findall(re.sub(r"([<>=!~^])\s+", r"\1", part)) for part in versions.split("||")]
+    lowest = [min(part, key=_parts) if part else "0" for part in bounds]
+    return min(lowest, key=_parts)
 
 
 def _parts(version: str) -> tuple[int, ...]:
     return tuple(int(part[:9]) for part in version.split("."))
 
 
-HOOKS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
-OF_NPM = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
+INSTALL_SCRIPTS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
+NPM_TABLES = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 Reader = Callable[[str], Iterable[PackageRequirement]]
 
 
@@ -240,27 +246,27 @@ def find_requested_packages(path: str, text: str) -> tuple[PackageRequirement, .
         text: Text of the file, not trusted.
     """
     name = PurePosixPath(path).name
-    reader = _READERS.get(name) or (in_requirements if REQUIREMENTS.fullmatch(name) else None)
+    reader = _READERS.get(name) or (in_requirements if REQUIREMENTS_FILE.fullmatch(name) else None)
     if reader is None:
         return ()
-    ecosystem = OF_FILE.get(name, "python")
+    ecosystem = ECOSYSTEM_BY_FILE.get(name, "python")
     if len(text) > MAX_MANIFEST_CHARS:
         return (unreadable(ecosystem, name, f"more than {MAX_MANIFEST_CHARS:,} characters"),)
     try:
-        found = list(islice(reader(text), MAX_MANIFEST_PACKAGES + 1))
+        packages = list(islice(reader(text), MAX_MANIFEST_PACKAGES + 1))
     except (ValueError, RecursionError, TypeError, AttributeError, KeyError, configparser.Error):
         return (unreadable(ecosystem, name, "it is not in the format of such a file"),)
-    if len(found) > MAX_MANIFEST_PACKAGES:
-        found[MAX_MANIFEST_PACKAGES - 1 :] = [
+    if len(packages) > MAX_MANIFEST_PACKAGES:
+        packages[MAX_MANIFEST_PACKAGES - 1 :] = [
             unreadable(ecosystem, name, f"more than {MAX_MANIFEST_PACKAGES} packages")
         ]
     lines = text.splitlines()
-    return tuple(_with_line(one, lines) for one in found)
+    return tuple(_with_line(package, lines) for package in packages)
 
 
-def _with_line(one: PackageRequirement, lines: list[str]) -> PackageRequirement:
-    at = next((number for number, line in enumerate(lines, 1) if one.name in line), 1)
-    return replace(one, line=at)
+def _with_line(package: PackageRequirement, lines: list[str]) -> PackageRequirement:
+    """Return a requirement with the number of the first line that contains its name."""
+    return replace(package, line=next((n for n, line in enumerate(lines, 1) if package.name in line), 1))
 
 
 def _npm_settings(text: str) -> Iterator[PackageRequirement]:
@@ -270,45 +276,47 @@ def _npm_settings(text: str) -> Iterator[PackageRequirement]:
 
 def _package_json(text: str) -> Iterator[PackageRequirement]:
     package: Mapping[str, Any] = json.loads(text)
-    tables = [package.get(kind, {}) for kind in (*OF_NPM, "overrides", "resolutions")]
+    tables = [package.get(kind, {}) for kind in (*NPM_TABLES, "overrides", "resolutions")]
     for table in (*tables, package.get("pnpm", {}).get("overrides", {})):
         for name, value in _flat(table):
             yield _npm_requirement(name, str(value)[:MAX_REQUIREMENT_CHARS])
-    for hook in HOOKS:
+    for hook in INSTALL_SCRIPTS:
         if package.get("scripts", {}).get(hook):
             yield PackageRequirement(ecosystem="javascript", name=hook, is_install_script=True)
 
 
-def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(table: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, Any]]:
     """Yield names and versions. An override may contain overrides for the requirements of a package."""
     for name, value in table.items():
-        own = above if name == "." else re.sub(r"(?<=.)@[^/]*$", "", name.rpartition("/**/")[2])
+        package = parent if name == "." else re.sub(r"(?<=.)@[^/]*$", "", name.rpartition("/**/")[2])
         if isinstance(value, dict):
-            yield from _flat(value, own)
+            yield from _flat(value, package)
         else:
-            yield own, value
+            yield package, value
 
 
-def _npm_requirement(name: str, wanted: str) -> PackageRequirement:
-    if ELSEWHERE.search(wanted) or re.fullmatch(r"[\w.-]+/[\w.-]+(?:#.*)?", wanted):
+def _npm_requirement(name: str, versions: str) -> PackageRequirement:
+    if OUTSIDE_INDEX.search(versions) or re.fullmatch(r"[\w.-]+/[\w.-]+(?:#.*)?", versions):
         return outside_index("javascript", name)
-    if wanted.startswith("npm:"):
-        return PackageRequirement(ecosystem="javascript", name=wanted[4:].rpartition("@")[0] or wanted[4:])
+    if versions.startswith("npm:"):
+        return PackageRequirement(
+            ecosystem="javascript", name=versions[4:].rpartition("@")[0] or versions[4:]
+        )
     # `$` in an override means the version that the project requires anyway.
-    version = "" if wanted.startswith("$") else lowest_version(wanted)
+    version = "" if versions.startswith("$") else lowest_version(versions)
     return PackageRequirement(ecosystem="javascript", name=name, version=version)
 
 
 def _go_mod(text: str) -> Iterator[PackageRequirement]:
-    inside = ""
+    block = ""
     for line in text.splitlines():
         words = line.partition("//")[0].split()
         if words[-1:] == ["("] and len(words) == 2:
-            inside = words[0]
+            block = words[0]
         elif words == [")"]:
-            inside = ""
+            block = ""
         elif words:
-            kind, rest = (inside, words) if inside else (words[0], words[1:])
+            kind, rest = (block, words) if block else (words[0], words[1:])
             if kind == "require" and len(rest) > 1:
                 number = NUMBER.search(rest[1])
                 yield PackageRequirement(ecosystem="go", name=rest[0], version=number[0] if number else "")
@@ -326,7 +334,7 @@ _READERS: Mapping[str, Reader] = {
     **dict.fromkeys(("pip.conf", "pip.ini", "uv.toml"), in_client_settings),
     **dict.fromkeys((".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmrc", "bunfig.toml"), _npm_settings),
 }
-OF_FILE: Mapping[str, Ecosystem] = {
+ECOSYSTEM_BY_FILE: Mapping[str, Ecosystem] = {
     "go.mod": "go",
     **dict.fromkeys((name for name, reader in _READERS.items() if reader is _npm_settings), "javascript"),
     "package.json": "javascript",

@@ -23,8 +23,8 @@ from suture.project.safety.dependencies import LEVELS, RULES, Allowed, Approval,
 from suture.project.tuning import MAX_FINDINGS, MAX_SCANNED_CHARS, MAX_SCANNED_FILE_CHARS
 
 BANDIT_REMEDY = "pip install 'suture[quality]'"
-BANDIT = re.compile(r"bandit\.B\d{3}")
-STRICTEST: tuple[SafetyLevel, ...] = ("block", "ask", "warn", "off")
+BANDIT_RULE = re.compile(r"bandit\.B\d{3}")
+LEVELS_BY_STRICTNESS: tuple[SafetyLevel, ...] = ("block", "ask", "warn", "off")
 
 
 def every_rule() -> dict[str, SafetyRule]:
@@ -35,11 +35,11 @@ def every_rule() -> dict[str, SafetyRule]:
 
 @dataclass(frozen=True, kw_only=True)
 class Levels:
-    """The level of each rule.
+    """The user's settings of the safety scan, above all the level of each rule.
 
     Attributes:
         exact: Name of a rule -> level that the user gave it.
-        globs: Pattern of names -> level, the strictest first.
+        globs: (pattern of names of rules, level that the user gave them), the strictest level first.
         bandit: Whether Bandit scans Python code, too.
         approval: What happens with packages that are not allowed.
         allowed: The allowed packages.
@@ -51,14 +51,19 @@ class Levels:
     approval: Approval = "ask"
     allowed: Allowed = field(default_factory=lambda: load_allowed(None))
 
-    def level_for(self, rule: str, own: SafetyLevel = "warn") -> SafetyLevel:
-        """Return the level of a rule: that of a setting that names it, of the strictest matching pattern, or
-        its default.
+    def level_for(self, rule: str, default: SafetyLevel = "warn") -> SafetyLevel:
+        """Return the level of a rule.
+
+        A setting that names the rule comes first, then the strictest pattern that matches it, then its default.
+
+        Args:
+            rule: Name of the rule.
+            default: The level of the rule if no setting concerns it.
         """
         if rule in self.exact:
             return self.exact[rule]
-        own = LEVELS[self.approval] if rule.startswith("dependency.") else own
-        return next((level for glob, level in self.globs if fnmatch.fnmatchcase(rule, glob)), own)
+        default = LEVELS[self.approval] if rule.startswith("dependency.") else default
+        return next((level for glob, level in self.globs if fnmatch.fnmatchcase(rule, glob)), default)
 
 
 def resolve_levels(settings: SafetySettings) -> Levels:
@@ -73,9 +78,9 @@ def resolve_levels(settings: SafetySettings) -> Levels:
     rules = every_rule()
     exact: dict[str, SafetyLevel] = {}
     globs: list[tuple[str, SafetyLevel]] = []
-    for level in STRICTEST:
+    for level in LEVELS_BY_STRICTNESS:
         for name in getattr(settings, level):
-            if BANDIT.fullmatch(name) or name in rules:
+            if BANDIT_RULE.fullmatch(name) or name in rules:
                 exact.setdefault(name, level)
             elif "*" in name and (name.startswith("bandit.") or fnmatch.filter(rules, name)):
                 globs.append((name, level))
@@ -95,7 +100,7 @@ def resolve_levels(settings: SafetySettings) -> Levels:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """A use that a rule covers.
+    """A place where code does what a rule is about, and what happens because of it.
 
     Attributes:
         rule: Name of the rule.
@@ -129,30 +134,31 @@ def scan_files(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
         levels: Levels from `resolve_levels`.
     """
     rules = every_rule()
-    found: list[Finding] = []
-    left = MAX_SCANNED_CHARS
-    python: dict[str, str] = {}
+    findings: list[Finding] = []
+    chars_left = MAX_SCANNED_CHARS
+    python_files: dict[str, str] = {}
     for path, text in sorted(files.items()):
         uses: Sequence[UnsafeUse] = ()
         languages = detect_file_languages((path,))
-        for one in dependency_uses(path, text, levels.allowed, levels.approval):
-            found.append(_finding(path, one.use, one.why, levels.level_for(one.use.rule)))
-        if languages and (len(text) > MAX_SCANNED_FILE_CHARS or len(text) > left):
+        for dependency in dependency_uses(path, text, levels.allowed, levels.approval):
+            level = levels.level_for(dependency.use.rule)
+            findings.append(_finding(path, dependency.use, dependency.why, level))
+        if languages and (len(text) > MAX_SCANNED_FILE_CHARS or len(text) > chars_left):
             uses = (UnsafeUse(rule=UNREADABLE.name, line=1, code=f"{len(text)} characters"),)
         elif languages:
-            left -= len(text)
+            chars_left -= len(text)
             finder = LANGUAGES[languages[0]].find_unsafe_uses
             uses = tuple(finder(path, text)) if finder else ()
             if LANGUAGES[languages[0]].parsed:
-                python[path] = text
+                python_files[path] = text
         for use in uses:
             rule = rules[use.rule]
-            found.append(_finding(path, use, rule.why, levels.level_for(rule.name, rule.level)))
+            findings.append(_finding(path, use, rule.why, levels.level_for(rule.name, rule.level)))
     if levels.bandit:
-        for path, use, why in bandit_uses(python):
-            found.append(_finding(path, use, why, levels.level_for(use.rule)))
-    findings = sorted((one for one in found if one.level != "off"), key=lambda one: (one.path, one.line))
-    return tuple(findings)
+        for path, use, why in bandit_uses(python_files):
+            findings.append(_finding(path, use, why, levels.level_for(use.rule)))
+    reported = (finding for finding in findings if finding.level != "off")
+    return tuple(sorted(reported, key=lambda finding: (finding.path, finding.line)))
 
 
 def _finding(path: str, use: UnsafeUse, why: str, level: SafetyLevel) -> Finding:
@@ -162,38 +168,41 @@ def _finding(path: str, use: UnsafeUse, why: str, level: SafetyLevel) -> Finding
 
 
 def scan_change(before: Mapping[str, str], after: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
-    """Return the new findings of a change, at most 200, the strictest first.
+    """Return the new findings of a change, the strictest first, at most `MAX_FINDINGS`.
 
-    A use that existed before is no finding: a use with the same text anywhere in these files, or an edited
-    one, as long as the number of uses of its rule does not grow.
+    A finding is not new if one of the same rule with the same code existed before in any of these files. Nor is
+    it if it replaces another finding of its rule, which was edited: only if a rule has more findings than
+    before, some of them are new.
 
     Args:
         before: Path -> text of the changed files before the change; new files are missing.
         after: Path -> text of these files after the change.
         levels: Levels from `resolve_levels`.
     """
-    now = scan_files({path: text for path, text in after.items() if before.get(path) != text}, levels)
-    if not now:
+    findings = scan_files({path: text for path, text in after.items() if before.get(path) != text}, levels)
+    if not findings:
         return ()
-    then = scan_files({path: text for path, text in before.items() if after.get(path) != text}, levels)
-    same = Counter((one.rule, one.code) for one in then)
+    old_findings = scan_files(
+        {path: text for path, text in before.items() if after.get(path) != text}, levels
+    )
+    unchanged = Counter((finding.rule, finding.code) for finding in old_findings)
     unmatched: list[Finding] = []
-    for finding in now:
-        if same[finding.rule, finding.code] > 0:
-            same[finding.rule, finding.code] -= 1
+    for finding in findings:
+        if unchanged[finding.rule, finding.code] > 0:
+            unchanged[finding.rule, finding.code] -= 1
         else:
             unmatched.append(finding)
-    # A package that replaces another one is new.
-    gone = {use: count for use, count in same.items() if not use[0].startswith("dependency.")}
-    edited = Counter(rule for (rule, _), count in gone.items() for _ in range(count))
-    fresh: list[Finding] = []
+    # Packages are never edited: a package that replaces another one is new.
+    removed = {use: count for use, count in unchanged.items() if not use[0].startswith("dependency.")}
+    edited = Counter(rule for (rule, _), count in removed.items() for _ in range(count))
+    new_findings: list[Finding] = []
     for finding in unmatched:
         if edited[finding.rule] > 0:
             edited[finding.rule] -= 1
         else:
-            fresh.append(finding)
+            new_findings.append(finding)
     order = ("block", "ask", "warn")
-    return tuple(sorted(fresh, key=lambda one: order.index(one.level))[:MAX_FINDINGS])
+    return tuple(sorted(new_findings, key=lambda finding: order.index(finding.level))[:MAX_FINDINGS])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +225,7 @@ class BanditIssue:
 
 
 def bandit_uses(files: Mapping[str, str]) -> Iterator[tuple[str, UnsafeUse, str]]:
-    """Yield path, use and reason of Bandit's issues of medium and high severity.
+    """Yield (path, use, reason) of each of Bandit's issues of medium or high severity.
 
     Args:
         files: Path -> text, of Python files.
@@ -225,7 +234,7 @@ def bandit_uses(files: Mapping[str, str]) -> Iterator[tuple[str, UnsafeUse, str]
     if not texts:
         return
     try:
-        found = bandit_issues(texts) or []  # `resolve_levels` has checked that it is installed
+        issues = bandit_issues(texts) or []  # `resolve_levels` has checked that it is installed
     except ValueError as fault:
         if len(texts) > 1:
             for path, text in texts.items():
@@ -238,10 +247,10 @@ def bandit_uses(files: Mapping[str, str]) -> Iterator[tuple[str, UnsafeUse, str]
             )
         return
     lines = {path: text.splitlines() for path, text in texts.items()}
-    for issue in found:
+    for issue in issues:
         if issue.severity != "low":
-            at = lines[issue.path]
-            code = quote_code(at[issue.line - 1]) if 0 < issue.line <= len(at) else ""
+            source = lines[issue.path]
+            code = quote_code(source[issue.line - 1]) if 0 < issue.line <= len(source) else ""
             yield issue.path, UnsafeUse(rule=f"bandit.{issue.test}", line=issue.line, code=code), issue.text
 
 
@@ -260,21 +269,21 @@ def bandit_issues(files: Mapping[str, str]) -> list[BanditIssue] | None:
     """
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="suture-bandit-") as folder:
         warnings.simplefilter("ignore", DeprecationWarning)  # of Bandit itself, about its plugins
-        for chatty in ("bandit", "stevedore"):  # their warnings do not concern the user
-            logging.getLogger(chatty).addHandler(logging.NullHandler())
+        for logger in ("bandit", "stevedore"):  # their warnings do not concern the user
+            logging.getLogger(logger).addHandler(logging.NullHandler())
         try:
             from bandit.core import config, manager
         except ImportError:
             return None
-        places = _write_files(files, Path(folder))
+        original_paths = _write_files(files, Path(folder))
         scan = manager.BanditManager(config.BanditConfig(), "file", quiet=True, ignore_nosec=True)
-        scan.files_list = sorted(places)
+        scan.files_list = sorted(original_paths)
         scan.run_tests()
         if scan.skipped:
-            raise ValueError(f"Bandit could not read {places[scan.skipped[0][0]]}")
+            raise ValueError(f"Bandit could not read {original_paths[scan.skipped[0][0]]}")
         return [
             BanditIssue(
-                path=places[issue.fname],
+                path=original_paths[issue.fname],
                 line=issue.lineno,
                 test=issue.test_id,
                 text=issue.text,
@@ -285,10 +294,10 @@ def bandit_issues(files: Mapping[str, str]) -> list[BanditIssue] | None:
 
 
 def _write_files(texts: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Write files under generated names, and return which is which."""
-    places: dict[str, str] = {}
+    """Write files under generated names, and return generated path -> original path."""
+    original_paths: dict[str, str] = {}
     for number, (path, text) in enumerate(texts.items()):
-        place = folder / f"{number}.py"
-        place.write_text(text, "utf-8", "surrogateescape")
-        places[str(place)] = path
-    return places
+        file = folder / f"{number}.py"
+        file.write_text(text, "utf-8", "surrogateescape")
+        original_paths[str(file)] = path
+    return original_paths

@@ -1,4 +1,8 @@
-"""Safety rules for Python, on its syntax tree. Names are resolved through imports, not through values."""
+"""Safety rules for Python, which are checked on the syntax tree.
+
+A name is resolved through the imports of its module: after `from os import system as s`, `s` means `os.system`.
+Values are not followed, so `f = eval` hides later calls of `f`, but the use of `eval` itself is found.
+"""
 
 from __future__ import annotations
 
@@ -67,8 +71,8 @@ RULE_BY_NAME: Mapping[str, str] = {
     "shutil.rmtree": "python.delete-tree",
 }  # fmt: skip
 """A name with its module -> its rule, whether it is called or passed on."""
-RUNS_TEXT = ("python.eval", "python.exec", "python.compile")
-DECODES = frozenset(
+TEXT_RUNNING_RULES = ("python.eval", "python.exec", "python.compile")
+DECODING_FUNCTIONS = frozenset(
     (
         "b64decode",
         "b32decode",
@@ -85,7 +89,7 @@ DECODES = frozenset(
     )
 )
 """Calls that decode or download the text that is run."""
-FETCHES = ("requests.", "httpx.", "urllib.request.", "aiohttp.", "codecs.decode", "marshal.load")
+FETCHING_PREFIXES = ("requests.", "httpx.", "urllib.request.", "aiohttp.", "codecs.decode", "marshal.load")
 PROCESS_STARTERS = tuple(
     f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")
 )
@@ -107,16 +111,16 @@ def find_python_uses(path: str, text: str) -> Iterator[UnsafeUse]:
     tree = parse_module(text)
     if tree is None:
         return
-    known = _Names(tree)
-    found = {
+    names = _Names(tree)
+    nodes_by_use = {
         (rule, node.lineno, node.col_offset): node
         for node in ast.walk(tree)
         if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Dict)
-        for rule in _rules_of(node, known)
+        for rule in _find_rules(node, names)
     }
     # Count lines as the parser does: `splitlines` splits at further characters.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    for (rule, line, _), node in sorted(found.items(), key=lambda item: item[0][1:]):
+    for (rule, line, _), node in sorted(nodes_by_use.items(), key=lambda item: item[0][1:]):
         yield UnsafeUse(rule=rule, line=line, code=quote_code(_source(node, lines)))
 
 
@@ -124,19 +128,19 @@ class _Names:
     """The meaning of the names in a module, as far as its imports show."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self._meant: dict[str, str] = {}
-        own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-        self._own = own
+        self._imported: dict[str, str] = {}
+        """Name in the module -> its full name."""
+        self._defined = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 for name in node.names:
-                    whole = name.name if name.asname else name.name.partition(".")[0]
-                    self._meant[name.asname or whole] = whole
+                    full_name = name.name if name.asname else name.name.partition(".")[0]
+                    self._imported[name.asname or full_name] = full_name
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 for name in node.names:
-                    self._meant[name.asname or name.name] = f"{node.module}.{name.name}"
+                    self._imported[name.asname or name.name] = f"{node.module}.{name.name}"
 
-    def resolve(self, node: ast.expr, deep: int = 0) -> str:
+    def resolve(self, node: ast.expr, depth: int = 0) -> str:
         """Return a dotted name with its module, such as `os.system`; empty if the expression is not a
         name.
         """
@@ -144,88 +148,98 @@ class _Names:
         while isinstance(node, ast.Attribute) and len(parts) < MAX_NAME_PARTS:
             parts.append(node.attr)
             node = node.value
-        first = self._first(node, deep + 1)
-        return ".".join([first, *reversed(parts)]) if first else ""
+        base = self._resolve_base(node, depth + 1)
+        return ".".join([base, *reversed(parts)]) if base else ""
 
-    def _first(self, node: ast.expr, deep: int) -> str:
+    def _resolve_base(self, node: ast.expr, depth: int) -> str:
+        """Return the full name of what stands before the first dot: a name, an import call or a `getattr`."""
         if isinstance(node, ast.Name):
-            named = self._meant.get(node.id, "" if node.id in self._own else node.id)
-            return {"__builtins__": "builtins"}.get(named, named)
-        if not isinstance(node, ast.Call) or not node.args or deep > MAX_NAME_PARTS:
+            full_name = self._imported.get(node.id, "" if node.id in self._defined else node.id)
+            return {"__builtins__": "builtins"}.get(full_name, full_name)
+        if not isinstance(node, ast.Call) or not node.args or depth > MAX_NAME_PARTS:
             return ""
-        called, last_argument = self.resolve(node.func, deep), node.args[-1]
+        function, last_argument = self.resolve(node.func, depth), node.args[-1]
         text = (
             last_argument.value
             if isinstance(last_argument, ast.Constant) and isinstance(last_argument.value, str)
             else ""
         )
-        if called in ("__import__", "builtins.__import__", "importlib.import_module"):
-            first = node.args[0]
-            return str(first.value) if isinstance(first, ast.Constant) else ""
-        if called == "getattr" and len(node.args) == 2 and text:
-            of = self.resolve(node.args[0], deep)
-            return f"{of}.{text}" if of else ""
+        if function in ("__import__", "builtins.__import__", "importlib.import_module"):
+            module = node.args[0]
+            return str(module.value) if isinstance(module, ast.Constant) else ""
+        if function == "getattr" and len(node.args) == 2 and text:
+            owner = self.resolve(node.args[0], depth)
+            return f"{owner}.{text}" if owner else ""
         return ""
 
 
-def _rules_of(node: ast.Name | ast.Attribute | ast.Call | ast.Dict, known: _Names) -> Iterator[str]:
+def _find_rules(node: ast.Name | ast.Attribute | ast.Call | ast.Dict, names: _Names) -> Iterator[str]:
     if isinstance(node, ast.Name | ast.Attribute):
-        rule = RULE_BY_NAME.get(known.resolve(node)) if isinstance(node.ctx, ast.Load) else None
+        rule = RULE_BY_NAME.get(names.resolve(node)) if isinstance(node.ctx, ast.Load) else None
         if rule:
             yield rule
     elif isinstance(node, ast.Call):
-        name = known.resolve(node.func)
-        by_getattr = RULE_BY_NAME.get(known.resolve(node)) if name == "getattr" else None
+        name = names.resolve(node.func)
+        by_getattr = RULE_BY_NAME.get(names.resolve(node)) if name == "getattr" else None
         if by_getattr:
             yield by_getattr
-        if RULE_BY_NAME.get(name) in RUNS_TEXT and any(_is_hidden(part, known) for part in _given(node)):
+        if RULE_BY_NAME.get(name) in TEXT_RUNNING_RULES and any(
+            _is_hidden(part, names) for part in _all_arguments(node)
+        ):
             yield "python.hidden-code"
-        yield from _rules_of_call(name, node, known)
+        yield from _find_call_rules(name, node, names)
 
 
-def _rules_of_call(name: str, node: ast.Call, known: _Names) -> Iterator[str]:
+def _find_call_rules(name: str, node: ast.Call, names: _Names) -> Iterator[str]:
     last = name.rpartition(".")[2] or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
-    keywords = {word.arg: word.value for word in node.keywords if word.arg}
-    if name in PROCESS_STARTERS and "shell" in keywords and not _is(keywords["shell"], False, 0, None):
+    keywords = {value.arg: value.value for value in node.keywords if value.arg}
+    if (
+        name in PROCESS_STARTERS
+        and "shell" in keywords
+        and not _is_constant(keywords["shell"], False, 0, None)
+    ):
         yield "python.shell"
     if name in ("yaml.load", "yaml.load_all"):
         loader = keywords.get("Loader") or (node.args[1] if len(node.args) > 1 else None)
-        if loader is None or "Safe" not in known.resolve(loader):
+        if loader is None or "Safe" not in names.resolve(loader):
             yield "python.yaml-load"
-    if name == "torch.load" and not _is(keywords.get("weights_only"), True):
+    if name == "torch.load" and not _is_constant(keywords.get("weights_only"), True):
         yield "python.pickle"
-    if "verify" in keywords and _is(keywords["verify"], False):
+    if "verify" in keywords and _is_constant(keywords["verify"], False):
         yield "python.tls-off"
-    if last == "run" and _is(keywords.get("debug"), True):
+    if last == "run" and _is_constant(keywords.get("debug"), True):
         yield "python.debug-server"
     if last in LISTENERS or "host" in keywords or "bind" in keywords:
-        words = [
-            part for one in _given(node) for part in (one.elts if isinstance(one, ast.Tuple) else (one,))
+        values = [
+            part
+            for argument in _all_arguments(node)
+            for part in (argument.elts if isinstance(argument, ast.Tuple) else (argument,))
         ]
-        empty = last == "bind" and bool(node.args) and isinstance(node.args[0], ast.Tuple)
-        if any(_is(word, *EVERY_ADDRESS, *([""] if empty else [])) for word in words):
+        # In `bind(("", 80))`, the empty host means every address.
+        is_socket_address = last == "bind" and bool(node.args) and isinstance(node.args[0], ast.Tuple)
+        if any(_is_constant(value, *EVERY_ADDRESS, *([""] if is_socket_address else [])) for value in values):
             yield "python.all-interfaces"
     if last in ("execute", "executemany", "executescript") and node.args and _builds_sql(node.args[0]):
         yield "python.sql"
 
 
-def _given(node: ast.Call) -> list[ast.expr]:
+def _all_arguments(node: ast.Call) -> list[ast.expr]:
     return [*node.args, *(word.value for word in node.keywords)]
 
 
-def _is(node: ast.expr | None, *values: object) -> bool:
+def _is_constant(node: ast.expr | None, *values: object) -> bool:
     return isinstance(node, ast.Constant) and any(
         type(node.value) is type(value) and node.value == value for value in values
     )
 
 
-def _is_hidden(node: ast.expr, known: _Names) -> bool:
+def _is_hidden(node: ast.expr, names: _Names) -> bool:
     """Return whether an expression that is run decodes or downloads its text on the spot."""
     for part in ast.walk(node):
         if isinstance(part, ast.Call):
-            name = known.resolve(part.func)
+            name = names.resolve(part.func)
             last = part.func.attr if isinstance(part.func, ast.Attribute) else name.rpartition(".")[2]
-            if last in DECODES or name.startswith(FETCHES):
+            if last in DECODING_FUNCTIONS or name.startswith(FETCHING_PREFIXES):
                 return True
     return False
 
@@ -234,21 +248,21 @@ def _builds_sql(node: ast.expr) -> bool:
     """Return whether an SQL statement is built from parts that are not literals."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         node = node.func.value
-        begins: ast.expr | None = node
+        beginning: ast.expr | None = node
     elif isinstance(node, ast.JoinedStr):
         if not any(isinstance(part, ast.FormattedValue) for part in node.values):
             return False
-        begins = node.values[0]
+        beginning = node.values[0]
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mod):
         left: ast.expr = node
         for _ in range(MAX_NAME_PARTS):
             if not isinstance(left, ast.BinOp):
                 break
             left = left.left
-        begins = left
+        beginning = left
     else:
         return False
-    text = begins.value if isinstance(begins, ast.Constant) else ""
+    text = beginning.value if isinstance(beginning, ast.Constant) else ""
     return isinstance(text, str) and text.lstrip().lower().startswith(SQL_STATEMENTS)
 
 

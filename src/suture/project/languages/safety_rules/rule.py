@@ -1,4 +1,4 @@
-"""The type of a rule of the safety scan, and rules as queries on tree-sitter syntax trees."""
+"""The rules of the safety scan, and how a rule that is a tree-sitter query is applied to a file."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Query
 
 SafetyLevel = Literal["block", "ask", "warn", "off"]
-"""What happens with a new use: it never runs, a person is asked, it is reported with the result, or
-nothing."""
+"""What happens with a new use. The levels mean, in this order: code with it never runs; a person is asked; it is
+reported with the result; nothing happens."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SafetyRule:
-    """One thing that code can do.
+    """A rule about one thing that code can do and a person should know of, such as running a shell.
 
     Attributes:
         name: The language and the topic, such as `python.eval`.
@@ -47,7 +47,7 @@ UNREADABLE = SafetyRule(name="unread", why="it is too large, or nested too deepl
 
 @dataclass(frozen=True, kw_only=True)
 class UnsafeUse:
-    """A place where code does what a rule covers.
+    """A place where code does what a rule is about.
 
     Attributes:
         rule: Name of the rule.
@@ -82,31 +82,31 @@ def find_uses_by_query(
         text: Text of the file.
     """
     # One query for all rules visits a tree once. The name of the capture then identifies the rule.
-    whole = "\n".join(query.replace("@use", f"@{rule}") for rule, query in queries.items())
+    combined = "\n".join(query.replace("@use", f"@{rule}") for rule, query in queries.items())
     root = parse_tree(text, path, grammars)
     ending = next((known for known in grammars if known and path.endswith(known)), "")
-    query = _query(*grammars[ending], whole)
-    found = _places(root, query) if _is_shallow(root) else None
-    for line, _, rule, code in sorted(found or ()):
+    query = _compile_query(*grammars[ending], combined)
+    uses = _find_captures(root, query) if _is_shallow(root) else None
+    for line, _, rule, code in sorted(uses or ()):
         yield UnsafeUse(rule=rule, line=line, code=quote_code(code))
-    if found is None:
+    if uses is None:
         yield UnsafeUse(rule=UNREADABLE.name, line=1, code="it is nested too deeply, or too large")
 
 
-def _places(root: Node, query: Query) -> set[tuple[int, int, str, str]] | None:
-    """Return line, column, rule and code of each use; `None` if the search takes too long."""
+def _find_captures(root: Node, query: Query) -> set[tuple[int, int, str, str]] | None:
+    """Return (line, byte offset, rule, code) of each use, or `None` if the search takes too long."""
     from tree_sitter import QueryCursor
 
-    cursor, until = QueryCursor(query, match_limit=MAX_QUERY_STATES), time.monotonic() + QUERY_TIMEOUT_S
-    places: set[tuple[int, int, str, str]] = set()
+    cursor, deadline = QueryCursor(query, match_limit=MAX_QUERY_STATES), time.monotonic() + QUERY_TIMEOUT_S
+    uses: set[tuple[int, int, str, str]] = set()
     for start in range(0, root.end_byte, QUERY_WINDOW_BYTES):
         cursor.set_byte_range(start, start + QUERY_WINDOW_BYTES)
         for rule, nodes in cursor.captures(root).items():
             if "." in rule:  # the other captures serve conditions
-                places |= {(node.start_point[0] + 1, node.start_byte, rule, _text(node)) for node in nodes}
-        if time.monotonic() > until or cursor.did_exceed_match_limit:
+                uses |= {(node.start_point[0] + 1, node.start_byte, rule, _text(node)) for node in nodes}
+        if time.monotonic() > deadline or cursor.did_exceed_match_limit:
             return None
-    return places
+    return uses
 
 
 def _is_shallow(root: Node) -> bool:
@@ -136,7 +136,7 @@ def _text(node: Node) -> str:
 
 
 @cache
-def _query(package: str, name: str, source: str) -> Query:
+def _compile_query(package: str, name: str, source: str) -> Query:
     from tree_sitter import Query
 
     return Query(load_grammar(package, name), source)
