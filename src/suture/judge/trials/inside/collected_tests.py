@@ -14,8 +14,8 @@ from typing import Any
 from .child_processes import (
     OWN_FOLDER,
     ROOT,
-    HostChannel,
     Forks,
+    HostChannel,
     LeftoverFiles,
     ProjectFiles,
     limit_cpu,

@@ -20,8 +20,8 @@ import pytest
 from .child_processes import (
     OWN_FOLDER,
     ROOT,
-    HostChannel,
     Forks,
+    HostChannel,
     LeftoverFiles,
     ProjectFiles,
     backdate,
