@@ -122,5 +122,5 @@ def test_the_notebook_runs_top_to_bottom(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "healed by nonce evidence" in done.stdout
-    assert "taken back: statistics_of.py" in done.stdout
+    assert "undone: averages.py" in done.stdout
     assert " object at 0x" not in done.stdout, "a reader can do nothing with it"
