@@ -1,4 +1,4 @@
-"""Go's standard library, compiled once and shown read-only to every run.
+"""A build cache with Go's standard library, compiled once and shown read-only to every run.
 
 Go compiles whatever its cache lacks, and a run's own cache is thrown away because a candidate may have
 written to it. This cache is filled by runs that contain no project, and linked into the cache of each later
@@ -29,11 +29,19 @@ from suture.sandbox import BOX, RunRequest, Sandbox, SupportsCacheDir, mounts_fo
 MOUNT_POINT = "/go-library"
 MOUNTABLE_LEVELS = ("namespace", "container", "user_kernel")
 """Sandboxes that can show a folder of this machine at a path of our choice."""
-PROGRAM, PLAN, ENTRIES, STATE = "go_build_cache_program.py", "plan.json", "entries.zip", "state.json"
-ENTRY = re.compile(r"[0-9a-f]{2}/[0-9a-f]{64}-[ad]")
-IMPORT = re.compile(rb'^\s*(?:import\s+)?(?:[\w.]+\s+)?"([a-z][a-z0-9/]{0,80})"\s*(?://.*)?$', re.MULTILINE)
+PROGRAM_FILE = "go_build_cache_program.py"
+PLAN_FILE = "plan.json"
+"""Names the packages to compile."""
+ENTRIES_FILE = "entries.zip"
+"""Brings the new cache entries back."""
+STATE_FILE = "state.json"
+"""Brings back how many new entries did not fit into the archive."""
+ENTRY_RE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{64}-[ad]")
+IMPORT_RE = re.compile(
+    rb'^\s*(?:import\s+)?(?:[\w.]+\s+)?"([a-z][a-z0-9/]{0,80})"\s*(?://.*)?$', re.MULTILINE
+)
 EXCLUDED_NAMES = {"all", "builtin", "cgo", "cmd", "internal", "race", "std", "vendor"}
-REQUIRES = re.compile(rb"^\s*require\b", re.MULTILINE)
+REQUIRE_RE = re.compile(rb"^\s*require\b", re.MULTILINE)
 COMMON_PACKAGES = (
     "crypto/sha256",
     "database/sql",
@@ -45,9 +53,9 @@ COMMON_PACKAGES = (
 )
 """Packages that third-party modules often need, compiled in advance with their dependencies."""
 GO_WRAPPER = """#!/bin/sh
-# What lies in the library cannot be changed; a date keeps Go from clearing out what is old.
+# The linked entries are read-only. With a recent date in trim.txt, Go does not try to delete old ones.
 if [ -n "$GOCACHE" ] && [ ! -e "$GOCACHE" ]; then
-    cp -rs {there}/entries "$GOCACHE" && date +%s >"$GOCACHE/trim.txt"
+    cp -rs {library}/entries "$GOCACHE" && date +%s >"$GOCACHE/trim.txt"
 fi 2>/dev/null
 exec '{go}' "$@"
 """
@@ -77,50 +85,57 @@ async def add_go_build_cache(
         return interpreter
     if (await sandbox.capabilities()).level not in MOUNTABLE_LEVELS or "'" in go.program:
         return interpreter
-    folder = sandbox.cache / "go-library" / _cache_key(go, sandbox.name)
+    folder = sandbox.cache / "go-library" / _make_cache_key(go, sandbox.name)
     try:
         _create_cache(folder, go)
-        able = _add_mount(interpreter, go, folder)
-        known = {*(folder / "packages").read_text("utf-8").split()}
-        lacking = _imported_packages(files) - known
-        if lacking and not await _compile_packages(folder, lacking, able, sandbox, settings):
-            return able if known else interpreter
-        if lacking:
-            _write(folder / "packages", "\n".join(sorted(known | lacking)).encode())
+        interpreter_with_cache = _add_mount(interpreter, go, folder)
+        compiled = {*(folder / "packages").read_text("utf-8").split()}
+        missing = _find_imported_packages(files) - compiled
+        if missing and not await _compile_packages(
+            folder, missing, interpreter_with_cache, sandbox, settings
+        ):
+            return interpreter_with_cache if compiled else interpreter
+        if missing:
+            _write(folder / "packages", "\n".join(sorted(compiled | missing)).encode())
     except (OSError, UnicodeDecodeError, zipfile.BadZipFile):
         return interpreter
-    return able
+    return interpreter_with_cache
 
 
-def _imported_packages(files: Mapping[str, bytes]) -> set[str]:
+def _find_imported_packages(files: Mapping[str, bytes]) -> set[str]:
     """Return names that may be packages of the standard library; Go itself decides which are."""
     sources = [text for path, text in files.items() if path.endswith(".go")]
-    names = {name.decode() for text in sources for name in IMPORT.findall(text)}
+    names = {name.decode() for text in sources for name in IMPORT_RE.findall(text)}
     names = {name for name in names if not EXCLUDED_NAMES & {*name.split("/")}}
-    papers = [text for path, text in files.items() if path.rpartition("/")[2] == "go.mod"]
-    more = COMMON_PACKAGES if any(REQUIRES.search(text) for text in papers) else ()
-    return {"testing", *more, *sorted(names)[:MAX_GO_PACKAGES]}
+    manifests = [text for path, text in files.items() if path.rpartition("/")[2] == "go.mod"]
+    has_requirements = any(REQUIRE_RE.search(text) for text in manifests)
+    common_packages = COMMON_PACKAGES if has_requirements else ()
+    return {"testing", *common_packages, *sorted(names)[:MAX_GO_PACKAGES]}
 
 
-def _cache_key(go: Toolchain, wall: str) -> str:
+def _make_cache_key(go: Toolchain, sandbox_name: str) -> str:
     """Return a cache name that is unique per compiler, sandbox and build settings."""
-    real = Path(go.program).resolve()
-    facts = [str(real), real.stat().st_size, real.stat().st_mtime_ns, wall, sorted(go.variables.items())]
-    facts += [hashlib.sha256(content).hexdigest() for content in _vouching_files(go).values()]
+    program = Path(go.program).resolve()
+    stat = program.stat()
+    facts = [str(program), stat.st_size, stat.st_mtime_ns, sandbox_name, sorted(go.variables.items())]
+    facts += [hashlib.sha256(content).hexdigest() for content in _make_attestation_files(go).values()]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
-def _vouching_files(go: Toolchain) -> dict[str, bytes]:
+def _make_attestation_files(go: Toolchain) -> dict[str, bytes]:
     """Return the files with which package `testing` is compiled for verdicts, at their paths in a run."""
-    found: dict[str, bytes] = {}
+    attestation_files: dict[str, bytes] = {}
     for runner in LANGUAGES[go.language].runners:
-        own = runner.attestation.files(go.program, f"{BOX}/{PRIVATE_FOLDER}") if runner.attestation else {}
-        found |= {f"{PRIVATE_FOLDER}/{name}": content for name, content in own.items()}
-    return found
+        if runner.attestation is not None:
+            files = runner.attestation.files(go.program, f"{BOX}/{PRIVATE_FOLDER}")
+            attestation_files |= {f"{PRIVATE_FOLDER}/{name}": content for name, content in files.items()}
+    return attestation_files
 
 
 def _add_mount(interpreter: Interpreter, go: Toolchain, folder: Path) -> Interpreter:
-    folders, shown = (f"{MOUNT_POINT}/bin", *go.folders), {**go.shown, str(folder): MOUNT_POINT}
+    # The folder of the script comes first, so that `go` means the script.
+    folders = (f"{MOUNT_POINT}/bin", *go.folders)
+    shown = {**go.shown, str(folder): MOUNT_POINT}
     return replace(interpreter, toolchain=replace(go, folders=folders, shown=shown))
 
 
@@ -128,11 +143,11 @@ def _create_cache(folder: Path, go: Toolchain) -> None:
     """Create an empty cache, with the script that links it into a run's own cache and then starts Go."""
     if (folder / "packages").exists():
         return
-    for part in (folder, folder / "bin", *(folder / "entries" / f"{n:02x}" for n in range(256))):
-        part.mkdir(parents=True, exist_ok=True)
-        part.chmod(0o755)
+    for subfolder in (folder, folder / "bin", *(folder / "entries" / f"{n:02x}" for n in range(256))):
+        subfolder.mkdir(parents=True, exist_ok=True)
+        subfolder.chmod(0o755)
     (folder / "entries").chmod(0o755)
-    _write(folder / "bin" / "go", GO_WRAPPER.format(there=MOUNT_POINT, go=go.program).encode(), mode=0o755)
+    _write(folder / "bin" / "go", GO_WRAPPER.format(library=MOUNT_POINT, go=go.program).encode(), mode=0o755)
     _write(folder / "packages", b"")
 
 
@@ -150,31 +165,35 @@ def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
 
 
 async def _compile_packages(
-    folder: Path, names: Iterable[str], able: Interpreter, sandbox: Sandbox, settings: SandboxSettings
+    folder: Path, names: Iterable[str], interpreter: Interpreter, sandbox: Sandbox, settings: SandboxSettings
 ) -> bool:
     """Compile packages in several rounds, and return whether all of them are done.
 
     One run can bring back only a limited number of bytes.
     """
-    program = resources.files(__package__).joinpath(PROGRAM).read_bytes()
+    program = resources.files(__package__).joinpath(PROGRAM_FILE).read_bytes()
     plan = json.dumps({"packages": sorted(names)}).encode()
     request = RunRequest(
-        argv=(able.executable, "-I", "-S", "-B", f"{BOX}/{PROGRAM}"),
-        files={PROGRAM: program, PLAN: plan, **(_vouching_files(able.toolchain) if able.toolchain else {})},
-        env=program_environment(able, BOX),
-        mounts=mounts_for_interpreter(able),
+        argv=(interpreter.executable, "-I", "-S", "-B", f"{BOX}/{PROGRAM_FILE}"),
+        files={
+            PROGRAM_FILE: program,
+            PLAN_FILE: plan,
+            **(_make_attestation_files(interpreter.toolchain) if interpreter.toolchain else {}),
+        },
+        env=program_environment(interpreter, BOX),
+        mounts=mounts_for_interpreter(interpreter),
         limits=make_test_limits(settings, GO_COMPILE_TIMEOUT_S, "go"),
-        collect=(ENTRIES, STATE),
+        collect=(ENTRIES_FILE, STATE_FILE),
     )
     for _ in range(GO_COMPILE_ROUNDS):
         result = await sandbox.run(request)
-        left = -1
+        remaining = -1
         with suppress(ValueError):
-            left = int(json.loads(result.files.get(STATE, b"-1")))
-        if left < 0 or ENTRIES not in result.files:
+            remaining = int(json.loads(result.files.get(STATE_FILE, b"-1")))
+        if remaining < 0 or ENTRIES_FILE not in result.files:
             return False
-        _add_entries(folder / "entries", result.files[ENTRIES])
-        if left == 0:
+        _add_entries(folder / "entries", result.files[ENTRIES_FILE])
+        if remaining == 0:
             return True
     return False
 
@@ -182,9 +201,10 @@ async def _compile_packages(
 def _add_entries(entries: Path, packed: bytes) -> None:
     """Add new entries; existing ones stay, because other processes may be reading them."""
     with zipfile.ZipFile(BytesIO(packed)) as archive:
-        found = [info for info in archive.infolist() if ENTRY.fullmatch(info.filename)]
-        if sum(info.file_size for info in found) > MAX_GO_CACHE_BYTES:
+        infos = [info for info in archive.infolist() if ENTRY_RE.fullmatch(info.filename)]
+        if sum(info.file_size for info in infos) > MAX_GO_CACHE_BYTES:
             return
-        for info in sorted(found, key=lambda info: info.filename[-1], reverse=True):  # an -a names a -d
+        # A `-d` file holds the data that an `-a` file refers to, so it must exist first.
+        for info in sorted(infos, key=lambda info: info.filename[-1], reverse=True):
             if not (entries / info.filename).exists():
                 _write(entries / info.filename, archive.read(info))

@@ -1,7 +1,8 @@
-"""Verifying report lines that are signed with a run's secret: `SIGNATURE NUMBER JSON`, numbered from 0.
+"""Verifying the lines of a report that are signed with a run's secret key.
 
-Other processes of the run put their name before each line. Each signs with a key derived from the run's key
-and numbers its own lines.
+A line is `SIGNATURE NUMBER JSON`, numbered from 0. Several processes of a run may write into one report. All but
+the main process put their name before each line, sign with a key derived from the run's key, and number their
+own lines.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-SIGNATURE = re.compile(rb"[0-9a-f]{64}")
-NAME = re.compile(rb"[a-z0-9]{1,20}(?:\.[0-9]{1,20})?")
+SIGNATURE_RE = re.compile(rb"[0-9a-f]{64}")
+PROCESS_NAME_RE = re.compile(rb"[a-z0-9]{1,20}(?:\.[0-9]{1,20})?")
 
 
 def verified_events(content: bytes, key: bytes) -> Iterator[dict[str, Any]]:
@@ -39,21 +40,23 @@ def verified_events(content: bytes, key: bytes) -> Iterator[dict[str, Any]]:
 
 
 def streams(content: bytes, key: bytes) -> dict[str, tuple[bytes, bytes]]:
-    """Return process name -> the lines of that process and its key; the main process has an empty name.
+    """Return process name -> (lines, key) of that process; the main process has an empty name.
 
     Args:
         content: The report.
         key: The run's secret.
     """
-    found: dict[bytes, list[bytes]] = {b"": []}
+    lines_by_name: dict[bytes, list[bytes]] = {b"": []}
     for line in content.split(b"\n"):
         name, _, rest = line.partition(b" ")
-        is_named = not SIGNATURE.fullmatch(name) and NAME.fullmatch(name)
-        found.setdefault(name if is_named else b"", []).append(rest if is_named else line)
-    return {name.decode(): (b"\n".join(lines), _key(key, name)) for name, lines in found.items()}
+        is_named = not SIGNATURE_RE.fullmatch(name) and PROCESS_NAME_RE.fullmatch(name)
+        lines_by_name.setdefault(name if is_named else b"", []).append(rest if is_named else line)
+    return {
+        name.decode(): (b"\n".join(lines), _derive_key(key, name)) for name, lines in lines_by_name.items()
+    }
 
 
-def _key(key: bytes, name: bytes) -> bytes:
+def _derive_key(key: bytes, name: bytes) -> bytes:
     for part in name.split(b".") if name else ():
         key = hmac.digest(key, part, "sha256")
     return key

@@ -62,13 +62,13 @@ class TestCommand:
         self.is_pytest = is_pytest_command(task.test_command)
         self.rootdir = "."
         """The folder that pytest's ids are relative to, relative to the project's root."""
-        self._plain: ExitStatusRunner | ReportingRunner = ExitStatusRunner(self._line, sandbox)
+        self._other_runner: ExitStatusRunner | ReportingRunner = ExitStatusRunner(self._line, sandbox)
         self._collected = CollectionResult()
         self._pytest = PytestRunner(self._line, sandbox)
         self._first_run: tuple[RunResult, PytestReport] | None = None
-        self._unstable: frozenset[str] | None = None
+        self._unstable_functions: frozenset[str] | None = None
         self._base_lock = asyncio.Lock()
-        self._base: PytestReport | None = None
+        self._base_report: PytestReport | None = None
 
     @property
     def settings(self) -> SandboxSettings:
@@ -96,7 +96,7 @@ class TestCommand:
             UsageError: The command cannot start, or there are no tests.
         """
         if not self.is_pytest:
-            await self._collect_plain()
+            await self._collect_without_pytest()
             return
         result, report = await self._pytest.run(
             self._task.files, options="" if run else "--collect-only", compile_for_later=True
@@ -118,14 +118,15 @@ class TestCommand:
                 remedy="write a function `test_...` in a file `test_*.py`, or name its file in the command",
             )
 
-    async def _collect_plain(self) -> None:
-        reported = await ReportingRunner.try_base(self._line, self.sandbox)
-        if reported is not None:
-            self._plain = reported
-            self._collected = CollectionResult(files=reported.test_files)
+    async def _collect_without_pytest(self) -> None:
+        reporting_runner = await ReportingRunner.try_base(self._line, self.sandbox)
+        if reporting_runner is not None:
+            self._other_runner = reporting_runner
+            self._collected = CollectionResult(files=reporting_runner.test_files)
             return
-        self._plain = plain = ExitStatusRunner(self._line, self.sandbox)
-        await plain.try_base()
+        exit_status_runner = ExitStatusRunner(self._line, self.sandbox)
+        self._other_runner = exit_status_runner
+        await exit_status_runner.try_base()
 
     async def run(self, files: Mapping[str, bytes]) -> CommandRun:
         """Run the command on a project's files and judge the result.
@@ -135,15 +136,15 @@ class TestCommand:
         """
         is_base = dict(files) == dict(self._task.files)
         if not self.is_pytest:
-            return await self._plain.run(files, is_base=is_base)
+            return await self._other_runner.run(files, is_base=is_base)
         result, report = await self._run_all(files, is_base)
         if is_base:
-            self._base = report
+            self._base_report = report
         outcomes = make_outcomes(report, result, self._collected)
         if not is_base and any(outcome.status == "skipped" for outcome in outcomes):
-            base = await self._base_report()
+            base = await self._get_base_report()
             outcomes = [judge_skip(outcome, report, base, self._task) for outcome in outcomes]
-        base = await self._base_report() if needs_base_report(report) else report
+        base = await self._get_base_report() if needs_base_report(report) else report
         outcomes = judge_examples(outcomes, report, self._collected, files)
         outcomes = [reject_unconfirmed_pass(outcome, report, base) for outcome in outcomes]
         outcomes += find_machinery_changes(self._line.shown, report, base, self._is_protected_test)
@@ -162,19 +163,20 @@ class TestCommand:
 
         The first run of the task's own files is used once instead of a new run.
         """
-        first, self._first_run = (self._first_run, None) if is_base else (None, self._first_run)
-        if first is not None:
-            return first
+        if is_base and self._first_run is not None:
+            first_run, self._first_run = self._first_run, None
+            return first_run
         result, report = await self._pytest.run(files)
-        names = self._collected.ids
+        ids = self._collected.ids
         if is_base:
-            self._unstable = find_unstable_functions(names, report.items)
-        changed = find_renamed_functions(names, report.items)
-        if changed and self._unstable is None:
-            _, again = await self._pytest.run(self._task.files, options="--collect-only")
-            self._unstable = find_unstable_functions(names, again.items)
-        if changed and self._unstable:
-            report = rename_tests(report, map_ids_by_position(names, report.items, changed & self._unstable))
+            self._unstable_functions = find_unstable_functions(ids, report.items)
+        renamed = find_renamed_functions(ids, report.items)
+        if renamed and self._unstable_functions is None:
+            _, collection = await self._pytest.run(self._task.files, options="--collect-only")
+            self._unstable_functions = find_unstable_functions(ids, collection.items)
+        if renamed and self._unstable_functions:
+            names = map_ids_by_position(ids, report.items, renamed & self._unstable_functions)
+            report = rename_tests(report, names)
         return result, report
 
     async def run_selected(
@@ -194,7 +196,7 @@ class TestCommand:
             SandboxError: The sandbox failed.
         """
         if not self.is_pytest:
-            return await self._plain.run_selected(files, tests, wall_s)
+            return await self._other_runner.run_selected(files, tests, wall_s)
         result, report = await self._pytest.run(files, only=tests, wall_s=wall_s)
         return self._select(report, result, tests)
 
@@ -220,26 +222,27 @@ class TestCommand:
             SandboxError: The sandbox failed.
         """
         if not self.is_pytest:
-            ended = await self.run_selected(files, tests, wall_s)
-            return ended, tuple(outcome for outcome in ended if outcome.check_id in isolated)
+            outcomes = await self.run_selected(files, tests, wall_s)
+            return outcomes, tuple(outcome for outcome in outcomes if outcome.check_id in isolated)
         result, report = await self._pytest.run(files, only=tests, isolated=isolated, wall_s=wall_s)
         if report.joint_report is None:  # other processes run the tests, or a test ended pytest's process
             together = self._select(report, result, tests)
-            over = report.uncollectable or result.status == "timeout"
-            return together, () if over else await self.run_selected(files, isolated, wall_s)
+            if report.uncollectable or result.status == "timeout":
+                return together, ()
+            return together, await self.run_selected(files, isolated, wall_s)
         return self._select(report.joint_report, result, tests), self._select(report, result, isolated)
 
     def _select(
         self, report: PytestReport, result: RunResult, tests: Collection[str]
     ) -> tuple[CheckOutcome, ...]:
-        every = make_outcomes(report, result, self._collected)
-        return tuple(outcome for outcome in every if not tests or outcome.check_id in tests)
+        outcomes = make_outcomes(report, result, self._collected)
+        return tuple(outcome for outcome in outcomes if not tests or outcome.check_id in tests)
 
     def copy_with_settings(self, settings: SandboxSettings) -> TestCommand:
         """Return the same command with other limits, with everything that is known about its tests."""
         other = copy(self)
         other._line = replace(self._line, settings=settings)
-        other._plain = self._plain.copy_with_line(other._line)
+        other._other_runner = self._other_runner.copy_with_line(other._line)
         other._pytest = self._pytest.copy_with_line(other._line)
         return other
 
@@ -248,7 +251,7 @@ class TestCommand:
         other = copy(self)
         other.interpreter = interpreter
         other._line = replace(self._line, interpreter=interpreter)
-        other._plain = self._plain.copy_with_line(other._line)
+        other._other_runner = self._other_runner.copy_with_line(other._line)
         other._pytest = self._pytest.copy_with_line(other._line)
         return other
 
@@ -258,7 +261,7 @@ class TestCommand:
         return TestCommand(task, self.sandbox, self._line.settings, self.interpreter)
 
     def open_with_plugin(
-        self, plugin: str, own: Mapping[str, bytes], *, wall_s: float
+        self, plugin: str, suture_files: Mapping[str, bytes], *, wall_s: float
     ) -> AbstractAsyncContextManager[Channel]:
         """Start pytest on the task's own files with another plugin, and talk to that plugin.
 
@@ -266,16 +269,17 @@ class TestCommand:
 
         Args:
             plugin: The plugin's module name. Pytest's stdin and stdout are the channel to the plugin.
-            own: Files for Suture's own folder beside the project, name -> content, including the plugin.
+            suture_files: Files for Suture's own folder beside the project, name -> content, including the
+                plugin.
             wall_s: The time limit in seconds.
         """
-        return self._pytest.open_with(plugin, own, wall_s=wall_s)
+        return self._pytest.open_with(plugin, suture_files, wall_s=wall_s)
 
     async def run_helper_program(
         self,
         argv: Callable[[str, str], tuple[str, ...]],
         files: Mapping[str, bytes],
-        own: Mapping[str, bytes],
+        suture_files: Mapping[str, bytes],
         *,
         collect: str,
         wall_s: float,
@@ -287,7 +291,7 @@ class TestCommand:
         Args:
             argv: Returns the arguments, given the paths of the interpreter and of Suture's own folder.
             files: The project's files.
-            own: Files for Suture's own folder, name -> content.
+            suture_files: Files for Suture's own folder, name -> content.
             collect: The name of the file in that folder that is brought back.
             wall_s: The time limit in seconds.
 
@@ -297,19 +301,19 @@ class TestCommand:
         Raises:
             SandboxError: The sandbox failed.
         """
-        placed = {
+        all_files = {
             **drop_private_files(files),
-            **{f"{PRIVATE_FOLDER}/{name}": text for name, text in own.items()},
+            **{f"{PRIVATE_FOLDER}/{name}": text for name, text in suture_files.items()},
         }
-        back = f"{PRIVATE_FOLDER}/{collect}"
-        request = self._line.request(placed, wall_s=wall_s, collect=(back,))
-        words = argv(self.interpreter.executable, f"{BOX}/{PRIVATE_FOLDER}")
-        result = await self.sandbox.run(self._line.link_packages(replace(request, argv=words)))
-        return result.files.get(back, b"")
+        output_path = f"{PRIVATE_FOLDER}/{collect}"
+        request = self._line.request(all_files, wall_s=wall_s, collect=(output_path,))
+        arguments = argv(self.interpreter.executable, f"{BOX}/{PRIVATE_FOLDER}")
+        result = await self.sandbox.run(self._line.link_packages(replace(request, argv=arguments)))
+        return result.files.get(output_path, b"")
 
-    async def _base_report(self) -> PytestReport:
+    async def _get_base_report(self) -> PytestReport:
         """Return the report of the task's own files. It is run once, and only if a verdict depends on it."""
         async with self._base_lock:
-            if self._base is None:
-                _, self._base = await self._pytest.run(self._task.files)
-            return self._base
+            if self._base_report is None:
+                _, self._base_report = await self._pytest.run(self._task.files)
+            return self._base_report

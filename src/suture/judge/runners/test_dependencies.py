@@ -1,4 +1,7 @@
-"""Installed packages that the tests import: a new file of the same name would replace them."""
+"""Finding the installed packages that the tests import.
+
+A candidate must not add a file with the name of one, because Python would import it in place of the package.
+"""
 
 from __future__ import annotations
 
@@ -21,24 +24,24 @@ def find_test_dependencies(
         tests: Paths of the test files; files whose names look like test files are added.
         interpreter: The interpreter that runs the tests.
     """
-    looked_at = {*tests, *(path for path in files if path.endswith(".py") and is_test_file(path))}
+    test_files = {*tests, *(path for path in files if path.endswith(".py") and is_test_file(path))}
     imported: set[str] = set()
-    for path in looked_at & files.keys():
+    for path in test_files & files.keys():
         tree = parse_module(files[path])
         for node in ast.walk(tree) if tree is not None else ():
             if isinstance(node, ast.Import):
                 imported |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 imported.add(node.module.partition(".")[0])
-    return frozenset(imported & _installed(interpreter))
+    return frozenset(imported & _list_installed_names(interpreter))
 
 
-def _installed(interpreter: Interpreter) -> set[str]:
-    found: set[str] = set()
+def _list_installed_names(interpreter: Interpreter) -> set[str]:
+    names: set[str] = set()
     for folder in map(Path, interpreter.site_packages):
         if folder.is_dir():
-            found |= {entry.name.partition(".")[0] for entry in folder.iterdir() if "-" not in entry.name}
-    return found
+            names |= {entry.name.partition(".")[0] for entry in folder.iterdir() if "-" not in entry.name}
+    return names
 
 
 def shadows_dependency(
@@ -52,10 +55,10 @@ def shadows_dependency(
         libraries: The packages that the tests import.
         roots: Folders of the project that Python imports from.
     """
-    starts = {"", *(f"{root.strip('./')}/" for root in roots if root.strip("./"))}
-    for start in starts:
-        name = path.removeprefix(start).partition("/")[0].partition(".")[0]
-        if path.startswith(start) and path.endswith(".py") and name in libraries:
-            own = (f"{start}{name}/", f"{start}{name}.py")
-            return not any(other.startswith(own) for other in files)
+    prefixes = {"", *(f"{root.strip('./')}/" for root in roots if root.strip("./"))}
+    for prefix in prefixes:
+        name = path.removeprefix(prefix).partition("/")[0].partition(".")[0]
+        if path.startswith(prefix) and path.endswith(".py") and name in libraries:
+            own_package = (f"{prefix}{name}/", f"{prefix}{name}.py")
+            return not any(file.startswith(own_package) for file in files)
     return False

@@ -1,4 +1,7 @@
-"""Smoke checks: observing a project from a trusted process inside the sandbox."""
+"""Running the smoke checks of a project: a trusted program inside the sandbox starts it and observes it.
+
+`smoke_plan.py` makes the plan, a list of steps. `smoke_program.py` carries it out and writes a signed report.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ from suture.judge.tuning import STEPS_SHARE
 from suture.project.languages import LANGUAGES, Interpreter, fill_placeholders, resolve_command
 from suture.sandbox import BOX, RunResult, Sandbox
 
-PROGRAM = f"{PRIVATE_FOLDER}/smoke_program.py"
-REPORT = f"{PRIVATE_FOLDER}/smoke_report"
+PROGRAM_PATH = f"{PRIVATE_FOLDER}/smoke_program.py"
+REPORT_PATH = f"{PRIVATE_FOLDER}/smoke_report"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,14 +50,16 @@ class SmokeChecks:
             SandboxError: The sandbox failed.
         """
         groups = plan_smoke_groups(self.task)
-        result, events = await self._started(files, groups)
+        result, events = await self._run_plan(files, groups)
         facts = {event["id"]: event["fact"] for event in events if "id" in event}
-        outcomes = [_outcome(check, facts) for check in list_step_ids(groups)]
-        ended = any(event.get("end") for event in events)
-        if not ended and not any(outcome.status == "failed" for outcome in outcomes):
-            at = next((n for n, outcome in enumerate(outcomes) if not outcome.passed), -1)
-            check = outcomes[at].check_id
-            outcomes[at] = replace(_failed(check, {}), counterexample=make_ending_failure(check, result))
+        outcomes = [_make_outcome(check, facts) for check in list_step_ids(groups)]
+        has_finished = any(event.get("end") for event in events)
+        if not has_finished and not any(outcome.status == "failed" for outcome in outcomes):
+            # The program ended early, so the first step without a result, or the last step, is to blame.
+            culprit = next((n for n, outcome in enumerate(outcomes) if not outcome.passed), -1)
+            check = outcomes[culprit].check_id
+            failure = make_ending_failure(check, result)
+            outcomes[culprit] = replace(_make_failure(check, {}), counterexample=failure)
         return CommandRun(
             outcomes=tuple(outcomes),
             output=decode_output(result),
@@ -77,30 +82,30 @@ class SmokeChecks:
     def _line(self) -> CommandLine:
         return CommandLine(task=self.task, settings=self.settings, interpreter=self.interpreter)
 
-    async def _started(
+    async def _run_plan(
         self, files: Mapping[str, bytes], groups: Sequence[Mapping[str, Any]]
     ) -> tuple[RunResult, list[dict[str, Any]]]:
-        key, facts = secrets.token_bytes(32), LANGUAGES[self.task.language]
+        key, language = secrets.token_bytes(32), LANGUAGES[self.task.language]
         plan = {
-            "report": f"{BOX}/{REPORT}",
+            "report": f"{BOX}/{REPORT_PATH}",
             "key": key.hex(),
             "root": BOX,
             "wall_s": STEPS_SHARE * self.settings.test_timeout_s,
-            "crash": facts.layout.crash_marker,
-            "error_line": facts.error_pattern.pattern,
-            "groups": [self._resolved(group) for group in groups],
+            "crash": language.layout.crash_marker,
+            "error_line": language.error_pattern.pattern,
+            "groups": [self._resolve_programs(group) for group in groups],
         }
         source = resources.files("suture.judge.smoke").joinpath("smoke_program.py").read_bytes()
         request = self._line.request(
-            {**drop_private_files(files), PROGRAM: source},
+            {**drop_private_files(files), PROGRAM_PATH: source},
             stdin=json.dumps(plan).encode(),
-            collect=(REPORT,),
+            collect=(REPORT_PATH,),
         )
-        argv = (self.interpreter.executable, "-I", "-S", f"{BOX}/{PROGRAM}")
+        argv = (self.interpreter.executable, "-I", "-S", f"{BOX}/{PROGRAM_PATH}")
         result = await self.sandbox.run(replace(request, argv=argv))
-        return result, list(verified_events(result.files.get(REPORT, b""), key))
+        return result, list(verified_events(result.files.get(REPORT_PATH, b""), key))
 
-    def _resolved(self, group: Mapping[str, Any]) -> dict[str, Any]:
+    def _resolve_programs(self, group: Mapping[str, Any]) -> dict[str, Any]:
         """Return a group with the programs in its commands resolved."""
         steps = [
             {**step, "argv": list(resolve_command(step["argv"], self.interpreter))}
@@ -108,23 +113,23 @@ class SmokeChecks:
             else step
             for step in group["steps"]
         ]
-        served = (
+        server = (
             {"serve": list(resolve_command(group["serve"], self.interpreter))} if "serve" in group else {}
         )
-        return {**group, "steps": steps, **served}
+        return {**group, "steps": steps, **server}
 
 
-def _outcome(check: str, facts: Mapping[str, Mapping[str, str]]) -> CheckOutcome:
+def _make_outcome(check: str, facts: Mapping[str, Mapping[str, str]]) -> CheckOutcome:
     if check not in facts:
-        return replace(_failed(check, {}), status="missing", counterexample=None)
+        return replace(_make_failure(check, {}), status="missing", counterexample=None)
     if facts[check]:
-        return _failed(check, facts[check])
+        return _make_failure(check, facts[check])
     return CheckOutcome(
         check_id=check, status="passed", provenance=get_step_provenance(check), evidence="nonce"
     )
 
 
-def _failed(check: str, fact: Mapping[str, str]) -> CheckOutcome:
+def _make_failure(check: str, fact: Mapping[str, str]) -> CheckOutcome:
     return CheckOutcome(
         check_id=check,
         status="failed",

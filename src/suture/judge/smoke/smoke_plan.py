@@ -1,7 +1,10 @@
-"""Planning what is done with a project to see whether it works: plain data, made from the task alone.
+"""Planning the smoke checks of a project: what is done with it to see whether it works.
 
 The plan includes the runs that the statement shows, such as `$ todo add milk` with its output or
-`GET /books -> 200 []`. No name, path or word of the plan comes from a candidate.
+`GET /books -> 200 []`. It is made from the task alone: no name, path or word comes from a candidate.
+
+A *step* is a dict with `id`, and either `argv` (a command to run, with what is expected of it) or `ask` (method and
+path of a request, with what is expected of the response).
 """
 
 from __future__ import annotations
@@ -17,14 +20,15 @@ from suture.core.records import Provenance, Task
 from suture.judge.tuning import MAX_SHOWN_RUNS, MAX_STATEMENT_CHARS
 from suture.project.languages import LANGUAGES, fill_placeholders
 
-COMMAND_LINE = re.compile(r"^[ \t]*\$ (\S.*)$")
-REQUEST_LINE = re.compile(
+COMMAND_LINE_RE = re.compile(r"^[ \t]*\$ (\S.*)$")
+REQUEST_LINE_RE = re.compile(
     r"^[ \t]*(?:[-*] )?`?(GET|POST|PUT|PATCH|DELETE) (/\S*?)`?(?:\s+(\{.*?\}|\[.*?\]))?"
     r"\s*(?:->|=>|→)\s*(\d{3})(?:\s+(\{.*\}|\[.*\]|\"[^\"]*\"))?[`.]?\s*$"
 )
 COMMON_TOOLS = frozenset(
     ("cat", "cd", "cp", "curl", "echo", "export", "git", "ls", "mkdir", "npm", "npx", "pip", "python", "rm")
 )
+"""Programs that are not the project's own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,42 +71,42 @@ class ShownRequest:
 
 def find_shown_commands(statement: str) -> tuple[ShownCommand, ...]:
     """Return the commands behind a `$`, in order; shell commands and common tools are skipped."""
-    found: list[ShownCommand] = []
+    commands: list[ShownCommand] = []
     lines = statement[:MAX_STATEMENT_CHARS].splitlines()
-    for at, line in enumerate(lines):
-        match = COMMAND_LINE.match(line)
-        words = _words(match[1]) if match else ()
+    for index, line in enumerate(lines):
+        match = COMMAND_LINE_RE.match(line)
+        words = _split_command(match[1]) if match else ()
         if words and words[0] not in COMMON_TOOLS:
-            found.append(ShownCommand(words=words, output=tuple(_below(lines[at + 1 :]))))
-    return tuple(found[:MAX_SHOWN_RUNS])
+            commands.append(ShownCommand(words=words, output=tuple(_read_output(lines[index + 1 :]))))
+    return tuple(commands[:MAX_SHOWN_RUNS])
 
 
 def find_shown_requests(statement: str) -> tuple[ShownRequest, ...]:
     """Return the requests with the status of their responses, in order; invalid JSON is skipped."""
-    found: list[ShownRequest] = []
+    requests: list[ShownRequest] = []
     for line in statement[:MAX_STATEMENT_CHARS].splitlines():
-        if match := REQUEST_LINE.match(line):
+        if match := REQUEST_LINE_RE.match(line):
             try:
                 body, answer = (json.loads(text) if text else None for text in (match[3], match[5]))
             except (ValueError, RecursionError):
                 continue
-            found.append(
+            requests.append(
                 ShownRequest(method=match[1], path=match[2], body=body, status=int(match[4]), answer=answer)
             )
-    return tuple(found[:MAX_SHOWN_RUNS])
+    return tuple(requests[:MAX_SHOWN_RUNS])
 
 
-def _words(line: str) -> tuple[str, ...]:
+def _split_command(line: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(line))
     except ValueError:
         return ()
 
 
-def _below(lines: list[str]) -> Iterator[str]:
+def _read_output(lines: list[str]) -> Iterator[str]:
     """Yield the output lines up to an empty line, the next command or the end of a block."""
     for line in lines:
-        if not line.strip() or COMMAND_LINE.match(line) or line.strip().startswith("```"):
+        if not line.strip() or COMMAND_LINE_RE.match(line) or line.strip().startswith("```"):
             return
         yield line.strip()
 
@@ -111,6 +115,7 @@ Step = dict[str, Any]
 OUTPUT_FILE = "smoke_output"
 """The file that a pipeline is asked to write."""
 STATED_PREFIX = "as the task shows: "
+"""The start of the id of each step that the statement shows."""
 USAGE_EXIT_CODES = (0, 1, 2)
 """Exit codes that are acceptable for a program that is started without its arguments."""
 
@@ -137,16 +142,24 @@ def plan_smoke_groups(task: Task) -> list[dict[str, Any]]:
     layout = LANGUAGES[task.language].layout
     start = list(fill_placeholders(layout.start, project.name, task.module))
     build = [list(fill_placeholders(words, project.name, task.module)) for words in layout.build]
-    groups = [{"steps": [_run(f"it builds: {' '.join(words)}", words) for words in build], "needed": True}]
+    groups = [
+        {"steps": [_make_run_step(f"it builds: {' '.join(words)}", words) for words in build], "needed": True}
+    ]
     if project.kind == "library":
         load = list(fill_placeholders(layout.load_check, project.name, task.module))
-        groups.append({"steps": [_run("it can be loaded", load)]})
+        groups.append({"steps": [_make_run_step("it can be loaded", load)]})
     elif project.kind == "web_app":
-        groups.append({"serve": start, "steps": list(_requests(task))})
+        groups.append({"serve": start, "steps": list(_plan_requests(task))})
     elif project.kind == "data_pipeline":
-        groups += [{"steps": list(_pipeline(start, project.sample))}, {"steps": list(_typed(task, start))}]
+        groups += [
+            {"steps": list(_plan_pipeline_runs(start, project.sample))},
+            {"steps": list(_plan_shown_commands(task, start))},
+        ]
     else:
-        groups += [{"steps": list(_command(start))}, {"steps": list(_typed(task, start))}]
+        groups += [
+            {"steps": list(_plan_command_runs(start))},
+            {"steps": list(_plan_shown_commands(task, start))},
+        ]
     return [group for group in groups if group["steps"]]
 
 
@@ -155,22 +168,24 @@ def list_step_ids(groups: list[dict[str, Any]]) -> list[str]:
     return [step["id"] for group in groups for step in group["steps"]]
 
 
-def _run(check: str, words: list[str], **wanted: Any) -> Step:
-    return {"id": check, "argv": words, "call": " ".join(words), "codes": [0], **wanted}
+def _make_run_step(step_id: str, words: list[str], **expectations: Any) -> Step:
+    return {"id": step_id, "argv": words, "call": " ".join(words), "codes": [0], **expectations}
 
 
-def _command(start: list[str]) -> Iterator[Step]:
-    yield _run("it prints something for --help", [*start, "--help"], prints=True)
-    yield {**_run("it runs without arguments", start, prints=True), "codes": list(USAGE_EXIT_CODES)}
+def _plan_command_runs(start: list[str]) -> Iterator[Step]:
+    yield _make_run_step("it prints something for --help", [*start, "--help"], prints=True)
+    yield {**_make_run_step("it runs without arguments", start, prints=True), "codes": list(USAGE_EXIT_CODES)}
 
 
-def _pipeline(start: list[str], sample: str) -> Iterator[Step]:
-    yield _run("it turns the sample data into a file", [*start, sample, OUTPUT_FILE], writes=OUTPUT_FILE)
+def _plan_pipeline_runs(start: list[str], sample: str) -> Iterator[Step]:
+    yield _make_run_step(
+        "it turns the sample data into a file", [*start, sample, OUTPUT_FILE], writes=OUTPUT_FILE
+    )
     missing = [*start, "no_such_file.csv", OUTPUT_FILE]
-    yield {**_run("it says so where there is no such data", missing), "codes": [], "fails": True}
+    yield {**_make_run_step("it says so where there is no such data", missing), "codes": [], "fails": True}
 
 
-def _requests(task: Task) -> Iterator[Step]:
+def _plan_requests(task: Task) -> Iterator[Step]:
     yield {"id": "it answers GET /", "ask": ["GET", "/"], "below": 500}
     for number, shown in enumerate(find_shown_requests(task.statement), 1):
         yield {
@@ -182,10 +197,14 @@ def _requests(task: Task) -> Iterator[Step]:
         }
 
 
-def _typed(task: Task, start: list[str]) -> Iterator[Step]:
-    """Yield the statement's command lines; the first one's program is the project's, whatever its name."""
-    shown = find_shown_commands(task.statement)
-    for number, command in enumerate((one for one in shown if one.words[0] == shown[0].words[0]), 1):
-        wanted = {"stdout": list(command.output)} if command.output else {}
-        check = f"{STATED_PREFIX}{' '.join(command.words)} ({number})"
-        yield _run(check, [*start, *command.words[1:]], **wanted)
+def _plan_shown_commands(task: Task, start: list[str]) -> Iterator[Step]:
+    """Yield a step for each command line of the statement that starts the project.
+
+    The project's program is the one that the first command line names, whatever that name is.
+    """
+    commands = find_shown_commands(task.statement)
+    own_commands = [command for command in commands if command.words[0] == commands[0].words[0]]
+    for number, command in enumerate(own_commands, 1):
+        expectations = {"stdout": list(command.output)} if command.output else {}
+        step_id = f"{STATED_PREFIX}{' '.join(command.words)} ({number})"
+        yield _make_run_step(step_id, [*start, *command.words[1:]], **expectations)

@@ -1,8 +1,8 @@
 """Starts a written project inside the sandbox and reports what it observes, in signed lines.
 
-It runs on a bare interpreter, in a process that loads nothing of the project. The programs that it starts
-share its namespaces. So it reads the key before it starts anything, and closes its own memory to other
-processes.
+It runs on a bare interpreter, in a process that loads nothing of the project. The programs that it starts run in
+the same sandbox and could read its memory. So it reads the key before it starts anything, and makes its memory
+unreadable for other processes.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ def main() -> None:
     report = StepReport(plan["report"], bytes.fromhex(plan["key"]))
     deadline = time.monotonic() + plan["wall_s"]
     for number, group in enumerate(plan["groups"]):
-        place = Path(f"/tmp/place-{number}")
+        folder = Path(f"/tmp/place-{number}")
         shutil.copytree(
-            plan["root"], place / "project", ignore=shutil.ignore_patterns(PRIVATE_FOLDER), symlinks=True
+            plan["root"], folder / "project", ignore=shutil.ignore_patterns(PRIVATE_FOLDER), symlinks=True
         )
-        good = _group(group, place, ErrorFormat(plan["crash"], plan["error_line"]), deadline, report)
-        shutil.rmtree(place, ignore_errors=True)
-        if group.get("needed") and not good:
+        is_good = _run_group(group, folder, ErrorFormat(plan["crash"], plan["error_line"]), deadline, report)
+        shutil.rmtree(folder, ignore_errors=True)
+        if group.get("needed") and not is_good:
             return  # without a build, further steps say nothing
     report.write({"end": True})
 
@@ -80,7 +80,7 @@ class ErrorFormat:
         self.crash = crash
         self._error_line = re.compile(error_line)
 
-    def short(self, text: str) -> str:
+    def shorten(self, text: str) -> str:
         """Return the line that names the error, and the last lines."""
         lines = [line.strip() for line in text.strip().splitlines()]
         errors = [line for line in lines if self._error_line.search(line)][:1]
@@ -88,38 +88,38 @@ class ErrorFormat:
         return " / ".join([*errors, *last])[:MAX_MESSAGE_CHARS]
 
 
-def _group(
-    group: dict[str, Any], place: Path, error_format: ErrorFormat, deadline: float, report: StepReport
+def _run_group(
+    group: dict[str, Any], folder: Path, error_format: ErrorFormat, deadline: float, report: StepReport
 ) -> bool:
-    server = ProjectServer(group["serve"], place, error_format, deadline) if group.get("serve") else None
-    good = True
+    server = ProjectServer(group["serve"], folder, error_format, deadline) if group.get("serve") else None
+    is_good = True
     try:
         for step in group["steps"]:
-            fact = server.ask(step) if server else _run(step, place, error_format, deadline)
-            good = good and not fact
+            fact = server.ask(step) if server else _run(step, folder, error_format, deadline)
+            is_good = is_good and not fact
             report.write({"id": step["id"], "fact": fact})
     finally:
         if server:
             server.stop()
-    return good
+    return is_good
 
 
-def _environment(place: Path) -> dict[str, str]:
-    home = place / "home"
+def _environment(folder: Path) -> dict[str, str]:
+    home = folder / "home"
     home.mkdir(exist_ok=True)
     return {**os.environ, "HOME": str(home), "PORT": str(PORT), "HOST": "127.0.0.1"}
 
 
-def _left(deadline: float) -> float:
+def _get_step_timeout(deadline: float) -> float:
     return max(0.1, min(MAX_STEP_S, deadline - time.monotonic()))
 
 
-def _start(argv: list[str], place: Path, output_path: Path) -> subprocess.Popen[bytes]:
+def _start(argv: list[str], folder: Path, output_path: Path) -> subprocess.Popen[bytes]:
     with output_path.open("wb") as out, output_path.with_suffix(".err").open("wb") as err:
         return subprocess.Popen(
             argv,
-            cwd=place / "project",
-            env=_environment(place),
+            cwd=folder / "project",
+            env=_environment(folder),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
@@ -127,7 +127,7 @@ def _start(argv: list[str], place: Path, output_path: Path) -> subprocess.Popen[
         )
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
     """End a program and everything that it started in its session."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -139,46 +139,46 @@ def _read(path: Path) -> str:
         return file.read(MAX_OUTPUT_BYTES).decode("utf-8", "replace")
 
 
-def _run(step: dict[str, Any], place: Path, error_format: ErrorFormat, deadline: float) -> dict[str, str]:
+def _run(step: dict[str, Any], folder: Path, error_format: ErrorFormat, deadline: float) -> dict[str, str]:
     """Return what is wrong with one run; empty if nothing is."""
-    call, output_path = step["call"], place / "output.out"
+    call, output_path = step["call"], folder / "output.out"
     try:
-        process = _start(step["argv"], place, output_path)
+        process = _start(step["argv"], folder, output_path)
     except OSError as fault:
         return {"call": call, "exception": f"it cannot be started: {fault.strerror}"}
-    limit = _left(deadline)
+    limit = _get_step_timeout(deadline)
     try:
         code = process.wait(limit)
     except subprocess.TimeoutExpired:
         return {"call": call, "exception": f"no end within {limit:.3g} s"}
     finally:
-        _end(process)
+        _kill(process)
     out, err = _read(output_path), _read(output_path.with_suffix(".err"))
-    return _find_fault(step, call, code, out, err, error_format, place)
+    return _find_fault(step, call, code, out, err, error_format, folder)
 
 
 def _find_fault(
-    step: dict[str, Any], call: str, code: int, out: str, err: str, error_format: ErrorFormat, place: Path
+    step: dict[str, Any], call: str, code: int, out: str, err: str, error_format: ErrorFormat, folder: Path
 ) -> dict[str, str]:
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     if error_format.crash in err or code < 0:
-        return {"call": call, "exception": f"{how}: {error_format.short(err)}"}
+        return {"call": call, "exception": f"{how}: {error_format.shorten(err)}"}
     if step.get("fails"):
         return {} if code else {"call": call, "actual": how, "expected": "an exit code that is not 0"}
     if code not in step["codes"]:
-        return {"call": call, "exception": f"{how}: {error_format.short(err or out)}"}
+        return {"call": call, "exception": f"{how}: {error_format.shorten(err or out)}"}
     if step.get("prints") and not (out + err).strip():
         return {"call": call, "actual": "no output", "expected": "some output"}
-    wanted = step.get("stdout")
-    got = [line.strip() for line in out.strip().splitlines()]
-    if wanted is not None and got != wanted:
+    expected = step.get("stdout")
+    actual = [line.strip() for line in out.strip().splitlines()]
+    if expected is not None and actual != expected:
         return {
             "call": call,
-            "actual": "\n".join(got)[:MAX_MESSAGE_CHARS],
-            "expected": "\n".join(wanted)[:MAX_MESSAGE_CHARS],
+            "actual": "\n".join(actual)[:MAX_MESSAGE_CHARS],
+            "expected": "\n".join(expected)[:MAX_MESSAGE_CHARS],
         }
     written = step.get("writes")
-    if written and not _is_written(place / "project" / written):
+    if written and not _is_written(folder / "project" / written):
         return {
             "call": call,
             "actual": f"no file {written!r}, or an empty one",
@@ -194,34 +194,40 @@ def _is_written(path: Path) -> bool:
 class ProjectServer:
     """A server of the project, which is started at the first request."""
 
-    def __init__(self, argv: list[str], place: Path, error_format: ErrorFormat, deadline: float) -> None:
-        self._argv, self._place, self._error_format, self._deadline = argv, place, error_format, deadline
-        self._output_path = place / "server.out"
+    def __init__(self, argv: list[str], folder: Path, error_format: ErrorFormat, deadline: float) -> None:
+        self._argv, self._folder, self._error_format, self._deadline = argv, folder, error_format, deadline
+        self._output_path = folder / "server.out"
         self._process: subprocess.Popen[bytes] | None = None
-        self._dead = ""
+        self._failure = ""
 
     def ask(self, step: dict[str, Any]) -> dict[str, str]:
         """Return what is wrong with one response; empty if nothing is."""
         method, path = step["ask"]
         call = f"{method} {path}" + ("" if step.get("body") is None else f" {json.dumps(step['body'])}")
-        why = self._up()
-        if why:
-            return {"call": call, "exception": why}
+        failure = self._ensure_running()
+        if failure:
+            return {"call": call, "exception": failure}
         try:
-            status, text = self._answer(method, path, step.get("body"))
+            status, text = self._send_request(method, path, step.get("body"))
         except (OSError, http.client.HTTPException) as fault:
             return {"call": call, "exception": f"no answer: {fault}; {self._last_error()}"}
-        got = f"status {status}: {text[:MAX_MESSAGE_CHARS]}"
+        actual = f"status {status}: {text[:MAX_MESSAGE_CHARS]}"
         if status >= step.get("below", 1000):
-            return {"call": call, "actual": got, "expected": f"a status below {step['below']}"}
-        wanted, answer = step.get("status"), step.get("answer")
-        if (wanted is not None and status != wanted) or (answer is not None and _json(text) != answer):
+            return {"call": call, "actual": actual, "expected": f"a status below {step['below']}"}
+        expected, answer = step.get("status"), step.get("answer")
+        if (expected is not None and status != expected) or (
+            answer is not None and _parse_json(text) != answer
+        ):
             more = "" if answer is None else f": {json.dumps(answer)}"
-            return {"call": call, "actual": got, "expected": f"status {wanted}{more}"[:MAX_MESSAGE_CHARS]}
+            return {
+                "call": call,
+                "actual": actual,
+                "expected": f"status {expected}{more}"[:MAX_MESSAGE_CHARS],
+            }
         return {}
 
-    def _answer(self, method: str, path: str, body: object) -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=_left(self._deadline))
+    def _send_request(self, method: str, path: str, body: object) -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=_get_step_timeout(self._deadline))
         try:
             sent = None if body is None else json.dumps(body)
             # The statement may write non-ASCII letters in a path.
@@ -232,19 +238,19 @@ class ProjectServer:
         finally:
             connection.close()
 
-    def _up(self) -> str:
-        """Start the server and wait until it listens; return why it does not, or an empty text."""
-        if self._process is None and not self._dead:
+    def _ensure_running(self) -> str:
+        """Start the server if it was not started yet; return why it does not listen, or an empty text."""
+        if self._process is None and not self._failure:
             try:
-                self._process = _start(self._argv, self._place, self._output_path)
+                self._process = _start(self._argv, self._folder, self._output_path)
             except OSError as fault:
-                self._dead = f"it cannot be started: {fault.strerror}"
-                return self._dead
-            self._dead = self._wait(self._process)
-        return self._dead
+                self._failure = f"it cannot be started: {fault.strerror}"
+                return self._failure
+            self._failure = self._wait_until_listening(self._process)
+        return self._failure
 
-    def _wait(self, process: subprocess.Popen[bytes]) -> str:
-        limit = _left(self._deadline)
+    def _wait_until_listening(self, process: subprocess.Popen[bytes]) -> str:
+        limit = _get_step_timeout(self._deadline)
         until = time.monotonic() + limit
         while time.monotonic() < until:
             if process.poll() is not None:
@@ -258,17 +264,17 @@ class ProjectServer:
         return f"nothing listens at 127.0.0.1:{PORT}, the port in PORT, after {limit:.3g} s: {error}"
 
     def _last_error(self) -> str:
-        return self._error_format.short(
+        return self._error_format.shorten(
             _read(self._output_path.with_suffix(".err")) or _read(self._output_path)
         )
 
     def stop(self) -> None:
         """End the program and everything that it started."""
         if self._process is not None:
-            _end(self._process)
+            _kill(self._process)
 
 
-def _json(text: str) -> object:
+def _parse_json(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

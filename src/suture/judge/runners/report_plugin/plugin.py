@@ -2,8 +2,9 @@
 
 It runs inside the sandbox, in the user's own interpreter and pytest and beside the code under test: Python
 3.8 syntax, the standard library and pytest only, and no import of Suture. The key comes over stdin and is
-never written. A line that the code under test forges, repeats or removes does not verify. Code that searches
-this process's memory for the key could still forge a report, and verdicts based on such a report say so.
+never written to a file. A line that the code under test forges, repeats or removes does not verify. Code that
+searches this process's memory for the key could still forge a report, and verdicts based on such a report say
+so.
 """
 
 from __future__ import annotations
@@ -43,17 +44,17 @@ class Reporter:
         self._name = self._own_name = parameters.get("name", "")
         self._pid = os.getpid()
         path = parameters["report"]
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._report_file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._key = bytes.fromhex(parameters["key"])
         self._only = frozenset(parameters["only"])
         self._isolated = frozenset(parameters["isolated"])
-        self._compiled = parameters["compiled"]
+        self._bytecode_path = parameters["compiled"]
         self._sources = parameters["sources"]
-        self._lines = 0
-        self._put = write  # tests with a fake file system replace the names in modules
+        self._line_count = 0
+        self._write_bytes = write  # tests with a fake file system replace the names in modules
         self._root = os.getcwd()
         self._machinery = TestMachinery(config, self._root)  # no test and no conftest.py is loaded yet
-        self._meanwhile = {}  # type: dict[tuple[str, str], None]
+        self._changed_by_tests = {}  # type: dict[tuple[str, str], None]
         self._reported_here = set()  # type: set[tuple[str, str]]
         self._deselected = []  # type: list[str]
         self._limits = TimeLimits(parameters["wall_s"])
@@ -86,18 +87,18 @@ class Reporter:
 
     def _write(self, **event: Any) -> None:
         line = dumps(event, sort_keys=True)
-        signed = f"{self._lines} {line}".encode("ascii")
-        self._lines += 1
+        signed = f"{self._line_count} {line}".encode("ascii")
+        self._line_count += 1
         signature = digest(self._key, signed, "sha256").hex().encode()
-        of = f"{self._name} ".encode("ascii") if self._name else b""
-        self._put(self._file, of + signature + b" " + signed + b"\n")
+        prefix = f"{self._name} ".encode("ascii") if self._name else b""
+        self._write_bytes(self._report_file, prefix + signature + b" " + signed + b"\n")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: Any) -> None:
         """Collect only the files of the requested tests."""
-        places = sorted({os.path.join(self._root, name.partition("::")[0]) for name in self._only})
-        if places and all(map(os.path.isfile, places)):
-            session.config.args = places
+        paths = sorted({os.path.join(self._root, name.partition("::")[0]) for name in self._only})
+        if paths and all(map(os.path.isfile, paths)):
+            session.config.args = paths
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: Any) -> None:
@@ -107,8 +108,8 @@ class Reporter:
 
     def pytest_collection_finish(self, session: Any) -> None:
         """Report the collected tests."""
-        if self._compiled:
-            save_bytecode(self._sources, self._compiled)
+        if self._bytecode_path:
+            save_bytecode(self._sources, self._bytecode_path)
         examples = {}
         for item in session.items:
             doctest = getattr(item, "dtest", None)
@@ -145,32 +146,32 @@ class Reporter:
         items = getattr(session, "items", None)  # absent if other processes run the tests
         if not self._isolated or not items or session.testsfailed:
             return None
-        self._in_child(items)
+        self._run_in_child(items)
         self._write(event="isolated")
         for item in items:
             if self._id(item.nodeid) in self._isolated:
-                self._in_child([item])
+                self._run_in_child([item])
         return True
 
-    def _in_child(self, items: Any) -> None:
+    def _run_in_child(self, items: Any) -> None:
         """Run tests one after the other in a child process, so that they leave nothing behind in this one."""
-        ours, theirs = os.pipe()
+        read_end, write_end = os.pipe()
         pid = os.fork()
         if pid == 0:
             self._pid = os.getpid()
             try:
                 for number, item in enumerate(items):
-                    following = items[number + 1] if number + 1 < len(items) else None
-                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-                os.write(theirs, b"%d" % self._lines)
+                    next_item = items[number + 1] if number + 1 < len(items) else None
+                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=next_item)
+                os.write(write_end, b"%d" % self._line_count)
             finally:
                 os._exit(0)
-        os.close(theirs)
+        os.close(write_end)
         os.waitpid(pid, 0)
-        reported = os.read(ours, 64)
-        os.close(ours)
+        line_count = os.read(read_end, 64)
+        os.close(read_end)
         # How many lines a dead child wrote is unknown. The number -1 makes all later lines fail to verify.
-        self._lines = int(reported) if reported.isdigit() else -1
+        self._line_count = int(line_count) if line_count.isdigit() else -1
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         """Report which test starts and how long it may run, in case it never ends."""
@@ -200,28 +201,30 @@ class Reporter:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
         """Record where an exception came from while its traceback exists, and which process saw it."""
-        self._note_fact(item, call)  # before pytest makes the report, which copies the properties
+        self._record_fact(item, call)  # before pytest makes the report, which copies the properties
         outcome = yield
         self._reported_here.add((item.nodeid, call.when))
         if call.when == "teardown":  # by now a test has reverted what it patched for itself
-            self._meanwhile.update((pair, None) for pair in self._machinery.changed_meanwhile().items())
+            self._changed_by_tests.update(
+                (pair, None) for pair in self._machinery.changed_meanwhile().items()
+            )
         if os.getpid() != self._pid:
-            self._vouch_in_fork(outcome.get_result())
+            self._report_from_fork(outcome.get_result())
 
-    def _vouch_in_fork(self, report: Any) -> None:
+    def _report_from_fork(self, report: Any) -> None:
         """In a process that was forked for a test, report what it saw in signed lines of its own."""
         if self._name == self._own_name:
             self._name = f"{self._own_name}.{os.getpid()}".lstrip(".")
-            self._key, self._lines = derive_key(self._key, str(os.getpid())), 0
+            self._key, self._line_count = derive_key(self._key, str(os.getpid())), 0
         self._write_phase(report, here=True)
         if report.when == "teardown":
             self._write_end(0)
 
-    def _note_fact(self, item: Any, call: Any) -> None:
+    def _record_fact(self, item: Any, call: Any) -> None:
         item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != "suture"]
         excinfo = call.excinfo
-        for other in getattr(item, "_excinfo", None) or []:  # pytest sets a unittest's exceptions later
-            excinfo = other if isinstance(other.value, TestTimeout) else excinfo
+        for exception in getattr(item, "_excinfo", None) or []:  # pytest sets a unittest's exceptions later
+            excinfo = exception if isinstance(exception.value, TestTimeout) else excinfo
         if excinfo is not None:
             try:
                 item.user_properties.append(("suture", self._facts.extract(item, excinfo)))
@@ -233,8 +236,10 @@ class Reporter:
         self._write_end(int(exitstatus))
 
     def _write_end(self, status: int) -> None:
-        now = {**self._machinery.added(), **self._machinery.changed()}
-        self._write(event="end", exit=status, changed=sorted(now.items()), meanwhile=list(self._meanwhile))
+        changes = {**self._machinery.added(), **self._machinery.changed()}
+        self._write(
+            event="end", exit=status, changed=sorted(changes.items()), meanwhile=list(self._changed_by_tests)
+        )
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_setupnodes(self) -> None:
@@ -287,9 +292,9 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
 # Read at import time: pytest redirects stdin before it configures plugins, and no test file is loaded yet.
 SEARCH_PATH = list(sys.path)
 PARAMETERS = _read_parameters()
-for _one in PARAMETERS:
-    if _one["root"] == os.getcwd():  # bytecode contains the absolute paths of its sources
-        backdate(_one["sources"])
-        sys.dont_write_bytecode = not _one["compiled"]
+for _parameters in PARAMETERS:
+    if _parameters["root"] == os.getcwd():  # bytecode contains the absolute paths of its sources
+        backdate(_parameters["sources"])
+        sys.dont_write_bytecode = not _parameters["compiled"]
     else:
-        _one["compiled"] = ""
+        _parameters["compiled"] = ""
