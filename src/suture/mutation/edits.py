@@ -1,4 +1,4 @@
-"""Edits of a text, and the mutants made of them. What is not edited keeps its form to the byte."""
+"""Edits of a source text, and mutants, which are made of edits. All other bytes of the source stay as they are."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def apply_edits(source: str, edits: Iterable[Edit]) -> str:
 
 
 def trim_edit(edit: Edit, source: bytes) -> Edit:
-    """Return the same edit without the text that it only puts back, so that equal changes are equal edits.
+    """Return the same edit without the equal text at its start and end, so that equal changes are equal edits.
 
     Args:
         edit: The edit.
@@ -81,22 +81,25 @@ def trim_edit(edit: Edit, source: bytes) -> Edit:
     old, new = source[edit.start : edit.end], encode_source(edit.text)
     if old[:1] != new[:1] and old[-1:] != new[-1:]:
         return edit
-    first = common_prefix(old, new)
-    while first and (_is_inside_character(old, first) or _is_inside_character(new, first)):
-        first -= 1
-    old, new = old[first:], new[first:]
-    last = common_prefix(old[::-1], new[::-1])
-    while last and (_is_inside_character(old, len(old) - last) or _is_inside_character(new, len(new) - last)):
-        last -= 1
-    return Edit(start=edit.start + first, end=edit.end - last, text=decode_source(new[: len(new) - last]))
+    prefix = common_prefix(old, new)
+    while prefix and (_is_inside_character(old, prefix) or _is_inside_character(new, prefix)):
+        prefix -= 1
+    old, new = old[prefix:], new[prefix:]
+    suffix = common_prefix(old[::-1], new[::-1])
+    while suffix and (
+        _is_inside_character(old, len(old) - suffix) or _is_inside_character(new, len(new) - suffix)
+    ):
+        suffix -= 1
+    text = decode_source(new[: len(new) - suffix])
+    return Edit(start=edit.start + prefix, end=edit.end - suffix, text=text)
 
 
-def common_prefix(one: bytes, other: bytes) -> int:
-    """Return how many first bytes two texts share, by bisection."""
-    low, high = 0, min(len(one), len(other))
+def common_prefix(left: bytes, right: bytes) -> int:
+    """Return the length of the common prefix of two texts, by bisection."""
+    low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if left[low:middle] == right[low:middle]:
             low = middle
         else:
             high = middle - 1
@@ -104,6 +107,7 @@ def common_prefix(one: bytes, other: bytes) -> int:
 
 
 def _is_inside_character(raw: bytes, offset: int) -> bool:
+    """Return whether an offset splits a UTF-8 character."""
     return offset < len(raw) and raw[offset] & 0xC0 == 0x80
 
 
@@ -121,11 +125,11 @@ def compute_line_edits(before: str, after: str) -> tuple[Edit, ...]:
 
 
 Piece = tuple[int | None, bytes]
-"""A piece of a text with its offset in the source; `None` where the piece is new."""
+"""`(offset, text)` of a piece of a text. The offset is that in the original source; `None` if the piece is new."""
 
 
 def compose_edits(first: Iterable[Edit], second: Iterable[Edit], source: str) -> tuple[Edit, ...]:
-    """Return the edits of a source that do what two steps of edits do.
+    """Return edits of a source that do the same as two successive sets of edits.
 
     Args:
         first: Edits of the source.
@@ -157,13 +161,13 @@ def _edit_pieces(edits: Iterable[Edit], pieces: Sequence[Piece], size: int) -> l
 
 
 def _slice_pieces(pieces: Sequence[Piece], first: int, last: int) -> Iterator[Piece]:
-    """Yield what lies between two offsets of a text of pieces."""
-    at = 0
+    """Yield the pieces between two offsets of the text that the pieces make up."""
+    offset = 0
     for start, text in pieces:
-        left, right = max(0, first - at), max(0, last - at)
+        left, right = max(0, first - offset), max(0, last - offset)
         if left < min(right, len(text)):
             yield (None if start is None else start + left), text[left:right]
-        at += len(text)
+        offset += len(text)
 
 
 def edits_overlap(one: Iterable[Edit], other: Iterable[Edit]) -> bool:

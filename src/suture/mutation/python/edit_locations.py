@@ -1,4 +1,7 @@
-"""Locates edits in a Python source: the statement or statement head that holds them, and its blocks."""
+"""Finds the statement, or head of a statement, that holds an edit in a Python source, and the blocks of a statement.
+
+The head of a statement is what precedes its block, such as `if a < b:`.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from suture.mutation.edits import Edit, apply_edits
-from suture.mutation.python.python_tree import PythonTree, parse_python_tree
+from suture.mutation.edits import Edit, apply_edits, encode_source
+from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, parse_python_tree
 
 BLOCK_FIELDS = ("body", "orelse", "handlers", "finalbody", "cases")
 UNDEFINED_NAME = "suture_unreached"
 """A name that no source defines, so that reading it raises."""
 STOP_STATEMENT = "raise BaseException"
+"""Raises an exception that handlers for `Exception` do not catch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,19 +49,23 @@ def _locations(text: str) -> tuple[EditLocation, ...]:
     if tree is None:
         return ()
     nodes = [node for node in ast.walk(tree.module) if isinstance(node, (ast.stmt, ast.ExceptHandler))]
-    return tuple(_location_of(node, tree) for node in nodes)
+    return tuple(_build_location(node, tree) for node in nodes)
 
 
-def _location_of(node: ast.stmt | ast.ExceptHandler, tree: PythonTree) -> EditLocation:
-    start, last = tree.span(node)
-    line = tree.offset(node.lineno, 0)
-    begins_line = not tree.raw[line:start].strip()
-    inner = [child for _, block in iter_blocks(node) for child in block[:1] if hasattr(child, "lineno")]
-    first = min((tree.offset(child.lineno, child.col_offset) for child in inner), default=last)
-    held = any(isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef) for above in tree.ancestors(node))
-    begin = line if begins_line else start
-    is_handler = isinstance(node, ast.ExceptHandler)
-    return EditLocation(start=begin, end=first, statement_end=last, in_function=held, is_handler=is_handler)
+def _build_location(node: ast.stmt | ast.ExceptHandler, tree: PythonTree) -> EditLocation:
+    """Return the location of a statement or handler. It begins with the indentation, if it begins its line."""
+    start, end = tree.span(node)
+    line_start = tree.offset(node.lineno, 0)
+    begins_line = not tree.raw[line_start:start].strip()
+    firsts = [child for _, block in iter_blocks(node) for child in block[:1] if hasattr(child, "lineno")]
+    block_starts = (tree.offset(child.lineno, child.col_offset) for child in firsts)
+    return EditLocation(
+        start=line_start if begins_line else start,
+        end=min(block_starts, default=end),
+        statement_end=end,
+        in_function=any(isinstance(above, FUNCTIONS) for above in tree.ancestors(node)),
+        is_handler=isinstance(node, ast.ExceptHandler),
+    )
 
 
 def iter_blocks(node: ast.AST) -> Iterator[tuple[str, list[ast.stmt]]]:
@@ -70,47 +78,47 @@ def iter_blocks(node: ast.AST) -> Iterator[tuple[str, list[ast.stmt]]]:
 
 def find_location(text: str, edits: Sequence[Edit]) -> EditLocation | None:
     """Return the smallest location that holds all edits of a change; `None` if they span several."""
-    holding = [place for place in _locations(text) if place.contains(edits)]
-    return min(holding, key=lambda place: place.end - place.start, default=None)
+    locations = (location for location in _locations(text) if location.contains(edits))
+    return min(locations, key=lambda location: location.end - location.start, default=None)
 
 
 def constants_near_edit(text: str, edits: Sequence[Edit]) -> list[object]:
     """Return the constants of the statement that a change is in, before and after the change."""
-    place = find_location(text, edits)
-    if place is None:
+    location = find_location(text, edits)
+    if location is None:
         return []
-    grown = sum(len(edit.text.encode("utf-8", "surrogatepass")) - (edit.end - edit.start) for edit in edits)
-    found: list[object] = []
-    for source, end in ((text, place.end), (apply_edits(text, edits), place.end + grown)):
+    added_bytes = sum(len(encode_source(edit.text)) - (edit.end - edit.start) for edit in edits)
+    constants: list[object] = []
+    for source, end in ((text, location.end), (apply_edits(text, edits), location.end + added_bytes)):
         tree = parse_python_tree(source)
         for node in ast.walk(tree.module) if tree is not None else ():
             if isinstance(node, ast.Constant) and tree is not None and not isinstance(node.value, bytes):
                 first, last = tree.span(node)
-                if place.start <= first and last <= end and node.value not in found:
-                    found.append(node.value)
-    return found
+                if location.start <= first and last <= end and node.value not in constants:
+                    constants.append(node.value)
+    return constants
 
 
 def find_statement_span(text: str, edits: Sequence[Edit]) -> tuple[int, int]:
     """Return the span of the smallest statement with its blocks that holds all edits, or of the text."""
-    spans = [(place.start, place.statement_end) for place in _locations(text)]
+    spans = [(location.start, location.statement_end) for location in _locations(text)]
     holding = [(a, b) for a, b in spans if all(a <= edit.start and edit.end <= b for edit in edits)]
-    whole = (0, len(text.encode("utf-8", "surrogatepass")))
-    return min(holding, key=lambda span: span[1] - span[0], default=whole)
+    whole_text = (0, len(encode_source(text)))
+    return min(holding, key=lambda span: span[1] - span[0], default=whole_text)
 
 
 def build_tripwire(text: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
-    """Return edits that make any run of a changed place raise; empty where that is not possible.
+    """Return edits that raise an exception wherever changed code runs; empty where that is not possible.
 
-    An expression that the change edits becomes an undefined name, and a statement gets a `raise` in front.
-    Code that runs on import cannot be distinguished from code that a call runs, so that it gets none.
+    An expression that the change edits becomes an undefined name. Before a statement, a `raise` is inserted.
+    Code outside of functions has no tripwire: it runs on import, before any call.
 
     Args:
         text: The source.
         edits: The change.
     """
-    place, tree = find_location(text, edits), parse_python_tree(text)
-    if place is None or tree is None or not place.in_function:
+    location, tree = find_location(text, edits), parse_python_tree(text)
+    if location is None or tree is None or not location.in_function:
         return ()
     start, end = min(edit.start for edit in edits), max(edit.end for edit in edits)
     spans = [
@@ -120,12 +128,12 @@ def build_tripwire(text: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
     if holding:
         first, last = min(holding, key=lambda span: span[1] - span[0])
         return (Edit(start=first, end=last, text=UNDEFINED_NAME),)
-    line = tree.raw[place.start : place.end]
+    line = tree.raw[location.start : location.end]
     indent = line[: len(line) - len(line.lstrip())].decode("ascii", "replace")
     is_clause = line.lstrip().startswith((b"elif", b"except", b"else", b"case"))
     if is_clause or not indent.isspace():
         return ()
-    return (Edit(start=place.start, end=place.start, text=f"{indent}{STOP_STATEMENT}\n"),)
+    return (Edit(start=location.start, end=location.start, text=f"{indent}{STOP_STATEMENT}\n"),)
 
 
 def _is_read(node: ast.expr, tree: PythonTree) -> bool:
@@ -135,7 +143,7 @@ def _is_read(node: ast.expr, tree: PythonTree) -> bool:
 
 
 def find_block_stops(text: str, start: int) -> tuple[Edit, ...]:
-    """Return, for each block of the statement that begins at an offset, an edit that makes the block raise.
+    """Return, for each block of the statement that begins at an offset, an edit that raises in the block.
 
     Args:
         text: The source.
@@ -144,17 +152,18 @@ def find_block_stops(text: str, start: int) -> tuple[Edit, ...]:
     tree = parse_python_tree(text)
     if tree is None:
         return ()
-    kinds = (ast.If, ast.While, ast.For, ast.ExceptHandler)
-    nodes = [node for node in ast.walk(tree.module) if isinstance(node, kinds)]
     stops = []
-    for node in nodes:
-        if _location_of(node, tree).start == start:
-            for _, block in iter_blocks(node):
-                place = tree.span(block[0])[0]
-                line = tree.offset(block[0].lineno, 0)
-                indent = tree.raw[line:place]
-                if tree.raw[place : place + 4] == b"elif":
-                    continue
-                separator = f"\n{indent.decode('ascii', 'replace')}" if not indent.strip() else "; "
-                stops.append(Edit(start=place, end=place, text=f"{STOP_STATEMENT}{separator}"))
+    for node in ast.walk(tree.module):
+        if not isinstance(node, (ast.If, ast.While, ast.For, ast.ExceptHandler)):
+            continue
+        if _build_location(node, tree).start != start:
+            continue
+        for _, block in iter_blocks(node):
+            block_start = tree.span(block[0])[0]
+            before = tree.raw[tree.offset(block[0].lineno, 0) : block_start]
+            if tree.raw[block_start : block_start + 4] == b"elif":
+                continue  # an `elif` is a statement of its own in the tree
+            # `if a: b` on one line becomes `if a: raise ...; b`.
+            separator = f"\n{before.decode('ascii', 'replace')}" if not before.strip() else "; "
+            stops.append(Edit(start=block_start, end=block_start, text=f"{STOP_STATEMENT}{separator}"))
     return tuple(stops)

@@ -14,10 +14,11 @@ from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, parse_pyth
 from suture.mutation.tuning import ANNOTATION_FACTOR, CROWDING_EXPONENT, MAX_CHANGES_PER_NODE
 
 FaultReporter = Callable[[OperatorName, int, Exception], None]
-"""Receives the operator that raised, the line of the node it was given, and the exception."""
+"""Takes the operator that raised an exception, the line of the node, and the exception."""
 UNEDITABLE = (ast.JoinedStr, ast.FormattedValue, ast.pattern)
 """Nodes inside which Python does not report reliable positions, or takes no other expression."""
 RepeatKey = tuple[int, str, bytes, str]
+"""`(id of the function, operator, text before, text after)` of a change that may be needed at several places."""
 
 
 def generate_mutants(
@@ -37,8 +38,8 @@ def generate_mutants(
             line is among them; `None` for all. If it is a mapping to scores, lines with the highest scores
             come first.
         operators: The operators to use; `None` for all.
-        on_fault: Called for an operator that raises, which then makes no more changes of that node. Without
-            it the exception propagates.
+        on_fault: Called if an operator raises an exception. The operator then makes no more changes of that
+            node. Without `on_fault`, the exception propagates.
     """
     tree = parse_python_tree(source)
     if tree is not None:
@@ -46,7 +47,12 @@ def generate_mutants(
 
 
 class _Generator:
-    """Generates the mutants of one source, and remembers which edits it has made."""
+    """Generates the mutants of one source, and remembers which edits it has made.
+
+    Args:
+        tree: The syntax tree of the source.
+        on_fault: Called if an operator raises an exception.
+    """
 
     def __init__(self, tree: PythonTree, on_fault: FaultReporter | None) -> None:
         self._tree, self._on_fault = tree, on_fault
@@ -56,9 +62,9 @@ class _Generator:
     def mutants(
         self, lines: Collection[int] | None, operators: Collection[OperatorName] | None
     ) -> Iterator[Mutant]:
-        chosen = [operator for operator in OPERATORS if operators is None or operator.name in operators]
+        enabled = [operator for operator in OPERATORS if operators is None or operator.name in operators]
         for line, node in _nodes_on(self._tree.module, lines):
-            for operator in chosen:
+            for operator in enabled:
                 if isinstance(node, operator.nodes):
                     yield from self._mutants_of(node, line, operator)
         for group in self._repeatable.values():
@@ -66,27 +72,30 @@ class _Generator:
                 yield repeat_in_function(group)
 
     def _mutants_of(self, node: ast.AST, line: int, operator: PythonOperator) -> Iterator[Mutant]:
-        """Yield the new mutants of a node. Each one has a lower prior by its place among them."""
+        """Yield the new mutants of a node, the likeliest first.
+
+        Their priors decrease with their rank: of an operator that offers many changes, each is less likely.
+        """
         changes = []
         for change in self._changes(node, line, operator):
             edits = change.trimmed_edits(self._tree.raw)
             if not any(edit.start == edit.end and not edit.text for edit in edits):
                 changes.append((change, edits))
         changes.sort(key=lambda pair: -pair[0].weight)
-        place = 1
+        rank = 1
         for change, edits in changes:
-            mutant = self._build(node, change, edits, operator, place**-CROWDING_EXPONENT)
+            mutant = self._build(node, change, edits, operator, rank**-CROWDING_EXPONENT)
             if mutant.prior <= self._priors.get(edits, -1.0):
                 continue
-            place += 1
+            rank += 1
             self._priors[edits] = mutant.prior
             yield mutant
-            self._note_repeatable(node, change, mutant)
+            self._add_repeatable(node, change, mutant)
 
     def _changes(self, node: ast.AST, line: int, operator: PythonOperator) -> Iterator[Change]:
         try:
             yield from islice(operator.changes(node, self._tree), MAX_CHANGES_PER_NODE)
-        except Exception as fault:  # a fault of ours costs these changes, never the user's run
+        except Exception as fault:  # a fault in an operator must not end the user's run
             if self._on_fault is None:
                 raise
             self._on_fault(operator.name, line, fault)
@@ -110,25 +119,26 @@ class _Generator:
             in_function_body=is_guard or tree.enclosing_function(node) is not None,
         )
 
-    def _note_repeatable(self, node: ast.AST, change: Change, mutant: Mutant) -> None:
+    def _add_repeatable(self, node: ast.AST, change: Change, mutant: Mutant) -> None:
+        """Remember a mutant whose change may be needed at several places of its function."""
         untrimmed, function = change.edits[0], self._tree.enclosing_function(node)
         is_replacement = len(mutant.edits) == 1 and untrimmed.start < untrimmed.end
         if mutant.operator in REPEATABLE and is_replacement and function is not None:
-            before = self._tree.raw[untrimmed.start : untrimmed.end]
-            key = (id(function), mutant.operator, before, untrimmed.text)
+            old_text = self._tree.raw[untrimmed.start : untrimmed.end]
+            key = (id(function), mutant.operator, old_text, untrimmed.text)
             self._repeatable.setdefault(key, []).append((mutant.edits[0], mutant))
 
 
 def _nodes_on(tree: ast.AST, lines: Collection[int] | None) -> list[tuple[int, ast.AST]]:
-    """Return the nodes on some lines, each with its line."""
-    found = []
+    """Return `(line, node)` for the nodes on some lines."""
+    nodes = []
     for node in _editable_nodes(tree):
         line = node.target.lineno if isinstance(node, ast.comprehension) else getattr(node, "lineno", 0)
         if lines is None or line in lines:
-            found.append((line, node))
+            nodes.append((line, node))
     if isinstance(lines, Mapping):
-        found.sort(key=lambda pair: -lines[pair[0]])
-    return found
+        nodes.sort(key=lambda pair: -lines[pair[0]])
+    return nodes
 
 
 def _editable_nodes(tree: ast.AST) -> Iterator[ast.AST]:

@@ -1,4 +1,8 @@
-"""Arithmetic: wrong operators and operands, off by one, wrong constants, missing terms."""
+"""Changes arithmetic: operators, operands, off-by-one errors, constants, missing terms.
+
+`suture.mutation.changes` explains the weights. "Sign" means an operator of Python here, because "operator" means a
+mutation operator.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +31,14 @@ OPERANDS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp)
 
 
 def _other_operators(sign: str) -> tuple[str, ...]:
+    """Return all other signs, those of the same family first."""
     near = [other for family in FAMILIES if sign in family for other in family]
     every = (*near, "-", "&", "//", *(s for s in SIGNS.values() if s != "@"))
     return tuple(dict.fromkeys(other for other in every if other != sign))
 
 
 def _rank_weight(number: int) -> float:
-    """Return the weight of an operator by its place: the first few are likelier, whatever is usual."""
+    """Return the weight of a sign by its rank: the first few are likelier, whatever their frequency is."""
     return 1.0 - 0.1 * number if number < 4 else 0.6
 
 

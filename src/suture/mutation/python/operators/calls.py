@@ -1,4 +1,7 @@
-"""Calls: wrong arguments, a missing or superfluous call around a value; initial values; generators."""
+"""Changes calls: arguments, and a missing or superfluous call around a value. Also initial values and generators.
+
+`suture.mutation.changes` explains the weights.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +44,13 @@ def _change_arguments(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if len(arguments) <= MAX_SWAPPED_ARGUMENTS:
         for left in range(len(arguments)):
             for right in range(left + 1, len(arguments)):
-                one, other = arguments[left], arguments[right]
-                edits = (tree.replacement(one, tree.text(other)), tree.replacement(other, tree.text(one)))
-                note = f"arguments {tree.text(one)} and {tree.text(other)} are swapped"
-                if tree.text(one) != tree.text(other):
+                left_text, right_text = tree.text(arguments[left]), tree.text(arguments[right])
+                edits = (
+                    tree.replacement(arguments[left], right_text),
+                    tree.replacement(arguments[right], left_text),
+                )
+                note = f"arguments {left_text} and {right_text} are swapped"
+                if left_text != right_text:
                     yield Change(edits=edits, note=note, weight=1.0 if right == left + 1 else 0.7)
     for number, argument in enumerate(arguments if not node.keywords else ()):
         yield _remove_item(tree, arguments, number, f"argument {tree.text(argument)} is dropped")
@@ -76,8 +82,8 @@ def _add_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         return
     if node.args and isinstance(node.args[-1], ast.GeneratorExp):
         return  # the generator expression shares its parentheses with the call
-    near = [(other, fit) for other, fit in names.fitting("unknown", tree.enclosing_statement(node).lineno)]
-    for other, fit in [*near, ("0", 0.5), ("1", 0.5), ("2", 0.4)]:
+    variables = names.fitting("unknown", tree.enclosing_statement(node).lineno)
+    for other, fit in [*variables, ("0", 0.5), ("1", 0.5), ("2", 0.4)]:
         if other not in argument_texts:
             text = f", {other}" if node.args else other
             edit = Edit(start=end, end=end, text=text)
@@ -138,8 +144,8 @@ def _accumulate(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         edit = Edit(start=sign, end=sign + 1, text=other)
         yield Change(edits=(edit,), note=f"= becomes {other} in {shorten(tree.text(node))}", weight=weight)
     if isinstance(node.value, ast.UnaryOp) and isinstance(node.value.op, (ast.UAdd, ast.USub)):
-        mark = "+" if isinstance(node.value.op, ast.UAdd) else "-"  # `x =+ 1`
-        text = f"{target} {mark}= {tree.text(node.value.operand)}"
+        unary_sign = "+" if isinstance(node.value.op, ast.UAdd) else "-"  # `x =+ 1`
+        text = f"{target} {unary_sign}= {tree.text(node.value.operand)}"
         yield Change(edits=(Edit(start=start, end=end, text=text),), note=text, weight=1.0)
     if isinstance(node.value, (ast.Name, ast.Attribute, ast.Subscript)):
         edit = Edit(start=start, end=end, text=f"{value} = {target}")

@@ -1,4 +1,7 @@
-"""Reuse of other code of the file: same target, same function, other decorators, sibling expressions."""
+"""Reuses code of the same file: values, arguments, decorators, and expressions of the same function.
+
+`suture.mutation.changes` explains the weights.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +48,10 @@ def _reuse_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     assert isinstance(node, ast.Call)
     callee = _last_part(tree.text(node.func))
     others = [call for call in _calls(tree).get(callee, ()) if call is not node]
-    for at, argument in enumerate(node.args):
+    for index, argument in enumerate(node.args):
         if isinstance(argument, ast.Constant) and argument.value is None:
-            mined = [tree.text(c.args[at]) for c in others if at < len(c.args)]
-            for text in list(dict.fromkeys(t for t in mined if len(t) <= MAX_REUSED_CHARS))[:MAX_REUSED]:
+            texts = [tree.text(call.args[index]) for call in others if index < len(call.args)]
+            for text in list(dict.fromkeys(t for t in texts if len(t) <= MAX_REUSED_CHARS))[:MAX_REUSED]:
                 yield replace_with(tree, argument, text, 0.8)
             for name, fit in tree.scope_names(node).fitting("unknown", node.lineno):
                 yield replace_with(tree, argument, name, 0.7 * fit)
@@ -60,8 +63,9 @@ def _reuse_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 def _append_argument(node: ast.Call, others: list[ast.Call], tree: PythonTree) -> Iterator[Change]:
     """Add an argument of another call, or a variable with the name of a parameter."""
     end = tree.span(node)[1] - 1
-    bare = bool(node.args) and isinstance(node.args[-1], ast.GeneratorExp)
-    if tree.raw[end : end + 1] != b")" or tree.raw[:end].rstrip().endswith(b",") or bare:
+    # A generator expression may share its parentheses with the call.
+    ends_with_generator = bool(node.args) and isinstance(node.args[-1], ast.GeneratorExp)
+    if ends_with_generator or tree.raw[end : end + 1] != b")" or tree.raw[:end].rstrip().endswith(b","):
         return
     texts: dict[str, float] = {}
     passed_keywords = {keyword.arg for keyword in node.keywords}
@@ -84,7 +88,7 @@ def _append_argument(node: ast.Call, others: list[ast.Call], tree: PythonTree) -
 
 
 def _order_arguments(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Order arguments that are named like the parameters as the parameters are."""
+    """Sort arguments that have the names of the parameters: `f(b, a)` of `def f(a, b)`."""
     assert isinstance(node, ast.Call)
     callee = tree.functions.get(_last_part(tree.text(node.func)))
     if callee is None or len(node.args) < 2 or any(isinstance(a, ast.Starred) for a in node.args):
@@ -252,24 +256,27 @@ def _use_sibling(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def _siblings_of(node: ast.expr, tree: PythonTree) -> Iterator[tuple[ast.expr, float]]:
-    """Yield expressions of the same function, those in a similar position first; none that holds the node."""
+    """Yield `(expression, weight)` for expressions of the same function, without those that hold the node.
+
+    Expressions whose parents have the same type come first, then the nearest.
+    """
     scope: ast.AST | None = tree.enclosing_function(node)
     if scope is None:
         return
     holders = {id(holder) for holder in tree.ancestors(node)}
     if scope not in tree.siblings:
         tree.siblings[scope] = _collect_siblings(scope, tree)
-    all_mined = tree.siblings[scope]
-    at = bisect_left(all_mined, node.lineno, key=lambda entry: entry[0].lineno)
-    found: dict[str, tuple[float, int, ast.expr]] = {}
-    for other, text in all_mined[max(0, at - SIBLING_RANGE) : at + SIBLING_RANGE]:
+    all_siblings = tree.siblings[scope]
+    index = bisect_left(all_siblings, node.lineno, key=lambda entry: entry[0].lineno)
+    candidates: dict[str, tuple[float, int, ast.expr]] = {}
+    for other, text in all_siblings[max(0, index - SIBLING_RANGE) : index + SIBLING_RANGE]:
         if id(other) in holders or other is node:
             continue
-        same_place = type(tree.parent(other)) is type(tree.parent(node))
-        entry = (1.0 if same_place else 0.7, -abs(other.lineno - node.lineno), other)
-        if text not in found or entry[:2] > found[text][:2]:
-            found[text] = entry
-    best = sorted(found.values(), key=lambda entry: entry[:2], reverse=True)
+        has_same_role = type(tree.parent(other)) is type(tree.parent(node))
+        entry = (1.0 if has_same_role else 0.7, -abs(other.lineno - node.lineno), other)
+        if text not in candidates or entry[:2] > candidates[text][:2]:
+            candidates[text] = entry
+    best = sorted(candidates.values(), key=lambda entry: entry[:2], reverse=True)
     for weight, _, other in best[:MAX_SIBLINGS]:
         yield other, weight
 

@@ -1,4 +1,7 @@
-"""Statements: deleted, duplicated, moved, in the wrong block, or missing; loops and their exits."""
+"""Deletes, repeats, moves, copies and adds statements, and changes the exits of loops.
+
+`suture.mutation.changes` explains the weights.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +28,13 @@ def _delete(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     lines = tree.line_span(node)
     if lines is None or is_docstring(node):
         return
-    alone = len(tree.enclosing_block(node)) == 1
-    text = f"{tree.indent(node)}pass\n" if alone else ""
-    size = len(ast.unparse(node).splitlines())
+    is_only_statement = len(tree.enclosing_block(node)) == 1
+    text = f"{tree.indent(node)}pass\n" if is_only_statement else ""
+    line_count = len(ast.unparse(node).splitlines())
     yield Change(
         edits=(Edit(start=lines[0], end=lines[1], text=text),),
         note=f"{shorten(tree.text(node))} is deleted",
-        weight=1.0 if size == 1 else 0.5,
+        weight=1.0 if line_count == 1 else 0.5,
     )
     if isinstance(node, ast.If) and not node.orelse and node.body:
         yield from _remove_condition(node, tree)
@@ -55,34 +58,38 @@ def _move(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Swap a statement with the next one, or move it a little further, or to an end of its block."""
     assert isinstance(node, ast.stmt)
     block = tree.enclosing_block(node)
-    at = next((n for n, other in enumerate(block) if other is node), 0)
-    own = tree.line_span(node)
-    if own is None or is_docstring(node):
+    index = next((n for n, other in enumerate(block) if other is node), 0)
+    lines = tree.line_span(node)
+    if lines is None or is_docstring(node):
         return
-    text = _line_text(tree, own)
-    last = len(block) - 1
-    places = [*range(at + 1, at + 1 + MOVE_DISTANCE), last, *range(at - 2, at - 2 - MOVE_DISTANCE, -1), 0]
-    for to in dict.fromkeys(to for to in places if 0 <= to <= last and to not in (at - 1, at)):
-        place = tree.line_span(block[to])
-        if place is None or is_docstring(block[to]):
+    text, last = _line_text(tree, lines), len(block) - 1
+    down, up = range(index + 1, index + 1 + MOVE_DISTANCE), range(index - 2, index - 2 - MOVE_DISTANCE, -1)
+    for new_index in dict.fromkeys((*down, last, *up, 0)):
+        # To move before the previous statement is what that statement's own move down does.
+        if not 0 <= new_index <= last or new_index in (index - 1, index):
             continue
-        moves_down = to > at
-        if isinstance(block[to], EXITS) if moves_down else isinstance(node, EXITS):
-            continue  # what follows it would never run
-        where = place[1] if moves_down else place[0]
-        edits = (Edit(start=own[0], end=own[1], text=""), Edit(start=where, end=where, text=text))
-        note = (
-            f"{shorten(tree.text(node))} moves {'after' if moves_down else 'before'} line {block[to].lineno}"
-        )
-        if not (moves_down and tree.raw[place[1] - 1 : place[1]] != b"\n"):
-            yield Change(edits=edits, note=note, weight=1.0 if to == at + 1 else 0.5)
+        sibling = block[new_index]
+        sibling_lines = tree.line_span(sibling)
+        if sibling_lines is None or is_docstring(sibling):
+            continue
+        moves_down = new_index > index
+        if isinstance(sibling if moves_down else node, EXITS):
+            continue  # the statements after a `return` never run
+        offset = sibling_lines[1] if moves_down else sibling_lines[0]
+        deletion = Edit(start=lines[0], end=lines[1], text="")
+        insertion = Edit(start=offset, end=offset, text=text)
+        direction = "after" if moves_down else "before"
+        note = f"{shorten(tree.text(node))} moves {direction} line {sibling.lineno}"
+        if not moves_down or tree.raw[offset - 1 : offset] == b"\n":
+            weight = 1.0 if new_index == index + 1 else 0.5
+            yield Change(edits=(deletion, insertion), note=note, weight=weight)
 
 
 def _change_block(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Move the last statement of a block after the block, or the statement after a block into it."""
     assert isinstance(node, ast.stmt)
     block, parent = tree.enclosing_block(node), tree.parent(node)
-    at = next((n for n, other in enumerate(block) if other is node), 0)
+    index = next((n for n, other in enumerate(block) if other is node), 0)
     lines = tree.line_span(node)
     if lines is None:
         return
@@ -96,9 +103,9 @@ def _change_block(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
             deletion = Edit(start=lines[0], end=lines[1], text="")
             edits = (deletion, Edit(start=end[1], end=end[1], text=shallower))
         yield Change(edits=edits, note=f"{shorten(tree.text(node))} moves out of its block")
-    before = block[at - 1] if at else None
-    if isinstance(before, (ast.If, ast.For, ast.While, ast.With)):
-        body = getattr(before, "orelse", None) or before.body
+    previous = block[index - 1] if index else None
+    if isinstance(previous, (ast.If, ast.For, ast.While, ast.With)):
+        body = getattr(previous, "orelse", None) or previous.body
         if isinstance(body[-1], EXITS):
             return  # the statement would never run there
         deeper = reindent(text, inner, tree.indent(body[-1]))
@@ -140,9 +147,9 @@ def _switch_elif(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         yield Change(edits=(Edit(start=start, end=start + 4, text="if"),), note="elif becomes if")
         return
     block = tree.enclosing_block(node)
-    at = next((n for n, other in enumerate(block) if other is node), 0)
-    before = block[at - 1] if at else None
-    if isinstance(before, ast.If) and not before.orelse and tree.raw[start : start + 2] == b"if":
+    index = next((n for n, other in enumerate(block) if other is node), 0)
+    previous = block[index - 1] if index else None
+    if isinstance(previous, ast.If) and not previous.orelse and tree.raw[start : start + 2] == b"if":
         yield Change(edits=(Edit(start=start, end=start + 2, text="elif"),), note="if becomes elif")
 
 
@@ -190,24 +197,24 @@ def _add_guard(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     parameters = [a.arg for a in node.args.args if a.arg not in ("self", "cls")]
     kinds = tree.scope_names(body[0]).kinds
     for name in parameters:
-        numeric = kinds.get(name) == "number"
-        tests = (
-            (f"{name} <= 0", f"{name} == 0", f"{name} <= 1")
-            if numeric
-            else (f"not {name}", f"{name} is None")
-        )
-        for test in tests:
-            for answer, weight in _guard_values(node, tree):
-                text = f"{indent}if {test}:\n{indent}    return{answer and ' '}{answer}\n"
+        conditions: tuple[str, ...] = (f"not {name}", f"{name} is None")
+        if kinds.get(name) == "number":
+            conditions = (f"{name} <= 0", f"{name} == 0", f"{name} <= 1")
+        for condition in conditions:
+            for value, weight in _guard_values(node, tree):
+                text = f"{indent}if {condition}:\n{indent}    return{value and ' '}{value}\n"
                 yield Change(
                     edits=(Edit(start=start, end=start, text=text),),
-                    note=f"if {test}: return {answer}".rstrip(),
+                    note=f"if {condition}: return {value}".rstrip(),
                     weight=weight,
                 )
 
 
 def _guard_values(function: Function, tree: PythonTree) -> Iterator[tuple[str, float]]:
-    """Yield values that a guard could return: what the function returns otherwise, then empty values."""
+    """Yield `(value, weight)` for what a guard may return: the function's other values, then empty ones.
+
+    In a generator, the only value is an empty text, for a bare `return`.
+    """
     if any(
         isinstance(n, (ast.Yield, ast.YieldFrom)) and tree.enclosing_function(n) is function
         for n in tree.nodes_of(function)
