@@ -140,9 +140,8 @@ async def test_memory_in_all_has_a_limit(box: ContainerSandbox) -> None:
 async def test_an_oom_kill_is_reported_as_memory(
     host: str, mode: StartMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        container_spec, "BASE_MB", -200
-    )  # so that the engine's limit is always met before ours
+    # A negative base makes the engine's limit apply before Suture's own.
+    monkeypatch.setattr(container_spec, "CONTAINER_BASE_MB", -200)
     code = "import os, time\nif os.fork() == 0: x = b'x' * (450 << 20)\ntime.sleep(60)"
     assert await _status(code, host, mode) == "memory"
 
