@@ -68,7 +68,7 @@ OPERATOR_PRIORS: Mapping[OperatorName, float] = {
     "empty_iteration": 0.8,
     "sibling_expression": 0.2,
 }
-"""How likely a repair is of each kind, in (0, 1]."""
+"""How likely a repair is of each kind, in (0, 1]. Chosen by judgement; not measured."""
 PRIOR_SCALE = 0.4
 """All priors are scaled by this, to leave room below 1 for weights above the ordinary."""
 CROWDING_EXPONENT = 0.5
@@ -91,12 +91,12 @@ MIN_NAME_SIMILARITY = 0.5
 OUTER_SCOPE_FACTOR = 0.7
 """How likely a variable of an outer function is meant, beside one of the function itself."""
 MAX_FIRST_VARIABLES = 6
-"""In a scope with very many variables, those offered that are bound first,"""
+"""Variables that are offered in a scope with very many of them: those that are bound first."""
 MAX_LAST_VARIABLES = 14
-"""and those offered that are bound last before the line."""
+"""Further variables that are offered then: those that are bound last before the line."""
 UNSEEN_FREQUENCY = 5
-"""Thousandths for an operator that the counts of `sign_frequencies` do not have: a file has habits of its
-own."""
+"""Frequency in thousandths of an operator that the counts of `sign_frequencies` lack, because a file may have
+habits of its own."""
 MIN_FREQUENCY_RATIO = 0.2
 """How far usage in other code may lower the weight of a change: what the tests say must weigh more."""
 MAX_FREQUENCY_RATIO = 5.0
@@ -225,11 +225,11 @@ MAX_TOKEN_CHANGES = 2500
 ODDS_SOFTNESS = 4.0
 """Scale on which the logarithm of the odds becomes a weight."""
 NGRAM_WEIGHTS = (0.55, 0.3, 0.12, 0.03)
-"""Weights of three tokens, two, one and none before a token."""
+"""Shares of four estimates of a token's probability: given two tokens before it, one, none, and a constant."""
 UNBALANCED = 1.0
-"""Share of a block bracket where the source has more of one half than of the other."""
+"""Factor on a change of a bracket that the source has more often than its other half."""
 BALANCED = 0.4
-"""The same where both halves are equally frequent."""
+"""Factor on a change of any other bracket."""
 LIKELY_BRACKET = 0.9
 """Weight of a bracket that the layout calls for."""
 OTHER_BRACKET = 0.5

@@ -1,4 +1,4 @@
-"""What a search gets and what it returns: the project, its limits, and its result."""
+"""The input and the output of a search: the project, the limits, and the result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from suture.project.languages import LANGUAGES
 from suture.project.workspace import decode_text, is_test_file
 
 ChangeKey = tuple[str, tuple[Edit, ...]]
-"""What identifies a change: its path and its edits."""
+"""`(path, edits)` of a change, which identify it."""
 
 
 def change_key(proposal: Proposal) -> ChangeKey:
@@ -107,9 +107,8 @@ class SearchResult:
         operator_failures: Mutation operators that raised.
         localisation_s: Seconds until localisation was done.
         generation_s: Seconds until single changes were generated.
-        idle_block_counts: Plausible candidate -> number of blocks that it guards and no test runs, beyond
-        those
-            that all rivals at its place have; only where that was checked.
+        idle_block_counts: Plausible candidate -> number of blocks that it guards and that no test runs. Blocks
+            that all rivals at its location have are not counted. Only some candidates are checked.
         notes: What the user should know about the trials.
     """
 

@@ -1,4 +1,7 @@
-"""Mistakes of beginners: a loop over a number, a bare `return`, `else: return` in a loop."""
+"""Mistakes of beginners, such as a loop over a number, a bare `return`, or an `else: return` in a loop.
+
+`suture.mutation.changes` explains the weights.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +110,7 @@ def _initialise(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def _move_early_return(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Move an `else: return` that ends a loop at the first element after the loop."""
+    """Move an `else: return x` behind its loop, because it ends the loop at the first element."""
     assert isinstance(node, ast.If)
     block, loop = tree.enclosing_block(node), tree.parent(node)
     if not node.orelse or not isinstance(loop, (ast.For, ast.While)) or node is not block[-1]:
@@ -128,7 +131,7 @@ def _move_early_return(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def _append_element(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Append one element: for `found += x`, and for `found = found.append(x)`."""
+    """Append one element instead of `list += x` or `list = list.append(x)`."""
     assert isinstance(node, (ast.AugAssign, ast.Assign))
     start, end = tree.span(node)
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):

@@ -1,4 +1,7 @@
-"""Comparisons, `and`, `or`, `not`, and conditions that are too weak or too strong."""
+"""Changes comparisons, `and`, `or` and `not`, and strengthens or weakens conditions.
+
+`suture.mutation.changes` explains the weights.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ LIKELY_SIGNS = {
     "is": ("==", "is not"), "is not": ("!=", "is"), "in": ("not in", "=="), "not in": ("in", "!="),
 }  # fmt: skip
 BOUNDARY_SIGNS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+"""Sign -> the sign that differs only at the boundary."""
 
 CONDITIONAL_NODES = (ast.If, ast.While, ast.IfExp, ast.Assert)
 VALUE_NODES = (ast.Assign, ast.AnnAssign, ast.Return, ast.keyword)
@@ -33,23 +37,23 @@ def _change_comparison(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     assert isinstance(node, ast.Compare)
     left = node.left
     for sign_node, right in zip(node.ops, node.comparators, strict=True):
-        sign, before = SIGNS[type(sign_node)], left
+        sign, operand = SIGNS[type(sign_node)], left
         start, end = find_operator_sign(tree, left, right, (sign,))
         left = right
         if not end:
             continue
-        usual = comparison_frequency(before, sign, right)
+        old_frequency = comparison_frequency(operand, sign, right)
         for other in dict.fromkeys((*LIKELY_SIGNS[sign], *SIGNS.values())):
             if other != sign:
                 weight = (
                     1.0 if other in LIKELY_SIGNS[sign][:2] else 0.6 if other in LIKELY_SIGNS[sign] else 0.45
                 )
-                then = comparison_frequency(before, other, right)
-                weight *= BOUNDARY_FACTOR if then and other == BOUNDARY_SIGNS.get(sign) else 1.0
+                new_frequency = comparison_frequency(operand, other, right)
+                weight *= BOUNDARY_FACTOR if new_frequency and other == BOUNDARY_SIGNS.get(sign) else 1.0
                 yield Change(
                     edits=(Edit(start=start, end=end, text=other),),
                     note=f"{sign} becomes {other} in {tree.text(node)}",
-                    weight=weight * frequency_ratio(usual, then),
+                    weight=weight * frequency_ratio(old_frequency, new_frequency),
                 )
 
 
@@ -81,8 +85,9 @@ def _is_mixed(node: ast.BoolOp, tree: PythonTree) -> bool:
 def _change_negation(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Add or remove a `not`."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        odd = isinstance(node.operand, ast.Compare)  # Python has `not in`, `is not` and `!=`
-        yield replace_with(tree, node, tree.text(node.operand), 2.0 if odd else 1.0)
+        # Nobody negates a comparison: Python has `not in`, `is not` and `!=`.
+        is_unusual = isinstance(node.operand, ast.Compare)
+        yield replace_with(tree, node, tree.text(node.operand), 2.0 if is_unusual else 1.0)
         return
     for test in _conditions_of(node):
         if not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)):
@@ -120,7 +125,10 @@ def _return_condition(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def candidate_conditions(node: ast.AST, tree: PythonTree) -> Iterator[tuple[str, float]]:
-    """Yield conditions that could be meant near a node: of its own variables, then of the function's."""
+    """Yield `(condition, weight)` for conditions that may be meant in place of a node, or beside it.
+
+    Those of the variables in the node come first, then those of other variables in scope.
+    """
     statement = tree.enclosing_statement(node)
     names = tree.scope_names(node)
     own = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in names.kinds]

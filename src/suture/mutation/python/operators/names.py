@@ -1,4 +1,7 @@
-"""Wrong names: a variable, a function, a method, an attribute, a key."""
+"""Replaces names of variables, functions, methods and attributes, and keys.
+
+`suture.mutation.changes` explains the weights.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from suture.mutation.python.operators.python_operator import PythonOperator, rep
 from suture.mutation.python.python_tree import PythonTree
 from suture.mutation.python.scope_names import guess_kind
 
-CONFUSABLE = (
+CONFUSABLE_NAMES = (
     ("min", "max", "sum"),
     ("any", "all"),
     ("append", "extend", "insert", "appendleft"),
@@ -105,7 +108,7 @@ def _name_affinity(one: str, other: str) -> float:
 
 
 def _change_called_name(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Call another function or method of the same family, or of the same module and arity."""
+    """Call a function or method with a confusable name, or one of the same module and arity."""
     assert isinstance(node, ast.Call)
     if isinstance(node.func, ast.Name):
         name, end = node.func.id, tree.span(node.func)[1]
@@ -114,7 +117,7 @@ def _change_called_name(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     else:
         return
     start = end - len(name.encode())
-    family = [other for group in CONFUSABLE if name in group for other in group]
+    family = [other for group in CONFUSABLE_NAMES if name in group for other in group]
     own = _same_arity(name, tree, method=isinstance(node.func, ast.Attribute))
     for other in dict.fromkeys((*family, *own)):
         if other != name and not other.startswith("__"):
