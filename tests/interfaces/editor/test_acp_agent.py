@@ -103,17 +103,17 @@ async def begun(folder: Path, count: int, kind: str = "run.started") -> str:
         await asyncio.sleep(0.05)
 
 
-async def test_a_project_is_healed_shown_accepted_and_taken_back(tmp_path: Path) -> None:
+async def test_a_project_is_healed_shown_applied_and_reverted(tmp_path: Path) -> None:
     project = laid(tmp_path / "cart", BROKEN)
     code = project / "cart.py"
     editor = Editor(lambda _: "apply")
     async with opened(tmp_path, editor, "--model", "none", *TEST) as agent:
         session = (await agent.new_session(str(project))).session_id
         editor.unsaved[str(code)] = "def total(prices):\n    return None  # being written\n"
-        with pytest.raises(RequestError, match="not saved"):
+        with pytest.raises(RequestError, match="has unsaved changes"):
             await agent.prompt(session, [text_block("Make it pass")])
         assert code.read_text() == BROKEN["cart.py"]
-        assert "nobody reads your words" in editor.said
+        assert "your text is ignored" in editor.said
         assert "Healed: the one test passes" in editor.said
         plans = editor.kinds("plan")
         assert [entry.status for entry in plans[0].entries] == ["in_progress", "pending", "pending"]
@@ -130,7 +130,7 @@ async def test_a_project_is_healed_shown_accepted_and_taken_back(tmp_path: Path)
         assert editor.asked[-1].content[0].new_text == code.read_text()  # type: ignore[index]  # a diff is all that is shown
         await agent.prompt(session, [text_block("/verify")])
         assert "holds: " in editor.said
-        assert "DOES NOT" not in editor.said
+        assert "FALSE" not in editor.said
         await agent.prompt(session, [text_block("/undo")])
         assert code.read_text() == BROKEN["cart.py"]
         offered = {
@@ -202,10 +202,10 @@ async def test_a_session_outlives_its_agent(tmp_path: Path) -> None:
         assert [one.session_id for one in (await agent.list_sessions(str(project))).sessions] == [session]
         await agent.load_session(str(project), session)
         assert "1 of 1 fail" in editor.said
-        assert "/resume goes on with it" in editor.said
+        assert "/resume continues it" in editor.said
         await agent.prompt(session, [text_block("/resume")])
         assert "Healed" in editor.said
-        assert "as they were" in editor.said
+        assert "Your files were not changed" in editor.said
         assert (project / "cart.py").read_text() == BROKEN["cart.py"]
         with pytest.raises(RequestError, match="is about"):
             await agent.fork_session(session, str(tmp_path))
@@ -220,7 +220,7 @@ async def test_a_session_outlives_its_agent(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-async def test_bad_input_is_told_in_words_and_the_agent_goes_on(tmp_path: Path) -> None:
+async def test_bad_input_is_reported_and_the_agent_continues(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     async with opened(tmp_path, Editor(), "--model", "none") as agent:
@@ -241,7 +241,7 @@ async def test_bad_input_is_told_in_words_and_the_agent_goes_on(tmp_path: Path) 
             (text_block("/write"), "task is empty"),
             (text_block("/write a function"), "written by a model"),
             (text_block("/heal"), "no Python code"),
-            (image_block("AAAA", "image/png"), "a prompt is text"),
+            (image_block("AAAA", "image/png"), "a prompt can only contain text"),
         ):
             with pytest.raises(RequestError, match=says):
                 await agent.prompt(session, [prompt])

@@ -29,7 +29,7 @@ local function clients() return vim.lsp.get_clients({ bufnr = 0 }) end
 local function text() return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), "\\n") end
 vim.wait(60000, function() return #clients() > 0 and clients()[1].initialized end)
 vim.cmd("write")
-vim.wait(90000, function() return #vim.diagnostic.get(0) > 0 or told:find("lies in no folder") end)
+vim.wait(90000, function() return #vim.diagnostic.get(0) > 0 or told:find("is in no folder") end)
 for _, one in ipairs(vim.diagnostic.get(0)) do
   say("shown", { line = one.lnum, message = one.message, source = one.source })
   vim.api.nvim_win_set_cursor(0, { one.lnum + 1, 0 })
@@ -64,7 +64,7 @@ async def test_neovim_says_why_a_file_without_a_project_is_not_looked_at(
     project = laid(tmp_path / "project", BROKEN)
     told = await _driven(neovim, project, tmp_path, DRIVE.replace("HEALED_MS", "1"))
     said = [it for what, it in told if what == "told"]
-    assert any("lies in no folder that the editor has open" in one for one in said), told
+    assert any("is in no folder that the editor has open" in one for one in said), told
     assert not any("Traceback" in one or "pygls" in one for one in said), told
     assert (project / "cart.py").read_text() == BROKEN["cart.py"]
 

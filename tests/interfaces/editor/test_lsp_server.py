@@ -250,15 +250,15 @@ async def test_a_run_is_stopped_from_the_editor_and_a_crash_is_told(tmp_path: Pa
         assert await editor.command("suture.stop", uri) is None
 
 
-async def test_bad_input_is_told_in_words_and_the_server_goes_on(tmp_path: Path) -> None:
+async def test_bad_input_is_reported_and_the_server_continues(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     async with opened(tmp_path, empty, "--model", "none", onSave=False) as editor:
         for name, arguments, says in (
-            ("suture.check", ["file:///etc/passwd"], "lies in no folder"),
-            ("suture.check", [17], "lies in no folder"),
+            ("suture.check", ["file:///etc/passwd"], "is in no folder"),
+            ("suture.check", [17], "is in no folder"),
             ("suture.check", [empty.as_uri()], "no Python code"),
-            ("suture.heal", ["https://example.org/"], "lies in no folder"),
+            ("suture.heal", ["https://example.org/"], "is in no folder"),
             ("suture.explain", ["../../etc"], "no run"),
             ("suture.explain", [], "no run"),
             ("suture.dance", [], "dance"),

@@ -228,7 +228,7 @@ def test_graph_performance_and_certificate(opened: Opened, written: str) -> None
     expect(page.get_by_role("img", name=re.compile("Tokens by role: coder"))).to_be_visible()
     opened.go(f"/runs/{written}/proof")
     page.get_by_role("button", name="Verify").click()
-    expect(page.get_by_text("The certificate holds.")).to_be_visible()
+    expect(page.get_by_text("The certificate is valid.")).to_be_visible()
 
 
 def test_a_run_is_forked_and_the_two_are_compared(opened: Opened, server: Server, written: str) -> None:

@@ -20,15 +20,15 @@ from suture.interfaces.jobs.tuning import MAX_LOST_WORKERS
 from suture.storage.postgresql.shared_jobs import JobRow, SharedJobs
 
 
-class Rows:
-    """The database, as far as it is asked here."""
+class FakeSharedJobs:
+    """A database that holds the given job rows."""
 
     store = None
 
-    def __init__(self, *asked: str) -> None:
+    def __init__(self, *requests: str) -> None:
         self.rows = {
             text: JobRow(request=text, stop_requested=False, attempts=0, ending=None, changed_s=1.0)
-            for text in asked
+            for text in requests
         }
         self.ended: dict[str, str] = {}
 
@@ -40,36 +40,36 @@ class Rows:
         return True
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """There is nothing to close."""
 
 
-class Forgetful:
-    """A cluster that has a job until it is made to lose it."""
+class ForgetfulCluster:
+    """A cluster that keeps each job until the test removes it from `held`."""
 
     def __init__(self) -> None:
         self.held: set[str] = set()
-        self.given: list[str] = []
+        self.started: list[str] = []
 
-    def place(self, job: str, flags: Mapping[str, object]) -> None:
-        self.given.append(job)
+    def start_job(self, job: str, flags: Mapping[str, object]) -> None:
+        self.started.append(job)
         self.held.add(job)
 
-    def placed(self) -> set[str]:
+    def list_jobs(self) -> set[str]:
         return {*self.held}
 
     def close(self) -> None:
-        """Nothing to leave."""
+        """There is nothing to close."""
 
 
-def asked(name: str) -> str:
+def job_text(name: str) -> str:
     return json.dumps(job_as_json(Job(id=name, run=name, kind="write", request={}, caller="a")))
 
 
-def pool_of(rows: Rows, cluster: Forgetful, home: Path) -> RayJobPool:
+def pool_of(rows: FakeSharedJobs, cluster: ForgetfulCluster, home: Path) -> RayJobPool:
     return RayJobPool(cast(SharedJobs, rows), cast(RayCluster, cluster), home, {}, queue=9)
 
 
-async def until(reached: object) -> None:
+async def wait_until(reached: object) -> None:
     assert callable(reached)
     async with asyncio.timeout(60):
         while not reached():  # a thread of the pool gets there
@@ -81,16 +81,16 @@ ODD_REQUEST = '{"id": "b", "run": "b", "kind": "write", "request": [], "exit_cod
 
 
 @pytest.mark.parametrize("damaged", ["{", "[]", '{"id": "b"}', "[" * 100_000, ODD_ID, ODD_REQUEST])
-async def test_a_row_that_cannot_be_read_is_told_once_and_the_others_are_done(
+async def test_an_unreadable_row_is_logged_once_and_other_jobs_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: str
 ) -> None:
     caplog.set_level(logging.WARNING, "suture.interfaces.jobs")
-    rows, cluster = Rows(damaged, asked("good")), Forgetful()
+    rows, cluster = FakeSharedJobs(damaged, job_text("good")), ForgetfulCluster()
     pool = pool_of(rows, cluster, tmp_path)
     assert [job.id for job in pool.recover()] == ["good"]
-    await until(lambda: cluster.given == ["good"])
+    await wait_until(lambda: cluster.started == ["good"])
     rows.rows["end"] = JobRow(
-        request=asked("good"), stop_requested=False, attempts=0, ending=damaged, changed_s=2.0
+        request=job_text("good"), stop_requested=False, attempts=0, ending=damaged, changed_s=2.0
     )
     pool._wake_up.set()
     (job,) = (one for one in pool.unfinished() if one.id == "good")
@@ -101,23 +101,23 @@ async def test_a_row_that_cannot_be_read_is_told_once_and_the_others_are_done(
     assert len([one for one in caplog.messages if "cannot be read" in one]) == 1
 
 
-async def test_losses_count_no_more_once_a_worker_has_kept_its_job_for_a_while(
+async def test_losses_are_forgotten_once_a_worker_has_kept_its_job_for_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_pool, "LOOK_EVERY_S", 0.01)
-    monkeypatch.setattr(ray_pool, "CHECK_EVERY_S", 0.0)
-    monkeypatch.setattr(ray_pool, "KEPT_WELL_S", 0.0)
-    rows, cluster = Rows(asked("long")), Forgetful()
+    monkeypatch.setattr(ray_pool, "SHARED_JOBS_POLL_S", 0.01)
+    monkeypatch.setattr(ray_pool, "CLUSTER_CHECK_S", 0.0)
+    monkeypatch.setattr(ray_pool, "STABLE_AFTER_S", 0.0)
+    rows, cluster = FakeSharedJobs(job_text("long")), ForgetfulCluster()
     pool = pool_of(rows, cluster, tmp_path)
     pool.recover()
     for times in range(1, MAX_LOST_WORKERS + 3):
-        await until(lambda wanted=times: len(cluster.given) >= wanted and not pool._start_counts)
+        await wait_until(lambda wanted=times: len(cluster.started) >= wanted and not pool._start_counts)
         cluster.held.clear()
     assert not rows.ended
 
-    monkeypatch.setattr(ray_pool, "KEPT_WELL_S", 3600.0)
+    monkeypatch.setattr(ray_pool, "STABLE_AFTER_S", 3600.0)
     while not rows.ended:
         cluster.held.clear()
         await asyncio.sleep(0.01)
     await pool.close()
-    assert "had no worker" in rows.ended["long"]
+    assert "has no worker" in rows.ended["long"]

@@ -39,14 +39,14 @@ def healed(server: Server) -> str:
 
 
 @pytest.mark.heavy
-def test_candidates_and_how_they_fared(server: Server, written: str) -> None:
+def test_candidates_and_their_verdicts(server: Server, written: str) -> None:
     wrong, right = server.get(f"/v1/runs/{written}/candidates").json()
     assert (wrong["passed"], wrong["failed"], wrong["best"]) == (0, 1, False)
     assert (right["passed"], right["failed"], right["best"]) == (1, 0, True)
     told = server.get(f"/v1/runs/{written}/candidates/{wrong['candidate']}").json()
     assert told["files"] == {"solution.py": "def double(n):\n    return 4 * n\n"}
     fact = told["verdict"]["outcomes"][0]["counterexample"]
-    assert (fact["call"], fact["expected"], fact["got"]) == ("double(4)", "8", "16")
+    assert (fact["call"], fact["expected"], fact["actual"]) == ("double(4)", "8", "16")
     unknown = server.get(f"/v1/runs/{written}/candidates/{NONE}")
     assert unknown.status_code == 404
     assert "no candidate" in unknown.json()["detail"]
@@ -147,7 +147,7 @@ def test_a_question_brings_the_texts_that_may_be_edited(server: Server) -> None:
     server.post(f"/v1/runs/{run}/review", {"choice": "abort"})
 
 
-def test_the_page_is_this_package_alone(server: Server) -> None:
+def test_the_page_loads_nothing_from_elsewhere(server: Server) -> None:
     page = server.get("/")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     policy = page.headers.get_list("content-security-policy", split_commas=False)
@@ -158,16 +158,18 @@ def test_the_page_is_this_package_alone(server: Server) -> None:
     assert script.headers["content-type"].startswith("text/javascript")
     for name in ("nothing.js", "..%2fapp.py", "%2e%2e/app.py", "__init__.py", ".", "%00"):
         assert server.get(f"/page/{name}").status_code == 404, name
-    folder = Path(__file__).parents[3] / "src" / "suture" / "web" / "page"
+    folder = Path(__file__).parents[3] / "src" / "suture" / "interfaces" / "web" / "page"
     for file in folder.iterdir():
         text = file.read_text()
         assert "innerHTML" not in text, file.name
-        outside = text.replace("http://www.w3.org/2000/svg", "")  # the name of a language, asked of nobody
+        outside = text.replace(
+            "http://www.w3.org/2000/svg", ""
+        )  # the name of a language; nothing is requested from there
         assert "http://" not in outside, file.name
         assert "https://" not in outside, file.name
 
 
-def test_a_kind_of_event_that_is_no_nodes_own_moves_nothing() -> None:
+def test_an_event_kind_that_belongs_to_no_node_is_ignored() -> None:
     assert SearchSkipped.event_kind in CATALOGUE
     assert visited_nodes(()) == ()
 

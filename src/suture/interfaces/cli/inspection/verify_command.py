@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from suture.judge.certificates import Certificate, ReplayedClaim
 
 REJECTED = 1
-"""The exit code for a certificate that does not hold."""
+"""The exit code for an invalid certificate."""
 
 
 @handle_errors

@@ -212,7 +212,7 @@ class PromptTurn:
         home = self.settings.paths.home
         _, end = await run_standalone_job(home, "verify", {}, ignore_event, run=folder.id, flags=self.flags)
         for finding in end.answer["findings"]:
-            sign = "holds" if finding["ok"] else "DOES NOT HOLD"
+            sign = "verified" if finding["ok"] else "FALSE"
             await self.say(f"{sign}: {finding['name']}: {escape_markdown(finding['detail'], 500)}")
 
     def _last_run(self) -> RunFolder:

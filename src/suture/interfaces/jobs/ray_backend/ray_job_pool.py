@@ -93,7 +93,7 @@ class RayJobPool(JobRegistry):
             request=json.dumps(job_as_json(job)),
         )
         if row is None:
-            raise RunBusy(f"run {job.run} is being worked on", remedy="wait for its end, or cancel it")
+            raise RunBusy(f"run {job.run} is in progress", remedy="wait for its end, or cancel it")
         stored = self._apply_rows([row])
         if not stored:
             raise StorageError("the earlier request with this key cannot be read", remedy="use another key")
@@ -136,7 +136,7 @@ class RayJobPool(JobRegistry):
 
         The database or the cluster may be unavailable meanwhile.
         """
-        stderr_tail = ""
+        last_error = ""
         while True:
             self._wake_up.clear()
             try:
@@ -144,15 +144,15 @@ class RayJobPool(JobRegistry):
                 rows = await asyncio.to_thread(self._fetch_changes, unfinished)
                 self._apply_rows(rows)
                 await asyncio.to_thread(self._ensure_on_cluster, self.unfinished())
-                stderr_tail = ""
+                last_error = ""
             except SutureError as fault:
-                if fault.message != stderr_tail:
+                if fault.message != last_error:
                     log.warning("%s", fault.message)
-                stderr_tail = fault.message
+                last_error = fault.message
             except Exception as fault:  # otherwise the task would die unnoticed
-                if repr(fault) != stderr_tail:
+                if repr(fault) != last_error:
                     log.exception("the shared jobs cannot be followed")
-                stderr_tail = repr(fault)
+                last_error = repr(fault)
             with suppress(TimeoutError):
                 async with asyncio.timeout(SHARED_JOBS_POLL_S):
                     await self._wake_up.wait()
@@ -236,7 +236,7 @@ def _decode_end(ended: str) -> JobEnd:
         return job_end_from_json(json.loads(ended))
     except (StorageError, ValueError, RecursionError) as fault:
         error = f"the end of the job cannot be read: {fault}"
-        return JobEnd(exit_code=6, error=error, remedy="look at the run itself", fault="StorageError")
+        return JobEnd(exit_code=6, error=error, remedy="inspect the run itself", fault="StorageError")
 
 
 def open_ray_job_pool(settings: Settings, flags: Mapping[str, object]) -> tuple[SharedJobs, RayJobPool]:

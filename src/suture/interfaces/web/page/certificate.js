@@ -26,7 +26,7 @@ function certificateView(certificate, state) {
     fill(messages, note("Verifying without a model ...", "loading"));
     try {
       const check = await post(`/v1/runs/${state.run}/verify`);
-      fill(messages, el("p", { class: check.ok ? "good" : "bad" }, check.ok ? "The certificate holds." : "The certificate does not hold."),
+      fill(messages, el("p", { class: check.ok ? "good" : "bad" }, check.ok ? "The certificate is valid." : "The certificate is not valid."),
         table("Findings", Object.keys(check.findings[0] ?? { finding: "" }), check.findings.map((one) => Object.values(one).map(shown))));
     } catch (error) {
       fill(messages, fault(error));
