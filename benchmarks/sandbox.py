@@ -25,7 +25,7 @@ from typing import Any
 
 from throughput import measure_throughput, without_human_eval
 
-from suture.judge.runners.pytest_runner import PRELOAD_CODE
+from suture.judge.runners.pytest_runner import preload
 from suture.project.languages import program_environment
 from suture.sandbox import (
     BOX,
@@ -147,9 +147,9 @@ async def measure_pytest(runs: int) -> dict[str, Any]:
     warm: list[float] = []
     cold: list[float] = []
     try:
-        await sandbox.run(replace(request, preload=PRELOAD_CODE))
+        await sandbox.run(replace(request, preload=preload(())))
         for _ in range(runs):
-            for times, asked in ((warm, replace(request, preload=PRELOAD_CODE)), (cold, request)):
+            for times, asked in ((warm, replace(request, preload=preload(()))), (cold, request)):
                 start = time.perf_counter()
                 result = await sandbox.run(asked)
                 times.append(time.perf_counter() - start)
