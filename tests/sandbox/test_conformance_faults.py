@@ -124,10 +124,8 @@ class BesideABusyOne(Faithful):
 
 class Fickle(Faithful):
     async def capabilities(self) -> Capabilities:
-        self._requested_mode = not getattr(self, "_asked", False)
-        return replace(
-            await super().capabilities(), level="container" if self._requested_mode else "namespace"
-        )
+        self._is_container = not getattr(self, "_is_container", False)
+        return replace(await super().capabilities(), level="container" if self._is_container else "namespace")
 
 
 class Boastful(Faithful):
