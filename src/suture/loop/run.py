@@ -146,7 +146,7 @@ async def _park(question: Mapping[str, Any], context: RunContext, graph: Compile
     """Write the result of a run that waits for an answer."""
     snapshot = await graph.aget_state(_config(context))
     asked = decode_record(ReviewAsked, question)
-    reason = Reason(code="waiting_for_answer", detail=asked.stage)
+    reason = Reason(code="waiting_for_answer", detail=asked.stage, count=len(asked.moves))
     return write_result(cast(LoopState, snapshot.values), context, "waiting", reason)
 
 

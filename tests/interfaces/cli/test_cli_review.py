@@ -31,7 +31,7 @@ def parked(suture: Suture, script: Script) -> str:
     model = script(WRONG, WRONG_TOO, REPEATED)
     done = suture("run", TASK, "--model", model, *REPAIRS)
     assert done.returncode == 5, done.stderr
-    assert "Waiting for you: may it ask for 2 repairs?" in done.stderr
+    assert "Waiting for you: Allow Suture to ask the model for 2 repairs?" in done.stderr
     assert "suture resume" in done.stderr
     return model
 
@@ -104,10 +104,10 @@ def test_a_terminal_is_asked(terminal: Callable[..., Terminal], script: Script, 
     editor.chmod(0o755)
     model = script(WRONG, WRONG_TOO, REPEATED)
     screen = terminal("run", TASK, "--model", model, *REPAIRS, EDITOR=str(editor))
-    screen.wait_for("May it ask for 2 repairs?")
+    screen.wait_for("Allow Suture to ask the model for 2 repairs?")
     assert "double(0)" in screen.screen
     screen.type("what\n")
-    screen.wait_for("May it ask for 2 repairs?")
+    screen.wait_for("Allow Suture to ask the model for 2 repairs?")
     screen.type("e\n")
     assert screen.end() == 0, screen.screen
     assert "return n + n" in screen.screen

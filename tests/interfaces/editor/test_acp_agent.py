@@ -129,7 +129,7 @@ async def test_a_project_is_healed_shown_applied_and_reverted(tmp_path: Path) ->
         assert code.read_text() == "def total(prices):\n    return sum(prices)\n"
         assert editor.asked[-1].content[0].new_text == code.read_text()  # type: ignore[index]  # a diff is all that is shown
         await agent.prompt(session, [text_block("/verify")])
-        assert "holds: " in editor.said
+        assert "verified: " in editor.said
         assert "FALSE" not in editor.said
         await agent.prompt(session, [text_block("/undo")])
         assert code.read_text() == BROKEN["cart.py"]
@@ -207,7 +207,7 @@ async def test_a_session_outlives_its_agent(tmp_path: Path) -> None:
         assert "Healed" in editor.said
         assert "Your files were not changed" in editor.said
         assert (project / "cart.py").read_text() == BROKEN["cart.py"]
-        with pytest.raises(RequestError, match="is about"):
+        with pytest.raises(RequestError, match="belongs to"):
             await agent.fork_session(session, str(tmp_path))
         fork = (await agent.fork_session(session, str(project))).session_id
         await agent.close_session(fork)

@@ -148,7 +148,11 @@ async def test_a_user_who_declines_leaves_the_run_waiting(tmp_path: Path) -> Non
 
 
 BAD_CALLS: tuple[tuple[str, dict[str, Any], str], ...] = (
-    ("heal", {}, "heal: the argument 'path' is missing; try: path: The project's folder"),
+    (
+        "heal",
+        {},
+        "heal: the argument 'path' is missing; try: path: The absolute path of the project's folder",
+    ),
     ("heal", {"path": 3}, "path: a text is wanted, not 3"),
     ("heal", {"path": "/", "only": "*.py"}, "only: a list is wanted, not '*.py'; try: only: Globs"),
     ("heal", {"path": "/", "test_command": "make"}, "heal has no argument 'test_command'; try: "),

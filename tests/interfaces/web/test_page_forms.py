@@ -52,7 +52,7 @@ def opened(browser: Browser, server: Server) -> Iterator[Opened]:
 
 def test_an_archive_is_sent_and_healed(opened: Opened) -> None:
     page = opened.go("/new")
-    page.get_by_label("What", exact=True).select_option("heal")
+    page.get_by_label("Kind of run").select_option("heal")
     page.get_by_label("Recipe").select_option("adaptive")
     page.get_by_label("Model").select_option("none")
     bad = FilePayload(name="cart.zip", mimeType="application/zip", buffer=b"PK\x03\x04 is no zip")
@@ -71,21 +71,21 @@ def test_an_archive_is_sent_and_healed(opened: Opened) -> None:
 
 def test_every_field_of_a_repair_arrives(opened: Opened) -> None:
     page = opened.go("/new")
-    page.get_by_label("What", exact=True).select_option("heal")
-    expect(page.get_by_text("One that begins with https://git.example.com/team/.")).to_be_visible()
+    page.get_by_label("Kind of run").select_option("heal")
+    expect(page.get_by_text("It must start with https://git.example.com/team/.")).to_be_visible()
     for label, text in (
         ("Or a git URL", "https://git.example.com/other/shop"),
         ("Branch or tag", "v1"),
         ("Test command", "pytest"),
         ("Files that may change", "shop/*.py, cart.py"),
         ("Files that must not change", "*.lock"),
-        ("Most money", "0.25"),
-        ("Most attempts", "3"),
+        ("Max money", "0.25"),
+        ("Max attempts", "3"),
     ):
         page.get_by_label(label).fill(text)
     with page.expect_request("**/v1/runs") as asked:
         page.get_by_role("button", name="Start").click()
-    expect(page.get_by_role("alert")).to_contain_text("none that may be asked for")
+    expect(page.get_by_role("alert")).to_contain_text("this git URL is not allowed")
     wanted = {
         **{"kind": "heal", "git": "https://git.example.com/other/shop", "ref": "v1", "test": "pytest"},
         **{

@@ -108,13 +108,13 @@ def test_whoever_has_no_token_is_asked_for_it(
         page.goto(f"{server.url}/")
         expect(page.get_by_role("heading", name="Token required")).to_be_visible()
         page.get_by_label("Token").fill("sut_wrong")
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         expect(page.get_by_role("alert")).to_contain_text("this token is unknown")
         page.get_by_label("Token").fill(token)
         page.keyboard.press("Enter")
         expect(page.get_by_text("anna (viewer)")).to_be_visible()
         expect(page.get_by_text("No runs yet.")).to_be_visible()
-        expect(one.go("/new").get_by_text("A viewer starts no runs")).to_be_visible()
+        expect(one.go("/new").get_by_text("Starting runs requires the role runner.")).to_be_visible()
         assert token not in page.url
         assert page.evaluate("[document.cookie, localStorage.length]") == ["", 0]
         page.reload()

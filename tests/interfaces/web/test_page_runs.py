@@ -64,7 +64,7 @@ def started(page: Page) -> str:
 
 def start_writing(opened: Opened, **chosen: str) -> str:
     page = opened.go("/new")
-    page.get_by_label("What", exact=True).select_option("write")
+    page.get_by_label("Kind of run").select_option("write")
     page.get_by_label("Task").fill(TASK)
     for label, value in chosen.items():
         page.get_by_label(label.replace("_", " ")).select_option(value)
@@ -75,7 +75,7 @@ def start_writing(opened: Opened, **chosen: str) -> str:
 def test_there_is_nothing_at_first(opened: Opened, server: Server) -> None:
     expect(opened.go("/").get_by_text("No runs yet.")).to_be_visible()
     expect(opened.go("/totals").get_by_text("No runs yet.")).to_be_visible()
-    expect(opened.go("/benchmarks").get_by_text("No benchmark has measured anything here")).to_be_visible()
+    expect(opened.go("/benchmarks").get_by_text("No benchmark results yet.")).to_be_visible()
     page = opened.go("/runs/20260101-000000000-abcdef")
     expect(page.get_by_role("alert")).to_contain_text("there is no run")
     expect(opened.go("/nowhere").get_by_text("This page does not exist.")).to_be_visible()
@@ -90,7 +90,7 @@ def test_a_run_is_started_by_keyboard_and_watched_as_it_goes_on(opened: Opened) 
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="New run")).to_be_focused()
-    page.get_by_label("What", exact=True).focus()
+    page.get_by_label("Kind of run").focus()
     page.keyboard.press("w")  # Write new code
     page.get_by_label("Task").focus()
     page.keyboard.insert_text(TASK)
@@ -123,25 +123,25 @@ def test_a_project_is_healed_from_its_folder(opened: Opened, server: Server) -> 
 
 
 def test_a_question_is_answered_while_another_tab_watches(opened: Opened, server: Server) -> None:
-    run = start_writing(opened, Ask_a_person="review_all")
+    run = start_writing(opened, When_to_ask_you="review_all")
     page = opened.page
     watching = opened.page.context.new_page()
     watching.set_default_timeout(PATIENCE_MS)
     watching.goto(f"{server.url}/#/runs/{run}")
-    expect(page.get_by_text("It waits for an answer")).to_be_visible()
+    expect(page.get_by_text("Waiting for your answer")).to_be_visible()
     page.get_by_role("link", name="Review").click()
-    expect(page.get_by_text("May it ask for 1 fresh candidate")).to_be_visible()
+    expect(page.get_by_text("Allow Suture to ask the model for 1 fresh candidate?")).to_be_visible()
     page.get_by_role("button", name="Approve").click()
-    # It asks for fresh ones, as the first is wrong: in their place a person says what is right.
-    expect(page.get_by_text("May it ask for 4 fresh candidates")).to_be_visible()
+    # The first candidate is wrong, so the run asks for new ones; the person edits the code instead.
+    expect(page.get_by_text("Allow Suture to ask the model for 4 fresh candidates?")).to_be_visible()
     expect(page.locator(".fact").first).to_contain_text("double(4)")
     page.get_by_text("Edit the code").click()
     page.get_by_role("textbox", name="solution.py").fill("def double(n):\n    return n + n\n")
     page.get_by_role("button", name="Use my edits").click()
-    expect(page.get_by_text("May it hand this over as the result?")).to_be_visible()
+    expect(page.get_by_text("Accept this fix?")).to_be_visible()
     expect(page.locator("td.come").last).to_contain_text("return n + n")
     page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_text("It has ended, and asks nothing.")).to_be_visible()
+    expect(page.get_by_text("The run has ended without an open question.")).to_be_visible()
     expect(watching.locator(".timeline li.run-finished")).to_contain_text("healed")
     expect(watching.locator(".timeline li.review-answered").first).to_be_visible()
     assert [one["choice"] for one in answers_of(server, run)] == ["approve", "edit", "approve"]
@@ -166,15 +166,15 @@ def test_every_other_answer_reaches_the_run(opened: Opened, server: Server) -> N
     expect(page.locator("svg.graph .node.active")).to_contain_text("review")
     opened.go(f"/runs/{run}/review")
     page.get_by_text("Reject with a hint").click()
-    page.get_by_role("button", name="Redirect").click()
+    page.get_by_role("button", name="Send hint").click()
     expect(page.get_by_role("alert")).to_contain_text("a redirect needs a hint")
     page.get_by_label("Hint").fill("add it to itself")
-    page.get_by_role("button", name="Redirect").click()
+    page.get_by_role("button", name="Send hint").click()
     for answered, choice in ((1, "Reject"), (2, "Abort the run")):
         until_asked_again(server, run, answered)
         expect(page.get_by_text("Reject with a hint")).to_be_visible()
         page.get_by_role("button", name=choice).click()
-    expect(page.get_by_text("It has ended, and asks nothing.")).to_be_visible()
+    expect(page.get_by_text("The run has ended without an open question.")).to_be_visible()
     expect(page.locator(".badge")).to_have_text("cancelled")
     said = answers_of(server, run)
     assert [one["choice"] for one in said] == ["redirect", "reject", "abort"]
@@ -234,7 +234,9 @@ def test_graph_performance_and_certificate(opened: Opened, written: str) -> None
 def test_a_run_is_forked_and_the_two_are_compared(opened: Opened, server: Server, written: str) -> None:
     page = opened.go(f"/runs/{written}/steps")
     page.get_by_label("Step", exact=True).select_option("1")
-    expect(page.get_by_text("Best then: sample 1, greedy, 0 of 2 checks pass.")).to_be_visible()
+    expect(
+        page.get_by_text("Best candidate at this step: sample 1, greedy, 0 of 2 checks pass.")
+    ).to_be_visible()
     page.get_by_label("Hint").fill("twice")
     page.get_by_label("Recipe").select_option("best_of_k")
     page.get_by_role("button", name="Fork").click()
@@ -244,8 +246,8 @@ def test_a_run_is_forked_and_the_two_are_compared(opened: Opened, server: Server
     server.until(fork, "ended")
     page = opened.go("/")
     expect(page.get_by_text(f"fork of {written}, step 1")).to_be_visible()
-    page.get_by_label(f"Choose {written} to compare").check()
-    page.get_by_label(f"Choose {fork} to compare").check()
+    page.get_by_label(f"Select {written} for comparison").check()
+    page.get_by_label(f"Select {fork} for comparison").check()
     page.get_by_role("button", name="Compare two runs").click()
     expect(page.get_by_role("heading", name="Two runs")).to_be_visible()
     expect(page.get_by_role("table", name="Side by side")).to_contain_text("best_of_k")
@@ -312,9 +314,9 @@ def test_a_reload_and_a_new_server_lose_nothing(opened: Opened, server: Server) 
     page.reload()
     expect(seen).to_have_count(count)
     server.stop()
-    expect(page.get_by_text("the server does not respond: trying again.")).to_be_visible()
+    expect(page.get_by_text("the server does not respond: retrying.")).to_be_visible()
     server.start()
-    expect(page.get_by_text("trying again.")).to_be_hidden()
+    expect(page.get_by_text("retrying.")).to_be_hidden()
     expect(seen).to_have_count(count)
     page.get_by_role("link", name="Review").click()
     page.get_by_role("button", name="Abort the run").click()

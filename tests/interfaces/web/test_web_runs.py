@@ -112,7 +112,7 @@ def test_whoever_has_seen_the_last_event_of_an_ended_run_is_told_so(server: Serv
 
 
 @pytest.mark.heavy
-def test_a_question_is_answered_and_the_run_goes_on(server: Server) -> None:
+def test_a_question_is_answered_and_the_run_continues(server: Server) -> None:
     run = server.run(kind="write", task=TASK, autonomy="review_all")
     asked = 0
     while (shown := server.until(run, "waiting", "ended"))["state"] == "waiting":
@@ -120,7 +120,7 @@ def test_a_question_is_answered_and_the_run_goes_on(server: Server) -> None:
         assert shown["question"]["question"]
         wrong = server.post(f"/v1/runs/{run}/review", {"choice": "first"})
         assert wrong.status_code == 400
-        assert "say one of" in wrong.json()["remedy"]
+        assert "give one of" in wrong.json()["remedy"]
         other = server.post(f"/v1/runs/{run}/review", {"choice": "approve", "key": "0" * 64})
         assert (other.status_code, "something else" in other.json()["detail"]) == (409, True)
         assert server.post(f"/v1/runs/{run}/review", {"choice": "approve"}).status_code == 202

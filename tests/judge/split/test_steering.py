@@ -108,7 +108,9 @@ async def test_a_module_of_the_candidate_replaces_no_library(
 ) -> None:
     test = "import unittest\nimport shapes\nassert f(3) == 8"
     forged = {"unittest.py": b"import os", "shapes.py": b"f = 8"}
-    graded = await grade_program("def f(x): return 0", test, sandbox, sandbox_settings, files=forged, importable=())
+    graded = await grade_program(
+        "def f(x): return 0", test, sandbox, sandbox_settings, files=forged, importable=()
+    )
     assert (graded.passed, graded.outcome.evidence) == (False, "split")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from scenario.deadly_ledger import DeadlyLedger
+from scenario.killing_ledger import DeadlyLedger
 from scenario.test_kill import APPROVED, TASK, Paid, settings_at
 from suture.api import WriteOptions, resume, solve
 from suture.core.ledger import find_run, read_ledger, select_events

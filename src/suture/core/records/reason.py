@@ -131,6 +131,6 @@ def _render_code(reason: Reason) -> str:
         "rejected_twice": "the next step was rejected twice in a row",
         "stopped_by_reviewer": "stopped by the reviewer",
         "stopped_by_user": "stopped by the user",
-        "waiting_for_answer": detail,
+        "waiting_for_answer": f"waiting for an answer about {detail}",
     }
     return texts[reason.code]

@@ -16,14 +16,14 @@ from suture.core.ledger.kinds import (
     TreeUndone,
     UserAnswered,
 )
-from suture.core.records import Result, Task, TaskKind, Verdict, encode_record, render_reason
+from suture.core.records import Result, Task, TaskKind, Verdict, encode_record
 from suture.core.settings import BudgetSettings
 from suture.interfaces.narrative.certificate_rendering import certificate_lines, delivery_lines
 from suture.interfaces.narrative.deselection_advice import deselection_hint
 from suture.interfaces.narrative.event_text import NO_MODEL, counterexample_lines
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
 from suture.interfaces.narrative.plain_text import format_count
-from suture.interfaces.narrative.review_text import answer_instructions
+from suture.interfaces.narrative.review_text import answer_instructions, render_ending_reason
 from suture.interfaces.narrative.spend_text import describe_spend
 from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_verdict_note
 from suture.project.python_source.imports import imported_paths, loaded_files
@@ -99,7 +99,7 @@ def applied_files(folder: RunFolder) -> tuple[str, ...]:
 
 def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder) -> Iterator[str]:
     """Yield the last lines of a run in full detail, for stderr."""
-    yield f"{result.outcome}: {render_reason(result.reason)}"
+    yield f"{result.outcome}: {render_ending_reason(result.reason)}"
     yield from _change_lines(result)
     yield from _verification_lines(result)
     yield from caution_lines(result, folder)

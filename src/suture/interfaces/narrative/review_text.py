@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from suture.interfaces.narrative.plain_text import format_count
 from suture.interfaces.narrative.wording import REVIEW_QUESTION_TEXTS
@@ -11,6 +11,7 @@ from suture.interfaces.narrative.wording import REVIEW_QUESTION_TEXTS
 if TYPE_CHECKING:
     from suture.api import Review
     from suture.core.ledger.kinds import ReviewStage
+    from suture.core.records import Reason
 
 MAX_QUESTION_CHARS = 6000
 """Length of a question in a form, which has no space for a whole diff."""
@@ -21,10 +22,23 @@ def render_review_question(review: Review) -> str:
     if review.difference is not None:
         first, second = review.difference.answer_pair
         return f"Which is right for {review.difference.call}: first, {first}, or second, {second}?"
-    count = len(review.moves)
-    return REVIEW_QUESTION_TEXTS[review.stage].format(
-        candidates=format_count(count, "fresh candidate"), repairs=format_count(count, "repair")
+    return render_stage_question(review.stage, len(review.moves))
+
+
+def render_stage_question(stage: ReviewStage, move_count: int) -> str:
+    """Return the question of a stage, with the number of moves that would follow."""
+    return REVIEW_QUESTION_TEXTS[stage].format(
+        candidates=format_count(move_count, "fresh candidate"), repairs=format_count(move_count, "repair")
     )
+
+
+def render_ending_reason(reason: Reason) -> str:
+    """Return why a run ended; for a run that waits, the question that it asks."""
+    from suture.core.records import render_reason  # the help page imports this module
+
+    if reason.code != "waiting_for_answer":
+        return render_reason(reason)
+    return render_stage_question(cast("ReviewStage", reason.detail), reason.count)
 
 
 def review_as_text(review: Review) -> str:

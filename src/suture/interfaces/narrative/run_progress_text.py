@@ -32,7 +32,7 @@ from suture.core.ledger.kinds import (
     TriageFinished,
     UserAnswered,
 )
-from suture.core.records import Candidate, Origin, Result, Spend, render_reason
+from suture.core.records import Candidate, Origin, Result, Spend
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines
 from suture.interfaces.narrative.deselection_advice import deselection_arguments
 from suture.interfaces.narrative.event_text import (
@@ -49,6 +49,7 @@ from suture.interfaces.narrative.result_text import (
     is_heal_run,
     next_step_lines,
 )
+from suture.interfaces.narrative.review_text import render_ending_reason
 from suture.interfaces.narrative.wording import OUTCOME_TEXTS
 
 UNCHANGED_CODE = Candidate(files={}, origin="user").hash
@@ -208,7 +209,7 @@ def _outcome_line(result: Result, *, heals: bool) -> str:
         return f"{done}: all {count} {what} pass." if count != 1 else f"{done}: the one {what} passes."
     if result.outcome == "not_healed" and not heals:
         word = "Not done" if verdict is not None and verdict.outcomes else "Not verified"
-    return f"{word}: {render_reason(result.reason)}"
+    return f"{word}: {render_ending_reason(result.reason)}"
 
 
 def _best_so_far_lines(result: Result) -> Iterator[str]:
