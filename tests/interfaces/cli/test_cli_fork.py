@@ -44,7 +44,7 @@ def test_a_run_as_it_stood_and_a_fork_from_there(
     own.write_text("def double(n):\n    return n + n\n")
     forked = suture("fork", first, "--at", "1", "--candidate", str(own))
     assert (forked.returncode, forked.stdout) == (0, own.read_text()), forked.stderr
-    assert f"Continues from step 1 of {first}." in forked.stderr
+    assert f"Continues from step 1 of run {first}." in forked.stderr
     again = suture("fork", first, "--at", "1", "--set", "loop.recipe=greedy", "--hint", "twice")
     assert again.returncode == 1, again.stderr
     assert suture("fork", first, "--at", "1", "--set", "loop.recipe=greed").returncode == 2

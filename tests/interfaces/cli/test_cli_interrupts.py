@@ -38,7 +38,7 @@ def test_run_asks_on_a_terminal(environ: dict[str, str], tmp_path: Path, script:
     output, errors = process.communicate(timeout=100)
     os.close(here)
     assert process.returncode == 0, errors.decode()
-    assert b"What shall Suture write?" in errors
+    assert b"What should Suture write?" in errors
     assert output == b"def double(n):\n    return 2 * n\n"
 
 

@@ -44,7 +44,7 @@ def test_a_parked_run_shows_what_it_asks(suture: Suture, parked: str) -> None:
     told = json.loads(suture("review", "last", "--json").stdout)
     assert (told["stage"], len(told["moves"]), told["editable"]) == ("repairs", 2, ["solution.py"])
     assert "waiting" in suture("history").stdout
-    assert "the run waits for a person" in suture("show").stdout
+    assert "the run waits for your answer" in suture("show").stdout
 
 
 @pytest.mark.heavy

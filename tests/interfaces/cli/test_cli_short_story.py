@@ -97,7 +97,7 @@ def test_tests_that_no_edit_can_mend_are_left_out_as_told(suture: Suture, broken
     run = ("heal", str(broken), "--set", "repair.enabled=true", "--set", "repair.seconds=60", "--no-model")
     done = suture(*run, "--set", "repair.candidates=1")
     assert done.returncode == 1, done.stderr
-    told = "test_till.py::test_till[1] and 1 more (environment: nothing brings the fixture 'till_of_plugin'"
+    told = "test_till.py::test_till[1] and 1 more (environment: the pytest plugin that provides the fixture"
     assert f"Not the code's fault: {told}" in done.stderr
     assert "makes all tests pass" not in done.stderr  # no search that could find nothing
     advice = next(line for line in done.stderr.splitlines() if "Leave them out: --test " in line)
@@ -122,10 +122,10 @@ def test_what_is_told_at_the_end_works_where_pytest_counts_from_another_folder(
         *(*settings, "--set", "repair.candidates=1"),
     )
     assert done.returncode == 1, done.stderr
-    end = next(line for line in done.stderr.splitlines() if "Heal without: " in line)
-    assert end.startswith("30 tests cannot pass by any change of the code, so the run could count as healed.")
+    end = next(line for line in done.stderr.splitlines() if "Leave them out: " in line)
+    assert end.startswith("30 tests cannot pass by any change of the code, so the run cannot count as healed.")
     assert "Ask a model too" not in done.stderr
-    words = shlex.split(end.partition("Heal without: suture ")[2])
+    words = shlex.split(end.partition("Leave them out: suture ")[2])
     assert words[-1].endswith("--deselect test_till.py::test_till")
     assert suture(*words, *settings).returncode == 0
 

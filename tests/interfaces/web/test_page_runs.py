@@ -130,15 +130,19 @@ def test_a_question_is_answered_while_another_tab_watches(opened: Opened, server
     watching.goto(f"{server.url}/#/runs/{run}")
     expect(page.get_by_text("Waiting for your answer")).to_be_visible()
     page.get_by_role("link", name="Review").click()
-    expect(page.get_by_text("Allow Suture to ask the model for 1 fresh candidate?")).to_be_visible()
+    expect(
+        page.locator("section").get_by_text("Allow Suture to ask the model for 1 fresh candidate?")
+    ).to_be_visible()
     page.get_by_role("button", name="Approve").click()
     # The first candidate is wrong, so the run asks for new ones; the person edits the code instead.
-    expect(page.get_by_text("Allow Suture to ask the model for 4 fresh candidates?")).to_be_visible()
+    expect(
+        page.locator("section").get_by_text("Allow Suture to ask the model for 4 fresh candidates?")
+    ).to_be_visible()
     expect(page.locator(".fact").first).to_contain_text("double(4)")
     page.get_by_text("Edit the code").click()
     page.get_by_role("textbox", name="solution.py").fill("def double(n):\n    return n + n\n")
     page.get_by_role("button", name="Use my edits").click()
-    expect(page.get_by_text("Accept this fix?")).to_be_visible()
+    expect(page.locator("section").get_by_text("Accept this fix?")).to_be_visible()
     expect(page.locator("td.come").last).to_contain_text("return n + n")
     page.get_by_role("button", name="Approve").click()
     expect(page.get_by_text("The run has ended without an open question.")).to_be_visible()
@@ -226,7 +230,7 @@ def test_graph_performance_and_certificate(opened: Opened, written: str) -> None
     expect(page.locator("svg.graph .node.active")).to_have_count(0)
     opened.go(f"/runs/{written}/performance")
     expect(page.get_by_role("img", name=re.compile("Tokens by role: coder"))).to_be_visible()
-    opened.go(f"/runs/{written}/proof")
+    opened.go(f"/runs/{written}/certificate")
     page.get_by_role("button", name="Verify").click()
     expect(page.get_by_text("The certificate is valid.")).to_be_visible()
 
