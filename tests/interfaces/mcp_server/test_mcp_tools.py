@@ -160,7 +160,7 @@ BAD_CALLS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("write", {"task": ""}, "task: a text is wanted, not ''"),
     ("write", {"task": TASK, "recipe": "mine.toml"}, "there is no recipe 'mine.toml'"),
     ("write", {"task": TASK, "autonomy": "never"}, "autonomy: one of 'full_auto', "),
-    ("show", {"run": "../../etc"}, "'../../etc' is not a run id; try: last"),
+    ("show", {"run": "../../etc"}, "'../../etc' is not a run id; try: use `last`"),
     ("show", {"run": "last"}, "there are no runs under"),
     ("show", {"run": "20260101-000000000-abcdef"}, "there are no runs under"),
     ("verify", {"run": "20260101-000000000-abcdef"}, "there are no runs under"),

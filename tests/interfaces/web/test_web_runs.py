@@ -122,7 +122,7 @@ def test_a_question_is_answered_and_the_run_continues(server: Server) -> None:
         assert wrong.status_code == 400
         assert "give one of" in wrong.json()["remedy"]
         other = server.post(f"/v1/runs/{run}/review", {"choice": "approve", "key": "0" * 64})
-        assert (other.status_code, "something else" in other.json()["detail"]) == (409, True)
+        assert (other.status_code, "a different question" in other.json()["detail"]) == (409, True)
         assert server.post(f"/v1/runs/{run}/review", {"choice": "approve"}).status_code == 202
     assert asked >= 2
     assert shown["outcome"] == "healed"
