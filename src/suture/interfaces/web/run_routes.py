@@ -115,7 +115,7 @@ async def review(
         )
     if answer_body.key and answer_body.key != question.key:  # the caller has seen an older question
         raise RequestRefused(
-            409, f"run {run} asks a different question by now", remedy="read its current question"
+            409, f"run {run} asks a different question now", remedy="read its current question"
         )
     answer = ReviewAnswer(choice=answer_body.choice, hint=answer_body.hint, files=answer_body.files)
     question.require_answered_by(answer)
