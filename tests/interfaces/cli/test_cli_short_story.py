@@ -123,7 +123,9 @@ def test_what_is_told_at_the_end_works_where_pytest_counts_from_another_folder(
     )
     assert done.returncode == 1, done.stderr
     end = next(line for line in done.stderr.splitlines() if "Leave them out: suture " in line)
-    assert end.startswith("30 tests cannot pass by any change of the code, so the run cannot count as healed.")
+    assert end.startswith(
+        "30 tests cannot pass by any change of the code, so the run cannot count as healed."
+    )
     assert "Ask a model too" not in done.stderr
     words = shlex.split(end.partition("Leave them out: suture ")[2])
     assert words[-1].endswith("--deselect test_till.py::test_till")
