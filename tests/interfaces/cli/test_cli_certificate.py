@@ -35,7 +35,7 @@ def test_heal_verify_and_undo(
     accepted = suture("verify", "last")
     assert accepted.returncode == 0, accepted.stdout + accepted.stderr
     assert accepted.stdout.splitlines()[-1] == f"accepted: {BARE_PYTEST}"
-    assert "proved    mutation: " in accepted.stdout
+    assert "verified  mutation: " in accepted.stdout
     assert "claimed   model: scripted:" in accepted.stdout
 
     forged = certificate.parent / "forged.json"

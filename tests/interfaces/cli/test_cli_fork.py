@@ -29,7 +29,7 @@ def first(suture: Suture, script: Script, home: Path) -> str:
 
 
 @pytest.mark.heavy
-def test_a_run_as_it_stood_and_a_fork_from_there(
+def test_an_earlier_step_is_shown_and_forked(
     suture: Suture, script: Script, first: str, tmp_path: Path
 ) -> None:
     shown = suture("show", first, "--at", "1")

@@ -117,8 +117,8 @@ def test_where_no_test_shows_the_fault_the_run_says_so(suture: Suture, script: S
     assert "passes on the present code" in ended.stderr
 
 
-def test_words_that_nobody_would_read_are_an_error(suture: Suture, project: Path) -> None:
+def test_an_issue_or_a_hint_needs_a_model(suture: Suture, project: Path) -> None:
     for option in (("--issue", "issue.txt"), ("--hint", "percent")):
         for nobody in (("--no-model",), ("--set", "model.name=none")):
             ended = suture("heal", *option, *nobody, cwd=project)
-            assert (ended.returncode, "for a model to read" in ended.stderr) == (2, True), ended.stderr
+            assert (ended.returncode, "needs a model" in ended.stderr) == (2, True), ended.stderr

@@ -23,17 +23,17 @@ TASK = "Write a function double(n) that doubles a number. For example:\n\n>>> do
 STUCK = """
 import asyncio, os, sys
 from pathlib import Path
-from suture.api import solve
+from suture.api import WriteOptions, solve
 from suture.models import Reply
 from suture.core.settings import PathSettings, Settings
 
 class Stuck:
-    '''Answers once, and never again.'''
-    name, asked = sys.argv[2], 0
+    '''A model that answers once and then hangs.'''
+    name, calls = sys.argv[2], 0
 
     async def complete(self, messages, sampling):
-        self.asked += 1
-        if self.asked > 1:
+        self.calls += 1
+        if self.calls > 1:
             print("stuck", flush=True)
             await asyncio.sleep(600)
         return Reply(text=sys.argv[3], prompt_tokens=50, completion_tokens=20, model=self.name)
@@ -42,7 +42,7 @@ class Stuck:
         pass
 
 settings = Settings(paths=PathSettings(home=Path(sys.argv[1])))
-asyncio.run(solve(sys.argv[4], settings=settings, model=Stuck()))
+asyncio.run(solve(sys.argv[4], WriteOptions(settings=settings, model=Stuck())))
 """
 
 
@@ -82,7 +82,7 @@ def test_a_run_is_answered_from_the_record_of_another(suture: Suture, script: Sc
     assert "--or-live" in missing.stderr
 
 
-def test_a_killed_run_goes_on_and_pays_no_reply_twice(
+def test_a_killed_run_resumes_and_pays_no_reply_twice(
     suture: Suture, script: Script, home: Path, tmp_path: Path
 ) -> None:
     model = script(RIGHT)

@@ -144,7 +144,9 @@ def heal(
         and "none" in (loaded.settings.model.name, loaded.settings.models.coder)
     ):
         options_text = " and ".join(flag for flag, given in (("--hint", hint), ("--issue", issue)) if given)
-        remedy = "leave it out, or --no-model" if no_model else "name a model: --model PROVIDER:MODEL"
+        remedy = (
+            f"leave out {options_text}, or --no-model" if no_model else "name a model: --model PROVIDER:MODEL"
+        )
         raise UsageError(f"{options_text} needs a model, and none is used", remedy=remedy)
     bug_report = _bug_report(hint, issue)
     from suture.interfaces.cli.run_execution import run_and_report
