@@ -51,7 +51,7 @@ def test_a_newer_database_is_refused_by_every_command_that_reads_it(cli: Cli, ho
         done = cli(*arguments)
         assert done.exit_code == 3, done.stderr
         assert "has version '9999'" in done.stderr
-        assert "Nothing was changed." in done.stderr
+        assert "nothing was changed" in done.stderr
     assert (home / DATABASE_FILE).read_bytes() == before
 
 

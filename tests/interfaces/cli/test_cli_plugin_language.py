@@ -83,8 +83,8 @@ def test_it_is_found_run_judged_and_healed(
 @pytest.mark.parametrize(
     ("entry", "says"),
     [
-        ("go = shell_language:SHELL", "brings 'go' as a language"),
-        ("shell = shell_language:read", "brings 'shell' as a language"),
+        ("go = shell_language:SHELL", "provides the language 'go'"),
+        ("shell = shell_language:read", "provides the language 'shell'"),
         ("shell = shell_language:gone", "the language 'shell' does not load"),
     ],
 )

@@ -91,7 +91,7 @@ def test_a_fix_is_printed_and_nothing_changes(
     assert files_of(broken) == before
     assert "+        goods += price * quantity" in done.stdout
     assert "judged by the test runner's report, signed" in done.stderr
-    assert "python is " in done.stderr
+    assert "; Python is " in done.stderr
     saved = next((home / "runs").glob("*/result.diff"))
     assert saved.read_text() == done.stdout
     assert str(saved) in done.stderr

@@ -14,7 +14,7 @@ from bare_pytest import BARE_PYTEST
 from interfaces.cli.real_terminal import Terminal
 
 Suture = Callable[..., subprocess.CompletedProcess[str]]
-MOST_LINES = 8
+MAX_LINES = 8
 SEARCH = ("--no-model", "--set", "repair.seconds=240", "--set", "repair.enabled=true")
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
@@ -33,7 +33,7 @@ def test_a_fix_of_one_line_is_told_in_eight(suture: Suture, broken: Path) -> Non
     done = suture("heal", str(broken), "--test", BARE_PYTEST, *SEARCH)
     assert done.returncode == 0, done.stderr
     lines = without_numbers(done.stderr).splitlines()
-    assert len(lines) == MOST_LINES
+    assert len(lines) == MAX_LINES
     assert lines[1:3] == [
         f"Your code: 3 of 5 fail ({BARE_PYTEST}).",
         "Trying small edits first, without a model: at most 20,000, for N s.",
@@ -77,16 +77,16 @@ def test_both_at_once_are_an_error(suture: Suture) -> None:
     assert "exclude each other" in done.stderr
 
 
-def test_what_was_not_healed_says_why_and_what_to_try(suture: Suture, tmp_path: Path) -> None:
+def test_a_run_that_heals_nothing_says_why_and_what_to_try(suture: Suture, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def f(x):\n    return x\n")
     (tmp_path / "test_a.py").write_text("from a import f\n\n\ndef test_f():\n    assert f(2) == 'zebra'\n")
     done = suture("heal", str(tmp_path), "--test", BARE_PYTEST, *SEARCH)
     assert done.returncode == 1, done.stderr
-    assert len(done.stderr.splitlines()) <= MOST_LINES + 4
+    assert len(done.stderr.splitlines()) <= MAX_LINES + 4
     assert "makes all tests pass." in done.stderr
-    assert "Not healed: no repair was found without a model" in done.stderr
+    assert "Not healed: the search found no repair" in done.stderr
     assert "1 of 1 still fail:\n  test_a.py::test_f\n" in done.stderr
-    assert "Ask a model too: leave out --no-model" in done.stderr
+    assert "Use a model too: leave out --no-model" in done.stderr
 
 
 @pytest.mark.heavy
@@ -142,11 +142,11 @@ def test_a_command_without_a_report_says_what_its_pass_is_worth(
     assert "Healed: the test command passes, judged by its exit status alone." in done.stderr
 
 
-def test_an_example_that_is_not_understood_is_named(suture: Suture, script: Callable[..., str]) -> None:
+def test_an_example_that_cannot_be_parsed_is_named(suture: Suture, script: Callable[..., str]) -> None:
     task = "Write a function double(n). double(2) == 4. double(3) == six"
     done = suture("run", task, "--model", script("```python\ndef double(n):\n    return 2 * n\n```"))
     assert done.returncode == 0, done.stderr
-    assert "not understood and not checked: double(3) == six" in done.stderr
+    assert "could not be parsed and is not checked: double(3) == six" in done.stderr
     assert "Done: the one check passes." in done.stderr
 
 
