@@ -111,5 +111,5 @@ async def test_a_row_of_a_run_that_leaked_has_no_number(
     plan = BenchmarkPlan(ids={"mbpp": (problem.id,)}, arms=("greedy",), models=("scripted:x",), caps=(300,))
     await run_benchmark(plan, folder, leaky, opener=lambda settings, name: right)
     (row,) = folder.rows()
-    assert row.fault.startswith("a hidden check stood in a prompt")
+    assert row.fault.startswith("a prompt has a hidden check")
     assert row.solved() is None

@@ -84,7 +84,7 @@ def test_a_language_that_is_not_installed_is_a_prerequisite(tmp_path: Path) -> N
 def test_an_installation_in_a_home_is_shown_in_part_and_a_shim_is_refused(tmp_path: Path) -> None:
     home = tmp_path / "home" / "node-20"
     environ = {"PATH": str(program(home / "bin" / "node").parent)}
-    with pytest.raises(PrerequisiteError, match="no plain installation"):
+    with pytest.raises(PrerequisiteError, match="is not a plain installation"):
         discover_toolchain(None, environ, "javascript")
     (home / "lib" / "node_modules").mkdir(parents=True)
     found = discover_toolchain(None, environ, "javascript")

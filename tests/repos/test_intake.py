@@ -73,5 +73,5 @@ def test_the_file_that_the_output_names_comes_first() -> None:
     output = "TypeError: x is not a function\n    at f (/box/lib/delta.js:3:5)\nbeta failed"
     shown = select_named_files(files, output, {"lib/test.js"}, "javascript")
     assert list(shown) == ["lib/delta.js", "lib/beta.js", "lib/gamma.js", "lib/alpha.js"]
-    with pytest.raises(UsageError, match="no Go file can be mended"):
+    with pytest.raises(UsageError, match="no Go file can be repaired"):
         select_named_files(files, output, (), "go")

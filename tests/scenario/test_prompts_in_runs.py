@@ -77,7 +77,7 @@ async def test_a_prompt_is_cut_to_the_context_of_an_embedded_model(settings: Set
     result = await solve(TASK, WriteOptions(asserts=MANY_TESTS, settings=small, model=model))
     assert result.outcome == "healed"
     prompt = model.calls[0].messages[-1].content
-    (cut,) = [event["left_out"]["tests"] for event in events_of(settings, "prompt.shrunk")]
+    (cut,) = [event["omitted"]["tests"] for event in events_of(settings, "prompt.shrunk")]
     assert f"# ... {cut} more lines are not shown" in prompt
     assert prompt.count("assert add") == 100 - cut
     assert TASK.strip() in prompt

@@ -45,7 +45,7 @@ async def test_an_upper_bound_of_the_list_binds_what_pip_resolves(
     assert free is not None
     assert free.names == ("alpha==2.0", "beta==2.0")
     # A lock that was made without the list does not get past it.
-    with pytest.raises(PackagesRefused, match=r"alpha 2\.0 would be fetched, where <2 is allowed"):
+    with pytest.raises(PackagesRefused, match=r"alpha 2\.0 would be installed, but only <2 is allowed"):
         await packages(tmp_path).install_for({**asked, "requirements.lock": free.lock.encode()}, interpreter)
 
 
@@ -75,7 +75,7 @@ async def test_npm_resolution_is_checked_against_the_list(
     page = {"name": "alpha", "dist-tags": {"latest": "2.0.0"}, "versions": versions}
     index.pages["/npm/alpha"] = json.dumps(page).encode()
     asked = {"package.json": b'{"dependencies": {"alpha": "*"}}'}
-    with pytest.raises(PackagesRefused, match=r"alpha 2.0.0 would be fetched, where <2 is allowed"):
+    with pytest.raises(PackagesRefused, match=r"alpha 2.0.0 would be installed, but only <2 is allowed"):
         await NewProjectPackages(language="javascript", cache=tmp_path, allowed=ALLOWED).install_for(
             asked, interpreter
         )
