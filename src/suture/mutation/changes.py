@@ -65,9 +65,7 @@ def build_mutant(
     """Return the mutant of a change, with the prior of its operator.
 
     Args:
-        change: The change.
         edits: Its trimmed edits.
-        operator: The operator that made it.
         line: The first line that it changes, counted from 1.
         factor: Further factor on its prior.
         in_function_body: Whether all of the change lies in the body of a function.

@@ -75,7 +75,6 @@ def trim_edit(edit: Edit, source: bytes) -> Edit:
     """Return the same edit without the equal text at its start and end, so that equal changes are equal edits.
 
     Args:
-        edit: The edit.
         source: The UTF-8 bytes in which its offsets were counted.
     """
     old, new = source[edit.start : edit.end], encode_source(edit.text)
@@ -134,7 +133,6 @@ def compose_edits(first: Iterable[Edit], second: Iterable[Edit], source: str) ->
     Args:
         first: Edits of the source.
         second: Edits of the text that the first ones produce.
-        source: The source.
     """
     raw = encode_source(source)
     pieces = _edit_pieces(first, [(0, raw)], len(raw))

@@ -9,12 +9,7 @@ from suture.mutation.tuning import MAX_SIMILAR_NAMES, MIN_NAME_SIMILARITY
 
 
 def find_similar_names(name: str, others: Iterable[str]) -> list[tuple[str, float]]:
-    """Return the names most similar to one, each with its similarity: 1 for nearly the same.
-
-    Args:
-        name: The name that may be misspelt.
-        others: The names that exist.
-    """
+    """Return the names most similar to one, each with its similarity: 1 for nearly the same."""
     matcher = SequenceMatcher(b=name.lower())
     found = []
     for other in dict.fromkeys(sorted(others)):

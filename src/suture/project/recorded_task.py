@@ -42,11 +42,6 @@ def load_interpreter(started: RunStarted, folder: RunFolder, home: Path) -> Inte
 
     A run of somebody else must not name a program that is started here.
 
-    Args:
-        started: First event of the run.
-        folder: Folder of the run.
-        home: State folder of the user.
-
     Raises:
         ValueError: The event is damaged.
     """

@@ -29,9 +29,6 @@ OPTIONS_WITH_VALUE = ("-k", "-s", "-p", "-t")
 def split_command(test: str | Sequence[str]) -> tuple[str, ...]:
     """Return the argument vector of a test command. It runs without a shell.
 
-    Args:
-        test: The command as text, or already split.
-
     Raises:
         UsageError: A quote is not closed, or the command needs a shell.
     """
@@ -84,8 +81,6 @@ def find_deciding_files(command: Sequence[str], files: Mapping[str, bytes], root
 
     Args:
         command: The argument vector. A word may be a shell line.
-        files: The task's files, path -> content.
-        root: Folder of the files, for absolute paths in the command.
     """
     lines = _reached_lines(command, files, root)
     commands = list(_commands_in(lines))
@@ -136,13 +131,7 @@ def _commands_in(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def find_named_files(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> tuple[str, ...]:
-    """Return the task's files that are words of a test command, or the modules that it runs.
-
-    Args:
-        command: The argument vector. A word may be a shell line.
-        files: The task's files, path -> content.
-        root: Folder of the files, for absolute paths in the command.
-    """
+    """Return the task's files that are words of a test command, or the modules that it runs."""
     words = [part for word in command for part in WORD_ENDS.split(word) if part]
     paths = [path for word in words for path in _possible_paths(word, root)]
     paths += [path for module in _modules(words) for path in _module_files(module)]

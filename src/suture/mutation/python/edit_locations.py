@@ -112,10 +112,6 @@ def build_tripwire(text: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
 
     An expression that the change edits becomes an undefined name. Before a statement, a `raise` is inserted.
     Code outside of functions has no tripwire: it runs on import, before any call.
-
-    Args:
-        text: The source.
-        edits: The change.
     """
     location, tree = find_location(text, edits), parse_python_tree(text)
     if location is None or tree is None or not location.in_function:
@@ -146,7 +142,6 @@ def find_block_stops(text: str, start: int) -> tuple[Edit, ...]:
     """Return, for each block of the statement that begins at an offset, an edit that raises in the block.
 
     Args:
-        text: The source.
         start: The `EditLocation.start` of the statement, or of an exception handler.
     """
     tree = parse_python_tree(text)

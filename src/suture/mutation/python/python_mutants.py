@@ -47,12 +47,7 @@ def generate_mutants(
 
 
 class _Generator:
-    """Generates the mutants of one source, and remembers which edits it has made.
-
-    Args:
-        tree: The syntax tree of the source.
-        on_fault: Called if an operator raises an exception.
-    """
+    """Generates the mutants of one source, and remembers which edits it has made."""
 
     def __init__(self, tree: PythonTree, on_fault: FaultReporter | None) -> None:
         self._tree, self._on_fault = tree, on_fault

@@ -73,7 +73,6 @@ def collect_scope_names(scope: ast.AST, above: ScopeNames | None) -> ScopeNames:
     """Return the variables of a function with those of the functions around it, or of a module.
 
     Args:
-        scope: The function or the module.
         above: The variables of the function around it; `None` if there is none.
     """
     kinds: dict[str, ValueKind] = {}

@@ -56,13 +56,7 @@ class _Layout:
 
 
 def rewrite_blocks(lines: list[str], stop: ParseStop, lexer: Lexer) -> Iterator[LineRewrite]:
-    """Yield rewrites for blocks that are not closed where their lines end, or not opened where they begin.
-
-    Args:
-        lines: The lines of the source.
-        stop: Where parsing stopped.
-        lexer: The tokens of the language.
-    """
+    """Yield rewrites for blocks that are not closed where their lines end, or not opened where they begin."""
     tokens = [token for token in lexer.tokens("\n".join(lines)) if token.kind != "end"]
     tokens_by_row: dict[int, list[SourceToken]] = {}
     for token in tokens:

@@ -32,8 +32,6 @@ def rewrite_brackets(
     """Yield rewrites of lines near the stop whose brackets do not match.
 
     Args:
-        lines: The lines of the source.
-        stop: Where parsing stopped.
         pattern: The tokens of the language. In other languages than Python, a bracket at the end or the start
             of a line may belong to a block. These are left to `block_brackets`.
     """
@@ -175,13 +173,7 @@ MAX_TEXT_LINES = 60
 
 
 def rewrite_strings(lines: list[str], stop: ParseStop, quotes: str = "\"'") -> Iterator[LineRewrite]:
-    """Yield rewrites for quotes that are missing, doubled, or of the wrong kind.
-
-    Args:
-        lines: The lines of the source.
-        stop: Where parsing stopped.
-        quotes: The quotes of the language.
-    """
+    """Yield rewrites for quotes that are missing, doubled, or of the wrong kind."""
     if "triple-quoted" in stop.message:
         yield from _fix_triple_quote(lines, stop)
         return

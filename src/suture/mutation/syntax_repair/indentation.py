@@ -48,14 +48,7 @@ def rewrite_indentation(lines: list[str], stop: ParseStop) -> Iterator[LineRewri
 def _target_indents(
     lines: list[str], number: int, previous: int | None, unit: str
 ) -> Iterator[tuple[str, float]]:
-    """Yield `(indentation, weight)` for the indentations that a line could have.
-
-    Args:
-        lines: The lines of the source.
-        number: The line, from 0.
-        previous: The non-empty line before it; `None` if there is none.
-        unit: One step of indentation.
-    """
+    """Yield `(indentation, weight)` for the indentations that a line could have."""
     current = get_indent(lines[number])
     if previous is not None and strip_comment(lines[previous]).endswith(":"):
         yield get_indent(lines[previous]) + unit, 1.0
@@ -100,13 +93,7 @@ def _line_groups(lines: list[str], number: int) -> Iterator[tuple[list[int], flo
 
 
 def _shift_lines(lines: list[str], group: list[int], target: str) -> dict[int, str]:
-    """Return line number -> new text, with all lines shifted as far as the first one.
-
-    Args:
-        lines: The lines of the source.
-        group: Numbers of the lines to shift.
-        target: The new indentation of the first one.
-    """
+    """Return line number -> new text, with all lines shifted as far as the first one."""
     shift = len(target) - len(get_indent(lines[group[0]])) if group else 0
     shifted = {}
     for number in group:

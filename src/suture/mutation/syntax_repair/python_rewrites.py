@@ -173,8 +173,6 @@ def rewrite_look_alikes(lines: list[str], stop: ParseStop, quotes: str = "") -> 
     """Replace characters of word processors, other keyboards and web pages, such as curly quotes.
 
     Args:
-        lines: The lines of the source.
-        stop: Where parsing stopped.
         quotes: Quotes of the language, which are not replaced: JavaScript uses the backtick.
     """
     table = {code: text for code, text in LOOK_ALIKES.items() if chr(code) not in quotes}

@@ -125,13 +125,7 @@ PYTHON_READER = SyntaxReader(find_stop=find_python_stop, families=PYTHON_FAMILIE
 def generate_rewrites(
     lines: list[str], stop: ParseStop, families: tuple[RewriteFamily, ...] = PYTHON_FAMILIES
 ) -> Iterator[LineRewrite]:
-    """Yield rewrites near the position where parsing stopped; of each new text only the first.
-
-    Args:
-        lines: The lines of the source, without line endings.
-        stop: Where parsing stopped.
-        families: The rewrites to try.
-    """
+    """Yield rewrites near the position where parsing stopped; of each new text only the first."""
     seen: set[tuple[tuple[int, str], ...]] = set()
     for family in families:
         for rewrite in family(lines, stop):
@@ -149,7 +143,6 @@ def find_parsable_texts(
     Args:
         text: The source; the result is empty if it parses.
         seconds: Wall-clock seconds, after which what has been found is returned.
-        reader: The language.
     """
     return _BeamSearch(text, reader, time.monotonic() + seconds).run()
 
@@ -159,11 +152,6 @@ class _BeamSearch:
 
     In each round, all texts of the beam are rewritten. The texts in which the parser gets furthest are the beam
     of the next round.
-
-    Args:
-        text: The source.
-        reader: How the language is parsed and rewritten.
-        end_s: When the search ends, by the monotonic clock.
     """
 
     def __init__(self, text: str, reader: SyntaxReader, end_s: float) -> None:

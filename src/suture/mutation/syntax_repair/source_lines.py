@@ -70,7 +70,6 @@ def scan_line(line: str, pattern: re.Pattern[str] = PYTHON_TOKENS) -> list[Token
     The line is read alone. So the text of a string that began on an earlier line is split into tokens too.
 
     Args:
-        line: The line, without its line ending.
         pattern: The tokens of the language, with a group for each kind.
     """
     return [
@@ -96,7 +95,6 @@ def nearby_lines(lines: list[str], number: int, *, back: int = 1) -> list[int]:
     """Return the number of a line, then those of the non-empty lines before it, the nearest first.
 
     Args:
-        lines: The lines of the source.
         number: Number of the line, from 0. It is left out if the source has no such line.
         back: How many of the lines before it to return.
     """

@@ -102,14 +102,7 @@ class Lexer:
     def _next(
         self, text: str, offset: int, tokens: list[SourceToken], open_braces: list[int]
     ) -> tuple[str, str]:
-        """Return `(kind, text)` of the token at an offset, and update `open_braces`.
-
-        Args:
-            text: The source.
-            offset: Where the token begins.
-            tokens: The tokens before it.
-            open_braces: The braces that are open in template strings.
-        """
+        """Return `(kind, text)` of the token at an offset, and update `open_braces`."""
         first = text[offset]
         if first == "`" or (first == "}" and open_braces and not open_braces[-1]):
             piece = TEMPLATE_PIECE.match(text, offset + 1)
@@ -152,11 +145,7 @@ WORD_CHARACTER = re.compile(r"[\w$]")
 
 
 class TokenModel:
-    """A trigram model of token classes, which also counts the texts of tokens (see `token_class`).
-
-    Args:
-        sources: The tokens of each source from which the model learns.
-    """
+    """A trigram model of token classes, which also counts the texts of tokens (see `token_class`)."""
 
     def __init__(self, sources: Sequence[Sequence[SourceToken]]) -> None:
         # By the number of classes before a token (0 to 2): counts of these classes with and without its own.
@@ -180,7 +169,6 @@ class TokenModel:
         """Return the log-likelihood of a sequence of tokens.
 
         Args:
-            tokens: `(class, text)` of each token.
             start: Index of the first token whose likelihood counts. Those before it are only its context.
         """
         return sum(math.log(self._probability(tokens, index)) for index in range(start, len(tokens)))
@@ -228,9 +216,6 @@ def rewrite_by_token_model(
     """Yield rewrites that insert, delete or replace one token near the stop, the likeliest first.
 
     Args:
-        lines: The lines of the source.
-        stop: Where parsing stopped.
-        lexer: The tokens of the language.
         corpus: The tokens of each other source of the project.
     """
     tokens = lexer.tokens("\n".join(lines))
@@ -269,16 +254,7 @@ def _changes_at_token(
     lexer: Lexer,
     names: dict[str, str],
 ) -> Iterator[tuple[float, int, str, str]]:
-    """Yield `(log odds, line number, new text of the line, note)` for changes at one token.
-
-    Args:
-        lines: The lines of the source.
-        tokens: Its tokens.
-        index: Index of the token; that after the last one for the end of the source.
-        model: How likely tokens are.
-        lexer: The tokens of the language.
-        names: Text -> kind of the names and numbers that may be inserted.
-    """
+    """Yield `(log odds, line number, new text of the line, note)` for changes at one token."""
     first = max(0, index - 2)
     window = [(token_class(token), token.text) for token in tokens[first : index + 3]]
     before, after = window[: index - first], window[index - first :]
@@ -337,14 +313,7 @@ def _is_slip(word: str, keyword: str) -> bool:
 
 
 def _place_token(line: str, start: int, end: int, text: str) -> str:
-    """Return a line with a token in place of a span, with spaces where it would join a neighbouring word.
-
-    Args:
-        line: The line.
-        start: Where the span begins.
-        end: Where it ends; equal to `start` for an insertion.
-        text: The token.
-    """
+    """Return a line with a token in place of a span, with spaces where it would join a neighbouring word."""
     before, following = line[:start], line[end:]
     if start == end and before.strip() and before.endswith(" "):
         before, following = before.rstrip(), following.lstrip()

@@ -37,9 +37,7 @@ def find_parsable_trees(
     """Return versions of a file whose tree has no error, the likeliest first; none for a very large file.
 
     Args:
-        path: The file.
         texts: Path -> text of the project's files in the language, whose token statistics are used.
-        language: A language with a grammar.
         seconds: Wall-clock seconds, after which what has been found is returned.
         reported_line: The line, from 1, at which the language's runtime rejects the file; 0 if it reports no
             line. It counts as the stop if the file's tree has no error.
@@ -85,24 +83,12 @@ def build_lexer(path: str, language: Language) -> Lexer:
 
 
 def find_tree_stop(text: str, path: str, language: Language) -> ParseStop | None:
-    """Return the position of the first error in a file's tree; `None` if there is none.
-
-    Args:
-        text: The file.
-        path: Its path, whose extension may select a dialect.
-        language: A language with a grammar.
-    """
+    """Return the position of the first error in a file's tree; `None` if there is none."""
     return _stop_in(parse_tree(text, path, LANGUAGES[language].grammars), text)
 
 
 def tree_has_error(text: str, path: str, language: Language) -> bool:
-    """Return whether a file's tree has an error.
-
-    Args:
-        text: The file.
-        path: Its path, whose extension may select a dialect.
-        language: A language with a grammar.
-    """
+    """Return whether a file's tree has an error."""
     return parse_tree(text, path, LANGUAGES[language].grammars).has_error
 
 
@@ -117,13 +103,7 @@ def _stop_in(root: Node, text: str) -> ParseStop | None:
 
 
 class _IncrementalParser:
-    """Parses texts that differ little from a first one, and does not parse again what they share with it.
-
-    Args:
-        path: The file.
-        language: Its language.
-        text: The first text.
-    """
+    """Parses texts that differ little from a first one, and does not parse again what they share with it."""
 
     def __init__(self, path: str, language: Language, text: str) -> None:
         from tree_sitter import Parser

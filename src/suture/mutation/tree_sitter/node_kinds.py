@@ -87,7 +87,6 @@ def parse_source_tree(text: str, path: str, language: Language) -> Node:
     """Return the syntax tree of a file; text that does not parse becomes an error node.
 
     Args:
-        text: The file.
         path: Its path, whose extension may select a dialect.
         language: A language for which `has_grammar` is true.
     """

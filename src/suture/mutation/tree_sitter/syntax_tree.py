@@ -55,9 +55,7 @@ class SyntaxTree:
     """The syntax tree of one file.
 
     Args:
-        text: The source of the file.
         path: Its path. The extension may select a dialect, such as `.tsx`.
-        language: The language of the file.
     """
 
     def __init__(self, text: str, path: str, language: Language) -> None:

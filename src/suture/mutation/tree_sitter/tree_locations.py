@@ -34,14 +34,7 @@ GUARDING_STATEMENTS = ("if_statement", *LOOPS)
 def find_tree_location(
     language: Language, path: str, text: str, edits: Sequence[Edit]
 ) -> EditLocation | None:
-    """Return the smallest location that holds all edits of a change; `None` if they span several.
-
-    Args:
-        language: The language of the file.
-        path: Its path, whose extension may select a dialect.
-        text: The file.
-        edits: The change.
-    """
+    """Return the smallest location that holds all edits of a change; `None` if they span several."""
     locations = (location for location in _locations(text, path, language) if location.contains(edits))
     return min(locations, key=lambda location: location.end - location.start, default=None)
 
@@ -69,9 +62,6 @@ def find_tree_block_stops(language: Language, path: str, text: str, start: int) 
     `if (!a) return; b();`, the following statement counts as a block of the `if` too.
 
     Args:
-        language: The language of the file.
-        path: Its path, whose extension may select a dialect.
-        text: The file.
         start: The `EditLocation.start` of the statement.
     """
     tree = SyntaxTree(text, path, language)

@@ -259,11 +259,7 @@ def module_cache(environ: Mapping[str, str]) -> str:
 
 
 def find_go_run_files(words: Sequence[str]) -> tuple[str, ...]:
-    """Return globs of the program that `go run` builds. Its exit status decides, as that of a test does.
-
-    Args:
-        words: The words of a command.
-    """
+    """Return globs of the program that `go run` builds. Its exit status decides, as that of a test does."""
     pairs = list(pairwise(words))
     program_at = pairs.index(("go", "run")) + 2 if ("go", "run") in pairs else len(words)
     program = next((word for word in words[program_at:] if not word.startswith("-")), "")

@@ -17,25 +17,14 @@ The empty extension stands for all others."""
 
 
 def parse_tree(text: str, path: str, grammars: Grammars) -> Node:
-    """Return the root of the syntax tree of a file. Invalid syntax becomes error nodes.
-
-    Args:
-        text: Text of the file.
-        path: Path of the file, for its extension.
-        grammars: Grammars of the language, at least one.
-    """
+    """Return the root of the syntax tree of a file. Invalid syntax becomes error nodes."""
     from tree_sitter import Parser
 
     return Parser(grammar_for(path, grammars)).parse(text.encode("utf-8", "surrogatepass")).root_node
 
 
 def grammar_for(path: str, grammars: Grammars) -> Grammar:
-    """Return the grammar for a file.
-
-    Args:
-        path: Path of the file, for its extension.
-        grammars: Grammars of the language, at least one.
-    """
+    """Return the grammar for a file."""
     ending = next((known for known in grammars if known and path.endswith(known)), "")
     return load_grammar(*grammars[ending])
 

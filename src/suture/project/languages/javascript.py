@@ -262,11 +262,7 @@ RUNNERS = (
 
 
 def find_node_test_files(words: Sequence[str]) -> Iterator[str]:
-    """Yield globs of the files that a test runner gets, or that node starts or loads first.
-
-    Args:
-        words: The words of a command.
-    """
+    """Yield globs of the files that a test runner gets, or that node starts or loads first."""
     names = [PROGRAM_ENDING.sub("", PurePosixPath(word).name) for word in words]
     runner_at = next((n for n, name in enumerate(names) if name in TEST_RUNNERS), None)
     if runner_at is None and "--test" in words:

@@ -116,9 +116,6 @@ def _discovery(files: Mapping[str, bytes], unittest_files: Collection[str]) -> t
 def find_python_test_files(words: Sequence[str]) -> Iterator[str]:
     """Yield globs of the tests that unittest discovers, of pytest's plugins, and of a folder that is run as
     a program.
-
-    Args:
-        words: The words of a command.
     """
     pairs = list(pairwise(words))
     if ("-m", "unittest") in pairs:

@@ -50,9 +50,6 @@ def find_pytest_plugins(files: Mapping[str, bytes]) -> Iterator[str]:
     """Yield globs of plugins in the project that its pytest configuration or a test names.
 
     A project that is itself a plugin has none: there, the plugins are the code.
-
-    Args:
-        files: The project's files, path -> content.
     """
     if any(PLUGIN_ENTRY_POINT.search(files.get(path, b"")) for path in PACKAGE_METADATA_FILES):
         return
@@ -77,11 +74,7 @@ def find_pytest_plugins(files: Mapping[str, bytes]) -> Iterator[str]:
 
 
 def find_node_runner_files(files: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield globs of the files that the configuration of Node's test runners loads.
-
-    Args:
-        files: The project's files, path -> content.
-    """
+    """Yield globs of the files that the configuration of Node's test runners loads."""
     for path in islice(filter(NODE_CONFIG_FILE.fullmatch, files), MAX_CONFIGURED_NAMES):
         folder, text = posixpath.dirname(path), _text(files, path)
         if path.endswith("package.json"):

@@ -71,7 +71,6 @@ def find_function(name: str, files: Mapping[str, str]) -> FunctionFacts | None:
     Args:
         name: The name as a model writes it, such as `total`, `Cart.total` or "`total()`". The name with its
             class is preferred to one that only has the same last part.
-        files: Path -> source.
     """
     plain_name = name.strip("`'\" ").removesuffix("()")
     candidates = [facts for path, text in files.items() for facts in iter_functions(path, text)]

@@ -174,14 +174,7 @@ class _Merge:
         prefix: str,
         new_scope: list[ast.stmt] | None = None,
     ) -> None:
-        """Merge statements of the patch into a scope of the original.
-
-        Args:
-            old_scope: The statements of the scope.
-            new_statements: Those statements of `new_scope` that are merged.
-            prefix: Indentation of the scope.
-            new_scope: All statements of the scope of `new_statements`. By default, the patch's module.
-        """
+        """Merge statements of the patch into a scope of the original."""
         new_scope = self.patch.body if new_scope is None else new_scope
         added: list[ast.stmt] = []
         replaced: list[ast.stmt] = []

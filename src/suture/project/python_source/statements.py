@@ -136,11 +136,6 @@ def remove_statements(code: str, tree: ast.Module, nodes: list[ast.stmt]) -> str
     """Return a module without some of its top-level statements.
 
     A statement that shares a line with another one stays.
-
-    Args:
-        code: Source of the module.
-        tree: Its syntax tree.
-        nodes: The statements to remove.
     """
     remaining = {line for node in tree.body if node not in nodes for line in _line_numbers(node)}
     removed = {
@@ -171,12 +166,7 @@ LEADING_COMMENT = re.compile(r"#!|#.*coding[:=]")
 
 
 def insert_after_preamble(code: str, extra: str) -> str:
-    """Return a module with some code inserted after its docstring and its `__future__` imports.
-
-    Args:
-        code: Source of the module.
-        extra: The code to insert.
-    """
+    """Return a module with some code inserted after its docstring and its `__future__` imports."""
     tree = parse_module(code)
     lines = split_lines(code)
     line = count_preamble_lines(tree.body) if tree else 0
@@ -189,7 +179,6 @@ def reindent(source: str, prefix: str, *, drop: int = 0) -> str:
     """Return code with another indentation. The inner lines of multi-line strings do not change.
 
     Args:
-        source: The code.
         prefix: Indentation to add to each line.
         drop: Number of characters of indentation to remove from each line first.
     """
@@ -242,11 +231,6 @@ def find_setup_statements(node: ast.stmt, scope: Scope, entry_point: str | None)
     Statements that import or define the entry point are omitted, because the candidate provides it.
     Statements that nothing needs, such as calls that print, are omitted too: if they failed, the test would
     fail.
-
-    Args:
-        node: The assertion, or another statement.
-        scope: The statements before it.
-        entry_point: Name of the tested function, if known.
     """
     needed = read_names([node])
     selected: list[ast.stmt] = []

@@ -105,7 +105,6 @@ def dependency_uses(path: str, text: str, allowed: Allowed, approval: Approval) 
     """Yield the packages that a manifest requires and that are not allowed, and what else is unsafe in it.
 
     Args:
-        path: Path of the file.
         text: Text of the file, not trusted.
         allowed: Allowed packages from `load_allowed`.
         approval: With `never`, no package is allowed.
@@ -187,12 +186,7 @@ def is_version_allowed(version: str, versions: str) -> bool:
 
 
 def find_similar_name(name: str, known: Mapping[str, str]) -> str:
-    """Return the known name that another name may imitate or may be a typing error of; empty if there is none.
-
-    Args:
-        name: The other name.
-        known: Known name -> anything.
-    """
+    """Return the known name that `name` may imitate or misspell; empty if there is none."""
     letters = re.sub(r"[^a-z0-9]", "", name)
     for known_name in known:
         max_distance = 1 if len(known_name) < MIN_LONG_PACKAGE_NAME_CHARS else 2

@@ -216,9 +216,6 @@ def normalise_package_name(name: str) -> str:
 def lowest_version(versions: str) -> str:
     """Return the lowest version that a requirement allows, as far as it names one.
 
-    Args:
-        versions: Versions as pip, Poetry or npm write them, such as `>=2,<4` or `^1.2 || 3`.
-
     Returns:
         The version; `0` if there is only an upper bound, empty if no version is named.
     """

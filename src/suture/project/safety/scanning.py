@@ -225,11 +225,7 @@ class BanditIssue:
 
 
 def bandit_uses(files: Mapping[str, str]) -> Iterator[tuple[str, UnsafeUse, str]]:
-    """Yield (path, use, reason) of each of Bandit's issues of medium or high severity.
-
-    Args:
-        files: Path -> text, of Python files.
-    """
+    """Yield (path, use, reason) of each of Bandit's issues of medium or high severity."""
     texts = {path: text for path, text in files.items() if parse_module(text) is not None}
     if not texts:
         return

@@ -62,7 +62,6 @@ def clone(
     Args:
         url: An https, http or file address that the caller has checked.
         target: The folder to create.
-        limits: Limits of the repository.
         ref: A branch or tag; by default the repository's own default branch.
         private: Hosts that may have a private IP address.
 

@@ -142,7 +142,6 @@ class _PathChange:
         """Return an entry with the change merged into its content.
 
         Args:
-            entry: The file at HEAD or in the index.
             user_changes: What differs from the working tree, for error messages, such as `staged`.
         """
         if entry.mode not in REGULAR_FILE_MODES:

@@ -188,12 +188,9 @@ def run_git(
 
     Args:
         folder: Working directory of git.
-        arguments: The command and its arguments.
-        stdin: Input of git.
         env: Additional environment variables.
         ok: Exit codes that are not an error.
         options: Additional options of git itself.
-        limits: Limits of the command.
 
     Raises:
         StorageError: It failed, did not end, or printed too much.

@@ -35,7 +35,6 @@ class Globs:
 
         Args:
             path: A relative path with single slashes and without `.` and `..`.
-            is_folder: Whether it is a folder.
 
         Raises:
             UsageError: There are too many or too long patterns for that many paths.
@@ -122,7 +121,6 @@ def parse_globs(lines: Iterable[str], source: str = "the patterns") -> Globs:
     """Parse patterns as git parses a `.gitignore`. Lines that can match nothing are skipped.
 
     Args:
-        lines: The lines, without line ends.
         source: Where they come from, for error messages.
     """
     parsed = (parse_glob(line) for line in lines)
@@ -283,12 +281,7 @@ def _part(tokens: list[str | Wildcard]) -> Part:
 
 
 def _set(text: str, at: int) -> tuple[Wildcard, int] | None:
-    """Parse a set such as `[a-z]`; return (the set, position after it), or `None` if it does not end.
-
-    Args:
-        text: The pattern.
-        at: Position after the opening bracket.
-    """
+    """Parse a set such as `[a-z]`; return (the set, position after it), or `None` if it does not end."""
     kind = "out" if text[at : at + 1] in ("!", "^") else "in"
     at += kind == "out"
     singles: set[str] = set()

@@ -160,11 +160,7 @@ class IgnoreRules:
 
 
 def module_name(file: str) -> str:
-    """Return the name by which an import finds a file; empty if the file is not a module.
-
-    Args:
-        file: Name of the file, without its folder.
-    """
+    """Return the name by which an import finds a file; empty if the file is not a module."""
     match = MODULE.fullmatch(file)
     return match["name"] if match else ""
 
@@ -236,7 +232,6 @@ class IgnoredModules:
         """Select the files that were built from the project's files, and the modules that imports name.
 
         Args:
-            files: The project's files, without the ignored ones.
             left_bytes: Max total size of the selected files.
             left_files: Max number of selected files.
         """

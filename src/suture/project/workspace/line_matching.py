@@ -39,12 +39,7 @@ def changed_ranges(old: Sequence[str], new: Sequence[str]) -> list[LineRange]:
 
 
 def common_ranges(old: Sequence[str], new: Sequence[str]) -> list[LineRange]:
-    """Return where two texts are equal, in order. No range is empty, and adjacent ranges are joined.
-
-    Args:
-        old: Lines of the first text.
-        new: Lines of the second text.
-    """
+    """Return where two texts are equal, in order. No range is empty, and adjacent ranges are joined."""
     joined: list[LineRange] = []
     for old_start, old_end, new_start, new_end in _Matching(old, new).within((0, len(old), 0, len(new)), 0):
         if joined and joined[-1][1] == old_start and joined[-1][3] == new_start:
@@ -63,12 +58,7 @@ class _Matching:
         self._comparisons_left = MAX_LINE_COMPARISONS
 
     def within(self, bounds: LineRange, depth: int) -> Iterator[LineRange]:
-        """Yield the common ranges within a range, in order.
-
-        Args:
-            bounds: The range of both texts.
-            depth: Number of ranges that were split to get this one.
-        """
+        """Yield the common ranges within a range, in order."""
         old_start, old_end, new_start, new_end = bounds
         work = _max_comparisons(self._old[old_start:old_end], self._new[new_start:new_end])
         if work <= self._comparisons_left:
@@ -141,11 +131,7 @@ def _count_equal(old: Sequence[str], new: Sequence[str]) -> int:
 
 
 def _longest_rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest subsequence of pairs in which the second number rises.
-
-    Args:
-        pairs: Pairs of numbers, sorted by the first one.
-    """
+    """Return the longest subsequence of pairs in which the second number rises."""
     # Patience sorting. For each length: the smallest second number at the end of a subsequence, and the index
     # of the pair that has it. For each pair: the index of the pair before it, or -1.
     smallest_ends: list[int] = []

@@ -219,7 +219,6 @@ def _require_own(repository: Repository, common: Path) -> None:
     repository elsewhere, but that repository refers back to them.
 
     Args:
-        repository: The repository.
         common: The `.git` folder that holds the objects and refs; for a worktree, that of the main tree.
     """
     git_dir = repository.git_dir.resolve()

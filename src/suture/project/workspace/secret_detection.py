@@ -87,7 +87,6 @@ def has_secret_name(path: str, *, is_folder: bool) -> bool:
 
     Args:
         path: Path relative to the project's root.
-        is_folder: Whether it is a folder.
     """
     original_name = path.lower() if is_folder else _COPY_SUFFIX.sub("", path.lower())
     for name in {path.lower(), original_name}:
@@ -110,12 +109,7 @@ def is_private_key(content: bytes) -> bool:
 
 
 def unchanged_since_commit(root: Path, files: Mapping[str, bytes]) -> frozenset[str]:
-    """Return the paths of files that are unchanged since the last commit of the project's repository.
-
-    Args:
-        root: The project's folder.
-        files: Path relative to it -> content.
-    """
+    """Return the paths of files that are unchanged since the last commit of the project's repository."""
     try:
         repository = open_repository(root)
         committed = repository.blobs_at(repository.head(), files)

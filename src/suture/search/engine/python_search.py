@@ -67,16 +67,7 @@ async def search_python(
 
 
 class PythonSearch:
-    """One search. Two trial processes, each behind a `TrialRunner`, take candidates from the same queues.
-
-    Args:
-        command: The project's pytest command, collected.
-        texts: Path -> text of the files that may be changed.
-        limits: The limits of the search.
-        literals: Literals of the tests, which a repair should not mention.
-        hunks: What changed when the tests began to fail.
-        pool: Trial processes that were started for this search.
-    """
+    """One search. Two trial processes, each behind a `TrialRunner`, take candidates from the same queues."""
 
     def __init__(
         self,
@@ -119,7 +110,6 @@ class PythonSearch:
         """Run the search.
 
         Args:
-            failing: Ids of the tests that fail.
             baseline: Id of a test -> its status in the user's run of the unchanged code.
         """
         result, limits = self.result, self._limits
@@ -202,12 +192,7 @@ class PythonSearch:
         return self._clock.find_ending(bool(self._passed))
 
     async def _try(self, waiting: Iterator[Proposal], *, is_early: bool = False) -> None:
-        """Have each process take the likeliest candidate that is left, until the search must end.
-
-        Args:
-            waiting: The candidates, the likeliest first. All processes take from it.
-            is_early: Whether more candidates follow in another call.
-        """
+        """Have each process take the likeliest candidate that is left, until the search must end."""
         self._is_exhausted = False
         first, *others = self._runners
         late_workers = (self._work_later(waiting, runner, is_early) for runner in others)
@@ -271,12 +256,7 @@ class PythonSearch:
             self._record(proposal, trial)
 
     def _record(self, proposal: Proposal, trial: Trial | None) -> None:
-        """Add a candidate to the list that its trial calls for.
-
-        Args:
-            proposal: The candidate.
-            trial: Its trial; `None` if the trial was cut off.
-        """
+        """Add a candidate to the list that its trial calls for."""
         if trial is None:
             return
         self.result.tried_count += 1

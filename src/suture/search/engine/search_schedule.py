@@ -29,8 +29,6 @@ class SearchClock:
     It ends when its time is over, when enough repairs are found, or when their rivals have been tried.
 
     Args:
-        limits: The limits of the search.
-        result: The result that the search fills in.
         rivals: Changes at the places of the repairs found, which are to be compared with them.
     """
 
@@ -107,13 +105,7 @@ class SearchClock:
 
 
 class Turns:
-    """Interleaves single changes and compound changes of one search.
-
-    Args:
-        limits: The limits of the search.
-        result: The result that the search fills in.
-        clock: Decides when the search ends.
-    """
+    """Interleaves single changes and compound changes of one search."""
 
     def __init__(self, limits: SearchLimits, result: SearchResult, clock: SearchClock) -> None:
         self._limits, self._result, self._clock = limits, result, clock
@@ -133,7 +125,6 @@ class Turns:
         """Yield single and compound changes in turns until both run out.
 
         Args:
-            singles: Single changes.
             until: Once the single changes run out, whether waiting compound changes may be left for later,
                 because more single changes are ready.
         """
@@ -154,7 +145,6 @@ class Turns:
         """Start to generate compound changes in the background; return whether they are being generated.
 
         Args:
-            trace_lines: Returns the lines that failing tests run with a change.
             singles_are_over: Whether single changes have run out, so that there is nothing to wait for.
         """
         result = self._result

@@ -119,10 +119,7 @@ async def recover_with(
     """Search for changes with which all tests pass, where a file of any language does not parse.
 
     Args:
-        methods: How files of the language are parsed and searched.
-        project: The project.
         path: The file that does not parse.
-        limits: The limits of the search.
 
     Raises:
         SandboxError: The sandbox failed.
@@ -143,15 +140,7 @@ async def recover_with(
 
 
 class _Recovery:
-    """The recovery of one file, which fills in a search result.
-
-    Args:
-        methods: How files of the language are parsed and searched.
-        project: The project.
-        path: The file that does not parse.
-        limits: The limits of the search.
-        result: The result that `recover_with` returns.
-    """
+    """The recovery of one file, which fills in a search result."""
 
     def __init__(
         self,
@@ -247,12 +236,7 @@ class _Recovery:
             result.first_repair_s = inner.first_repair_s
 
     def build_proposal(self, base: ParsableText, further: Proposal | None = None) -> Proposal:
-        """Return the change that turns the file into a parsable text.
-
-        Args:
-            base: The parsable text.
-            further: A change of that text, which is added to it.
-        """
+        """Return the change that turns the file into a parsable text."""
         text = base.text if further is None else apply_edits(base.text, further.edits)
         proposal = Proposal(
             path=self._path,

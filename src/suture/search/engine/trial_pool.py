@@ -23,13 +23,7 @@ from suture.search.tuning import FULL_SUITE_SHARE, LOCATE_SHARE, MAX_SINGLES
 
 
 class BaselineCandidates:
-    """Runs the baseline of one search and generates its candidates, both in the background.
-
-    Args:
-        baseline: The baseline run.
-        texts: Path -> text of the files that may be changed.
-        limits: The limits of the search.
-    """
+    """Runs the baseline of one search and generates its candidates, both in the background."""
 
     def __init__(self, baseline: BaselineRun, texts: Mapping[str, str], limits: SearchLimits) -> None:
         self._baseline, self._texts, self._limits = baseline, texts, limits

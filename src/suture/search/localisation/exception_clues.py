@@ -147,14 +147,7 @@ def find_clues(spectrum: Spectrum) -> tuple[Clue, ...]:
 
 
 def clue_factor(mutant: Mutant, path: str, source: bytes, clues: Sequence[Clue]) -> float:
-    """Return the factor on a change's score by the clues; 1 where no clue is about its operator.
-
-    Args:
-        mutant: The change.
-        path: The file.
-        source: The text of the file, as bytes.
-        clues: The clues.
-    """
+    """Return the factor on a change's score by the clues; 1 where no clue is about its operator."""
     best = 1.0
     for clue in clues:
         factor = clue.factors.get(mutant.operator)

@@ -49,12 +49,7 @@ def dstar(failed: int, passed: int, all_failed: int) -> float:
 
 
 def rank_suspects(spectrum: Spectrum, texts: Mapping[str, str]) -> tuple[SuspectLine, ...]:
-    """Return the lines that failing tests ran, the most suspicious first.
-
-    Args:
-        spectrum: What the tests did on the unchanged code.
-        texts: Path -> text of the files that may be at fault.
-    """
+    """Return the lines that failing tests ran, the most suspicious first."""
     trees = {path: tree for path, text in texts.items() if (tree := parse_python_tree(text)) is not None}
     suspects: list[SuspectLine] = []
     counts = _run_counts(spectrum, texts)
@@ -210,10 +205,6 @@ def score_named_lines(
     texts: Mapping[str, str], outcomes: Sequence[CheckOutcome]
 ) -> tuple[tuple[SuspectLine, ...], dict[str, dict[int, float]]]:
     """Score lines without coverage, by the names in the messages of failing tests and the lines in them.
-
-    Args:
-        texts: Path -> text of the files that may be at fault.
-        outcomes: The outcomes of the tests on the unchanged code.
 
     Returns:
         `(suspects, scores)`: the lines, the most suspicious first, and path -> line -> score.

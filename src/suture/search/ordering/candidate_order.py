@@ -72,11 +72,9 @@ async def order_candidates(
     """Return single changes of the Python lines that the failing tests point to.
 
     Args:
-        spectrum: What the tests did on the unchanged code.
         texts: Path -> text of the files that may be changed.
         hunks: What changed when the tests began to fail. It is reverted first, and its lines are suspected
             most.
-        seed: Decides between equal scores.
         limit: The most changes to return.
         seconds: Wall-clock seconds of the whole search.
         factors: Mutation operator -> factor on the score of its changes.
@@ -150,12 +148,9 @@ async def order_single_changes(
 
     Args:
         scores: Path -> line -> suspiciousness.
-        texts: Path -> text.
         import_lines: Path -> lines that run on import: a change of them needs a reimport.
-        seed: Decides between equal scores.
         limit: The most changes to return; about twice as many are held at a time.
         seconds: Wall-clock seconds, after which what has been generated is returned.
-        clues: What the exceptions of the failing tests say.
         factors: Mutation operator -> factor on the score of its changes.
         generate: Generates the mutants of a file. The default is for Python; if an operator raises an
             exception, it ends the search.
@@ -242,9 +237,6 @@ def generate_python_mutants(
 
     Args:
         failures: Receives operators that raise; such an operator makes no more changes of that node.
-        path: The file.
-        text: Its text.
-        lines: Its suspicious lines.
     """
 
     def report(operator: OperatorName, line: int, fault: Exception) -> None:

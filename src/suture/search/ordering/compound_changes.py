@@ -42,12 +42,7 @@ STRUCTURAL_ERRORS = ("NameError", "UnboundLocalError", "AttributeError", "Module
 
 
 def has_progressed(before: FailurePoint, after: FailurePoint) -> bool:
-    """Return whether a test that still fails gets further than before a change.
-
-    Args:
-        before: Where the test failed without the change.
-        after: Where it fails with the change.
-    """
+    """Return whether a test that still fails gets further than before a change."""
     test_file = before.test.partition("::")[0]
     old, new = before.traceback, after.traceback
     if after.test != before.test or not old or not new or not after.error:
@@ -69,11 +64,6 @@ def remaining_spectrum(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str
     Tests that the change fixes count as passing. Where the lines that a test runs were not traced with the
     change, all lines of the functions in its traceback count as run: code after the old exception may run now.
     Failing tests that trials do not run are left out.
-
-    Args:
-        spectrum: The spectrum of the unchanged code.
-        trial: The trial of the first change.
-        texts: Path -> text of the files that may be changed.
     """
     tests, failures = [], {failure.test: failure for failure in trial.failures}
     for test in spectrum.tests:
@@ -120,11 +110,8 @@ async def pair_changes(
     The partner is a change of the same file that does not overlap the start.
 
     Args:
-        start: The partial repair.
         remaining: The spectrum of the project with the start (see `remaining_spectrum`).
         scores: Path -> line -> suspiciousness, by that spectrum.
-        texts: Path -> text.
-        seed: Decides between equal scores.
     """
     partners = await order_single_changes(
         scores,
@@ -196,10 +183,7 @@ class CompoundQueue:
         A compound change is compared with the start that it extends, a single change with the unchanged code.
 
         Args:
-            proposal: The candidate.
-            trial: Its trial.
             before: Test -> its run on the unchanged code.
-            tried_count: Candidates tried so far.
         """
         if trial.broken or trial.timed_out or not trial.failing:
             return False
@@ -234,16 +218,7 @@ class CompoundQueue:
         limit: int,
         extend_start: Extender = pair_changes,
     ) -> None:
-        """Extend the best starts that have not been extended.
-
-        Args:
-            spectrum: What the tests did on the unchanged code.
-            texts: Path -> text.
-            trace_lines: Returns the lines that failing tests run with a change.
-            seed: Decides between equal scores.
-            limit: The most compound changes of each start.
-            extend_start: Generates them.
-        """
+        """Extend the best starts that have not been extended."""
         self._improved_at = None
         chosen = self._choose_starts()
         self._extended_count += len(chosen)

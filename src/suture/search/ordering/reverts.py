@@ -100,7 +100,6 @@ def favour_changed_lines(
     """Return scores in which changed lines come before all others; unchanged if none of them is suspected.
 
     Args:
-        scores: Path -> line -> suspiciousness.
         lines: Path -> lines that the breaking change touched.
     """
     is_suspected = any(

@@ -85,10 +85,6 @@ async def collect_outcomes(
     """Run the same calls on several repairs.
 
     Args:
-        proposals: The repairs.
-        calls: The calls.
-        texts: Path -> text of the unchanged files.
-        command: The test command.
         seconds: Wall-clock seconds for all of them.
 
     Raises:
@@ -151,12 +147,6 @@ def generate_calls(
     """Return calls of the functions of the changed files that the tests call.
 
     Their arguments are near those of the tests, or values that the changed code mentions.
-
-    Args:
-        spectrum: What the tests call.
-        proposals: The repairs to compare.
-        texts: Path -> text of the unchanged files.
-        random_source: The source of randomness.
     """
     paths = {proposal.path for proposal in proposals}
     functions = {path: _top_level_functions(texts[path]) for path in paths}
@@ -183,7 +173,6 @@ def generate_inputs(
     Args:
         seeds: The arguments with which the tests call one function.
         mentioned: Values that the changed code mentions.
-        random_source: The source of randomness.
     """
     near = mutate_inputs(seeds, MAX_NEAR_INPUTS, random_source)
     return [*near, *inputs_with_constants(seeds, mentioned, MAX_BOUNDARY_INPUTS)]
@@ -199,9 +188,6 @@ def find_doctest_calls(texts: Mapping[str, str]) -> list[tuple[Call, str]]:
 
     Examples are left out if their expectation cannot be the `repr` of a result: exceptions, abbreviated output,
     and output of several lines. All repairs would break them, so that they would not distinguish repairs.
-
-    Args:
-        texts: Path -> text.
     """
     calls: list[tuple[Call, str]] = []
     for path, text in texts.items():
@@ -236,7 +222,6 @@ def count_broken_examples(answers: Sequence[str], examples: Sequence[tuple[Call,
 
     Args:
         answers: All answers of the repair.
-        examples: The examples with their expected results.
         first: Index of the answer to the first example.
     """
     broken = 0

@@ -48,7 +48,6 @@ def measure_distance(text: str, one: Sequence[Edit], other: Sequence[Edit]) -> f
     """Return the share of values for which two changes of a source differ.
 
     Args:
-        text: The source.
         one: The edits of one change.
         other: The edits of the other; empty for the unchanged source.
 

@@ -97,10 +97,7 @@ async def rank_repairs(
     """Return plausible repairs, one for each behaviour, and what distinguishes the likeliest two.
 
     Args:
-        result: The result of the search.
-        proposals: The plausible repairs to rank.
         answers: Their answers to the same calls.
-        methods: How repairs of their language are judged.
     """
     scored = await score_repairs(result, proposals, answers, methods)
     distinct = group_by_behaviour(scored, result.texts if methods.is_python else {})
@@ -111,14 +108,7 @@ async def rank_repairs(
 async def score_repairs(
     result: SearchResult, proposals: Sequence[Proposal], answers: RepairAnswers, methods: RankingMethods
 ) -> list[ScoredRepair]:
-    """Return repairs with their answers, the likeliest first.
-
-    Args:
-        result: The result of the search.
-        proposals: The plausible repairs to score.
-        answers: Their answers to the same calls.
-        methods: How repairs of their language are judged.
-    """
+    """Return repairs with their answers, the likeliest first."""
     answer_lists = [outcomes.answers for outcomes in answers.outcomes]
     repairs = []
     for number, proposal in enumerate(proposals):
@@ -155,10 +145,6 @@ def measure_naturalness(text: str, proposal: Proposal) -> float:
     """Return the share of the new text's pairs of adjacent tokens that the file already has.
 
     It is 0.5 if the new text has no such pairs.
-
-    Args:
-        text: The unchanged file.
-        proposal: The change.
     """
     file_pairs = _token_pairs_of_file(text)
     pairs = {pair for edit in proposal.edits for pair in _token_pairs(edit.text)}
@@ -245,7 +231,6 @@ def find_difference(
 
     Args:
         repairs: Repairs with their answers, the likeliest first.
-        calls: The calls that they answered.
         render_answer: Returns an answer as people read it.
     """
     first, first_outcomes = repairs[0]

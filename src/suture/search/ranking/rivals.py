@@ -40,11 +40,7 @@ def _find_python_block_stops(path: str, text: str, start: int) -> list[tuple[Edi
 
 
 class RivalQueue:
-    """Changes at the locations of plausible repairs, which wait to be tried.
-
-    Args:
-        find_location: Finds the location of a change.
-    """
+    """Changes at the locations of plausible repairs, which wait to be tried."""
 
     def __init__(self, find_location: LocationFinder = _find_python_location) -> None:
         self._find_location = find_location
@@ -96,8 +92,6 @@ async def count_idle_blocks(
 
     Args:
         repairs: Plausible repairs; those without a rival at their location are not checked.
-        texts: Path -> text.
-        runner: Tries candidates.
         seconds: Wall-clock seconds that are left.
     """
     end_s = time.monotonic() + min(seconds, GUARD_CHECK_S)
@@ -119,9 +113,6 @@ class GuardedBlocks:
     """The blocks that repairs guard, and how many of them are idle.
 
     Args:
-        repairs: Plausible repairs.
-        texts: Path -> text of the unchanged files.
-        find_location: Finds the location of a change.
         find_stops: Finds the edits that raise an error in the blocks of a statement.
 
     Attributes:

@@ -103,11 +103,7 @@ class Evaluation:
 
 
 class SymbolicEvaluator:
-    """Evaluates expressions with shared parts.
-
-    Args:
-        nodes: The expressions.
-    """
+    """Evaluates expressions with shared parts."""
 
     def __init__(self, *nodes: ast.expr) -> None:
         parts = [(ast.dump(part), part) for node in nodes for part in _parts_of(node)]
@@ -131,7 +127,6 @@ class SymbolicEvaluator:
         """Evaluate one of the expressions.
 
         Args:
-            node: The expression.
             values: Part -> its value, or `FAILS`.
             is_condition: Whether only the truth of the result counts.
         """

@@ -33,9 +33,6 @@ async def try_by_command(
 
     Args:
         project: The project; its failing files run first where its runner can select them.
-        proposals: The candidates.
-        result: The result of the search, to which the trials are added.
-        limits: The limits of the search.
 
     Raises:
         SandboxError: The sandbox failed.

@@ -72,10 +72,6 @@ class CompoundMutations:
 
         Pairs of changes at different places are made of the single changes. Second changes at the place of a
         first one are generated only when one of them could be the next likeliest pair.
-
-        Args:
-            limit: How many pairs to return.
-            clues: What the exceptions of the failing tests say.
         """
         pairs: list[Proposal] = []
         best = self._singles[0].score if self._singles else 0.0
@@ -167,13 +163,7 @@ def generate_tree_changes(
 
 
 def shift_scores(scores: Mapping[int, float], edits: Sequence[Edit], text: str) -> dict[int, float]:
-    """Return the scores of lines after a change; new lines get the highest score of the lines they replace.
-
-    Args:
-        scores: Line -> its score.
-        edits: The change.
-        text: The text before it.
-    """
+    """Return the scores after a change; new lines get the highest score of the lines they replace."""
     raw, shifted = encode_source(text), dict(scores)
     for edit in sorted(edits, key=lambda e: e.start, reverse=True):
         line = raw[: edit.start].count(b"\n") + 1

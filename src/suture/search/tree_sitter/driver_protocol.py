@@ -110,13 +110,7 @@ DRIVERS_BY_RUNNER: Mapping[str, Driver] = {
 
 
 def find_driver(argv: Sequence[str], files: Mapping[str, bytes], language: Language) -> Driver | None:
-    """Return the driver for a test command; `None` if each trial needs a run of the command.
-
-    Args:
-        argv: The command.
-        files: Path -> content of the project.
-        language: The language that it tests.
-    """
+    """Return the driver for a test command; `None` if each trial needs a run of the command."""
     runner: Runner | None = find_runner(argv, files, language)
     lines = shell_lines(argv, files)
     driver = DRIVERS_BY_RUNNER.get(
@@ -129,12 +123,7 @@ def find_driver(argv: Sequence[str], files: Mapping[str, bytes], language: Langu
 
 
 def shell_lines(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
-    """Return what a command has a shell run: itself, or the package scripts that it starts.
-
-    Args:
-        argv: The command.
-        files: Path -> content of the project.
-    """
+    """Return what a command has a shell run: itself, or the package scripts that it starts."""
     script_argv = bypass_npm(argv, files)
     if script_argv is not None and script_argv[0] == "/bin/sh":
         return [script_argv[-1]]  # `npm run NAME` runs that script only, not also `test`
@@ -150,10 +139,7 @@ async def run_driver(
     """Run a driver on a project, and return the valid lines of its report.
 
     Args:
-        driver: The driver.
         project: The project, whose command's sandbox and toolchain are used.
-        plan: What the driver is to do.
-        seconds: Wall-clock seconds that it may take.
 
     Raises:
         SandboxError: The sandbox failed.
@@ -180,7 +166,6 @@ async def run_rounds(
     Rounds that are cut off have no result.
 
     Args:
-        rounds: Coroutines that have not started.
         passes: Takes the result of a round, and returns whether some candidate passes in it. After such a
             result, the other rounds are cut off soon.
 

@@ -57,7 +57,6 @@ def select_trial_reports(reports: Sequence[dict[str, Any]], count: int) -> dict[
     """Return number of a candidate -> its report. Of several reports, one that passes is preferred.
 
     Args:
-        reports: The lines of the driver.
         count: The number of candidates that it was given.
     """
     selected: dict[int, dict[str, Any]] = {}
@@ -90,8 +89,6 @@ def build_test_runs(
     """Yield the tests that failed, and the other tests that are known.
 
     Args:
-        tests: The tests that a driver has reported.
-        texts: Path -> text of the files that may be changed.
         extract_error: Returns the error in the output of a failing test.
         is_known: Whether a test belongs to the user's run, or to a file that this run did not report fully.
     """
@@ -152,12 +149,7 @@ def total_seconds(tests: Sequence[Mapping[str, Any]]) -> float:
 
 
 def find_disagreements(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[TrialDisagreement, ...]:
-    """Return the tests that end differently in the trial than in the user's run.
-
-    Args:
-        before: Test -> its status in the user's run.
-        after: Test -> its status in the trial.
-    """
+    """Return the tests that end differently in the trial than in the user's run."""
     return tuple(
         TrialDisagreement(test=name, run=status, trial=after.get(name, "missing"))
         for name, status in before.items()
@@ -170,7 +162,6 @@ def partial_trial(line: Mapping[str, Any], targets: Sequence[str]) -> Trial | No
 
     Args:
         line: The report of the candidate.
-        targets: The target tests.
     """
     passed = frozenset(name for name in as_list(line.get("passed_tests")) if name in targets)
     if not passed or line.get("failed_test") not in targets:

@@ -56,12 +56,7 @@ TrialReport = tuple[Proposal, dict[str, Any]]
 
 
 class DriverTrials:
-    """The trials of one search.
-
-    Args:
-        driver: The driver that makes them.
-        project: The project.
-    """
+    """The trials of one search."""
 
     def __init__(self, driver: Driver, project: FailingProject) -> None:
         self._driver, self.project, self.language = driver, project, project.language
@@ -99,9 +94,6 @@ class DriverTrials:
 
     async def run_baseline(self, seconds: float) -> Spectrum:
         """Run the tests on the unchanged code, and find out which of them trials can use.
-
-        Args:
-            seconds: Wall-clock seconds that it may take.
 
         Raises:
             SandboxError: The sandbox failed.
@@ -142,14 +134,7 @@ class DriverTrials:
         test_files: Sequence[str],
         stuck: Sequence[str],
     ) -> Spectrum:
-        """Build the spectrum of a baseline run, and set what the trials of candidates need.
-
-        Args:
-            tests: The tests that the driver has reported.
-            common: The part of the driver's plan that all jobs share.
-            test_files: The test files.
-            stuck: Test files that never ended, neither in the user's run nor here. Each stands for its tests.
-        """
+        """Build the spectrum of a baseline run, and set what the trials of candidates need."""
         is_unreported = self._is_silent or self._has_status_only
         # Files of which the user's run reported no single test: all tests that are seen in them here are used.
         unlisted = {*test_files} if is_unreported else {path for path in test_files if path in self._before}
@@ -235,9 +220,6 @@ class DriverTrials:
         is true afterwards, no candidate could be tried.
 
         Args:
-            proposals: The candidates.
-            result: The result of the search, to which the trials are added.
-            limits: The limits of the search.
             is_suspicious: Whether a repair has warnings.
 
         Raises:
@@ -269,11 +251,6 @@ class DriverTrials:
 
     async def try_batch(self, batch: Sequence[Proposal], result: SearchResult, seconds: float) -> None:
         """Try candidates in one round of all processes.
-
-        Args:
-            batch: The candidates.
-            result: The result of the search, to which the trials are added.
-            seconds: Wall-clock seconds of the round.
 
         Raises:
             SandboxError: The sandbox failed.
@@ -328,15 +305,7 @@ class DriverTrials:
         max_rivals: int,
         linger_ms: int,
     ) -> dict[str, Any]:
-        """Return the plan that a driver reads.
-
-        Args:
-            common: What all jobs share.
-            jobs: The jobs: one for each candidate, or one for each group of test files in the baseline run.
-            timeout_s: Wall-clock timeout of one job.
-            max_rivals: Jobs that are done after the first that passes.
-            linger_ms: Milliseconds that the driver continues after the first job that passes.
-        """
+        """Return the plan that a driver reads."""
         return {
             "common": common,
             "jobs": jobs,

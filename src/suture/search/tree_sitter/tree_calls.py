@@ -89,12 +89,9 @@ async def answer_calls(
     """Run the same calls on all plausible repairs.
 
     Args:
-        proposals: The repairs.
         result: The result of the search, which gets a note if the calls cannot be run.
         project: The project, whose command's sandbox is used.
         tests: Path -> text of the tests.
-        seed: Seed of the generated calls.
-        seconds: Wall-clock seconds for all of them.
 
     Raises:
         SandboxError: The sandbox failed.
@@ -191,13 +188,7 @@ def _is_deterministic(answers: Answers, count: int) -> bool:
 def _collect_answers(
     functions: Sequence[tuple[_CalledFunction, Answers]], count: int, driver: CallDriver
 ) -> RepairAnswers:
-    """Return the answers of the repairs, which are the projects 1 to `count`.
-
-    Args:
-        functions: `(function, answers)` for each function.
-        count: The number of repairs.
-        driver: Calls functions of the language.
-    """
+    """Return the answers of the repairs, which are the projects 1 to `count`."""
 
     def encode_answers(number: int) -> list[str]:
         if not all(number in answers for _, answers in functions):
@@ -238,7 +229,6 @@ def render_answer(language: Language, answer: str) -> str:
     """Return an answer as people read it.
 
     Args:
-        language: The language of the program that answered.
         answer: The answer, as `_encode_answer` returns it.
     """
     driver = LANGUAGES[language].calls
@@ -349,10 +339,6 @@ def expand_table_rows(tree: SyntaxTree, argument_list: Node) -> list[str]:
     """Return the arguments of a call in a table-driven test, once for each row of the table.
 
     Go's tests loop over a table of structs and call `f(c.in)`, where `c` is a row.
-
-    Args:
-        tree: A file of tests.
-        argument_list: The arguments of the call.
     """
     arguments = argument_list.named_children
     fields = {tree.text(name) for argument in arguments if (name := _row_field(argument)) is not None}

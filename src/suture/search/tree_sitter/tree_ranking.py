@@ -69,10 +69,8 @@ async def try_rivals(
     """Try the other changes at the locations of plausible repairs, and the next ones in order.
 
     Args:
-        trials: Makes the trials.
         proposals: All single changes, the likeliest first.
         result: The result of the search, to which repairs are added.
-        limits: The limits of the search.
 
     Raises:
         SandboxError: The sandbox failed.
@@ -94,11 +92,6 @@ async def try_rivals(
 
 async def try_block_stops(trials: DriverTrials, result: SearchResult, limits: SearchLimits) -> None:
     """Count, for each plausible repair, the blocks that it guards and that no test runs.
-
-    Args:
-        trials: Makes the trials.
-        result: The result of the search, to which the counts are added.
-        limits: The limits of the search.
 
     Raises:
         SandboxError: The sandbox failed.

@@ -31,7 +31,6 @@ def build_overlay(program: str, folder: str) -> Mapping[str, bytes]:
     The result is empty if the installed package is not as expected.
 
     Args:
-        program: Path of `go` on this machine.
         folder: Folder in which the files will be.
     """
     source = Path(program).resolve().parent.parent / "src" / "testing"

@@ -101,12 +101,7 @@ SQL_STATEMENTS = ("select ", "insert ", "update ", "delete ", "drop ", "create "
 
 
 def find_python_uses(path: str, text: str) -> Iterator[UnsafeUse]:
-    """Yield the uses in a Python file, in the order of lines. Invalid Python has none, because it cannot run.
-
-    Args:
-        path: Ignored.
-        text: Text of the file.
-    """
+    """Yield the uses in a Python file, line by line. Invalid Python has none, because it cannot run."""
     del path
     tree = parse_module(text)
     if tree is None:

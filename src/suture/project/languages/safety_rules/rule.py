@@ -76,10 +76,7 @@ def find_uses_by_query(
     """Find uses by tree-sitter queries.
 
     Args:
-        grammars: Grammars of the language.
         queries: Name of a rule -> its query. The capture `use` marks the place.
-        path: Path of the file.
-        text: Text of the file.
     """
     # One query for all rules visits a tree once. The name of the capture then identifies the rule.
     combined = "\n".join(query.replace("@use", f"@{rule}") for rule, query in queries.items())

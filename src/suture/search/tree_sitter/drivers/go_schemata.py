@@ -34,8 +34,6 @@ def write_candidates(jobs: dict[int, dict[str, Any]], texts: dict[str, str], roo
     Args:
         jobs: Number of a candidate -> its path, where the function's body starts and ends, the new body, and
             whether the function returns a value.
-        texts: Path -> the unchanged file.
-        root: The folder of the project.
     """
     by_path: dict[str, dict[int, list[int]]] = {}
     for number, job in jobs.items():
@@ -55,13 +53,7 @@ def write_candidates(jobs: dict[int, dict[str, Any]], texts: dict[str, str], roo
 def _with_all_bodies(
     jobs: dict[int, dict[str, Any]], functions: dict[int, list[int]], raw: bytes
 ) -> tuple[bytes, list[tuple[int, int, int]]]:
-    """Return a file whose functions have the bodies of all candidates, and the lines of these bodies.
-
-    Args:
-        jobs: As for `write_candidates`.
-        functions: Offset of a function's body -> the candidates that change it.
-        raw: The unchanged file.
-    """
+    """Return a file whose functions have the bodies of all candidates, and the lines of these bodies."""
     output, copied_to = b"", 0
     body_lines: list[tuple[int, int, int]] = []
     for start, numbers in sorted(functions.items()):

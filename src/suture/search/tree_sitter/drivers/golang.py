@@ -34,13 +34,7 @@ def extract_error(output: str) -> str:
 
 
 def build_job(proposal: Proposal, text: str, language: Language) -> dict[str, Any] | None:
-    """Return the job of a candidate; `None` unless it changes one function's body, and the body parses.
-
-    Args:
-        proposal: The candidate.
-        text: The unchanged file.
-        language: Go.
-    """
+    """Return the job of a candidate; `None` unless it changes one function's body, and the body parses."""
     first, last = proposal.edits[0].start, proposal.edits[-1].end
     for start, end, returns_value in _function_bodies(text):
         if start < first and last < end:

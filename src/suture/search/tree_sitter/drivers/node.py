@@ -32,13 +32,7 @@ MODULE_TYPE = re.compile(rb"\"type\"\s*:\s*\"module\"")
 
 
 def build_argv(python: str, lines: Sequence[str], driver_folder: str) -> tuple[str, ...]:
-    """Return the command line of the driver: Node with the loaders of the user's command.
-
-    Args:
-        python: Not used.
-        lines: The shell lines that start the tests.
-        driver_folder: The folder of the driver.
-    """
+    """Return the command line of the driver: Node with the loaders of the user's command."""
     node_line = next((line for line in lines if RUNTIME.search(line)), "")
     flags = [word for match in LOADER_FLAGS.finditer(node_line) for word in match[0].split(" ")]
     if TSX.search(node_line) and not flags:
@@ -47,13 +41,7 @@ def build_argv(python: str, lines: Sequence[str], driver_folder: str) -> tuple[s
 
 
 def build_job(proposal: Proposal, text: str, language: Language) -> dict[str, Any]:
-    """Return the job of a candidate: one file with its new text, whose loops can be interrupted.
-
-    Args:
-        proposal: The candidate.
-        text: The unchanged file.
-        language: The language of the file.
-    """
+    """Return the job of a candidate: one file with its new text, whose loops can be interrupted."""
     ticks = [
         tick
         for tick in _tick_edits(text, proposal.path, language)
@@ -63,13 +51,7 @@ def build_job(proposal: Proposal, text: str, language: Language) -> dict[str, An
 
 
 def make_interruptible(path: str, text: str, language: Language) -> str:
-    """Return the unchanged file with loops that can be interrupted; its line numbers stay the same.
-
-    Args:
-        path: Its path, whose extension may select a dialect.
-        text: The file.
-        language: The language of the file.
-    """
+    """Return the unchanged file with loops that can be interrupted; its line numbers stay the same."""
     return apply_edits(text, _tick_edits(text, path, language))
 
 
@@ -98,11 +80,7 @@ def build_common(files: Mapping[str, bytes], tests: Sequence[str], lines: Sequen
 
 
 def uses_es_modules(files: Mapping[str, bytes]) -> bool:
-    """Return whether `import` may load something in a project.
-
-    Args:
-        files: Path -> content.
-    """
+    """Return whether `import` may load something in a project."""
     return any(
         path.endswith((".mjs", ".mts"))
         or (path.endswith("package.json") and MODULE_TYPE.search(content))

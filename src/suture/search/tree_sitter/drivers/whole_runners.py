@@ -89,12 +89,7 @@ class RunnerStart:
 
 
 def parse_start(lines: Sequence[str], runner: str) -> RunnerStart | None:
-    """Return how a command starts a runner; `None` if it does more than that, or selects tests itself.
-
-    Args:
-        lines: The shell lines of the command.
-        runner: The program of the runner.
-    """
+    """Return how a command starts a runner; `None` if it does more than that, or selects tests itself."""
     syntax = SHELL_SYNTAX_WITHOUT_GLOBS if runner in STATUS_ONLY else SHELL_SYNTAX
     if len(lines) != 1 or syntax.search(lines[0]):
         return None
@@ -162,27 +157,14 @@ def build_argv(python: str, lines: Sequence[str], driver_folder: str) -> tuple[s
 
 
 def build_job(proposal: Proposal, text: str, language: Language) -> dict[str, Any]:
-    """Return the job of a candidate: one file with its new text.
-
-    Args:
-        proposal: The candidate.
-        text: The unchanged file.
-        language: Not used.
-    """
+    """Return the job of a candidate: one file with its new text."""
     return {"path": proposal.path, "text": apply_edits(text, proposal.edits)}
 
 
 def build_common(
     runner: str, files: Mapping[str, bytes], tests: Sequence[str], lines: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what all jobs share.
-
-    Args:
-        runner: The program of the runner.
-        files: Path -> content of the project.
-        tests: Not used.
-        lines: The shell lines of the command.
-    """
+    """Return what all jobs share."""
     start = parse_start(lines, runner)
     assert start is not None, "a driver is chosen only for lines that it understands"
     common: dict[str, Any] = {
@@ -200,11 +182,7 @@ def build_common(
 
 
 def find_unreported(lines: Sequence[str]) -> str:
-    """Return the runner that a command judged by its exit status starts; empty if it is none of `STATUS_ONLY`.
-
-    Args:
-        lines: The shell lines of the command.
-    """
+    """Return which of the `STATUS_ONLY` runners a command starts; empty if none of them."""
     return next((name for name in STATUS_ONLY if parse_start(lines, name) is not None), "")
 
 
@@ -213,7 +191,6 @@ def matching_files(patterns: Sequence[str], files: Iterable[str]) -> list[str]:
 
     Args:
         patterns: Patterns as in a command: `*` stands for any part of a name, `**` for any folders.
-        files: Paths from the project's root.
     """
     wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     expressions = [
