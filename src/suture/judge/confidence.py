@@ -83,7 +83,6 @@ def estimate_confidence(
     """Return the confidence in a candidate, in [0, 1]; 0 if a deciding check fails or none passes.
 
     Args:
-        verdict: The candidate's verdict, if there is one.
         threshold: Checks with less trust count nothing.
         before: The verdict on the code before the change, if there was code.
         mutation_score: See `ConfidenceInputs`.
@@ -124,10 +123,6 @@ def compute_certified_confidence(
     The rivals, the share and the warnings are mere claims of the certificate, so they can only lower it.
 
     Args:
-        verdict: The verdict on the result.
-        threshold: As in `estimate_confidence`.
-        before: As in `estimate_confidence`.
-        mutation_score: See `ConfidenceInputs`.
         rivals: How many other repairs are claimed to pass; 0 counts as if none had been compared.
         share: The claimed share, as in `estimate_confidence`; a number outside (0, 1] counts as none.
         has_warnings: Whether the certificate claims signs that the change games the tests.

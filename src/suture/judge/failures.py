@@ -45,10 +45,6 @@ def make_failure(
     """Return the counterexample of a failure that Suture itself saw.
 
     Args:
-        check_id: The check that did not pass.
-        code: Why it did not pass.
-        call: The call or the command, as source.
-        file: The file that is concerned.
         data: The data that the code's text needs.
     """
     return Counterexample(

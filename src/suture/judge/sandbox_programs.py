@@ -80,9 +80,6 @@ def make_program_request(
 
     Args:
         name: The module below `suture.judge`, such as `split.judge_program`.
-        files: Files that are placed beside it.
-        settings: The sandbox limits.
-        wall_s: The time limit in seconds.
     """
     return RunRequest(
         python=BOOT.format(name),

@@ -69,8 +69,6 @@ def find_tampering_warnings(
     """Return what is suspicious about a change of a Python file.
 
     Args:
-        before: The source before the change.
-        after: The source with the change.
         test_literals: Literals of the tests, as returned by `collect_literals`.
     """
     old_tree, new_tree = parse_module(before), parse_module(after)

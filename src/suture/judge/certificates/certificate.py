@@ -23,18 +23,15 @@ class UnverifiedClaims:
     """What a replay cannot confirm: code does not show which model wrote it, or what it cost.
 
     Attributes:
-        run: Id of the run.
         suture: Version of Suture that made the certificate.
         made_at_s: Seconds since the epoch.
         model: The models that wrote the code, as `provider:model`; otherwise the model of the run.
         seed: The setting `model.seed`.
         prompts: Hashes of the prompt files that were used.
         calls: Hashes of the model calls, which name their replies in the run folder.
-        recipe: Name of the recipe.
         label: How the candidate was made, in a few words.
         attempts: Candidates that were requested from a model.
         tokens: Tokens of prompts and replies together.
-        model_calls: Number of model calls.
         seconds: Wall-clock seconds of the run.
         python: Version of the tests' interpreter.
         limits: The numbers among the sandbox settings, by name.
@@ -45,8 +42,6 @@ class UnverifiedClaims:
             0 if it was not computed.
         warnings: Signs that the change games the tests, as text.
         accepted_tests: Tests that a model wrote and a person accepted before they decided anything.
-        minimal: How the change was minimised.
-        lint: New findings of the linter.
     """
 
     run: str = ""

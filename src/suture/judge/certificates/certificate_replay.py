@@ -58,7 +58,6 @@ async def replay_certificate(
     The first statement that does not hold is the last one that is yielded.
 
     Args:
-        certificate: The certificate.
         project: The files before the change, path -> content; see `revert_certified_change`. It may have
             more.
         sandbox: A sandbox in which nothing of the original run is left.
@@ -66,7 +65,6 @@ async def replay_certificate(
         interpreter: What `python` means in the test command.
 
     Raises:
-        SandboxError: The sandbox failed.
         PrerequisiteError: The change needs packages that are not kept here; none are fetched.
     """
     try:

@@ -45,12 +45,7 @@ NOWHERE = Path("/nowhere")
 
 
 class ClaimRefuted(Exception):
-    """A statement of a certificate is false.
-
-    Args:
-        name: What the statement is about.
-        detail: What was found instead, for people.
-    """
+    """A statement of a certificate is false."""
 
     def __init__(self, name: ClaimName, detail: str) -> None:
         super().__init__(detail)
@@ -78,7 +73,6 @@ def revert_certified_change(certificate: Certificate, project: Mapping[str, byte
     """Return the project's files before the certified change, which is reverted if it was applied.
 
     Args:
-        certificate: The certificate of the change.
         project: The project's files, path -> content, with or without the change.
     """
     hashes = {path: sha256_hex(project[path]) for path in certificate.result if path in project}

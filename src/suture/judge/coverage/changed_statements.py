@@ -10,12 +10,7 @@ from suture.project.workspace import changed_ranges
 
 
 def find_changed_lines(before: str, after: str) -> frozenset[int]:
-    """Return the line numbers of `after`, from 1, that are new; where lines were deleted, those at the gap.
-
-    Args:
-        before: The file's text before the change.
-        after: The file's text after the change.
-    """
+    """Return the line numbers of `after`, from 1, that are new; where lines were deleted, those at the gap."""
     old, new = before.split("\n"), after.split("\n")
     lines: set[int] = set()
     for _, _, start, end in changed_ranges(old, new):

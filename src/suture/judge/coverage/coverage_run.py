@@ -70,9 +70,6 @@ async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> Coverage
     Args:
         suite: The suite; its task holds the files before the change.
         after: The project with the change.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     statements = find_touched_by_file(suite.task.files, after)
     changed = {path: tuple(lines.start for lines in found) for path, found in statements.items()}
@@ -103,17 +100,10 @@ async def record_executed_lines(
     """Run a command that starts Python in the sandbox, and record which lines of some statements run.
 
     Args:
-        argv: The command as an argument vector.
-        files: The project's files, path -> content.
         statements: Path -> the statements, each as its line numbers.
-        suite: The sandbox and the limits.
-        interpreter: The interpreter that the command runs on.
 
     Returns:
         (path, line) of each line that ran; `None` if no process of the command loaded the recorder.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     lines = {f"{BOX}/{path}": [list(spot) for spot in spots] for path, spots in statements.items()}
     recorder = resources.files("suture.judge.coverage").joinpath("line_recorder.py").read_bytes()

@@ -24,10 +24,6 @@ def _start(statements: Any, path: str) -> None:
     """Record the lines of some statements.
 
     Once a line of each statement has run, tracing stops, and the rest of the run is as fast as usual.
-
-    Args:
-        statements: Absolute path -> the statements of that file, each as its line numbers.
-        path: The file to write.
     """
     output = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     lines = {name: frozenset(line for spot in spots for line in spot) for name, spots in statements.items()}

@@ -32,7 +32,6 @@ class ComparisonLimits:
         inputs: Calls near those of the checks, per candidate.
         edges: Calls at the edges of their types, such as zero or an empty list, if the others show no
             difference.
-        candidates: Candidates that are compared, from the first on.
         call_timeout_s: Wall-clock seconds of one call, unless the settings allow less.
         timeout_s: Wall-clock seconds of the whole comparison.
         concurrency: Candidates that run at the same time.
@@ -51,7 +50,6 @@ class AnswerDifference:
     """A call that candidates answer differently.
 
     Attributes:
-        call: The call, as source.
         answers: Candidate hash -> its answer, as source or in words.
     """
 
@@ -122,14 +120,8 @@ async def compare_candidates(
 
     Args:
         candidates: Different candidates, the likeliest first.
-        suite: The suite that judged them.
         hints: Untrusted checks. Their calls are used as inputs; the results that they expect are ignored.
         drawn: Candidate hash -> how often it was written, and so how often it counts; 1 by default.
-        limits: The limits of the comparison.
-        seed: Seed of the random changes that make inputs.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     limits = limits or ComparisonLimits()
     chosen = {candidate.hash: candidate for candidate in candidates[: limits.candidates]}

@@ -43,7 +43,6 @@ def mutate_inputs(
     Args:
         seeds: Arguments that the tests use.
         count: Number of results; fewer may be found.
-        draw: Random number generator.
         reach: Numbers up to this one may be used even if the tests use only small ones.
     """
     if not seeds:
@@ -78,10 +77,6 @@ def edge_inputs(seeds: Sequence[Arguments], count: int) -> list[Arguments]:
     """Return arguments of which one is at the edge of its type: empty, one item, a pair, zero, negative.
 
     They may break a precondition that all given arguments fulfil.
-
-    Args:
-        seeds: Arguments that the tests use.
-        count: Maximum number of results.
     """
     known = {repr(seed) for seed in seeds}
     found: dict[str, Arguments] = {}
@@ -100,9 +95,7 @@ def inputs_with_constants(seeds: Sequence[Arguments], named: Sequence[Any], coun
     Random values rarely distinguish two conditions that differ at a single value.
 
     Args:
-        seeds: Arguments that the tests use.
         named: Literals of the code.
-        count: Maximum number of results.
     """
     known = {_key(seed) for seed in seeds}
     found: dict[str, Arguments] = {}

@@ -19,8 +19,6 @@ def generate_questions(task: Task, hints: Sequence[Check], count: int, seed: int
     Args:
         task: The task; its checks and the statement's examples show how the function is called.
         hints: Other checks whose calls may be used.
-        count: Maximum number of calls.
-        seed: Seed of the random changes.
     """
     by_function, hinted = _find_seeds(task, hints)
     draw = random.Random(seed)

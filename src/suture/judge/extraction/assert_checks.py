@@ -87,9 +87,6 @@ def make_check(
     """Return a check whose id is its source as one line, so that the id is stable and readable.
 
     Args:
-        source: The assert as source.
-        provenance: Who wrote it.
-        trust: The trust in the check, in [0, 1].
         setup: Source of the statements that must run before it.
         name: What the id is made from; `source` by default.
     """

@@ -86,7 +86,6 @@ class CallExample:
         expected: The expected result as a JSON-plus value. If the call must fail, `["error", name, None]`,
             where a name of `None` stands for any error.
         result: The result as it stands in the text.
-        fails: Whether the call must fail.
     """
 
     call: str
@@ -178,16 +177,7 @@ def _read_example(
     wrapper: re.Match[str] | None,
     driver: CallDriver,
 ) -> CallExample | UnreadCall | None:
-    """Return a call with the result that the text around it shows; `None` if it shows none.
-
-    Args:
-        text: The text.
-        end: The position behind the call.
-        call: The call without a result.
-        before: The text before the call.
-        wrapper: The match of `WRAPPER_RE` before the call.
-        driver: Reads the literals of the language.
-    """
+    """Return a call with the result that the text around it shows; `None` if it shows none."""
     if wrapper and (wrapper["deferred"] or wrapper["assert"] in FAILURE_ASSERTS):
         if wrapper["expect"]:
             failure = EXPECT_THROW_RE.match(text, end)

@@ -34,7 +34,6 @@ class DoctestPrompt:
 
     Attributes:
         start: The position of the prompt in the text.
-        source: The lines of code.
         output: The lines of output below it.
     """
 

@@ -43,8 +43,6 @@ def find_free_names(source: str, tree: ast.Module, functions: frozenset[str] = f
     """Return the names that the program reads before it binds them, sorted.
 
     Args:
-        source: The program as Python source.
-        tree: The same program as a tree.
         functions: The task's own functions. All other builtins keep their meaning and are never free.
 
     Raises:

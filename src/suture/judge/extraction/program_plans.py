@@ -116,12 +116,7 @@ class TaskNames:
 
 @lru_cache(maxsize=256)  # the checks of a suite are planned again for every candidate
 def plan_program(source: str, task_names: TaskNames) -> ProgramPlan:
-    """Return what each name of a test program stands for.
-
-    Args:
-        source: The test program as Python source.
-        task_names: What the task says about names.
-    """
+    """Return what each name of a test program stands for."""
     main_module = get_module_name(task_names.module)
     task_modules = (main_module, *map(get_module_name, task_names.beside))
     functions = task_names.functions
@@ -221,7 +216,6 @@ class _ImportRemover(ast.NodeTransformer):
     """Removes `from ... import ...` of the candidate's modules, because the judge must not import them.
 
     Args:
-        modules: The candidate's modules.
         allowed_names: Module -> the names that may be imported from it; a module that is not listed has no
             limit.
 
@@ -230,7 +224,6 @@ class _ImportRemover(ast.NodeTransformer):
         star_modules: Modules that are imported with `*`.
         live_reason: Why the program needs live objects: it uses a module as an object, or one name from two
             modules. Empty if neither applies.
-        has_removed: Whether an import was removed.
     """
 
     def __init__(self, modules: Collection[str], allowed_names: Mapping[str, frozenset[str]]) -> None:

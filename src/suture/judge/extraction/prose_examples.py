@@ -38,9 +38,6 @@ class Example:
     """One example.
 
     Attributes:
-        start: The position of the example in the text.
-        call: The call as source.
-        expected: The expected result as source.
         weak: Whether only one of `WEAK_SIGNS` connects the two.
     """
 
@@ -101,7 +98,6 @@ class _ShownCall:
     """A call in a text that is followed by a sign of a result.
 
     Attributes:
-        call: The call.
         sign: The sign or the last word before the result, such as `->` or `returns`.
         result_start: The position of the result.
         closing: The backtick that must follow the result; empty if none must.
@@ -158,13 +154,7 @@ def _has_plain_values(call: ast.Call) -> bool:
 
 
 def _find_named_inputs(prose: str, text: str, entry_point: str | None) -> Iterator[Example]:
-    """Yield the examples that name their inputs, such as `Input: x = 1 Output: 3`.
-
-    Args:
-        prose: The text without its `>>>` examples.
-        text: The text, which may show the entry point's parameters.
-        entry_point: The function that the examples call.
-    """
+    """Yield the examples that name their inputs, such as `Input: x = 1 Output: 3`."""
     if entry_point is None:
         return
     parameters = _find_parameters(text, entry_point)

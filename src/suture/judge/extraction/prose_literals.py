@@ -74,8 +74,6 @@ def find_literal(text: str, start: int, closing: str = "") -> tuple[str, int] | 
     """Return the literal that begins at a position in a text.
 
     Args:
-        text: The text.
-        start: The position.
         closing: What must directly follow the literal, such as the backtick that ends code.
 
     Returns:

@@ -69,12 +69,7 @@ class _Place:
 
 
 def split_into_parts(before: Mapping[str, bytes], files: Mapping[str, str]) -> list[ChangePart]:
-    """Return the independent parts of a change, in the order of the files.
-
-    Args:
-        before: The project before the change, path -> content.
-        files: The change, path -> text.
-    """
+    """Return the independent parts of a change, in the order of the files."""
     places = [place for path in sorted(files) for place in _find_places(path, before.get(path), files[path])]
     groups: list[list[_Place]] = []
     for place in places:
@@ -97,9 +92,7 @@ def diff_blocks(path: str, before: bytes | None, text: str) -> list[ChangedLines
     """Return the blocks of lines in which a file changes.
 
     Args:
-        path: The file's path.
         before: The file's content; `None` for a new file.
-        text: The file's new text.
     """
     if before is None:
         return [ChangedLines(path=path, start=0, end=0, lines=tuple(split_lines(text)))]

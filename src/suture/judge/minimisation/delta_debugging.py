@@ -51,7 +51,6 @@ class MinimisedChange:
 
     Attributes:
         files: Path -> text of the files that still change.
-        summary: How it was minimised.
     """
 
     files: Mapping[str, str]
@@ -69,9 +68,7 @@ async def minimise(
     """Leave out the parts of a change that the tests do not need and that change no answer.
 
     Args:
-        before: The project before the change, path -> content.
         files: The change, path -> text; it passes.
-        oracle: Judges a smaller change.
         max_runs: Maximum calls of the oracle; the smallest change that was found by then is the result.
         is_equivalent: Returns whether a smaller change answers like the whole one; by default only the tests
             decide.

@@ -125,7 +125,6 @@ class ChangeBehaviour:
     Attributes:
         suite: The suite that the change passes.
         files: The change, path -> text.
-        seed: Seed of the random inputs.
         compared: Number of calls that were compared so far.
     """
 
@@ -144,9 +143,6 @@ class ChangeBehaviour:
 
         Args:
             part: The part of the change, path -> text over the project's own files.
-
-        Raises:
-            SandboxError: The sandbox failed.
         """
         less = overlay_candidate(self.suite.task.files, part)
         changed = changed_functions(overlay_candidate(self.suite.task.files, self.files), less)

@@ -41,11 +41,6 @@ def find_mutable_lines(
 
     In Python these are the touched statements, and in other languages the changed lines. A file with a syntax
     error has none, because the meaning of its changes is unknown. Paths without any are omitted.
-
-    Args:
-        before: The project before the change.
-        after: The project with the change.
-        language: The project's language.
     """
     if LANGUAGES[language].parsed:
         return find_touched_by_file(before, after)
@@ -72,10 +67,7 @@ def generate_file_mutants(
     """Yield the mutants of some lines of a file.
 
     Args:
-        path: The file.
-        source: The file's text.
         lines: The lines that mutants may begin on, from 1.
-        language: The file's language.
     """
     facts = LANGUAGES[language]
     if facts.parsed:

@@ -39,11 +39,8 @@ class MutantRun:
     """One mutant of the result, and whether a test noticed it.
 
     Attributes:
-        path: The file that it changes.
         line: The line that it changes, from 1.
-        label: The change in a few words.
         diff: The change as a unified diff over the result.
-        killed: Whether a test noticed it.
     """
 
     path: str
@@ -107,9 +104,7 @@ async def select_mutants(
     Statements and mutants are sorted by their hashes, so that the first ones are a sample that nobody chose.
 
     Args:
-        after: The project with the change.
         statements: Path -> changed code as line ranges, as returned by `find_mutable_lines`.
-        language: The project's language.
     """
     pool: dict[str, tuple[str, Mutant]] = {}
     for path, lines in sorted(_choose_lines(after, statements).items()):
@@ -163,12 +158,8 @@ async def measure_mutation_score(
     """Run mutants of the changed code.
 
     Args:
-        after: The project with the change.
         statements: Path -> changed code as line ranges, as returned by `find_mutable_lines`.
-        is_noticed: Returns whether the tests notice further changed files.
-        max_mutants: Maximum number of mutants to run.
         timeout_s: Wall-clock seconds; mutants that were not run by then count as not noticed.
-        language: The project's language.
     """
     selection: MutantSelection | None = None
     done: list[MutantRun] = []
@@ -226,13 +217,8 @@ async def build_mutant_detector(
     others need not run. Only tests that also pass without the others are used in this way.
 
     Args:
-        suite: The task's checks, ready to run.
         files: The change that passes, path -> text over the project's own files.
-        verdict: The verdict on those files.
         fixed: Ids of the tests that the change fixed.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     quick, compiled = _shorten_timeouts(suite, verdict), LANGUAGES[suite.task.language].compiled
     first: frozenset[str] = frozenset()

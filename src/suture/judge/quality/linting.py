@@ -62,14 +62,7 @@ async def lint_changes(
     """Lint the changed Python files by the project's own rules; the linter runs inside the sandbox.
 
     Args:
-        before: The project before the change, path -> content.
-        after: The project with the change.
-        sandbox: Runs the linter.
-        settings: The sandbox limits.
         interpreter: The project's interpreter, whose environment may have the linter.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     changed = [path for path in after if path.endswith(".py") and before.get(path) != after[path]]
     if not changed:
@@ -104,18 +97,8 @@ async def run_ruff(
 ) -> list[tuple[str, int, str]] | None:
     """Run ruff on some files of a project inside the sandbox.
 
-    Args:
-        ruff: Path of the program.
-        files: The project's files, path -> content.
-        paths: The files to lint.
-        sandbox: Runs the linter.
-        settings: The sandbox limits.
-
     Returns:
         Path, line and text of each finding; `None` if ruff failed.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     if not paths:
         return []

@@ -28,7 +28,6 @@ class CollectionResult:
     """The tests that every run must report.
 
     Attributes:
-        ids: Ids of the tests that pytest collected.
         parsed_ids: Ids found by parsing the files that pytest could not collect; without parameters.
         examples: Id of a docstring's test -> its examples, each as `[source, expected output]`.
         unimportable_examples: Path of a file that cannot be imported yet -> the docstring examples in its
@@ -53,7 +52,6 @@ def read_collection(report: PytestReport, files: Mapping[str, bytes]) -> Collect
 
     Args:
         report: The report of a collection. If it names neither a test nor a fault, every test file is parsed.
-        files: The project's files.
     """
     unimportable_examples: dict[str, list[tuple[str, str]]] = {}
     parsed_ids: list[str] = []
@@ -110,7 +108,6 @@ def find_tests_in_reach(
     """Return the tests that a pytest command would collect, judged by its arguments.
 
     Args:
-        files: The project's files.
         named: Files, folders and test ids that the command names; empty means the whole project.
         patterns: Name patterns of test files, such as `test_*.py`.
         left_out: Names of folders that pytest does not enter.

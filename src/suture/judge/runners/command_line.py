@@ -48,8 +48,6 @@ class CommandLine:
     """A task's test command with everything that a run needs except the files.
 
     Attributes:
-        task: A task with a test command.
-        settings: The sandbox limits.
         interpreter: The interpreter that `python` in the command stands for.
     """
 
@@ -79,9 +77,7 @@ class CommandLine:
         """Return the sandbox request of one run of the command.
 
         Args:
-            files: The project's files, path -> content.
             environment: The environment variables; `environment()` by default.
-            stdin: What the command reads from standard input.
             wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
             preload: Python code that a warm interpreter has already executed.
             collect: Paths of the files to bring back from the sandbox.

@@ -32,8 +32,6 @@ class ExitStatusRunner:
     """Runs a command whose exit status is its only result.
 
     Args:
-        line: The test command.
-        sandbox: Runs the command.
         base: The result of the *base run*, a run on the task's own files, if there was one.
     """
 
@@ -65,11 +63,7 @@ class ExitStatusRunner:
         self._base = result
 
     async def run(self, files: Mapping[str, bytes], *, is_base: bool) -> CommandRun:
-        """Run the command on a project's files, or return the base run if the files are the task's own.
-
-        Raises:
-            SandboxError: The sandbox failed.
-        """
+        """Run the command on a project's files, or return the base run if the files are the task's own."""
         base = self._base
         if is_base and base is not None:
             result = base
@@ -93,12 +87,8 @@ class ExitStatusRunner:
         """Run the command outside of a verdict.
 
         Args:
-            files: The project's files.
             tests: Ids of the tests of interest. The command cannot select tests, so it runs whole.
             wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
-
-        Raises:
-            SandboxError: The sandbox failed.
         """
         if self._trial_argv is None:
             self._trial_argv, trial = await self._find_trial_argv()
@@ -136,12 +126,7 @@ class ExitStatusRunner:
         return (direct_argv, trial) if is_equal else (full_argv, None)
 
     def _make_outcome(self, result: RunResult, weaker_run: Counterexample | None = None) -> CheckOutcome:
-        """Return the outcome of the command as a whole.
-
-        Args:
-            result: The run.
-            weaker_run: Why a success decides less than the base run; `None` if it does not.
-        """
+        """Return the outcome of the command as a whole."""
         status: CheckStatus = "passed" if result.status == "ok" and weaker_run is None else "failed"
         if result.status == "timeout":
             status = "timeout"

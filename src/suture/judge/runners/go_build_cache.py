@@ -70,13 +70,7 @@ async def add_go_build_cache(
     interpreter is returned unchanged.
 
     Args:
-        interpreter: The interpreter and toolchain of the project.
         files: The project's files, of which only the names of imported packages are used.
-        sandbox: Compiles the packages, and knows the folder for caches.
-        settings: The sandbox limits.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     go = interpreter.toolchain
     if go is None or "GOCACHE" not in go.variables:

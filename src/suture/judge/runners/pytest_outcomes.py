@@ -29,13 +29,7 @@ from suture.sandbox import RunResult
 
 
 def make_outcomes(report: PytestReport, result: RunResult, collected: CollectionResult) -> list[CheckOutcome]:
-    """Return one outcome per test: first the tests that pytest began, then those that it should have run.
-
-    Args:
-        report: The report of the run.
-        result: How pytest ended.
-        collected: The tests of the task.
-    """
+    """Return one outcome per test: first the tests that pytest began, then those that it should have run."""
     return [*_make_reported_outcomes(report, result), *_make_missing_outcomes(report, result, collected)]
 
 
@@ -112,8 +106,6 @@ def find_machinery_changes(
     """Return a failure of the whole command if code under test changed the test machinery.
 
     Args:
-        command: The command as text.
-        report: The report of the candidate's run.
         base: The report of the task's own files; the changes that these make are legitimate.
         is_test_file: Whether a file of the project is one that candidates may not write.
     """
@@ -153,7 +145,6 @@ def reject_unconfirmed_pass(outcome: CheckOutcome, report: PytestReport, base: P
 
     Args:
         outcome: An outcome of the candidate or of the task's own files.
-        report: The report of that run.
         base: The report of the task's own files. If nothing watches their processes, nothing can confirm a
             pass.
     """
@@ -234,9 +225,7 @@ def judge_skip(outcome: CheckOutcome, report: PytestReport, base: PytestReport, 
 
     Args:
         outcome: An outcome of a candidate; an expected failure counts as skipped.
-        report: The report of the candidate's run.
         base: The report of the same run on the task's own files.
-        task: The task.
     """
     phases = report.phases.get(outcome.check_id, [])
     if outcome.status != "skipped" or _is_skipped_at_base(outcome.check_id, phases, base, task):
@@ -257,14 +246,7 @@ def judge_skip(outcome: CheckOutcome, report: PytestReport, base: PytestReport, 
 def _is_skipped_at_base(
     test: str, phases: Sequence[Mapping[str, Any]], base: PytestReport, task: Task
 ) -> bool:
-    """Whether the task's own files would skip a test that the candidate's run skipped.
-
-    Args:
-        test: The test's id.
-        phases: The phases of the test in the candidate's run.
-        base: The base report.
-        task: The task.
-    """
+    """Whether the task's own files would skip a test that the candidate's run skipped."""
     base_phases = base.phases.get(test)
     if base_phases:
         expects_failure = all(
@@ -301,14 +283,7 @@ def judge_examples(
     collected: CollectionResult,
     files: Mapping[str, bytes],
 ) -> list[CheckOutcome]:
-    """Return the outcomes after failing each docstring's test whose examples the candidate changed.
-
-    Args:
-        outcomes: The outcomes of a candidate.
-        report: The report of the candidate's run.
-        collected: The tests of the task.
-        files: The candidate's project files.
-    """
+    """Return the outcomes after failing each docstring's test whose examples the candidate changed."""
     judged = []
     for outcome in outcomes:
         examples = collected.examples.get(outcome.check_id)

@@ -295,10 +295,6 @@ def find_unstable_functions(first: Sequence[str], second: Sequence[str]) -> froz
     That happens if an id contains a time, a random number or an address. Such a test is identified by its
     position among the tests of its function. Both collections must be of the unchanged code, because a
     candidate can choose the names of tests.
-
-    Args:
-        first: The ids of one collection, in order.
-        second: The ids of another collection.
     """
     ids_by_function, other_ids = _group_by_function(first), _group_by_function(second)
     return frozenset(

@@ -64,12 +64,7 @@ def preload(command: Sequence[str], disabled: str = "") -> str:
 
 
 class PytestRunner:
-    """Runs a pytest command, and keeps the bytecode that its first run compiled.
-
-    Args:
-        line: The test command.
-        sandbox: Runs the command.
-    """
+    """Runs a pytest command, and keeps the bytecode that its first run compiled."""
 
     def __init__(self, line: CommandLine, sandbox: Sandbox) -> None:
         self._line = line
@@ -103,15 +98,10 @@ class PytestRunner:
         """Run pytest once, and return how it ended and its report.
 
         Args:
-            files: The project's files.
-            options: Additional options for pytest.
             only: Ids of the tests to run; empty for all.
             isolated: Ids of the tests that also run in a process of their own.
             compile_for_later: Whether to keep the bytecode of this run; the files must be the task's own.
             wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
-
-        Raises:
-            SandboxError: The sandbox failed.
         """
         key = secrets.token_bytes(32)
         project_files = drop_private_files(files)
@@ -240,7 +230,6 @@ def read_compiled_files(content: bytes, files: Mapping[str, bytes]) -> CompiledF
 
     Args:
         content: A line of JSON with `[source, name, size]` for each file, followed by their contents.
-        files: The project's files.
     """
     head, _, contents = content.partition(b"\n")
     try:

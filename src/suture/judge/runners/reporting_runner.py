@@ -49,8 +49,6 @@ class ReportedRun:
     """One run of the command.
 
     Attributes:
-        result: How the run ended.
-        report: What the test runner reported.
         is_attested: Whether a test program confirmed that its tests came to their end, or that one failed.
     """
 
@@ -63,9 +61,6 @@ class ReportingRunner:
     """Runs a command whose test runner reports on each test.
 
     Args:
-        line: The test command.
-        sandbox: Runs the command.
-        runner: The test runner that the command starts.
         base: The run on the task's own files, if there was one.
         attestation_files: Files with which the test programs attest their results; empty if they do not.
     """
@@ -86,11 +81,7 @@ class ReportingRunner:
 
     @classmethod
     async def try_base(cls, line: CommandLine, sandbox: Sandbox) -> ReportingRunner | None:
-        """Return the runner after a run on the task's own files, or `None` if nothing reports on its tests.
-
-        Raises:
-            SandboxError: The sandbox failed.
-        """
+        """Return the runner after a run on the task's own files, or `None` if nothing reports on its tests."""
         runner = find_runner(line.task.test_command, line.task.files, line.task.language)
         if runner is None:
             return None
@@ -135,11 +126,7 @@ class ReportingRunner:
         return ReportingRunner(line, self._sandbox, self._runner, self._base, self._attestation_files)
 
     async def run(self, files: Mapping[str, bytes], *, is_base: bool) -> CommandRun:
-        """Run the command on a project's files, or return the base run if the files are the task's own.
-
-        Raises:
-            SandboxError: The sandbox failed.
-        """
+        """Run the command on a project's files, or return the base run if the files are the task's own."""
         run = self._base if is_base and self._base is not None else await self._run(files)
         runner_name = (self._runner.name,)
         notes = [
@@ -160,12 +147,8 @@ class ReportingRunner:
         """Run the command outside of a verdict, and return the outcomes of some of its tests.
 
         Args:
-            files: The project's files.
             tests: Ids of the tests of interest; empty for all. The command runs whole.
             wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
-
-        Raises:
-            SandboxError: The sandbox failed.
         """
         outcomes = self._make_outcomes(await self._run(files, wall_s))
         return tuple(outcome for outcome in outcomes if not tests or outcome.check_id in tests)
@@ -320,12 +303,7 @@ def _was_stopped_early(run: ReportedRun) -> bool:
 
 
 def _drop_groups(tests: Mapping[str, ReportedTest], separator: str) -> list[ReportedTest]:
-    """Return the tests without the groups that only sum them up; a group that fails by itself stays.
-
-    Args:
-        tests: Id -> test.
-        separator: The text between the name of a group and that of a test in it.
-    """
+    """Return the tests without the groups that only sum them up; a group that fails by itself stays."""
     members: dict[str, list[ReportedTest]] = {}
     for test_id, test in tests.items():
         file, _, name = test_id.partition("::")
@@ -359,7 +337,6 @@ def find_unwatched_files(base: Report | None, report: Report) -> frozenset[str]:
 
     Args:
         base: The report of the base run. If it contains no tests, `report` decides.
-        report: The report of this run.
     """
     base_files = get_reported_files(base) if base else frozenset[str]()
     base_watched = base.changed_state if base else {}

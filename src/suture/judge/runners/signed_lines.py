@@ -22,7 +22,6 @@ def verified_events(content: bytes, key: bytes) -> Iterator[dict[str, Any]]:
     """Yield the events of a report up to the first line that does not verify.
 
     Args:
-        content: The report.
         key: The run's secret.
     """
     for number, line in enumerate(content.split(b"\n")):
@@ -40,12 +39,7 @@ def verified_events(content: bytes, key: bytes) -> Iterator[dict[str, Any]]:
 
 
 def streams(content: bytes, key: bytes) -> dict[str, tuple[bytes, bytes]]:
-    """Return process name -> (lines, key) of that process; the main process has an empty name.
-
-    Args:
-        content: The report.
-        key: The run's secret.
-    """
+    """Return process name -> (lines, key) of that process; the main process has an empty name."""
     lines_by_name: dict[bytes, list[bytes]] = {b"": []}
     for line in content.split(b"\n"):
         name, _, rest = line.partition(b" ")

@@ -44,9 +44,6 @@ class TestCommand:
     """A task's test command inside the sandbox.
 
     Args:
-        task: A task with a test command.
-        sandbox: Runs the command.
-        settings: The sandbox limits.
         interpreter: The interpreter that `python` in the command stands for.
     """
 
@@ -129,11 +126,7 @@ class TestCommand:
         await exit_status_runner.try_base()
 
     async def run(self, files: Mapping[str, bytes]) -> CommandRun:
-        """Run the command on a project's files and judge the result.
-
-        Raises:
-            SandboxError: The sandbox failed.
-        """
+        """Run the command on a project's files and judge the result."""
         is_base = dict(files) == dict(self._task.files)
         if not self.is_pytest:
             return await self._other_runner.run(files, is_base=is_base)
@@ -188,12 +181,8 @@ class TestCommand:
         """Run some of the tests outside of a verdict.
 
         Args:
-            files: The project's files.
             tests: Ids of the tests; empty for all. A command that is not pytest runs whole.
             wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
-
-        Raises:
-            SandboxError: The sandbox failed.
         """
         if not self.is_pytest:
             return await self._other_runner.run_selected(files, tests, wall_s)
@@ -210,16 +199,12 @@ class TestCommand:
         """Run some tests together, and then some of them each in a process of its own, outside of a verdict.
 
         Args:
-            files: The project's files.
             tests: Ids of the tests. A command that is not pytest runs whole, once for both.
             isolated: Ids of the tests that also run in isolation.
             wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
 
         Returns:
             The outcomes of the tests together, and those of the isolated tests.
-
-        Raises:
-            SandboxError: The sandbox failed.
         """
         if not self.is_pytest:
             outcomes = await self.run_selected(files, tests, wall_s)
@@ -271,7 +256,6 @@ class TestCommand:
             plugin: The plugin's module name. Pytest's stdin and stdout are the channel to the plugin.
             suture_files: Files for Suture's own folder beside the project, name -> content, including the
                 plugin.
-            wall_s: The time limit in seconds.
         """
         return self._pytest.open_with(plugin, suture_files, wall_s=wall_s)
 
@@ -290,16 +274,11 @@ class TestCommand:
 
         Args:
             argv: Returns the arguments, given the paths of the interpreter and of Suture's own folder.
-            files: The project's files.
             suture_files: Files for Suture's own folder, name -> content.
             collect: The name of the file in that folder that is brought back.
-            wall_s: The time limit in seconds.
 
         Returns:
             The content of that file; empty if the program did not write it.
-
-        Raises:
-            SandboxError: The sandbox failed.
         """
         all_files = {
             **drop_private_files(files),

@@ -20,9 +20,7 @@ def find_test_dependencies(
     """Return the installed packages and modules that the tests import.
 
     Args:
-        files: The project's files.
         tests: Paths of the test files; files whose names look like test files are added.
-        interpreter: The interpreter that runs the tests.
     """
     test_files = {*tests, *(path for path in files if path.endswith(".py") and is_test_file(path))}
     imported: set[str] = set()
@@ -50,10 +48,7 @@ def shadows_dependency(
     """Whether a file would be imported in place of a package that the tests import.
 
     Args:
-        path: The file's path in the project.
         files: Paths of the project's own files. A package that is developed in the project may be changed.
-        libraries: The packages that the tests import.
-        roots: Folders of the project that Python imports from.
     """
     prefixes = {"", *(f"{root.strip('./')}/" for root in roots if root.strip("./"))}
     for prefix in prefixes:

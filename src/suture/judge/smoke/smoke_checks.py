@@ -32,8 +32,6 @@ class SmokeChecks:
     """The smoke checks of a task with a project.
 
     Attributes:
-        task: A task that asks for a whole project.
-        sandbox: Runs the project.
         settings: The sandbox limits; all steps together may take as long as a run of the tests.
         interpreter: The interpreter that `python` stands for, and the language's toolchain.
     """
@@ -44,11 +42,7 @@ class SmokeChecks:
     interpreter: Interpreter
 
     async def run(self, files: Mapping[str, bytes]) -> CommandRun:
-        """Start the project that these files form, and observe it.
-
-        Raises:
-            SandboxError: The sandbox failed.
-        """
+        """Start the project that these files form, and observe it."""
         groups = plan_smoke_groups(self.task)
         result, events = await self._run_plan(files, groups)
         facts = {event["id"]: event["fact"] for event in events if "id" in event}
@@ -68,11 +62,7 @@ class SmokeChecks:
         )
 
     async def run_tests(self, files: Mapping[str, bytes]) -> RunResult:
-        """Run the tests of a project with the language's usual command; its exit status is the result.
-
-        Raises:
-            SandboxError: The sandbox failed.
-        """
+        """Run the tests of a project with the language's usual command; its exit status is the result."""
         layout = LANGUAGES[self.task.language].layout
         name = self.task.project.name if self.task.project else ""
         argv = resolve_command(fill_placeholders(layout.tests, name, self.task.module), self.interpreter)

@@ -49,10 +49,8 @@ class ShownRequest:
     """An HTTP request that a statement shows, with its response.
 
     Attributes:
-        method: The HTTP method, such as `GET`.
         path: The path with its query, as the statement writes it.
         body: The request body as JSON values; `None` if none is shown.
-        status: The status of the response.
         answer: The response body as JSON values; `None` if none is shown.
     """
 
@@ -129,9 +127,6 @@ def plan_smoke_groups(task: Task) -> list[dict[str, Any]]:
     """Return what is done with the project, in groups that each start with a fresh copy of it.
 
     The first group builds the project.
-
-    Args:
-        task: A task with a project.
 
     Returns:
         Each group has `steps`, and `serve`, the command of the server to query; see `smoke_program.py`.

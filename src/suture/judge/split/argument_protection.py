@@ -170,7 +170,6 @@ class _ArgumentUse:
     """How a test uses the variables that it passed to the calls of one statement.
 
     Args:
-        program: The test program.
         calls: The calls of the candidate in the statement.
     """
 

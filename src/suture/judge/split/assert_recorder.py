@@ -185,7 +185,6 @@ class AssertRecorder:
             text: The asserted expression as source.
             value: The value of the expression, or of the operand of its `not`.
             expected: What the value should have been, such as "a true value".
-            message: The assert's own message.
         """
         call = self._find_call(value)
         if call is not None:
@@ -206,13 +205,7 @@ class AssertRecorder:
         """Return the exception for a failed comparison.
 
         Args:
-            text: The comparison as source.
             op: The name of the operator's class in `ast`, such as `Eq`.
-            left: The value on the left.
-            right: The value on the right.
-            left_text: The left side as source.
-            right_text: The right side as source.
-            message: The assert's own message.
         """
         call = self._find_call(left)
         if call is not None:
@@ -321,7 +314,6 @@ def run_unittest(module: Any, may_skip: bool) -> None:
     """Run all unittest tests of a program in place of its `unittest.main()`.
 
     Args:
-        module: The program's module.
         may_skip: Whether the program's text skips tests.
 
     Raises:
@@ -383,11 +375,7 @@ class FrameworkFailures:
 
 
 def _summarise_failure(arguments: tuple[Any, ...]) -> str:
-    """Return the exception, or the failed test, in one line.
-
-    Args:
-        arguments: What unittest or doctest passed to the method that reports the failure.
-    """
+    """Return the exception, or the failed test, in one line."""
     for argument in arguments:
         if isinstance(argument, tuple) and len(argument) == 3 and isinstance(argument[1], BaseException):
             return f"{type(argument[1]).__name__}: {argument[1]}".partition("\n")[0]

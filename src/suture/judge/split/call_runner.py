@@ -55,9 +55,6 @@ class CallRunner:
     """Judges candidates by calls of the task's function.
 
     Attributes:
-        task: A task whose language has a call driver.
-        sandbox: Runs the driver and the candidate.
-        settings: The sandbox limits.
         interpreter: The interpreter and toolchain of the language.
     """
 
@@ -103,12 +100,10 @@ class CallRunner:
 
         Args:
             checks: Calls with their results, in the form that `parse_call` reads.
-            files: The project's files with the candidate's.
             wall_s: The time limit of each call in seconds; the setting `check_timeout_s` by default.
 
         Raises:
             PrerequisiteError: The language cannot be run here.
-            SandboxError: The sandbox failed.
         """
         session = _CandidateSession(self, files, wall_s or self.settings.check_timeout_s)
         async with AsyncExitStack() as stack:
@@ -124,7 +119,6 @@ class CallRunner:
 
         Args:
             calls: The arguments of each call.
-            files: The project's files with the candidate's.
             wall_s: The time limit of each call in seconds; loading has its own limit.
 
         Returns:
@@ -133,7 +127,6 @@ class CallRunner:
 
         Raises:
             PrerequisiteError: The language cannot be run here.
-            SandboxError: The sandbox failed.
         """
         session = _CandidateSession(self, files, wall_s)
         async with AsyncExitStack() as stack:
@@ -145,8 +138,6 @@ class _CandidateSession:
     """The call driver's process with one candidate, which is started again after it died.
 
     Args:
-        runner: The task's runner.
-        files: The project's files with the candidate's.
         wall_s: The time limit of each call in seconds.
     """
 

@@ -128,9 +128,6 @@ def _match_value_and_error(expected: JsonPlus, actual: JsonPlus) -> bool | None:
     """Whether the result of a function that returns a value and an error is the one that an example shows.
 
     An example shows only one of the two: the value if there is no error, and otherwise the error.
-
-    Returns:
-        `None` if the actual value is no such result, or if the example shows both.
     """
     if not (isinstance(actual, list) and actual[0] == "results" and len(actual[1]) == 2):
         return None
@@ -181,7 +178,6 @@ def to_python_data(value: JsonPlus, *, statically_typed: bool = False) -> Any:
     """Return a JSON-plus value as plain Python data.
 
     Args:
-        value: The value.
         statically_typed: See `CallDriver`. The called function says which type its argument has, so a map
             with simple keys can be passed as a dict.
 

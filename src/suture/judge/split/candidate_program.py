@@ -22,11 +22,7 @@ judgement; not measured."""
 
 
 class CandidateModules:
-    """Answers the host's requests about one candidate's modules.
-
-    Args:
-        root: The folder of the candidate's files.
-    """
+    """Answers the host's requests about one candidate's modules."""
 
     def __init__(self, root: str) -> None:
         self.root = root

@@ -23,11 +23,6 @@ PROGRAM_NAME = "<test>"
 def run_in_one_process(module: str, source: str, root: str) -> dict[str, Any]:
     """Run a test program that sees the names of a candidate's module.
 
-    Args:
-        module: The dotted name of the candidate's module.
-        source: The test program as Python source.
-        root: The folder of the candidate's files.
-
     Returns:
         `passed`; if it is false, also the `fact`.
     """

@@ -40,11 +40,7 @@ async def run_with_nonce(
     """Run a test program and the candidate in one process; the program passes only if the nonce comes back.
 
     Args:
-        sandbox: Runs the program.
-        settings: The sandbox limits.
-        files: The candidate's project files.
         module: The path of the module whose names the program uses.
-        source: The test program as Python source.
         wall_s: The time limit in seconds; the setting `check_timeout_s` by default.
     """
     limit_s = wall_s or settings.check_timeout_s

@@ -34,8 +34,6 @@ def compile_program(source: str, filename: str, recorder: AssertRecorder) -> Cod
     """Compile a test program with its asserts and exits rewritten and its end marked.
 
     Args:
-        source: The program as Python source.
-        filename: The file name that the program's stack frames show.
         recorder: The recorder, which the program sees under the name `RECORDER_NAME`.
 
     Raises:
@@ -112,10 +110,6 @@ def _make_nan_fail(condition: ast.expr, *, negated: bool = True) -> ast.expr:
     """Return a condition whose negated order comparisons count as true if a side is nan.
 
     A comparison with nan is always false, so `not x > limit` would hold and hide that x is nan.
-
-    Args:
-        condition: The condition.
-        negated: Whether the test fails if the condition is true.
     """
     if isinstance(condition, ast.UnaryOp) and isinstance(condition.op, ast.Not):
         return ast.UnaryOp(ast.Not(), _make_nan_fail(condition.operand, negated=not negated))

@@ -22,12 +22,9 @@ class ProgramSession:
     """A session with one program, which is started when it is first needed and again after it died.
 
     Args:
-        sandbox: Runs the program.
-        request: Starts the program.
         cpu_s: CPU seconds that the program may use; those of `request` by default.
 
     Attributes:
-        sandbox: Runs the program.
         output: What the program printed each time that it ended regularly.
         cpu_s: CPU seconds used up to the last regular end; `None` if unknown.
     """

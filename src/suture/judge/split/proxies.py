@@ -84,7 +84,6 @@ class OpaqueObject:
     plain data has, the candidate's answer is wrong. Only an attribute that no data has needs the live object.
 
     Args:
-        remote: The candidate.
         handle: The object's handle (see wire.py).
         kind: The name of the object's type.
         truth: Whether the object is true; `None` for a class, a function or an exception, where the question

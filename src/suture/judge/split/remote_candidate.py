@@ -55,9 +55,6 @@ class RemoteCandidate:
     """The candidate of one program, as seen from the judge.
 
     Args:
-        ask: Sends a request and returns the reply.
-        recorder: Records every call and its answer, to explain a failed assert.
-        program: The file name that the program's stack frames show.
         source: The program's text. An exception class of the standard library reaches the test as that
             class only if the text names it.
         expects: The exceptions of `CONTROL_EXCEPTIONS` that the program expects.
@@ -90,8 +87,6 @@ class RemoteCandidate:
         Args:
             target: `module` and `name` of the function.
             name: The function's name for messages.
-            args: The positional arguments.
-            kwargs: The keyword arguments.
 
         Raises:
             NeedsLiveObjects: An argument is not data.
@@ -135,7 +130,6 @@ class RemoteCandidate:
         Args:
             kind: `exception` if the test uses the name as one.
             modules: Modules that may have the name; the first one that has it counts.
-            name: The name.
 
         Raises:
             NameMissing: None of the modules has the name.
@@ -160,13 +154,7 @@ class RemoteCandidate:
         raise NameMissing(name)
 
     def _make_named_exception(self, name: str, module: str, *class_names: str) -> type[BaseException]:
-        """Return the class that stands for an exception class of the candidate.
-
-        Args:
-            name: The name by which the test finds the class.
-            module: The module of the class.
-            class_names: The names of the class and of its base classes.
-        """
+        """Return the class that stands for an exception class of the candidate."""
         if module == "builtins" and class_names[0] not in CATCH_ALL:
             builtin = self._find_builtin_exception(class_names[0])
             if builtin is not None:

@@ -59,9 +59,6 @@ class SplitRunner:
     """Runs the checks of one verdict with a judge and a candidate; an asynchronous context manager.
 
     Args:
-        sandbox: Runs both programs.
-        settings: The sandbox limits.
-        files: The candidate's project files.
         module: The path of the module whose names programs may use without an import.
         check_timeout_s: The time limit of each program in seconds; the setting `check_timeout_s` by default.
         cpu_s: CPU seconds that each process of the candidate may take; limited only by the clock by default.

@@ -32,8 +32,6 @@ class TraceTarget:
     """The candidate that code runs on.
 
     Attributes:
-        sandbox: Runs programs.
-        settings: The sandbox limits.
         files: The project with the candidate, path -> content.
         module: Path of the module whose names the code may use.
         interpreter: The project's interpreter; if it has none, Suture's own without packages.
@@ -63,7 +61,6 @@ class RunTrace(BaseModel):
     """The trace of a run. The candidate ran in the same process and could have forged it.
 
     Attributes:
-        ending: How the run ended.
         value: The value of the last expression, as source.
         exception: Class and message of the exception, or why the trace was lost.
         printed: The output, cut if it is long.
@@ -87,13 +84,8 @@ async def run_traced_code(
     """Run a few lines of code in the process of a candidate.
 
     Args:
-        target: The candidate.
         code: Python source; the value of its last expression is reported.
         setup: Source that runs first, without tracing.
-        trace: Whether to record variables line by line.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     wall_s = target.settings.check_timeout_s
     request = {
@@ -140,12 +132,7 @@ def _parse_trace(result: RunResult, wall_s: float) -> RunTrace:
 
 
 def render_trace(trace: RunTrace, files: Mapping[str, bytes]) -> str:
-    """Return a trace as text: one line for each executed line, with its source and the changed variables.
-
-    Args:
-        trace: The trace of a run.
-        files: The project, for the source of the lines.
-    """
+    """Return a trace as text: one line for each executed line, with its source and the changed variables."""
     sources = {
         path: decode_text(content).splitlines() for path, content in files.items() if path.endswith(".py")
     }

@@ -84,7 +84,6 @@ def find_environment_fault(
 
     Args:
         exception: Type and message, as in a counterexample.
-        files: The project's files, path -> content.
         code_texts: Texts of the project's code, without its tests.
         excluded: Files that were not copied into the sandbox -> why.
     """
@@ -117,9 +116,6 @@ def is_permanent_fault(exception: str) -> bool:
 
     The code may have to write a missing file, or to listen on a port. A package that is not installed and a
     host name that does not resolve are missing with any code.
-
-    Args:
-        exception: As for `find_environment_fault`.
     """
     return bool(MODULE_RE.match(exception) or UNRESOLVED_RE.search(exception)) or concerns_plugin(exception)
 
@@ -149,7 +145,6 @@ def find_missing_file(
 
     Args:
         path: The path as the error names it.
-        files: The project's files, path -> content.
         excluded: Files in the project's folder that were not copied -> why.
     """
     plain = normpath(path.removeprefix(f"{BOX}/"))
@@ -210,7 +205,6 @@ def find_printed_errors(output: str, language: Language) -> list[str]:
     """The lines of a test command's output that tell of an error: each must be one of the surroundings.
 
     Args:
-        output: What the test command printed.
         language: The project's language, other than Python.
     """
     error = LANGUAGES[language].error_pattern
@@ -224,8 +218,6 @@ def find_fault_in_line(line: str, files: Mapping[str, bytes], language: Language
 
     Args:
         line: A line returned by `find_printed_errors`.
-        files: The project's files, path -> content.
-        language: The project's language.
     """
     find = LANGUAGES[language].find_missing
     if find is not None and (missing := find(line, files)):
@@ -249,7 +241,6 @@ def find_unbuilt_module(
 
     Args:
         dotted: The module's name, as the import has it.
-        files: The project's files as they were copied, path -> content.
         excluded: Files that were not copied -> why.
     """
     place = dotted.replace(".", "/")
@@ -304,7 +295,6 @@ def find_missing_plugin(exception: str, files: Mapping[str, bytes]) -> Environme
     """Return the fault of a missing pytest plugin; `None` for any other failure.
 
     Args:
-        exception: Type and message, as in a counterexample.
         files: The project's files, path -> content. The project itself may provide the fixture or the mark.
     """
     if ASYNC_RE.match(exception):
@@ -332,11 +322,7 @@ def find_missing_plugin(exception: str, files: Mapping[str, bytes]) -> Environme
 
 
 def concerns_plugin(exception: str) -> bool:
-    """Return whether an exception is about something that a pytest plugin provides.
-
-    Args:
-        exception: As for `find_missing_plugin`.
-    """
+    """Return whether an exception is about something that a pytest plugin provides."""
     return any(pattern.match(exception) for pattern in (FIXTURE_RE, MARK_RE, ASYNC_RE))
 
 

@@ -27,8 +27,6 @@ class Reruns:
     """Runs tests of the task again on the unchanged files.
 
     Attributes:
-        suite: The task's checks, ready to run.
-        command: The suite's test command.
         timeout_s: Wall-clock seconds of one rerun.
     """
 
@@ -37,20 +35,12 @@ class Reruns:
     timeout_s: float
 
     async def find_failing(self, tests: Collection[str]) -> frozenset[str]:
-        """Return those of some tests that fail when only they run.
-
-        Raises:
-            SandboxError: The sandbox failed.
-        """
+        """Return those of some tests that fail when only they run."""
         outcomes = await self.command.run_selected(self.suite.task.files, tests, self.timeout_s)
         return frozenset(o.check_id for o in outcomes if not o.passed)
 
     async def find_failing_in_suite(self) -> frozenset[str]:
-        """Return the tests that fail when the whole command runs again.
-
-        Raises:
-            SandboxError: The sandbox failed.
-        """
+        """Return the tests that fail when the whole command runs again."""
         run = await self.command.run(self.suite.task.files)
         return frozenset(o.check_id for o in run.outcomes if not o.passed)
 
@@ -60,9 +50,6 @@ class Reruns:
         """Return those of some tests that fail when only they run, and those that pass when each runs alone.
 
         Of many tests only the first few run alone. Both runs use one process that imports the project once.
-
-        Raises:
-            SandboxError: The sandbox failed.
         """
         tried = tests[:MAX_ISOLATED_RERUNS]
         files = self.suite.task.files
@@ -76,9 +63,6 @@ class Reruns:
         Args:
             victim: A test that passes when it runs alone.
             before: The tests that run before it.
-
-        Raises:
-            SandboxError: The sandbox failed.
         """
         suspects = list(before)
         while len(suspects) > 1:
@@ -97,7 +81,6 @@ def find_shared_state_write(tree: ast.Module, name: str) -> str:
 
     Args:
         tree: The parsed file of the test.
-        name: Name of the test function.
 
     Returns:
         The statement as source; empty if there is none.

@@ -30,8 +30,6 @@ def describe_unreadable_test(
     """Return why a test's own file cannot be parsed; empty if it can, or if the fault is in the code.
 
     Args:
-        outcome: The outcome of a failing test.
-        files: The project's files, path -> content.
         tests: Files that hold tests, whatever their names.
     """
     fact = outcome.counterexample
@@ -49,9 +47,6 @@ async def find_endless_tests(suite: Suite) -> dict[str, int]:
 
     Args:
         suite: The suite. Only tests of pytest can run alone, so others are not examined.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     if suite.command is None or not suite.command.is_pytest:
         return {}
@@ -112,7 +107,6 @@ class Contradiction:
     """A call for which a test and a docstring expect different results.
 
     Attributes:
-        call: The call, as source.
         tested: The result that the test expects, as source.
         documented: The result in the docstring, as source.
         file: The file of the docstring.
@@ -139,11 +133,7 @@ class DocumentedResult:
 
 
 def find_documented_examples(files: Mapping[str, bytes]) -> dict[str, DocumentedResult]:
-    """Return call -> its result in a docstring, for literal arguments and functions that are defined once.
-
-    Args:
-        files: The project's files, path -> content.
-    """
+    """Return call -> its result in a docstring, for literal arguments and functions that are defined once."""
     code = {path: text for path, text in files.items() if path.endswith(".py") and not is_test_file(path)}
     found: dict[str, DocumentedResult] = {}
     for path, content in code.items():
@@ -169,7 +159,6 @@ def find_contradictions(
 
     Args:
         test: The test's id, `path::name` or `path::Class::name`.
-        files: The project's files, path -> content.
         documented: The result of `find_documented_examples`.
     """
     path, _, name = test.partition("::")

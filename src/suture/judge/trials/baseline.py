@@ -45,13 +45,9 @@ async def run_baseline(
     """Run the whole baseline in two processes of its own.
 
     Args:
-        command: A pytest command.
         files: The project's files whose lines are recorded.
         failing: Ids of failing tests; if there are none, the tests that fail here.
         timeout_s: Wall-clock seconds, after which the result is what was observed so far.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     workers = [TrialWorker(command, {}, files, 2 * timeout_s + 30) for _ in range(2)]
     baseline = BaselineRun(workers, {}, failing, None, timeout_s)
@@ -100,11 +96,7 @@ class BaselineRun:
         self._suite_task: asyncio.Task[None] | None = None
 
     async def run_failing_tests(self) -> Spectrum:
-        """Run and trace the failing tests without the others, while all tests run in the other process.
-
-        Raises:
-            SandboxError: The sandbox failed.
-        """
+        """Run and trace the failing tests without the others, while all tests run in the other process."""
         self._suite_task = asyncio.create_task(self._run_suite())
         data = self._data
         data.collection = await self._collect()
@@ -155,11 +147,7 @@ class BaselineRun:
         return replace(collection, frames=frames, lines=lines)
 
     async def run_all_tests(self) -> Spectrum:
-        """Return the spectrum once all tests have run in their order, or the time for that is up.
-
-        Raises:
-            SandboxError: The sandbox failed.
-        """
+        """Return the spectrum once all tests have run in their order, or the time for that is up."""
         if self._suite_task is not None:
             await self._suite_task
         return self._build_spectrum()
@@ -223,15 +211,7 @@ def _select_failing(failing: Collection[str], ids: Sequence[str]) -> list[str]:
 async def _run_and_trace(
     worker: TrialWorker, data: TraceData, failing: Mapping[str, float], ids: Sequence[str], end_s: float
 ) -> None:
-    """Run the failing tests without the others, trace them, then trace the tests near them.
-
-    Args:
-        worker: The process.
-        data: Receives the reports.
-        failing: Failing test -> CPU seconds that it may take.
-        ids: Ids of all tests.
-        end_s: End of the time, on the monotonic clock.
-    """
+    """Run the failing tests without the others, trace them, then trace the tests near them."""
     left_s = end_s - time.monotonic()
     examined = list(failing)[:MAX_TRACED_FAILING_TESTS]
     await _run_unchanged(worker, data.alone, examined, failing, left_s / 3)

@@ -20,10 +20,8 @@ class PrefetchedRun:
 
     Args:
         worker: A process for this run alone, not started yet.
-        timeout_s: Wall-clock seconds of the run.
 
     Attributes:
-        worker: The process.
         collection: The report of the collection; `None` until it ends.
         ordered: Test id -> report, for the tests that have run.
     """

@@ -87,7 +87,6 @@ class AttemptReport:
         outcomes: One letter for each test that ran: `P` passed, `f` failed, `s` skipped.
         finished: Whether the process came to its end.
         unsupported: Whether the candidate cannot be put into the running process.
-        failures: How far the failing tests got.
     """
 
     outcomes: str

@@ -29,20 +29,13 @@ async def compare_calls(
     """Make the same calls on several candidates.
 
     Args:
-        command: A pytest command.
-        proposals: The candidates.
         calls: (path, top-level function, arguments as the source of a tuple) of each call.
-        texts: Path -> text of the files that candidates change.
         timeout_s: Wall-clock seconds for all candidates.
-        call_cpu_s: CPU seconds of one call.
         is_enough: Called with the answers after each candidate; if it returns true, the others are skipped.
 
     Returns:
         Position in `proposals` -> one text for each call, for candidates that made all of them. A text that
         begins with `!` stands for an exception or a time-out.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     worker = TrialWorker(command, texts, (), timeout_s + 10)
     answered: dict[int, list[str]] = {}

@@ -70,9 +70,6 @@ def build_spectrum(
 
     Args:
         collection: The report of one of the processes that collected the tests.
-        data: What was observed.
-        texts: Path -> text of the files that candidates may change.
-        failing: Ids of tests that fail in the user's run.
         baseline: Test id -> outcome in the user's run.
     """
     tests, calls = [], []

@@ -22,8 +22,6 @@ class ObservedCall:
     """A call of the project's code that a test made.
 
     Attributes:
-        path: The file of the called function.
-        function: The function's name.
         line: The first line of the function.
         arguments: The `repr` of the tuple of arguments; empty if it could not be made.
     """
@@ -39,7 +37,6 @@ class FailurePoint:
     """How far a failing test got.
 
     Attributes:
-        test: The test's id.
         error: Class and message of the exception.
         traceback: (path, line) of the exception's frames in the project, tests included, outermost first.
     """
@@ -55,7 +52,6 @@ class TestRun:
 
     Attributes:
         id: The test's id, as pytest in the sandbox names it.
-        outcome: How it ended.
         seconds: CPU seconds, measured without tracing if it also ran without.
         lines: Path -> the lines that ran; empty if the test was not traced.
         frames: (path, line) where an exception or the time-out was in the project's code, outermost first.
@@ -95,7 +91,6 @@ class Spectrum:
         import_lines: Path -> the lines that ran while the tests were collected.
         collect_s: CPU seconds of the collection.
         collection_errors: Number of files that could not be collected.
-        calls: Calls of the project's code that the tests made.
         collected: Ids of all tests, in the order of the run.
         failing_in_suite: Ids of tests that fail in the user's run; empty if that is not known.
         target_tests: Ids of the tests that also fail without the others, in the order in which candidates run
@@ -133,11 +128,8 @@ class Proposal:
     """A candidate change of one file that can be tried.
 
     Attributes:
-        path: The file that it changes.
-        edits: The edits of the file.
         label: The change in a few words.
         score: How likely it is a repair, for ordering.
-        operators: The mutation operators that made it.
         is_swappable: Whether a process that has imported the file can be given the new code.
     """
 

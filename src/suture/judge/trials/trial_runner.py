@@ -35,7 +35,6 @@ class TrialRunner:
     Args:
         worker: A process that has collected the tests.
         spectrum: What the tests do on the unchanged code, as far as it is known.
-        texts: Path -> text of the files that candidates change.
         full_spectrum: A task that returns the complete spectrum, if it is not known yet.
 
     Attributes:
@@ -89,8 +88,6 @@ class TrialRunner:
         """Try a candidate; return `None` if it could not be tried at all.
 
         Args:
-            proposal: The candidate.
-            timeout_s: Wall-clock seconds of the trial.
             extra_cpu_s: CPU seconds that each test may take in addition to its limit.
         """
         async with self._turn:

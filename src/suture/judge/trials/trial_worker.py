@@ -63,7 +63,6 @@ class TrialWorker:
     """A process that collects the tests and runs them on candidates.
 
     Args:
-        command: A pytest command.
         texts: Path -> text of the files that candidates may change.
         files: Files whose lines are recorded.
         lifetime_s: Wall-clock seconds that the process lives at most.
@@ -84,11 +83,7 @@ class TrialWorker:
         return self._channel is not None
 
     async def start(self) -> None:
-        """Start the process; this imports nothing of the project.
-
-        Raises:
-            SandboxError: The sandbox failed.
-        """
+        """Start the process; this imports nothing of the project."""
         files = resources.files("suture.judge.trials.inside").iterdir()
         own = {f"{PACKAGE}/{one.name}": one.read_bytes() for one in files if one.name.endswith(".py")}
         opened = self._command.open_with_plugin(PLUGIN, own, wall_s=self._lifetime_s)
@@ -105,18 +100,12 @@ class TrialWorker:
 
         Args:
             trace: Whether to record the lines that run meanwhile.
-            timeout_s: Wall-clock seconds.
         """
         await self._send({"op": "collect", "trace": trace})
         return next(parse_reports(await self._receive(timeout_s), CollectionReport), None)
 
     async def set_files(self, texts: Mapping[str, str], files: Sequence[str]) -> None:
-        """Tell a process that was started without them which files matter.
-
-        Args:
-            texts: Path -> text of the files that candidates may change.
-            files: Files whose lines are recorded.
-        """
+        """Tell a process that was started without them which files matter."""
         await self._send({"op": "set_files", "texts": dict(texts), "files": list(files)})
         await self._receive(WORKER_START_S)
 
@@ -138,7 +127,6 @@ class TrialWorker:
 
         Args:
             tests: Ids of the tests; `None` for all in their order.
-            trace: Whether to record their lines.
             slow: Failing tests, which may never end -> CPU seconds; they are traced without shortcuts.
             limit_cpu_s: CPU seconds of each other test.
             timeout_s: Wall-clock seconds for all.

@@ -102,9 +102,7 @@ def compute_trust(signals: TrustSignals, *, candidates: int, uncertainty: float 
     """Return a trust in [0, 1].
 
     Args:
-        signals: What speaks for the check.
         candidates: Number of counted candidates that it ran on.
-        uncertainty: See `compute_uncertainty`.
     """
     trust = 1 / (1 + math.exp(-max(-30.0, min(30.0, compute_logit(signals, uncertainty)))))
     return round(min(trust, MAX_TRUST_BY_CANDIDATES.get(candidates, 1.0)), 4)
@@ -115,9 +113,7 @@ class AssessedCheck:
     """A generated check with its trust.
 
     Attributes:
-        check: The check, with its trust set.
         reasons: Why the trust is that high, for people, the most important first.
-        signals: What the trust was computed from.
     """
 
     check: Check
@@ -131,7 +127,6 @@ class TrustAssessment:
 
     Attributes:
         kept: The usable checks, the most trusted first. Below the threshold they inform, and never decide.
-        removed: The rejected checks.
         candidates: Number of candidates whose behaviour counted.
         behaviours: Number of different behaviours among them.
     """
@@ -159,8 +154,6 @@ def assess_matrix(
     """Compute the trust of each check; of checks that contradict each other at most one stays.
 
     Args:
-        filtered: The generated checks that are worth a run.
-        rows: The outcomes of the checks on candidates.
         logprobs: Source of a check -> mean natural logarithm of its token probabilities, if the model
             reported it.
     """
@@ -200,12 +193,7 @@ async def assess_checks(
     Args:
         generated: Checks that a model wrote, of provenance `spec`, `adversarial` or `property`.
         judged: Different candidates with their verdicts on the given checks.
-        suite: The task's checks, ready to run.
-        limits: The limits of the runs.
         logprobs: See `assess_matrix`.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     filtered = filter_checks(generated, get_given_checks(suite.task), suite.task.entry_point)
     rows = await run_matrix(filtered.checks, judged, suite, limits) if filtered.checks else ()

@@ -74,8 +74,6 @@ class RejectedCheck:
     """A generated check that is not used.
 
     Attributes:
-        check: The check.
-        code: Why it is not used.
         subject: The function that it should use, or the check that it repeats or contradicts.
     """
 
@@ -105,8 +103,6 @@ class FilteredChecks:
 
     Attributes:
         checks: The checks without repetitions; their ids are unique, also among the given checks.
-        claims: Check id -> its claim.
-        removed: The rejected checks.
         record: Author -> how many of its checks repeated a given check, and how many contradicted one.
     """
 
@@ -125,7 +121,6 @@ def filter_checks(
     Generated checks that contradict each other all stay: running them shows which one is wrong.
 
     Args:
-        generated: Checks that a model wrote.
         given: The user's checks and the statement's examples, which are right by definition.
         entry_point: The function that the checks must use, if it is known.
     """

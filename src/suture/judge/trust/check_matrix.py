@@ -20,8 +20,6 @@ class MatrixLimits:
     """Limits of running the matrix.
 
     Attributes:
-        checks: Maximum number of generated checks that run.
-        candidates: Maximum number of candidates.
         check_timeout_s: Wall-clock seconds of one check, unless the settings allow less.
         timeout_s: Wall-clock seconds of the whole matrix.
         concurrency: Candidates that run at the same time.
@@ -73,10 +71,6 @@ async def run_matrix(
             candidate.
         judged: Different candidates with their verdicts on the given checks; viable ones run first.
         suite: The suite that judged them. Its own checks do not run again.
-        limits: The limits of the runs.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     limits = limits or MatrixLimits()
     once = {candidate.hash: (candidate, is_viable(verdict)) for candidate, verdict in judged}

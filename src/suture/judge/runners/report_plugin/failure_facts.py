@@ -14,12 +14,7 @@ PLUGIN_FOLDER = os.path.dirname(__file__)
 
 
 class FailureFacts:
-    """Extracts facts from exceptions while their tracebacks exist.
-
-    Args:
-        root: The project's folder.
-        limits: The time limits, which stop tests that never end.
-    """
+    """Extracts facts from exceptions while their tracebacks exist."""
 
     def __init__(self, root: str, limits: TimeLimits) -> None:
         self._root = root

@@ -16,12 +16,7 @@ DECIDING_VALUES = (float, type)
 
 
 class TestMachinery:
-    """A snapshot of the test machinery, to be compared with its later state.
-
-    Args:
-        config: Pytest's configuration object, while pytest starts.
-        root: The project's folder.
-    """
+    """A snapshot of the test machinery, to be compared with its later state."""
 
     def __init__(self, config: Any, root: str) -> None:
         self._root = root + os.sep

@@ -36,7 +36,6 @@ class Reporter:
 
     Args:
         parameters: The parameters from Suture, or from the reporter that starts this worker.
-        config: Pytest's configuration object, while pytest starts.
     """
 
     def __init__(self, parameters: dict[str, Any], config: Any) -> None:

@@ -20,7 +20,6 @@ def load_in_workers(plugin: str, path: list[str]) -> None:
     """Make processes that start from now on load a plugin before any conftest.py.
 
     Args:
-        plugin: The plugin's module name.
         path: The module search path from when Python started.
     """
     # Workers do not get `PYTEST_ADDOPTS`, and old versions load the command's plugins too late.

@@ -25,12 +25,7 @@ MAX_WATCHED_FOLDERS = 500
 
 
 class HostChannel:
-    """JSON messages over two file descriptors that code under test does not get.
-
-    Args:
-        read_fd: Descriptor that messages are read from.
-        write_fd: Descriptor that messages are written to.
-    """
+    """JSON messages over two file descriptors that code under test does not get."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self._read_fd, self._write_fd = read_fd, write_fd
@@ -168,11 +163,7 @@ def limit_cpu(seconds: float, then: Callable[[Any, Any], None] | None = None) ->
 
 
 class ProjectFiles:
-    """The project's files that candidates change.
-
-    Args:
-        texts: Path -> text.
-    """
+    """The project's files that candidates change."""
 
     def __init__(self, texts: dict[str, str]) -> None:
         self.texts = texts

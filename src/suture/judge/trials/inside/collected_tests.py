@@ -54,16 +54,7 @@ class TestLimits:
 
 
 class CollectedTests:
-    """Runs the collected tests in forks.
-
-    Args:
-        items: The collected tests.
-        outcomes: The plugin that derives outcomes.
-        files: The files that candidates change.
-        limits: CPU limits of the tests.
-        tracer: Records lines.
-        forks: Makes child processes.
-    """
+    """Runs the collected tests in forks."""
 
     def __init__(
         self,

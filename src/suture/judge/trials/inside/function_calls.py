@@ -37,8 +37,6 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
 
     Args:
         calls: (path, function, arguments as the source of a tuple) of each call.
-        call_cpu_s: CPU seconds of one call.
-        write: Receives each line.
     """
 
     def time_out(signal: int, frame: Any) -> None:

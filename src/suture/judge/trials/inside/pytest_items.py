@@ -31,7 +31,6 @@ def get_traceback(fault: BaseException, root: str, own_folder: str) -> list[tupl
     """Return (path, line) of an exception's frames in the project, tests included, outermost first.
 
     Args:
-        fault: The exception.
         root: The project's folder, with a slash at the end.
         own_folder: Suture's folder, whose files do not count.
     """
@@ -82,7 +81,6 @@ class Outcomes:
         """Run one test, and return `passed`, `failed` or `skipped`.
 
         Args:
-            item: The test.
             following: The test after it; fixtures that both use are kept until then.
         """
         self._status, self._finished = "", False
@@ -98,12 +96,7 @@ class Outcomes:
 
 
 class Items:
-    """The collected tests, by their ids relative to the project's root.
-
-    Args:
-        session: Pytest's session.
-        root: The project's root.
-    """
+    """The collected tests, by their ids relative to the project's root."""
 
     def __init__(self, session: Any, root: str) -> None:
         config = session.config
