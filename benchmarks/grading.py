@@ -86,12 +86,12 @@ async def measure(
             for group, how, code in list_codes(problem, options.mutants):
                 settings = SandboxSettings(check_timeout_s=SLOW_S)
                 grade = await grade_code(problem, code, sandbox, settings, reference=reference)
-                tally[group, how, grade.standing] += 1
+                tally[group, how, grade.status] += 1
                 if group == "reference":
                     reference = grade
                     evidence[grade.evidence] += 1
                 if group != "mutant" and grade.right != (group == "reference"):
-                    odd.append(f"{problem.id}: {group} {how}: {grade.standing} {grade.why}".strip())
+                    odd.append(f"{problem.id}: {group} {how}: {grade.status} {grade.reason}".strip())
 
     await asyncio.gather(*map(judge, problems))
     return {

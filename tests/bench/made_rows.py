@@ -12,32 +12,32 @@ from suture.bench.grading.hidden_checks import Grade
 from suture.bench.rows import BenchmarkRow, CandidateStep
 from suture.core.records import Origin, Outcome, encode_record
 
-RIGHT = Grade(standing="right")
-WRONG = Grade(standing="wrong", why="f(1): expected 2, got 3")
-INFRA = Grade(standing="infra", why="the wall fell")
+RIGHT = Grade(status="right")
+WRONG = Grade(status="wrong", reason="f(1): expected 2, got 3")
+INFRA = Grade(status="infra", reason="the wall fell")
 
 
 def step(
     grade: Grade | bool | None,
     *,
-    generated: int = 100,
+    completion_tokens: int = 100,
     origin: Origin = "sample",
     round: int = 0,
-    leads: bool = True,
+    is_best_so_far: bool = True,
     claimed: bool | None = None,
     error: str = "",
 ) -> CandidateStep:
     """A candidate: right, wrong, or with any grade."""
     given = (RIGHT if grade else WRONG) if isinstance(grade, bool) else grade
     return CandidateStep(
-        candidate=f"{origin}{round}{generated}",
+        candidate=f"{origin}{round}{completion_tokens}",
         origin=origin,
         round=round,
-        generated=generated,
-        prompted=3 * generated,
+        completion_tokens=completion_tokens,
+        prompt_tokens=3 * completion_tokens,
         calls=round + 1,
         seconds=1.0 + round,
-        leads=leads,
+        is_best_so_far=is_best_so_far,
         claimed=given == RIGHT if claimed is None else claimed,
         error=error,
         grade=given,
@@ -69,10 +69,10 @@ def row(
         outcome=outcome or ("healed" if ends_right else "not_healed"),
         confidence=0.9 if ends_right else 0.2,
         steps=made,
-        generated=max(s.generated for s in made),
-        prompted=max(s.prompted for s in made),
+        completion_tokens=max(s.completion_tokens for s in made),
+        prompt_tokens=max(s.prompt_tokens for s in made),
         calls=len(made),
-        money=0.001,
+        cost_usd=0.001,
         seconds=10.0,
         model_s=6.0,
     )
@@ -128,15 +128,17 @@ def _run(
     mending: float,
     chance: random.Random,
 ) -> BenchmarkRow:
-    steps = [step(first_right, generated=length, error="" if first_right else error)]
+    steps = [step(first_right, completion_tokens=length, error="" if first_right else error)]
     claimed = first_right or not error
     steps[0] = replace(steps[0], claimed=claimed)
-    while not claimed and mending and steps[-1].generated + length < 2000:
+    while not claimed and mending and steps[-1].completion_tokens + length < 2000:
         again = chance.random() < mending
         origin: Origin = "sample" if arm == "best_of_k" else "repair"
-        spent = steps[-1].generated + length
+        spent = steps[-1].completion_tokens + length
         steps.append(
-            step(again, generated=spent, origin=origin, round=len(steps), error="" if again else error)
+            step(
+                again, completion_tokens=spent, origin=origin, round=len(steps), error="" if again else error
+            )
         )
         claimed = again
     confidence = (0.85 if claimed else 0.15) + chance.uniform(-0.1, 0.1)

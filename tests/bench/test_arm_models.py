@@ -29,7 +29,7 @@ JOB = EvaluationJob(
     seed=0,
     cap=1000,
     regime="visible",
-    reference=Grade(standing="right"),
+    reference=Grade(status="right"),
 )
 
 

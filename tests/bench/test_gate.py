@@ -166,7 +166,7 @@ def test_faults_are_passed_over_and_named() -> None:
 
 def test_what_fells_the_wall_is_not_passed_over() -> None:
     baseline, design = baseline_and_design([True] * 20)
-    rows = [row("adaptive", n, felled="SandboxBroken: it lives") for n in range(20)]
+    rows = [row("adaptive", n, sandbox_failure="SandboxBroken: it lives") for n in range(20)]
     found = decide_gate(baseline, rows, design)
     assert (found.decision.standing, found.skipped) == ("failed", ())
 

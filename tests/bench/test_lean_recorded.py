@@ -47,6 +47,6 @@ def test_replayed_the_tasks_come_out_as_they_were_measured(
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in (tmp_path / "bench" / "rows.jsonl").read_text().splitlines()]
-    leading = {row["problem"]: [step for step in row["steps"] if step["leads"]][-1] for row in rows}
-    found = {problem: step["grade"]["standing"] == "right" for problem, step in leading.items()}
+    leading = {row["problem"]: [step for step in row["steps"] if step["is_best_so_far"]][-1] for row in rows}
+    found = {problem: step["grade"]["status"] == "right" for problem, step in leading.items()}
     assert found == MEASURED

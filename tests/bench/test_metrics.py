@@ -14,20 +14,22 @@ from suture.bench.rows import BenchmarkRow, GeneratedTestRecord
 
 def test_solved_is_what_the_user_had_within_the_cap() -> None:
     rows = [
-        row("a", 0, step(False, generated=200), step(True, generated=900, round=1)),
-        row("a", 1, step(True, generated=300)),
-        row("a", 2, step(True, generated=100), step(False, generated=1500, round=1)),
-        row("a", 3, step(False, generated=100), step(True, generated=2100, round=1)),  # beyond the cap
+        row("a", 0, step(False, completion_tokens=200), step(True, completion_tokens=900, round=1)),
+        row("a", 1, step(True, completion_tokens=300)),
+        row("a", 2, step(True, completion_tokens=100), step(False, completion_tokens=1500, round=1)),
+        row(
+            "a", 3, step(False, completion_tokens=100), step(True, completion_tokens=2100, round=1)
+        ),  # beyond the cap
     ]
     found = compute_arm_metrics("a", rows).solved
     assert (found.tokens, found.runs, found.tasks) == (2000, Ratio(count=2, of=4), 4)
-    assert found.generated == pytest.approx((900 + 300 + 1500 + 2100) / 4)
-    assert found.prompted == pytest.approx(3 * found.generated)
+    assert found.completion_tokens == pytest.approx((900 + 300 + 1500 + 2100) / 4)
+    assert found.prompt_tokens == pytest.approx(3 * found.completion_tokens)
 
 
 def test_the_last_that_led_is_the_leader_though_it_led_before() -> None:
     """Steps of a search cost no tokens and may take no time: two of them can be equal, word for word."""
-    first, second = step(True, generated=0), step(False, generated=0, round=1)
+    first, second = step(True, completion_tokens=0), step(False, completion_tokens=0, round=1)
     assert row("a", 0, first, second, replace(first)).solved() is True
 
 
@@ -47,13 +49,15 @@ def test_claims_are_held_against_the_truth() -> None:
 
 
 def test_harm_is_right_first_and_wrong_in_the_end() -> None:
-    given = step(True, origin="user", round=-1, generated=0)
+    given = step(True, origin="user", round=-1, completion_tokens=0)
     rows = [
-        row("a", 0, step(True), step(False, generated=200, round=1)),
+        row("a", 0, step(True), step(False, completion_tokens=200, round=1)),
         row("a", 1, step(True)),
-        row("a", 2, step(False), step(True, generated=200, round=1)),
-        row("a", 3, given, step(False, generated=200)),
-        row("a", 4, step(True), step(False, generated=200, round=1, leads=False)),  # never worse
+        row("a", 2, step(False), step(True, completion_tokens=200, round=1)),
+        row("a", 3, given, step(False, completion_tokens=200)),
+        row(
+            "a", 4, step(True), step(False, completion_tokens=200, round=1, is_best_so_far=False)
+        ),  # never worse
     ]
     found = compute_arm_metrics("a", rows)
     assert found.harmed == Ratio(count=2, of=4)
@@ -62,15 +66,15 @@ def test_harm_is_right_first_and_wrong_in_the_end() -> None:
 
 
 def test_given_code_is_no_first_candidate() -> None:
-    given = step(False, origin="user", round=-1, generated=0, error="AssertionError")
-    found = compute_arm_metrics("a", [row("a", 0, given, step(True, generated=200))])
+    given = step(False, origin="user", round=-1, completion_tokens=0, error="AssertionError")
+    found = compute_arm_metrics("a", [row("a", 0, given, step(True, completion_tokens=200))])
     assert found.first_pass == Ratio(count=1, of=1)
     assert found.errors == ()
     assert [(one.rounds, one.runs) for one in found.rounds] == [(1, Ratio(count=1, of=1))]
 
 
 def test_given_code_that_needs_no_candidate_has_passed_at_first() -> None:
-    given = step(True, origin="user", round=-1, generated=0)
+    given = step(True, origin="user", round=-1, completion_tokens=0)
     found = compute_arm_metrics("a", [row("a", 0, given, outcome="nothing_to_heal")])
     assert found.first_pass == Ratio(count=1, of=1)
     assert found.healed == Ratio(count=0, of=0)
@@ -79,19 +83,24 @@ def test_given_code_that_needs_no_candidate_has_passed_at_first() -> None:
 def test_what_fells_the_wall_is_wrong_and_named() -> None:
     rows = [
         row("a", 0),
-        row("a", 1, felled="SandboxBroken: it lives", outcome="infra_error"),
-        row("a", 2, step(Grade(standing="broke_sandbox"))),
+        row("a", 1, sandbox_failure="SandboxBroken: it lives", outcome="infra_error"),
+        row("a", 2, step(Grade(status="broke_sandbox"))),
     ]
     found = compute_arm_metrics("a", rows)
     assert found.solved.runs == Ratio(count=1, of=3)
-    assert found.felled == ("Set/1", "Set/2")
+    assert found.sandbox_breakers == ("Set/1", "Set/2")
     assert found.unknown == Ratio(count=0, of=3)
 
 
 def test_rounds_and_error_classes() -> None:
     rows = [
-        row("a", 0, step(False, error="TypeError"), step(True, generated=200, round=1)),
-        row("a", 1, step(False, error="TypeError"), step(False, generated=200, round=1, error="KeyError")),
+        row("a", 0, step(False, error="TypeError"), step(True, completion_tokens=200, round=1)),
+        row(
+            "a",
+            1,
+            step(False, error="TypeError"),
+            step(False, completion_tokens=200, round=1, error="KeyError"),
+        ),
         row("a", 2, step(False, claimed=True)),
         row("a", 3),
     ]
@@ -106,7 +115,7 @@ def test_rounds_and_error_classes() -> None:
 def test_faults_and_missing_grades_count_nowhere_but_apart() -> None:
     rows = [
         row("a", 0),
-        row("a", 1, fault="the wall failed", generated=9999),
+        row("a", 1, fault="the wall failed", completion_tokens=9999),
         row("a", 2, step(INFRA)),
         row("a", 3, step(None)),
     ]
@@ -114,7 +123,7 @@ def test_faults_and_missing_grades_count_nowhere_but_apart() -> None:
     assert (found.runs, found.faults, found.ungraded) == (4, 2, 1)
     assert found.unknown == Ratio(count=3, of=4)
     assert found.solved.runs == found.claimed == Ratio(count=1, of=1)
-    assert found.spent.generated == 100
+    assert found.spent.completion_tokens == 100
 
 
 def test_an_arm_of_faults_alone_has_no_numbers() -> None:
@@ -128,7 +137,7 @@ def test_an_arm_of_faults_alone_has_no_numbers() -> None:
 
 
 def test_a_run_without_a_candidate_is_unsolved() -> None:
-    nothing = replace(row("a"), steps=(), outcome="budget_exhausted", generated=50)
+    nothing = replace(row("a"), steps=(), outcome="budget_exhausted", completion_tokens=50)
     found = compute_arm_metrics("a", [nothing])
     assert found.solved.runs == Ratio(count=0, of=1)
     assert found.first_pass == found.healed == Ratio(count=0, of=1)
@@ -137,18 +146,18 @@ def test_a_run_without_a_candidate_is_unsolved() -> None:
 
 
 def test_money_is_unknown_where_one_price_is() -> None:
-    assert compute_arm_metrics("a", [row("a", 0), row("a", 1)]).spent.money == pytest.approx(0.002)
-    assert compute_arm_metrics("a", [row("a", 0), row("a", 1, money=None)]).spent.money is None
+    assert compute_arm_metrics("a", [row("a", 0), row("a", 1)]).spent.cost_usd == pytest.approx(0.002)
+    assert compute_arm_metrics("a", [row("a", 0), row("a", 1, cost_usd=None)]).spent.cost_usd is None
 
 
 def test_what_a_solved_run_costs_holds_the_failed_ones_too() -> None:
     spent = compute_arm_metrics("a", arm_rows("a", [True, False, False, True])).spent
-    assert spent.per_solved(spent.generated) == pytest.approx(200)
+    assert spent.per_solved(spent.completion_tokens) == pytest.approx(200)
     assert spent.per_solved(spent.seconds) == pytest.approx(20)
 
 
 def test_time_outs_are_named_and_wrong() -> None:
-    rows = [row("a", 0, step(Grade(standing="timeout"))), row("a", 1)]
+    rows = [row("a", 0, step(Grade(status="timeout"))), row("a", 1)]
     found = compute_arm_metrics("a", rows)
     assert found.timeouts == ("Set/0",)
     assert found.solved.runs == Ratio(count=1, of=2)

@@ -108,7 +108,7 @@ def errand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opener: ModelOpener)
         seed=0,
         cap=700,
         regime="visible",
-        reference=Grade(standing="right"),
+        reference=Grade(status="right"),
     )
     settings = json.dumps(encode_settings(Settings()))
     return ray_tasks.RemoteJob(job=job, settings=settings, draws=(), opener=opener)

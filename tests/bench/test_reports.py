@@ -101,10 +101,10 @@ def test_what_is_left_out_is_told() -> None:
     rows = [
         *both_baselines(),
         row("adaptive", 0, fault="no wall"),
-        row("adaptive", 1, step(Grade(standing="timeout"))),
+        row("adaptive", 1, step(Grade(status="timeout"))),
         row("adaptive", 2, step(None), prompts={"coder": "y"}),
-        row("adaptive", 3, step(Grade(standing="right", evidence="nonce")), prompts={"coder": "x"}),
-        row("adaptive", 4, step(True, generated=2500)),
+        row("adaptive", 3, step(Grade(status="right", evidence="nonce")), prompts={"coder": "x"}),
+        row("adaptive", 4, step(True, completion_tokens=2500)),
     ]
     told = " ".join(build_report(rows).sections[0].warnings)
     assert "adaptive: 1 of 5 runs left out: the machinery failed" in told
@@ -129,7 +129,7 @@ def test_every_table_of_arms_says_what_it_leaves_out() -> None:
 
 
 def test_a_section_whose_visible_checks_are_the_hidden_ones_is_no_headline() -> None:
-    shown = [replace(one, shown=True) for one in both_baselines()]
+    shown = [replace(one, hidden_checks_visible=True) for one in both_baselines()]
     (first, *_) = build_report(shown).sections[0].warnings
     assert first.startswith("In all 4 tasks the visible checks are the hidden ones: the loop was shown what")
     assert "claimed minus solved is 0 by construction, and this is no headline." in first
@@ -140,17 +140,17 @@ def test_a_section_whose_visible_checks_are_the_hidden_ones_is_no_headline() -> 
 
 
 def test_code_that_fells_the_wall_is_named() -> None:
-    rows = [*both_baselines(), row("adaptive", 0, felled="SandboxBroken: it lives")]
+    rows = [*both_baselines(), row("adaptive", 0, sandbox_failure="SandboxBroken: it lives")]
     told = " ".join(build_report(rows).sections[0].warnings)
     assert "broke the sandbox twice, which harmless code in between and afterwards did not: Set/0." in told
 
 
 def test_every_time_out_of_the_grading_is_listed() -> None:
     """Those of candidates that something better followed too, and those of runs without a number."""
-    late = Grade(standing="timeout")
+    late = Grade(status="timeout")
     rows = [
         *(row("adaptive", n, step(late)) for n in range(30)),
-        row("adaptive", 30, step(late), step(True, generated=200, round=1)),
+        row("adaptive", 30, step(late), step(True, completion_tokens=200, round=1)),
         row("adaptive", 31, step(late), fault="no wall"),
     ]
     (told,) = (one for one in build_report(rows).sections[0].warnings if "ran out of time" in one)
@@ -244,7 +244,7 @@ def test_names_from_rows_never_act_as_markup() -> None:
     evil = "<script>alert(1)</script>|x|\n# y `z`"
     rows = [
         row(evil, evil, step(False, error=evil), dataset=evil, model=evil),
-        row(evil, 1, step(Grade(standing="timeout", why=evil)), dataset=evil, model=evil),
+        row(evil, 1, step(Grade(status="timeout", reason=evil)), dataset=evil, model=evil),
     ]
     report = build_report(rows)
     assert "<script" not in render_html_report(report)

@@ -48,7 +48,7 @@ async def test_a_benchmark_from_end_to_end(tmp_path: Path, ids: Ids) -> None:
     rows = folder.rows()
     assert {(row.problem, row.arm) for row in rows} == {(i, arm) for i in ids["mbpp"] for arm in plan.arms}
     assert [row.fault for row in rows] == [""] * 12
-    assert all(row.generated <= row.cap == 700 for row in rows)
+    assert all(row.completion_tokens <= row.cap == 700 for row in rows)
     for row in rows:
         leader = row.leader()
         assert leader is not None
@@ -128,7 +128,8 @@ async def test_grading_can_be_done_again_without_a_model(tmp_path: Path, ids: Id
     await run_benchmark(plan, folder, Settings(), opener=opening(LuckyModel(tmp_path / "log")))
     rows = folder.rows()
     forged = [
-        replace(row, steps=tuple(replace(s, grade=None) for s in row.steps), generated=1) for row in rows
+        replace(row, steps=tuple(replace(s, grade=None) for s in row.steps), completion_tokens=1)
+        for row in rows
     ]
     folder.write_rows(forged)
     changed = await regrade(folder, Settings())
@@ -197,7 +198,7 @@ async def test_a_reference_that_failed_once_is_graded_again(tmp_path: Path, ids:
     plan = plan_of({"mbpp": ids["mbpp"][:1]}, "greedy")
     await run_benchmark(plan, folder, Settings(), opener=opening(LuckyModel(log)))
     (name, grade), *_ = folder.references().items()
-    folder.write_references({name: replace(grade, standing="infra", why="the wall fell")})
+    folder.write_references({name: replace(grade, status="infra", reason="the wall fell")})
     folder.write_rows([replace(row, fault="its own reference does not pass here") for row in folder.rows()])
     await run_benchmark(plan, folder, Settings(), opener=opening(LuckyModel(log)))
     assert [row.fault for row in folder.rows()] == [""]
@@ -216,7 +217,7 @@ async def test_a_first_candidate_that_never_led_is_graded(tmp_path: Path, sandbo
     assert row.fault == ""
     first = row.first_proposed()
     assert first is not None
-    assert not first.leads
+    assert not first.is_best_so_far
     assert first.grade is not None
     assert not first.grade.right
 
@@ -299,7 +300,7 @@ async def test_each_cap_is_a_run_of_its_own_with_the_same_replies(tmp_path: Path
     folder = BenchFolder(tmp_path / "bench")
     plan = plan_of({"mbpp": ids["mbpp"][:1]}, "greedy", caps=(100, 700))
     await run_benchmark(plan, folder, Settings(), opener=lambda settings, name: model)
-    assert [(row.cap, row.generated, row.solved()) for row in folder.rows()] == [
+    assert [(row.cap, row.completion_tokens, row.solved()) for row in folder.rows()] == [
         (700, 200, True),
         (100, 100, True),
     ]

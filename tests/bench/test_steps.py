@@ -67,7 +67,9 @@ def story(tmp_path: Path) -> Story:
 
 
 def led(story: Story) -> list[tuple[str, int]]:
-    return [(s.candidate, s.generated) for s in read_steps(story.folder, story.events) if s.leads]
+    return [
+        (s.candidate, s.completion_tokens) for s in read_steps(story.folder, story.events) if s.is_best_so_far
+    ]
 
 
 def test_the_draws_of_a_round_cost_what_those_before_them_cost(story: Story) -> None:
@@ -81,12 +83,12 @@ def test_the_draws_of_a_round_cost_what_those_before_them_cost(story: Story) -> 
     story.judge("c0", 1, 2, branch=0, step=0)
     story.judge("c1", 2, 1, branch=2, step=0)
     steps = read_steps(story.folder, story.events)
-    assert [(s.candidate, s.generated, s.prompted, s.calls) for s in steps] == [
+    assert [(s.candidate, s.completion_tokens, s.prompt_tokens, s.calls) for s in steps] == [
         ("c0", 100, 10, 1),
         ("c1", 300, 20, 2),
         ("c2", 700, 30, 3),
     ]
-    assert [s.leads for s in steps] == [True, True, True]
+    assert [s.is_best_so_far for s in steps] == [True, True, True]
     assert [s.claimed for s in steps] == [False, False, True]
 
 
@@ -101,7 +103,7 @@ def test_replies_that_brought_nothing_count_for_those_after_them(story: Story) -
     story.call(30, branch=0, step=1, role="critic")
     story.finish(best="a")
     assert led(story) == [("a", 150)]
-    assert sum_run_totals(story.events)["generated"] == 180
+    assert sum_run_totals(story.events)["completion_tokens"] == 180
 
 
 def test_only_a_better_one_takes_the_lead_and_a_regression_loses(story: Story) -> None:
@@ -118,12 +120,12 @@ def test_only_a_better_one_takes_the_lead_and_a_regression_loses(story: Story) -
     story.judge("equal", 2, 1)
     story.tell("moves.decided", round=2, best="base", moves=[{"kind": "sample"}])
     steps = read_steps(story.folder, story.events)
-    assert [(s.candidate, s.leads, s.claimed) for s in steps] == [
+    assert [(s.candidate, s.is_best_so_far, s.claimed) for s in steps] == [
         ("base", True, False),
         ("breaks", False, False),
         ("equal", False, False),
     ]
-    assert (steps[0].origin, steps[0].round, steps[0].generated, steps[0].error) == (
+    assert (steps[0].origin, steps[0].round, steps[0].completion_tokens, steps[0].error) == (
         "user",
         -1,
         0,
@@ -162,10 +164,10 @@ def test_code_and_sums(story: Story) -> None:
     assert load_candidate_files(step, story.folder, story.events) == {"solution.py": "print(1)"}
     assert step.error == "AssertionError"
     assert sum_run_totals(story.events) == {
-        "generated": 100,
-        "prompted": 10,
+        "completion_tokens": 100,
+        "prompt_tokens": 10,
         "calls": 1,
-        "money": 0.5,
+        "cost_usd": 0.5,
         "seconds": 3.0,
         "model_s": 2.0,
         "checks_s": 1.0,

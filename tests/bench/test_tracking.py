@@ -39,15 +39,21 @@ PLAN = BenchmarkPlan(
     sessions=({"os": "this"},),
 )  # fmt: skip
 STEP = CandidateStep(
-    candidate="c", origin="sample", round=0, generated=9, prompted=20, calls=1, seconds=1.0, leads=True,
-    claimed=True, grade=Grade(standing="right"),
+    candidate="c", origin="sample", round=0, completion_tokens=9, prompt_tokens=20, calls=1, seconds=1.0,
+    is_best_so_far=True, claimed=True, grade=Grade(status="right"),
 )  # fmt: skip
 OTHERS_WARNINGS = pytest.mark.filterwarnings("ignore")  # what MLflow's own packages warn of is not ours
 HAS_MLFLOW = importlib.util.find_spec("mlflow") is not None
 
 
 def row(number: int, run: str, **more: Any) -> BenchmarkRow:
-    told = {"steps": (STEP,), "generated": 9, "prompted": 20, "calls": 1, "prompts": {"coder": "f" * 64}}
+    told = {
+        "steps": (STEP,),
+        "completion_tokens": 9,
+        "prompt_tokens": 20,
+        "calls": 1,
+        "prompts": {"coder": "f" * 64},
+    }
     return BenchmarkRow(
         problem=f"made/{number}", problem_hash="0" * 64, dataset="made", regime="visible", arm="greedy",
         model="scripted:x", cap=100, run=run, outcome="healed", confidence=0.5, **{**told, **more},
@@ -213,18 +219,20 @@ def test_a_benchmark_keeps_its_id_whatever_its_folder_is_called(tmp_path: Path) 
 
 
 def test_what_mlflow_is_told() -> None:
-    told = describe_row("first", "17", row(1, "r1", money=0.25))
+    told = describe_row("first", "17", row(1, "r1", cost_usd=0.25))
     assert told.metrics["success"] == told.metrics["claimed"] == 1
     assert told.metrics["money_usd"] == 0.25
     assert told.tags["suture.run"] == "r1"
-    other = describe_row("first", "17", row(1, "r1", money=0.26))
+    other = describe_row("first", "17", row(1, "r1", cost_usd=0.26))
     assert other.tags["suture.row"] != told.tags["suture.row"]
     faulty = describe_row("first", "17", row(2, "", steps=(), fault="x" * 900))
     assert "success" not in faulty.metrics
     assert len(faulty.tags["suture.fault"]) == 500
     # One that leads again stands there twice; and a claim is what the user was told.
-    other_step = replace(STEP, candidate="d", generated=18)
-    again = replace(row(1, "r1", steps=(STEP, other_step, replace(STEP, generated=20))), outcome="not_healed")
+    other_step = replace(STEP, candidate="d", completion_tokens=18)
+    again = replace(
+        row(1, "r1", steps=(STEP, other_step, replace(STEP, completion_tokens=20))), outcome="not_healed"
+    )
     assert describe_row("first", "17", again).metrics["retries"] == 1
     assert describe_row("first", "17", again).metrics["claimed"] == 0
     whole = describe_benchmark("first", "17", PLAN, [row(1, ""), row(2, "", steps=())])

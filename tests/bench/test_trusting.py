@@ -39,7 +39,7 @@ async def row_of(tests: str, sandbox: Sandbox, home: Path) -> BenchmarkRow:
         seed=0,
         cap=100_000,
         regime="visible",
-        reference=Grade(standing="right"),
+        reference=Grade(status="right"),
     )
     model = ScriptedRoles({**HELPFUL, "coder": RIGHT, "spec_tester": [tests], "adversarial_tester": [tests]})
     return await evaluate(

@@ -18,13 +18,13 @@ class CandidateStep:
         candidate: Content hash of the candidate; the code is in the run folder.
         origin: How it was made; `user` is the given code.
         round: The round that proposed it; -1 for given code.
-        generated: Reply tokens spent so far, including its own.
-        prompted: Prompt tokens spent so far.
+        completion_tokens: Reply tokens spent so far, including its own.
+        prompt_tokens: Prompt tokens spent so far.
         calls: Model calls made so far.
         seconds: Seconds since the run began.
         passed: Number of visible deciding checks that passed.
         failed: Number of visible deciding checks that did not pass.
-        leads: Whether it became the best candidate, which the user would get if the run ended here.
+        is_best_so_far: Whether it became the best candidate, which the user would get if the run ended here.
         claimed: Whether all visible deciding checks passed, and there was at least one.
         error: Class of its first failure on the visible checks, such as `AssertionError`; empty if it has
             none.
@@ -34,13 +34,13 @@ class CandidateStep:
     candidate: str
     origin: Origin
     round: int
-    generated: int
-    prompted: int
+    completion_tokens: int
+    prompt_tokens: int
     calls: int
     seconds: float
     passed: int = 0
     failed: int = 0
-    leads: bool = False
+    is_best_so_far: bool = False
     claimed: bool = False
     error: str = ""
     grade: Grade | None = None
@@ -78,18 +78,18 @@ class BenchmarkRow:
         outcome: How the run ended.
         confidence: Confidence of the result, in [0, 1].
         steps: The candidates in order, each with what the run had spent.
-        generated: Tokens of all replies, including those without a candidate.
-        prompted: Tokens of all prompts.
+        completion_tokens: Tokens of all replies, including those without a candidate.
+        prompt_tokens: Tokens of all prompts.
         calls: Number of model calls.
-        money: Cost in US dollars; `None` if a price is not known.
+        cost_usd: Cost in US dollars; `None` if a price is not known.
         seconds: Wall-clock seconds of the run.
         model_s: Seconds of waiting for replies; replayed replies count 0.
         checks_s: Seconds of running visible checks.
         prompts: Role -> hash of the prompt file that was used.
         tests: The generated tests that the run assessed.
-        shown: Whether the loop could see every check that grades it, so that its claim cannot be wrong.
+        hidden_checks_visible: Whether the loop could see every check that grades it, so that its claim cannot be wrong.
         fault: Why there is no result, such as a failed sandbox; empty if there is one.
-        felled: How the run's code broke the sandbox, twice with the same replies, while harmless code in
+        sandbox_failure: How the run's code broke the sandbox, twice with the same replies, while harmless code in
             between and afterwards did not. Such a row counts as wrong. Empty if it did not happen.
         forged: Whether the last candidate passed the visible checks in the run and fails them in another
             sandbox; `None` if it did not pass them, or if that cannot be determined.
@@ -107,23 +107,25 @@ class BenchmarkRow:
     outcome: Outcome
     confidence: float
     steps: tuple[CandidateStep, ...] = ()
-    generated: int = 0
-    prompted: int = 0
+    completion_tokens: int = 0
+    prompt_tokens: int = 0
     calls: int = 0
-    money: float | None = None
+    cost_usd: float | None = None
     seconds: float = 0.0
     model_s: float = 0.0
     checks_s: float = 0.0
     prompts: Mapping[str, str] = field(default_factory=dict)
     tests: tuple[GeneratedTestRecord, ...] = ()
-    shown: bool = False
+    hidden_checks_visible: bool = False
     fault: str = ""
-    felled: str = ""
+    sandbox_failure: str = ""
     forged: bool | None = None
 
     def leader(self) -> CandidateStep | None:
         """Return the best candidate that was proposed within the cap, which the user would get."""
-        return next((s for s in reversed(self.steps) if s.leads and s.generated <= self.cap), None)
+        return next(
+            (s for s in reversed(self.steps) if s.is_best_so_far and s.completion_tokens <= self.cap), None
+        )
 
     def first_proposed(self) -> CandidateStep | None:
         """Return the first candidate that the arm proposed; given code does not count."""
@@ -133,11 +135,11 @@ class BenchmarkRow:
         """Return whether the hidden checks pass on the best candidate; `None` if that is not known."""
         if self.fault:
             return None
-        if self.felled:
+        if self.sandbox_failure:
             return False
         step = self.leader()
         if step is None:
             return False
-        if step.grade is None or step.grade.standing == "infra":
+        if step.grade is None or step.grade.status == "infra":
             return None
         return step.grade.right

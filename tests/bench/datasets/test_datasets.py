@@ -112,10 +112,10 @@ def test_a_task_that_shows_all_grading_checks_is_detected(data: Path) -> None:
         seed=0,
         cap=100,
         regime="visible",
-        reference=Grade(standing="right"),
+        reference=Grade(status="right"),
     )
-    assert job.row().shown
-    assert not replace(job, problem=more).row().shown
+    assert job.row().hidden_checks_visible
+    assert not replace(job, problem=more).row().hidden_checks_visible
 
 
 def test_the_content_hash_covers_every_field(data: Path) -> None:

@@ -73,7 +73,7 @@ def test_decoded_arguments_of_a_record(data: Path, number: int, given: list[Any]
 
 async def right(problem: Problem, code: str, sandbox: Sandbox) -> bool:
     grade = await grade_code(problem, code, sandbox, SETTINGS)
-    assert grade.standing in ("right", "wrong")
+    assert grade.status in ("right", "wrong")
     assert grade.evidence == "split"
     return grade.right
 

@@ -91,7 +91,7 @@ def only(data: Path, name: str, file: str, record: dict[str, Any]) -> Problem:
 
 async def standing(problem: Problem, code: str, sandbox: Sandbox) -> tuple[str, str]:
     grade = await grade_code(problem, code, sandbox, SETTINGS)
-    return grade.standing, grade.evidence
+    return grade.status, grade.evidence
 
 
 async def test_humaneval_plus(data: Path, sandbox: Sandbox) -> None:

@@ -89,28 +89,28 @@ async def graded(problem: Problem, code: str, sandbox: Sandbox) -> Grade:
 
 async def test_code_that_breaks_the_sandbox_twice_is_wrong(problem: Problem, sandbox: Sandbox) -> None:
     grade = await graded(problem, RIGHT + FELLS, FragileSandbox(sandbox))
-    assert (grade.standing, grade.right) == ("broke_sandbox", False)
-    assert WHY in grade.why
+    assert (grade.status, grade.right) == ("broke_sandbox", False)
+    assert WHY in grade.reason
 
 
 async def test_code_under_which_the_sandbox_failed_once_is_graded(problem: Problem, sandbox: Sandbox) -> None:
-    assert (await graded(problem, RIGHT + FELLS, FragileSandbox(sandbox, falls=1))).standing == "right"
+    assert (await graded(problem, RIGHT + FELLS, FragileSandbox(sandbox, falls=1))).status == "right"
     wrong = RIGHT.replace("2", "3") + FELLS
-    assert (await graded(problem, wrong, FragileSandbox(sandbox, falls=1))).standing == "wrong"
+    assert (await graded(problem, wrong, FragileSandbox(sandbox, falls=1))).status == "wrong"
 
 
 async def test_a_sandbox_that_fails_for_the_reference_gives_no_grade(
     problem: Problem, sandbox: Sandbox
 ) -> None:
-    assert (await graded(problem, RIGHT, FragileSandbox(sandbox, whatever=True))).standing == "infra"
+    assert (await graded(problem, RIGHT, FragileSandbox(sandbox, whatever=True))).status == "infra"
 
 
 async def test_a_sandbox_that_fails_for_good_gives_no_grade(problem: Problem, sandbox: Sandbox) -> None:
-    assert (await graded(problem, RIGHT + FELLS, BreakingSandbox(sandbox))).standing == "infra"
+    assert (await graded(problem, RIGHT + FELLS, BreakingSandbox(sandbox))).status == "infra"
 
 
 async def test_half_a_surrogate_pair_is_graded_as_it_was_judged(problem: Problem, sandbox: Sandbox) -> None:
-    assert (await graded(problem, RIGHT + "# \ud83d\n", sandbox)).standing == "right"
+    assert (await graded(problem, RIGHT + "# \ud83d\n", sandbox)).status == "right"
 
 
 async def row_of(
@@ -125,7 +125,7 @@ async def row_of(
         seed=0,
         cap=1000,
         regime="visible",
-        reference=Grade(standing="right"),
+        reference=Grade(status="right"),
     )
     model = ScriptedModel([f"```python\n{reply}\n```"], name=job.model, repeat_last=True)
     return await evaluate(
@@ -155,17 +155,17 @@ async def test_a_run_whose_code_breaks_the_sandbox_twice_counts_as_wrong(
 ) -> None:
     row = await row_of(problem, RIGHT + FELLS, FragileSandbox(sandbox), sandbox, tmp_path)
     assert (row.fault, row.outcome) == ("", "infra_error")
-    assert WHY in row.felled
+    assert WHY in row.sandbox_failure
     assert row.solved() is False
     assert row.calls == 1
-    assert replace(row, felled="", fault="no wall").solved() is None
+    assert replace(row, sandbox_failure="", fault="no wall").solved() is None
 
 
 async def test_a_run_in_which_the_sandbox_failed_once_is_repeated(
     problem: Problem, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     row = await row_of(problem, RIGHT + FELLS, FragileSandbox(sandbox, falls=1), sandbox, tmp_path)
-    assert (row.fault, row.felled, row.solved()) == ("", "", True)
+    assert (row.fault, row.sandbox_failure, row.solved()) == ("", "", True)
 
 
 async def test_a_run_whose_sandbox_fails_for_good_has_no_result(
@@ -173,7 +173,7 @@ async def test_a_run_whose_sandbox_fails_for_good_has_no_result(
 ) -> None:
     row = await row_of(problem, RIGHT + FELLS, BreakingSandbox(sandbox), sandbox, tmp_path)
     assert WHY in row.fault
-    assert (row.felled, row.solved()) == ("", None)
+    assert (row.sandbox_failure, row.solved()) == ("", None)
 
 
 async def test_a_run_in_a_sandbox_that_always_fails_has_no_result(
@@ -181,4 +181,4 @@ async def test_a_run_in_a_sandbox_that_always_fails_has_no_result(
 ) -> None:
     row = await row_of(problem, RIGHT, FragileSandbox(sandbox, whatever=True), sandbox, tmp_path)
     assert WHY in row.fault
-    assert (row.felled, row.solved()) == ("", None)
+    assert (row.sandbox_failure, row.solved()) == ("", None)

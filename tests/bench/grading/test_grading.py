@@ -40,7 +40,7 @@ async def test_wrong_solutions_are_caught(double: Problem, sandbox: Sandbox) -> 
     wrong = make_wrong_solutions(double)
     assert tuple(wrong) == FAULT_KINDS
     grades = {how: await grade_code(double, code, sandbox, SETTINGS) for how, code in wrong.items()}
-    assert {how: grade.standing for how, grade in grades.items()} == dict.fromkeys(FAULT_KINDS, "wrong")
+    assert {how: grade.status for how, grade in grades.items()} == dict.fromkeys(FAULT_KINDS, "wrong")
     assert {grade.evidence for grade in grades.values()} == {"split"}
 
 
@@ -60,8 +60,8 @@ async def test_a_sample_to_write(name: str, sandbox: Sandbox, require: Require) 
         right, *wrong = await asyncio.gather(
             *(grade_code(problem, code, sandbox, SETTINGS) for code in (problem.reference, *codes))
         )
-        assert (right.standing, right.evidence, right.why) == ("right", "split", ""), problem.id
-        standings.update(grade.standing for grade in wrong)
+        assert (right.status, right.evidence, right.reason) == ("right", "split", ""), problem.id
+        standings.update(grade.status for grade in wrong)
     assert set(standings) == {"wrong"}
     assert standings["wrong"] >= len(problems) * (len(FAULT_KINDS) - 1)
 
@@ -70,9 +70,9 @@ async def test_a_sample_to_write(name: str, sandbox: Sandbox, require: Require) 
 async def test_a_sample_to_heal(name: str, sandbox: Sandbox, require: Require) -> None:
     problems = _sample(name, require)
     references = [await grade_code(problem, problem.solution, sandbox, SETTINGS) for problem in problems]
-    assert [(grade.standing, grade.why) for grade in references] == [("right", "")] * len(problems)
+    assert [(grade.status, grade.reason) for grade in references] == [("right", "")] * len(problems)
     given = [await grade_code(problem, problem.given, sandbox, SETTINGS) for problem in problems]
-    assert {grade.standing for grade in given} == {"wrong"}
+    assert {grade.status for grade in given} == {"wrong"}
 
 
 def _sample(name: str, require: Require) -> list[Problem]:
@@ -94,8 +94,8 @@ async def test_cpu_time_limits_follow_the_reference(double: Problem, sandbox: Sa
         *(grade_code(double, code, sandbox, SETTINGS, reference=reference) for code in (computes, waits))
     )
     # Both take longer than five seconds; only the first computes them.
-    assert [grade.standing for grade in found] == ["timeout", "right"]
-    assert "computed for more than 5 s" in found[0].why
+    assert [grade.status for grade in found] == ["timeout", "right"]
+    assert "computed for more than 5 s" in found[0].reason
 
 
 async def test_tests_that_share_a_process_with_the_code_are_timed_by_the_clock(
@@ -103,6 +103,6 @@ async def test_tests_that_share_a_process_with_the_code_are_timed_by_the_clock(
 ) -> None:
     live = replace(double, hidden="import solution\nassert solution.double.__code__\n")
     grade = await grade_code(live, double.reference, sandbox, SETTINGS)
-    assert (grade.standing, grade.evidence, grade.cpu_s) == ("right", "nonce", None)
+    assert (grade.status, grade.evidence, grade.cpu_s) == ("right", "nonce", None)
     slow = replace(grade, wall_s=6.0)  # else it would have to pass within five seconds
     assert (await grade_code(live, double.reference, sandbox, SETTINGS, reference=slow)).right

@@ -63,7 +63,7 @@ async def test_references_pass_and_wrong_solutions_fail(sandbox: Sandbox) -> Non
         codes = {"": task.solution, **{change.why: change.apply_to(task.solution) for change in changes}}
         problem = WRITE[task.entry_point]
         grades = {why: await grade_code(problem, code, sandbox, SETTINGS) for why, code in codes.items()}
-        return {why: (grade.standing, grade.evidence) for why, grade in grades.items()}
+        return {why: (grade.status, grade.evidence) for why, grade in grades.items()}
 
     def wanted(task: SuiteTask) -> dict[str, tuple[str, str]]:
         wrong = (change.why for change in (task.bug, *task.wrong))
@@ -103,5 +103,5 @@ async def test_a_project_is_written_among_its_files(sandbox: Sandbox) -> None:
     assert "def percent_off(total, percent):" in problem.statement
     assert build_task(problem).files.keys() == {"prices.py"}
     alone = await grade_code(problem, {MODULE: problem.reference, "prices.py": ""}, sandbox, SETTINGS)
-    assert alone.standing == "wrong"
+    assert alone.status == "wrong"
     assert (await grade_code(problem, problem.reference, sandbox, SETTINGS)).right

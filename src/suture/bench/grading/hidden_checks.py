@@ -15,7 +15,7 @@ from suture.judge import grade_program
 from suture.project.workspace import decode_text, overlay_candidate
 from suture.sandbox import Sandbox
 
-Standing = Literal["right", "wrong", "timeout", "broke_sandbox", "infra"]
+GradeStatus = Literal["right", "wrong", "timeout", "broke_sandbox", "infra"]
 """The result of grading.
 
 `broke_sandbox`: the code makes the sandbox fail again and again, which counts as wrong. `infra`: the sandbox
@@ -36,23 +36,23 @@ class Grade:
     """What the hidden checks say about one piece of code.
 
     Attributes:
-        standing: Whether the code is right, wrong, too slow, or cannot be graded.
+        status: Whether the code is right, wrong, too slow, or cannot be graded.
         evidence: How strong the verdict is; `split` unless the checks need live objects.
-        why: What went wrong, in one line.
+        reason: What went wrong, in one line.
         wall_s: Wall-clock seconds of the grading.
         cpu_s: CPU seconds of the code under test; `None` if unknown.
     """
 
-    standing: Standing
+    status: GradeStatus
     evidence: Evidence = "split"
-    why: str = ""
+    reason: str = ""
     wall_s: float = 0.0
     cpu_s: float | None = None
 
     @property
     def right(self) -> bool:
         """Whether every hidden check passed."""
-        return self.standing == "right"
+        return self.status == "right"
 
 
 async def grade_code(
@@ -82,15 +82,15 @@ async def grade_code(
         return await _graded(problem, code, sandbox, settings, limits)
     except SandboxError as fault:
         if not await sandbox_holds(problem, sandbox, settings):
-            return Grade(standing="infra", why=str(fault))
+            return Grade(status="infra", reason=str(fault))
     try:
         return await _graded(problem, code, sandbox, settings, limits)
     except SandboxError as fault:
         if not await sandbox_holds(
             problem, sandbox, settings
         ):  # the sandbox may have failed for good meanwhile
-            return Grade(standing="infra", why=str(fault))
-        return Grade(standing="broke_sandbox", why=f"the sandbox fails under it: {fault}"[:MAX_REASON_CHARS])
+            return Grade(status="infra", reason=str(fault))
+        return Grade(status="broke_sandbox", reason=f"the sandbox fails under it: {fault}"[:MAX_REASON_CHARS])
 
 
 async def sandbox_holds(problem: Problem, sandbox: Sandbox, settings: SandboxSettings) -> bool:
@@ -99,7 +99,7 @@ async def sandbox_holds(problem: Problem, sandbox: Sandbox, settings: SandboxSet
         graded = await _graded(problem, problem.solution, sandbox, settings, _limits(None, settings))
     except SandboxError:
         return False
-    return graded.standing != "infra"
+    return graded.status != "infra"
 
 
 async def _graded(
@@ -127,9 +127,9 @@ async def _graded(
         importable=tuple(given),
     )
     return Grade(
-        standing=_standing(graded.outcome),
+        status=_grade_status(graded.outcome),
         evidence=graded.outcome.evidence,
-        why=_why(graded.outcome),
+        reason=_failure_reason(graded.outcome),
         wall_s=time.monotonic() - started_s,
         cpu_s=graded.cpu_s,
     )
@@ -152,13 +152,13 @@ def _limits(reference: Grade | None, settings: SandboxSettings) -> _Limits:
     return _Limits(wall_s=max(wall_s, WALL_PER_CPU_S * cpu_s), cpu_s=cpu_s)
 
 
-def _standing(outcome: CheckOutcome) -> Standing:
+def _grade_status(outcome: CheckOutcome) -> GradeStatus:
     if outcome.passed:
         return "right"
     return "timeout" if outcome.status == "timeout" else "wrong"
 
 
-def _why(outcome: CheckOutcome) -> str:
+def _failure_reason(outcome: CheckOutcome) -> str:
     fact = outcome.counterexample
     if outcome.passed or fact is None:
         return ""
@@ -185,6 +185,6 @@ async def is_forged_pass(
     if not checks:
         return None
     grade = await grade_code(replace(problem, hidden=checks), code, judge, settings)
-    if grade.evidence != "split" or grade.standing not in ("right", "wrong"):
+    if grade.evidence != "split" or grade.status not in ("right", "wrong"):
         return None
     return not grade.right

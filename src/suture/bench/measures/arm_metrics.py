@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from suture.bench.grading.hidden_checks import Standing
+from suture.bench.grading.hidden_checks import GradeStatus
 from suture.bench.measures.calibration import Calibration, compute_calibration
 from suture.bench.measures.paired_statistics import Interval, bootstrap_difference, exact_interval, pass_at_k
 from suture.bench.rows import BenchmarkRow, CandidateStep
@@ -39,16 +39,16 @@ class SolvedShare:
         runs: Solved runs, of the runs with a result.
         tasks: Number of tasks with such a run.
         share: Share of tasks with its 95% interval; `None` without tasks.
-        generated: Mean generated tokens of a run.
-        prompted: Mean prompt tokens of a run.
+        completion_tokens: Mean generated tokens of a run.
+        prompt_tokens: Mean prompt tokens of a run.
     """
 
     tokens: int
     runs: Ratio
     tasks: int
     share: Interval | None
-    generated: float
-    prompted: float
+    completion_tokens: float
+    prompt_tokens: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,21 +99,21 @@ class RunSpending:
 
     Attributes:
         solved: Number of runs that ended right.
-        generated: Tokens of replies, summed.
-        prompted: Tokens of prompts, summed.
+        completion_tokens: Tokens of replies, summed.
+        prompt_tokens: Tokens of prompts, summed.
         calls: Number of model calls.
         seconds: Wall-clock seconds, summed.
         model_s: Seconds of waiting for replies; replayed ones count 0.
-        money: US dollars; `None` if a price is not known.
+        cost_usd: US dollars; `None` if a price is not known.
     """
 
     solved: int
-    generated: int
-    prompted: int
+    completion_tokens: int
+    prompt_tokens: int
     calls: int
     seconds: float
     model_s: float
-    money: float | None
+    cost_usd: float | None
 
     def per_solved(self, total: float | None) -> float | None:
         """Return a total divided by the solved runs; `None` if it is not known or nothing was solved."""
@@ -147,7 +147,7 @@ class ArmMetrics:
         outcomes: Outcome -> number of runs.
         evidence: Kind of evidence of the last verdict -> number of runs.
         timeouts: Ids of tasks whose candidate timed out in grading; it counts as wrong.
-        felled: Ids of tasks whose candidate broke the sandbox, in the run or in grading; it counts as wrong.
+        sandbox_breakers: Ids of tasks whose candidate broke the sandbox, in the run or in grading; it counts as wrong.
         spent: What all counted runs spent.
         pass_at: pass@k, up to the number of seeds.
         calibration: Calibration of the final confidence; `None` without runs.
@@ -173,7 +173,7 @@ class ArmMetrics:
     outcomes: Mapping[str, int]
     evidence: Mapping[str, int]
     timeouts: tuple[str, ...]
-    felled: tuple[str, ...]
+    sandbox_breakers: tuple[str, ...]
     spent: RunSpending
     pass_at: tuple[PassAt, ...]
     calibration: Calibration | None
@@ -224,7 +224,9 @@ def compute_arm_metrics(arm: str, rows: Sequence[BenchmarkRow]) -> ArmMetrics:
         outcomes=_tally(row.outcome for row in known),
         evidence=_tally(end.grade.evidence for row in known if (end := row.leader()) and end.grade),
         timeouts=tuple(sorted({row.problem for row in rows if _graded_as(row, "timeout")})),
-        felled=tuple(sorted({row.problem for row in rows if row.felled or _graded_as(row, "broke_sandbox")})),
+        sandbox_breakers=tuple(
+            sorted({row.problem for row in rows if row.sandbox_failure or _graded_as(row, "broke_sandbox")})
+        ),
         spent=_spent(known, len(right)),
         pass_at=_pass_at(known),
         calibration=compute_calibration([(r.confidence, bool(r.solved())) for r in known]) if known else None,
@@ -277,14 +279,14 @@ def _solved(rows: Sequence[BenchmarkRow]) -> SolvedShare:
         runs=Ratio(count=int(sum(flat)), of=len(flat)),
         tasks=len(scores),
         share=estimate_task_share(scores),
-        generated=mean(row.generated for row in known) if known else 0.0,
-        prompted=mean(row.prompted for row in known) if known else 0.0,
+        completion_tokens=mean(row.completion_tokens for row in known) if known else 0.0,
+        prompt_tokens=mean(row.prompt_tokens for row in known) if known else 0.0,
     )
 
 
 def _is_right(step: CandidateStep) -> bool | None:
     """Return whether a candidate passes the hidden checks; `None` if that is not known."""
-    return None if step.grade is None or step.grade.standing == "infra" else step.grade.right
+    return None if step.grade is None or step.grade.status == "infra" else step.grade.right
 
 
 def _passed_at_first(row: BenchmarkRow) -> bool | None:
@@ -301,11 +303,11 @@ def _right_at_first(row: BenchmarkRow) -> bool:
 
 def _faulty(row: BenchmarkRow) -> bool:
     end = row.leader()
-    return bool(row.fault) or bool(end and end.grade and end.grade.standing == "infra")
+    return bool(row.fault) or bool(end and end.grade and end.grade.status == "infra")
 
 
-def _graded_as(row: BenchmarkRow, standing: Standing) -> bool:
-    return any(step.grade is not None and step.grade.standing == standing for step in row.steps)
+def _graded_as(row: BenchmarkRow, status: GradeStatus) -> bool:
+    return any(step.grade is not None and step.grade.status == status for step in row.steps)
 
 
 def _rounds(rows: Sequence[BenchmarkRow]) -> tuple[Rounds, ...]:
@@ -327,15 +329,15 @@ def _errors(failed: Sequence[BenchmarkRow]) -> tuple[ErrorClass, ...]:
 
 
 def _spent(rows: Sequence[BenchmarkRow], solved: int) -> RunSpending:
-    priced = [row.money for row in rows if row.money is not None]
+    priced = [row.cost_usd for row in rows if row.cost_usd is not None]
     return RunSpending(
         solved=solved,
-        generated=sum(row.generated for row in rows),
-        prompted=sum(row.prompted for row in rows),
+        completion_tokens=sum(row.completion_tokens for row in rows),
+        prompt_tokens=sum(row.prompt_tokens for row in rows),
         calls=sum(row.calls for row in rows),
         seconds=sum(row.seconds for row in rows),
         model_s=sum(row.model_s for row in rows),
-        money=sum(priced) if len(priced) == len(rows) else None,
+        cost_usd=sum(priced) if len(priced) == len(rows) else None,
     )
 
 

@@ -60,7 +60,7 @@ def describe_benchmark(
         known = [solved for row in own if (solved := row.solved()) is not None]
         if known:
             metrics[f"solved.{what}"] = sum(known) / len(known)
-    metrics["tokens"] = sum(row.generated + row.prompted for row in rows)
+    metrics["tokens"] = sum(row.completion_tokens + row.prompt_tokens for row in rows)
     return RunDescription(
         name=name,
         params=_cut(params),
@@ -89,9 +89,9 @@ def describe_row(benchmark: str, key: str, row: BenchmarkRow) -> RunDescription:
         "retries": max(0, len(proposed) - 1),
         "claimed": claims_success(row),
         "confidence": row.confidence,
-        "generated_tokens": row.generated,
-        "prompt_tokens": row.prompted,
-        "tokens": row.generated + row.prompted,
+        "generated_tokens": row.completion_tokens,
+        "prompt_tokens": row.prompt_tokens,
+        "tokens": row.completion_tokens + row.prompt_tokens,
         "calls": row.calls,
         "seconds": row.seconds,
         "model_seconds": row.model_s,
@@ -99,8 +99,8 @@ def describe_row(benchmark: str, key: str, row: BenchmarkRow) -> RunDescription:
     }
     if solved is not None:
         metrics["success"] = solved
-    if row.money is not None:
-        metrics["money_usd"] = row.money
+    if row.cost_usd is not None:
+        metrics["money_usd"] = row.cost_usd
     tags = {
         "suture.benchmark": benchmark,
         "suture.benchmark_id": key,
@@ -110,8 +110,8 @@ def describe_row(benchmark: str, key: str, row: BenchmarkRow) -> RunDescription:
     }
     if row.fault:
         tags["suture.fault"] = row.fault[:MAX_PARAM_CHARS]
-    if row.felled:
-        tags["suture.felled"] = row.felled[:MAX_PARAM_CHARS]
+    if row.sandbox_failure:
+        tags["suture.sandbox_failure"] = row.sandbox_failure[:MAX_PARAM_CHARS]
     name = f"{row.problem} {row.arm}" + (f" seed {row.seed}" if row.seed else "")
     return RunDescription(name=name, params=_cut(params), metrics=metrics, tags=tags)
 

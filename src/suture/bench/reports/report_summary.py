@@ -136,7 +136,7 @@ def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:
     for arm in arms:
         yield from _caveats(arm)
     for name, rows in cell.arms.items():
-        if over := sum(row.generated > cell.cap for row in rows):
+        if over := sum(row.completion_tokens > cell.cap for row in rows):
             yield (
                 f"{name}: {over} runs generated more than the cap. The table of solved tasks and the tests "
                 "stop at the cap; the other figures are of the whole runs."
@@ -166,10 +166,10 @@ def _caveats(arm: ArmMetrics) -> Iterator[str]:
             f"{arm.arm}: a candidate counted as wrong because its grading ran out of time: "
             f"{', '.join(arm.timeouts)}."
         )
-    if arm.felled:
+    if arm.sandbox_breakers:
         yield (
             f"{arm.arm}: a candidate counted as wrong because it broke the sandbox twice, which harmless "
-            f"code in between and afterwards did not: {', '.join(arm.felled)}."
+            f"code in between and afterwards did not: {', '.join(arm.sandbox_breakers)}."
         )
     if weak := {kind: n for kind, n in arm.evidence.items() if kind != "split"}:
         counts = ", ".join(f"{n} by {kind}" for kind, n in weak.items())
@@ -198,7 +198,7 @@ def render_shown_checks(rows: Iterable[BenchmarkRow]) -> str:
     Args:
         rows: Rows of one data set. Those of the regime `oracle` are skipped, because they are labelled so.
     """
-    shown = {row.problem: row.shown for row in rows if row.regime != "oracle"}
+    shown = {row.problem: row.hidden_checks_visible for row in rows if row.regime != "oracle"}
     count = sum(shown.values())
     if not count:
         return ""

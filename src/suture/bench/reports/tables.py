@@ -111,7 +111,7 @@ def budget_tables(budgets: CapComparison) -> Iterator[Table]:
         caption="Prompt tokens beside them",
         head=head,
         rows=tuple(
-            (arm, *(NO_VALUE if at is None else f"{at.prompted:,.0f}" for at in found))
+            (arm, *(NO_VALUE if at is None else f"{at.prompt_tokens:,.0f}" for at in found))
             for arm, found in budgets.arms.items()
         ),
         note="Mean of a run.",
@@ -128,8 +128,8 @@ def _solved_table(section: ReportSection) -> Table:
                 str(arm.tasks),
                 str(arm.seeds),
                 _solved(arm.solved),
-                f"{arm.solved.generated:,.0f}",
-                f"{arm.solved.prompted:,.0f}",
+                f"{arm.solved.completion_tokens:,.0f}",
+                f"{arm.solved.prompt_tokens:,.0f}",
             )
             for arm in section.arms
         ),
@@ -184,10 +184,10 @@ def _cost_table(section: ReportSection) -> Table:
 
 def _cost_row(arm: ArmMetrics) -> tuple[str, ...]:
     spent = arm.spent
-    totals = (spent.generated, spent.prompted, spent.calls, spent.seconds, spent.model_s)
-    money = spent.per_solved(spent.money)
+    totals = (spent.completion_tokens, spent.prompt_tokens, spent.calls, spent.seconds, spent.model_s)
+    cost_usd = spent.per_solved(spent.cost_usd)
     each = (_number(spent.per_solved(total)) for total in totals)
-    return (arm.arm, str(spent.solved), *each, NO_VALUE if money is None else f"{money:.4f}")
+    return (arm.arm, str(spent.solved), *each, NO_VALUE if cost_usd is None else f"{cost_usd:.4f}")
 
 
 def _rounds_table(section: ReportSection) -> Table:

@@ -59,10 +59,10 @@ class _Reading:
     def take(self, judged: _Judged) -> None:
         step, merit = self._step(judged), _merit(judged)
         self.merits[step.candidate] = merit
-        leads = not self.leader or merit > self.merits[self.leader]
-        if leads:
+        is_best_so_far = not self.leader or merit > self.merits[self.leader]
+        if is_best_so_far:
             self.leader = step.candidate
-        self.steps.append(replace(step, leads=leads))
+        self.steps.append(replace(step, is_best_so_far=is_best_so_far))
 
     def lead(self, candidate: str | None, event: Event) -> None:
         """Make the candidate that the run itself calls its best the leader, such as after a tournament."""
@@ -70,13 +70,13 @@ class _Reading:
             return
         self.leader = candidate
         known = next(step for step in self.steps if step.candidate == candidate)
-        generated, prompted, calls = _spent(self.events, event)
+        completion_tokens, prompt_tokens, calls = _spent(self.events, event)
         self.steps.append(
             replace(
                 known,
-                leads=True,
-                generated=generated,
-                prompted=prompted,
+                is_best_so_far=True,
+                completion_tokens=completion_tokens,
+                prompt_tokens=prompt_tokens,
                 calls=calls,
                 seconds=round(event.time_s - self.started_s, 3),
             )
@@ -84,14 +84,14 @@ class _Reading:
 
     def _step(self, judged: _Judged) -> CandidateStep:
         checked, proposed = judged.checked, judged.proposed
-        generated, prompted, calls = _spent(self.events, judged.proposed_at)
+        completion_tokens, prompt_tokens, calls = _spent(self.events, judged.proposed_at)
         step = judged.proposed_at.step if proposed else None
         return CandidateStep(
             candidate=checked.candidate,
             origin=proposed.origin if proposed else "user",
             round=-1 if step is None else step,
-            generated=generated,
-            prompted=prompted,
+            completion_tokens=completion_tokens,
+            prompt_tokens=prompt_tokens,
             calls=calls,
             seconds=round(judged.checked_at.time_s - self.started_s, 3),
             passed=checked.passed,
@@ -204,10 +204,10 @@ def sum_run_totals(events: Sequence[Event]) -> Mapping[str, Any]:
     called = [call for _, call in select_events(events, ModelCalled)]
     priced = [call.money for call in called if call.money is not None]
     return {
-        "generated": sum(call.completion_tokens for call in called),
-        "prompted": sum(call.prompt_tokens for call in called),
+        "completion_tokens": sum(call.completion_tokens for call in called),
+        "prompt_tokens": sum(call.prompt_tokens for call in called),
         "calls": len(called),
-        "money": round(sum(priced), 9) if len(priced) == len(called) else None,
+        "cost_usd": round(sum(priced), 9) if len(priced) == len(called) else None,
         "seconds": round(events[-1].time_s - events[0].time_s, 3) if events else 0.0,
         "model_s": round(sum(call.seconds for call in called if not call.replayed), 3),
         "checks_s": round(sum(checked.seconds for _, checked in select_events(events, CandidateChecked)), 3),
@@ -246,4 +246,4 @@ async def assess_generated_tests(
 
 
 def _right(grade: Grade) -> bool | None:
-    return {"right": True, "wrong": False}.get(grade.standing)
+    return {"right": True, "wrong": False}.get(grade.status)

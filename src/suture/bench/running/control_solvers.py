@@ -91,7 +91,7 @@ def _with_passing_reference(
     grades = [references[problem.content_hash] for problem in members]
     if not any(grade.right for grade in grades):
         raise PrerequisiteError(
-            f"none of {len(members)} references of {name!r} passes here: {grades[0].why or 'no reason'}",
+            f"none of {len(members)} references of {name!r} passes here: {grades[0].reason or 'no reason'}",
             remedy="nothing can be measured here; --validate-reference may show why",
         )
     return [problem for problem, grade in zip(members, grades, strict=True) if grade.right]

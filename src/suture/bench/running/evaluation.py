@@ -77,7 +77,7 @@ class EvaluationJob:
             run="",
             outcome="infra_error",
             confidence=0.0,
-            shown=shows_hidden_checks(self.problem, self.regime),
+            hidden_checks_visible=shows_hidden_checks(self.problem, self.regime),
         )
         return replace(bare, **fields)
 
@@ -126,20 +126,22 @@ async def evaluate(
     """
     if reason := _explain_unusable(job):
         return job.row(fault=reason)
-    felled = ""
+    sandbox_failure = ""
     try:
         result = await _run(job, model, settings, sandbox)
         harmless = _without_hidden_checks(job.problem)
         if _sandbox_fault(result) and await sandbox_holds(harmless, sandbox, settings.sandbox):
             result = await _run(job, model, settings, sandbox)
             fell = _sandbox_fault(result)
-            felled = fell if fell and await sandbox_holds(harmless, sandbox, settings.sandbox) else ""
+            sandbox_failure = (
+                fell if fell and await sandbox_holds(harmless, sandbox, settings.sandbox) else ""
+            )
     except ABORTING_ERRORS:
         raise
     except SutureError as fault:
         return job.row(run=fault.run_id or "", fault=f"{type(fault).__name__}: {fault}")
     folder = RunFolder(settings.paths.home / "runs" / result.run_id)
-    return await build_row(job, folder, result, settings, judge, felled=felled)
+    return await build_row(job, folder, result, settings, judge, sandbox_failure=sandbox_failure)
 
 
 async def _run(job: EvaluationJob, model: Model, settings: Settings, sandbox: Sandbox) -> Result:
@@ -166,7 +168,7 @@ async def build_row(
     settings: Settings,
     judge: Sandbox,
     *,
-    felled: str = "",
+    sandbox_failure: str = "",
 ) -> BenchmarkRow:
     """Build the row of an ended run, with grades for its first candidate and for every one that led.
 
@@ -176,7 +178,7 @@ async def build_row(
         result: The result of the run.
         settings: The sandbox limits.
         judge: A sandbox that the run did not use.
-        felled: How the run's code broke the sandbox, if it did.
+        sandbox_failure: How the run's code broke the sandbox, if it did.
 
     Raises:
         StorageError: The folder is damaged.
@@ -187,8 +189,8 @@ async def build_row(
         outcome=result.outcome,
         confidence=result.confidence,
         steps=read_steps(folder, events),
-        fault=_explain_unusable(job) or _fault(job, folder, result, events, felled),
-        felled=felled,
+        fault=_explain_unusable(job) or _fault(job, folder, result, events, sandbox_failure),
+        sandbox_failure=sandbox_failure,
         **sum_run_totals(events),
     )
     if row.fault:
@@ -197,13 +199,13 @@ async def build_row(
     first = row.first_proposed()
     for step in row.steps:
         # The first candidate counts even if it is no better than the given code.
-        if (step.leads or step is first) and step.candidate not in grades:
+        if (step.is_best_so_far or step is first) and step.candidate not in grades:
             code = load_candidate_files(step, folder, events)
             grades[step.candidate] = await grade_code(
                 job.problem, code, judge, settings.sandbox, reference=job.reference
             )
     steps = tuple(replace(step, grade=grades.get(step.candidate)) for step in row.steps)
-    broken = next((grade.why for grade in grades.values() if grade.standing == "infra"), None)
+    broken = next((grade.reason for grade in grades.values() if grade.status == "infra"), None)
     fault = "" if broken is None else f"grading failed: {broken or 'no reason'}"
     tests = await assess_generated_tests(job.problem, folder, events, judge, settings.sandbox)
     row = replace(row, steps=steps, tests=tests, fault=fault)
@@ -218,11 +220,11 @@ def _explain_unusable(job: EvaluationJob) -> str:
     """Return why the task cannot be measured; empty if it can."""
     if job.reference.right:
         return ""
-    return f"its own reference does not pass here: {job.reference.why or 'no reason'}"
+    return f"its own reference does not pass here: {job.reference.reason or 'no reason'}"
 
 
 def _fault(
-    job: EvaluationJob, folder: RunFolder, result: Result, events: tuple[Event, ...], felled: str
+    job: EvaluationJob, folder: RunFolder, result: Result, events: tuple[Event, ...], sandbox_failure: str
 ) -> str:
     if job.regime != "oracle":
         leaked = find_leaks(job.problem, folder, job.regime)
@@ -231,4 +233,4 @@ def _fault(
     for _, failed in select_events(events, MoveFailed):
         if failed.error_type not in OWN_MOVE_FAULTS:
             return f"{failed.error_type}: {failed.message}"
-    return render_reason(result.reason) if result.outcome == "infra_error" and not felled else ""
+    return render_reason(result.reason) if result.outcome == "infra_error" and not sandbox_failure else ""

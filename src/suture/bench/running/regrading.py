@@ -80,7 +80,7 @@ async def regrade(
                     regime=row.regime,
                     reference=references[problem.content_hash],
                 )
-                return await build_row(job, *ended, settings, judge, felled=row.felled)
+                return await build_row(job, *ended, settings, judge, sandbox_failure=row.sandbox_failure)
 
             regraded: list[BenchmarkRow] = []
             async with aclosing(judges.map(grade_again, rows)) as graded:

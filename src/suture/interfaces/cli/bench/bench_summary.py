@@ -41,12 +41,14 @@ def print_rows(rows: Sequence[BenchmarkRow], *, as_json: bool) -> None:
     for row in rows:
         if row.fault:
             print_note(f"{row.problem} under {row.arm}: no number: {row.fault}")
-        if row.felled:
-            print_note(f"{row.problem} under {row.arm}: wrong, its code makes the sandbox fail: {row.felled}")
+        if row.sandbox_failure:
+            print_note(
+                f"{row.problem} under {row.arm}: wrong, its code makes the sandbox fail: {row.sandbox_failure}"
+            )
         for step in row.steps:
-            if step.grade is not None and step.grade.standing == "broke_sandbox":
-                print_note(f"{row.problem} under {row.arm}: wrong, {step.grade.why}")
-            if step.grade is not None and step.grade.standing == "timeout":
+            if step.grade is not None and step.grade.status == "broke_sandbox":
+                print_note(f"{row.problem} under {row.arm}: wrong, {step.grade.reason}")
+            if step.grade is not None and step.grade.status == "timeout":
                 print_note(
                     f"{row.problem} under {row.arm}: the grading timed out ({step.grade.wall_s:.1f} s)"
                 )
@@ -85,7 +87,7 @@ def _summary_row(rows: list[BenchmarkRow]) -> tuple[str | int, ...]:
         len(counted),
         sum(bool(row.solved()) for row in counted),
         sum(map(claims_success, counted)),
-        sum(row.generated for row in counted),
+        sum(row.completion_tokens for row in counted),
         sum(row.calls for row in counted),
         len(rows) - len(counted),
     )

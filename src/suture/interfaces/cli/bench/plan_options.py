@@ -128,7 +128,7 @@ def validate_references(
             found = await grade_references(problems, judge, settings, parallel=parallel, on_progress=bar)
         finally:
             await judge.close()
-        return {p.id: f"{g.standing}: {g.why}" for p in problems if not (g := found[p.content_hash]).right}
+        return {p.id: f"{g.status}: {g.reason}" for p in problems if not (g := found[p.content_hash]).right}
 
     with BenchProgress() as bar:
         failing = run_sync(grades())

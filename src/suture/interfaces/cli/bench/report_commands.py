@@ -159,9 +159,9 @@ def regrade_command(
 
 def _grade_text(row: BenchmarkRow) -> str:
     step = row.leader()
-    if row.fault or row.felled:
-        return row.fault or row.felled
-    return step.grade.standing if step and step.grade else "not graded"
+    if row.fault or row.sandbox_failure:
+        return row.fault or row.sandbox_failure
+    return step.grade.status if step and step.grade else "not graded"
 
 
 @handle_errors
