@@ -44,10 +44,10 @@ def prefill_text(
     return prefill_module(statement, entry, certain=certain, tests=tests).text.removeprefix("```python")
 
 
-def function_prefill(text: str, *names: str) -> tuple[str, Prefill]:
-    found = prefill_function("a.py", text, names)
-    assert found is not None
-    return found
+def function_prefill(text: str, name: str) -> Prefill:
+    prefill = prefill_function("a.py", text, name)
+    assert prefill is not None
+    return prefill
 
 
 @pytest.mark.parametrize("body", ["", "    pass\n", "    ...\n", "    raise NotImplementedError\n"])
@@ -131,14 +131,14 @@ def test_a_text_that_goes_in_circles(lines: list[str], circles: bool) -> None:
 
 
 def test_a_function_of_a_file_begins_with_all_that_stands_above_its_body() -> None:
-    name, beginning = function_prefill(CART, "nope", "total_of")
-    assert name == "total_of"
+    assert prefill_function("a.py", CART, "nope") is None
+    beginning = function_prefill(CART, "total_of")
     assert beginning.text == "### a.py\n```python\ndef total_of(\n    carts,\n):\n   "
     assert beginning.stop == (*FENCE_END, *MARGIN_STOPS)
 
 
 def test_a_method_stands_in_its_class_and_ends_before_the_next() -> None:
-    _, beginning = function_prefill(CART, "total")
+    beginning = function_prefill(CART, "total")
     head = '    @property\n    def total(self):\n        """All."""'
     assert beginning.text == f"### a.py\n```python\nclass Cart(dict, metaclass=M):\n{head}\n       "
     assert {"\n    def ", "\n    @"} <= set(beginning.stop)
@@ -148,13 +148,13 @@ def test_a_method_stands_in_its_class_and_ends_before_the_next() -> None:
 
 
 def test_a_body_on_the_line_of_its_signature_is_left_out() -> None:
-    _, beginning = function_prefill(CART, "add")
+    beginning = function_prefill(CART, "add")
     assert beginning.text.endswith("    def add(self, x):\n       ")
 
 
 def test_several_of_a_name_are_none() -> None:
-    assert prefill_function("a.py", "def f():\n    pass\n\n\ndef f():\n    pass\n", ["f"]) is None
-    assert prefill_function("a.py", "def f(:\n", ["f"]) is None
+    assert prefill_function("a.py", "def f():\n    pass\n\n\ndef f():\n    pass\n", "f") is None
+    assert prefill_function("a.py", "def f(:\n", "f") is None
 
 
 def test_a_reply_of_a_body_is_the_module_with_its_imports() -> None:

@@ -12,7 +12,7 @@ MAX_LINE_CHARS = 300
 LONG_CODE_CHARS = 4000
 """About 1,200 tokens of code: for more, the model is asked only for the changed parts."""
 MAX_SUSPECTS = 3
-"""Functions that the repairs of one candidate take turns with."""
+"""The likeliest faulty functions that repairs of one candidate ask for in turn, one per reply."""
 
 # Limits of roles
 MAX_SUBTASKS = 4

@@ -17,15 +17,16 @@ from suture.project.python_source.statements import Definition, defined_names, i
 FENCE = "```python"
 FENCE_END = ("\n```",)
 """Text that ends a block of code."""
-MARGIN_STOPS = tuple(f"\n{first}" for first in (*string.ascii_letters, *"_@#(['\""))
+MARGIN_STOPS = tuple(f"\n{character}" for character in f"{string.ascii_letters}_@#(['\"")
 """Texts that start the next statement at the left margin; blank and indented lines do not stop the reply."""
 RESULT_MARK = re.compile(r"==|->|→|\breturns?\b|\bgives?\b")
+"""What follows a call if the task says its result, as in `f(1) == 2`."""
 MEMBER_STARTS = ("def ", "async def ", "@", "class ")
 """How the next member of a class starts."""
 
 
 def prefill_module(statement: str, entry_point: str | None, *, certain: bool, tests: str) -> Prefill:
-    """Return the prefill for a module: the given stub, else the name that the tests call.
+    """Return the prefill for a module: the given stub, else the entry point's `def` or `class`, else a fence.
 
     Args:
         statement: The task, in words or as a stub.
@@ -34,38 +35,37 @@ def prefill_module(statement: str, entry_point: str | None, *, certain: bool, te
             result.
         tests: Source of the tests that call it.
     """
-    stub = _find_stub(statement, entry_point)
-    alone = Prefill(text=FENCE, stop=FENCE_END)
-    if stub:
-        return Prefill(text=f"{FENCE}\n{stub}", stop=(*FENCE_END, *MARGIN_STOPS))
-    if entry_point is None or not _call_is_shown(entry_point, statement, tests if certain else ""):
-        return alone
-    keyword = _keyword(entry_point, statement, tests)
-    if not keyword:
-        return alone
-    opening = "(" if keyword == "def" else ""
-    return Prefill(text=f"{FENCE}\n{keyword} {entry_point}{opening}", stop=(*FENCE_END, *MARGIN_STOPS))
+    beginning = _find_stub(statement, entry_point)
+    if not beginning and entry_point and _call_is_shown(entry_point, statement, tests if certain else ""):
+        keyword = _keyword(entry_point, statement, tests)
+        opening = "(" if keyword == "def" else ""
+        beginning = f"{keyword} {entry_point}{opening}" if keyword else ""
+    if not beginning:
+        return Prefill(text=FENCE, stop=FENCE_END)
+    return Prefill(text=f"{FENCE}\n{beginning}", stop=(*FENCE_END, *MARGIN_STOPS))
 
 
 def _keyword(name: str, statement: str, tests: str) -> str:
-    """Return `def` or `class`; empty if neither is certain, or if several things are wanted."""
+    """Return `def` or `class`; empty if neither is certain, or if the task asks for more than this name."""
     text = f"{statement}\n{tests}"
     if re.search(rf"\b(?:await|asyncio\.run\(|with|async\s+\w+)\s*{re.escape(name)}\s*\(|\basync\b", text):
         return ""
     tree = parse_module(tests) or parse_module(statement)
-    others = _called_names(tree) - {name} if tree is not None else set()
-    if others:
+    if tree is not None and _called_names(tree) - {name}:
         return ""
     if re.search(rf"\bclass\s+[`'\"]?{re.escape(name)}\b", statement):
         return "class"
-    asked = rf"\b{re.escape(name)}\((?:[^()\n]|\([^()\n]*\))*\)\.\w|(?<![=!<>])=\s*{re.escape(name)}\("
-    if not re.search(asked, text):
+    # An attribute of the call's result, or a result in a variable: the name may be a class.
+    used_as_object = (
+        rf"\b{re.escape(name)}\((?:[^()\n]|\([^()\n]*\))*\)\.\w|(?<![=!<>])=\s*{re.escape(name)}\("
+    )
+    if not re.search(used_as_object, text):
         return "def"
     return "class" if name[0].isupper() else ""
 
 
 def _called_names(tree: ast.Module) -> set[str]:
-    """Return functions that a text calls, and that it neither defines, imports, nor has as built-ins."""
+    """Return the functions that a module calls and that are not built-in and not defined or imported in it."""
     called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
     return called - defined_names(ast.unparse(tree)) - set(dir(builtins))
 
@@ -75,99 +75,80 @@ def _call_is_shown(name: str, statement: str, tests: str) -> bool:
     call = re.compile(rf"\b{re.escape(name)}\s*\(")
     if call.search(tests):
         return True
-    for line in statement.splitlines():
-        found = call.search(line)
-        if found and (line.lstrip().startswith(">>>") or RESULT_MARK.search(line, found.end())):
-            return True
-    return False
+    return any(
+        line.lstrip().startswith(">>>") or RESULT_MARK.search(line, match.end())
+        for line in statement.splitlines()
+        if (match := call.search(line))
+    )
 
 
-def open_comment(beginning: Prefill) -> Prefill | None:
-    """Return a prefill with a comment opened in the body; `None` unless it ends before a body."""
-    margin = beginning.text.rpartition("\n")[2]
-    if not margin.isspace():
-        return None
-    return replace(beginning, text=f"{beginning.text} #")
+def open_comment(prefill: Prefill) -> Prefill | None:
+    """Return a prefill with a comment opened in the body; `None` unless it ends in the body's indentation."""
+    ends_in_indentation = prefill.text.rpartition("\n")[2].isspace()
+    return replace(prefill, text=f"{prefill.text} #") if ends_in_indentation else None
 
 
-def prefill_function(path: str, text: str, names: Sequence[str]) -> tuple[str, Prefill] | None:
+def prefill_function(path: str, text: str, name: str) -> Prefill | None:
     """Return the prefill for the new text of one function, with its file's name and its class around it.
 
-    Args:
-        path: The file.
-        text: The file's text.
-        names: Function names; the first that occurs in the file is used.
-
-    Returns:
-        The function's name and the prefill; `None` if the file has none of them, or several with one name.
+    It is `None` if the file has no function of this name, or several.
     """
     tree = parse_module(text)
-    for name in names if tree is not None else ():
-        found = [(node, owner) for node, owner in _functions(tree) if node.name == name]
-        if len(found) != 1:
-            continue
-        node, owner = found[0]
-        lines = split_lines(text)
-        head = _header(node, lines)
-        if not head:
-            continue
-        stop = (*FENCE_END, *MARGIN_STOPS)
-        if owner is not None:
-            given = ", ".join(map(ast.unparse, (*owner.bases, *owner.keywords)))
-            head = f"class {owner.name}({given}):\n{head}" if given else f"class {owner.name}:\n{head}"
-            line = lines[node.lineno - 1]
-            margin = line[: len(line) - len(line.lstrip())]
-            stop = (*stop, *(f"\n{margin}{member}" for member in MEMBER_STARTS))
-        return name, Prefill(text=f"### {path}\n{FENCE}\n{head}", stop=stop)
-    return None
+    definitions = [pair for pair in _functions(tree) if pair[0].name == name] if tree is not None else []
+    if len(definitions) != 1:
+        return None
+    function, owner = definitions[0]
+    lines = split_lines(text)
+    head = _header(function, lines)
+    if not head:
+        return None
+    stop = (*FENCE_END, *MARGIN_STOPS)
+    if owner is not None:
+        bases = ", ".join(map(ast.unparse, (*owner.bases, *owner.keywords)))
+        head = f"class {owner.name}({bases}):\n{head}" if bases else f"class {owner.name}:\n{head}"
+        margin = _indentation(lines[function.lineno - 1])
+        stop = (*stop, *(f"\n{margin}{member}" for member in MEMBER_STARTS))
+    return Prefill(text=f"### {path}\n{FENCE}\n{head}", stop=stop)
 
 
 def _functions(
-    tree: ast.Module | None,
+    tree: ast.Module,
 ) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, ast.ClassDef | None]]:
-    """Yield the module's functions and the methods of its classes, each with its class."""
-    for node in tree.body if tree is not None else ():
+    """Yield `(function, class)` for the functions of a module and the methods of its classes."""
+    for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node, None
         elif isinstance(node, ast.ClassDef):
-            members = (m for m in node.body if isinstance(m, ast.FunctionDef | ast.AsyncFunctionDef))
-            yield from ((member, node) for member in members)
+            methods = (m for m in node.body if isinstance(m, ast.FunctionDef | ast.AsyncFunctionDef))
+            yield from ((method, node) for method in methods)
 
 
 def _find_stub(statement: str, entry_point: str | None) -> str:
-    """Return the stub that the task is, or that its only block of code is; empty if there is none."""
+    """Return the stub that the task is, or the only one in its blocks of code; empty if there is none."""
     if stub := _stub_head(statement):
         return stub
     blocks = [block.code for block in fenced_blocks(statement)]
-    found = [(stub, code) for code in blocks if (stub := _stub_head(code))]
-    if len(found) != 1:
+    stubs = [(stub, code) for code in blocks if (stub := _stub_head(code))]
+    if len(stubs) != 1:
         return ""
-    stub, code = found[0]
+    stub, code = stubs[0]
     return stub if entry_point is None or entry_point in defined_names(code) else ""
 
 
 def _stub_head(code: str) -> str:
-    """Return code up to the body of its last definition; empty if it is not a stub."""
+    """Return code up to the body of its last definition; empty unless only that one lacks its body."""
     tree = parse_module(code)
-    wanted = tree.body[-1] if tree is not None and tree.body else None
-    if tree is None or not isinstance(wanted, Definition) or any(map(_is_open, tree.body[:-1])):
-        return ""  # of several the reply would have to end each before the next
-    lines = split_lines(code)
-    if isinstance(wanted, ast.ClassDef) and not _is_open(wanted):
-        method = wanted.body[-1]
-        if not _is_open(method) or any(map(_is_open, wanted.body[:-1])):
-            return ""
-        return _text_through_header(method, lines)
-    return _text_through_header(wanted, lines) if _is_open(wanted) else ""
+    body = tree.body if tree is not None else []
+    if body and isinstance(body[-1], ast.ClassDef) and not _lacks_body(body[-1]):
+        body = [*body[:-1], *body[-1].body]  # The last definition is then a method of this class.
+    if not body or not _lacks_body(body[-1]) or any(map(_lacks_body, body[:-1])):
+        return ""
+    stub, lines = body[-1], split_lines(code)
+    head = _header(stub, lines) if isinstance(stub, Definition) else ""
+    return "".join(lines[: first_line(stub) - 1]) + head if head else ""
 
 
-def _text_through_header(node: ast.stmt, lines: Sequence[str]) -> str:
-    """Return the text above a definition with its header; empty if it has no header of its own."""
-    head = _header(node, lines) if isinstance(node, Definition) else ""
-    return "".join(lines[: first_line(node) - 1]) + head if head else ""
-
-
-def _is_open(node: ast.stmt) -> bool:
+def _lacks_body(node: ast.stmt) -> bool:
     """Return whether a statement is a definition without a body."""
     return isinstance(node, Definition) and all(map(_is_placeholder, node.body))
 
@@ -184,19 +165,21 @@ def _is_placeholder(node: ast.stmt) -> bool:
 def _header(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, lines: Sequence[str]) -> str:
     """Return decorators, signature and docstring as written, and the indentation of the next line.
 
-    Without that indentation small models take a docstring for the whole function, one time in four. Its last
-    blank is left to the model, because tokens of words start with one.
+    Without that indentation one reply in four was empty: small models take a docstring for the whole function.
+    The last blank of it is left to the model, because tokens of words start with one.
     """
-    first, above = node.body[0], "".join(lines[first_line(node) - 1 : node.lineno - 1])
-    if first.lineno == node.lineno:  # `def f(x): ...`
-        head = above + lines[node.lineno - 1].encode()[: first.col_offset].decode()
-        line = lines[node.lineno - 1]
-        margin = line[: len(line) - len(line.lstrip())] + "    "
-    elif is_docstring(first) and len(node.body) > 1 and node.body[1].lineno == first.end_lineno:
+    body, above = node.body[0], "".join(lines[first_line(node) - 1 : node.lineno - 1])
+    if body.lineno == node.lineno:  # `def f(x): ...`
+        head = above + lines[node.lineno - 1].encode()[: body.col_offset].decode()
+        margin = _indentation(lines[node.lineno - 1]) + "    "
+    elif is_docstring(body) and len(node.body) > 1 and node.body[1].lineno == body.end_lineno:
         return ""  # `"""..."""; return 1`
     else:
-        last = first.end_lineno if is_docstring(first) else first_line(first) - 1
-        head = "".join(lines[first_line(node) - 1 : last])
-        line = lines[first_line(first) - 1]
-        margin = line[: len(line) - len(line.lstrip())]
+        last_line = body.end_lineno if is_docstring(body) else first_line(body) - 1
+        head = "".join(lines[first_line(node) - 1 : last_line])
+        margin = _indentation(lines[first_line(body) - 1])
     return f"{head.rstrip()}\n{margin[:-1]}"
+
+
+def _indentation(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]

@@ -1,12 +1,13 @@
-"""The parts of prompts that show facts, files, output and earlier attempts; all of them may shrink.
+"""Render the parts of a prompt: the task, files, failures, earlier attempts and advice.
 
-The wording is measured on small models and must not change.
+Every `*_part` function returns a part that `fit_prompt` may shrink. The wording is measured on small models and
+must not change.
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -16,12 +17,19 @@ from suture.core.ledger.kinds import PartialRepair
 from suture.core.records import Counterexample
 from suture.project.python_source.statements import defined_names, is_valid_python
 
-NOTHING: Mapping[str, str] = MappingProxyType({})
+NO_DIVERGENCES: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True)
 class EarlierAttempt:
-    """One line of the digest of earlier attempts."""
+    """An earlier attempt, which a prompt describes in one line.
+
+    Attributes:
+        label: The candidate's label, such as `sample 2`.
+        passed: How many deciding checks passed.
+        total: How many checks decided.
+        first_failure: The first counterexample in words; empty if there is none.
+    """
 
     label: str
     passed: int
@@ -63,11 +71,13 @@ class RelatedFunction:
 
 def render_task(statement: str) -> str:
     """Return the statement; Python is put into a fence, so that the model sees where it starts and ends."""
-    return (
-        fence_python(statement)
-        if is_valid_python(statement) and defined_names(statement)
-        else statement.strip()
-    )
+    is_stub = is_valid_python(statement) and defined_names(statement)
+    return fence_python(statement) if is_stub else statement.strip()
+
+
+def render_optional_task(statement: str, heading: str = "") -> str:
+    """Return the heading and the statement as a paragraph; empty if there is only code and tests."""
+    return f"{heading}{render_task(statement)}\n" if statement else ""
 
 
 def fence_python(code: str) -> str:
@@ -75,10 +85,23 @@ def fence_python(code: str) -> str:
     return f"```python\n{code.strip()}\n```"
 
 
-def files_part(files: Mapping[str, str]) -> PromptPart:
-    """Return files, or excerpts of them, most suspicious first; each is a piece."""
+def files_part(files: Mapping[str, str], fence: str = "python") -> PromptPart:
+    """Return files, or excerpts of them, in their order; each is a piece.
+
+    Args:
+        files: Path -> text.
+        fence: The info string of their fenced blocks.
+    """
+    pieces = [f"### {path}\n```{fence}\n{text.strip()}\n```" for path, text in files.items()]
+    return PromptPart(pieces=pieces, separator="\n\n")
+
+
+def required_tests_part(source: str, fence: str = "python") -> PromptPart:
+    """Return the tests that the code must pass, line by line."""
     return PromptPart(
-        pieces=[f"### {path}\n{fence_python(text)}" for path, text in files.items()], separator="\n\n"
+        pieces=source.strip().splitlines(),
+        before=f"\nIt must pass these tests:\n\n```{fence}\n",
+        after="\n```\n",
     )
 
 
@@ -88,73 +111,80 @@ def examples_part(source: str) -> PromptPart:
     return PromptPart(pieces=lines, before="\nThese tests exist already:\n\n```python\n", after="\n```\n")
 
 
-def facts_part(facts: Sequence[Counterexample], divergences: Mapping[str, str] = NOTHING) -> PromptPart:
-    """Return counterexamples, most informative first.
+def failure_parts(
+    facts: Sequence[Counterexample], output: str, divergences: Mapping[str, str] = NO_DIVERGENCES
+) -> dict[str, PromptPart]:
+    """Return the parts `facts` and `output`. The output is shown only if there are no facts.
 
     Args:
-        facts: One per failing check.
+        facts: One per failing check, most informative first.
+        output: The output of the test command.
         divergences: Id of a check -> where its call first goes wrong, in words.
     """
+    lines = [] if facts else output.strip().splitlines() or ["no output"]
+    return {
+        "facts": facts_part(facts, divergences),
+        "output": PromptPart(pieces=[textwrap.indent(_shorten_line(line), "    ") for line in lines]),
+    }
+
+
+def facts_part(
+    facts: Sequence[Counterexample], divergences: Mapping[str, str] = NO_DIVERGENCES
+) -> PromptPart:
+    """Return counterexamples, most informative first, each with its divergence in words if one is known."""
     pieces = []
     for fact in facts:
-        known = divergences.get(fact.check_id)
-        pieces.append(f"- {describe_fact(fact)}" + (f"; {_shorten_line(known)}" if known else ""))
+        divergence = divergences.get(fact.check_id)
+        pieces.append(f"- {describe_fact(fact)}" + (f"; {_shorten_line(divergence)}" if divergence else ""))
     return PromptPart(pieces=pieces)
 
 
-def output_part(output: str) -> PromptPart:
-    """Return the output of a test command, line by line."""
-    lines = output.strip().splitlines() or ["no output"]
-    return PromptPart(pieces=[textwrap.indent(_shorten_line(line), "    ") for line in lines])
+def list_part(title: str, items: Iterable[str]) -> PromptPart:
+    """Return a titled list; each item is a piece."""
+    return PromptPart(pieces=[f"- {item}" for item in items], before=f"\n{title}:\n", after="\n")
 
 
 def attempts_part(attempts: Sequence[EarlierAttempt]) -> PromptPart:
     """Return the digest of earlier attempts, oldest first."""
-    pieces = [
-        f"- {a.label}: {a.passed} of {a.total} checks passed"
+    lines = [
+        f"{a.label}: {a.passed} of {a.total} checks passed"
         + (f"; {a.first_failure}" if a.first_failure else "")
         for a in attempts
     ]
-    return PromptPart(pieces=pieces, before="\nEarlier attempts that did not work:\n", after="\n")
+    return list_part("Earlier attempts that did not work", lines)
 
 
 def advice_part(advice: Sequence[str]) -> PromptPart:
     """Return advice about the code, the most important first."""
-    pieces = [f"- {_shorten_line(' '.join(text.split()))}" for text in advice]
-    return PromptPart(pieces=pieces, before="\nAdvice that may help:\n", after="\n")
+    return list_part("Advice that may help", [_shorten_line(" ".join(text.split())) for text in advice])
 
 
 def suspects_part(suspects: Sequence[Suspect]) -> PromptPart:
     """Return the suspects, the likeliest first."""
-    pieces = [
-        "- " + (f"`{s.function}` in {s.path}" if s.function else s.path) + (f": `{s.line}`" if s.line else "")
+    lines = [
+        (f"`{s.function}` in {s.path}" if s.function else s.path) + (f": `{s.line}`" if s.line else "")
         for s in suspects
     ]
-    return PromptPart(pieces=pieces, before="\nThe failing tests point here:\n", after="\n")
+    return list_part("The failing tests point here", lines)
 
 
 def hints_part(hints: Sequence[PartialRepair]) -> PromptPart:
     """Return changes that made some failing tests pass, the best first."""
-    pieces = [
-        f"- {h.path}, {h.label}: {h.passing} of {h.passing + h.failing} failing tests then pass"
-        for h in hints
+    lines = [
+        f"{h.path}, {h.label}: {h.passing} of {h.passing + h.failing} failing tests then pass" for h in hints
     ]
-    return PromptPart(pieces=pieces, before="\nSmall changes that help, but are not enough:\n", after="\n")
+    return list_part("Small changes that help, but are not enough", lines)
 
 
-def related_functions_part(siblings: Sequence[RelatedFunction]) -> PromptPart:
-    """Return functions related to the suspects, most informative first.
-
-    They are indented, because fenced blocks are answers.
-    """
-    pieces = [f"- `{s.name}` in {s.path} {s.why}:\n{textwrap.indent(s.source, '    ')}" for s in siblings]
-    return PromptPart(pieces=pieces, before="\nOther code of this project, only to compare:\n", after="\n")
+def related_functions_part(functions: Sequence[RelatedFunction]) -> PromptPart:
+    """Return functions related to the suspects. They are indented, because fenced blocks are answers."""
+    items = [f"`{f.name}` in {f.path} {f.why}:\n{textwrap.indent(f.source, '    ')}" for f in functions]
+    return list_part("Other code of this project, only to compare", items)
 
 
 def refused_part(faults: Sequence[str]) -> PromptPart:
     """Return why earlier replies were unusable, the latest last."""
-    pieces = [f"- {_shorten_line(fault)}" for fault in faults]
-    return PromptPart(pieces=pieces, before="\nEarlier replies could not be used:\n", after="\n")
+    return list_part("Earlier replies could not be used", map(_shorten_line, faults))
 
 
 def render_user_hints(hints: Sequence[str]) -> str:
@@ -165,13 +195,9 @@ def render_user_hints(hints: Sequence[str]) -> str:
 def describe_fact(fact: Counterexample) -> str:
     """Return a counterexample in one sentence."""
     call = f"`{fact.call}`" if fact.call else f"test {fact.check_id}"
-    where = (
-        f" in {fact.file} line {fact.line}"
-        if fact.line and fact.file
-        else f" in line {fact.line}"
-        if fact.line
-        else ""
-    )
+    where = ""
+    if fact.line:
+        where = f" in {fact.file} line {fact.line}" if fact.file else f" in line {fact.line}"
     if fact.exception:
         text = f"{call} raised {fact.exception}{where}"
         text += f", but should give {fact.expected}" if fact.expected else ""
@@ -183,8 +209,8 @@ def describe_fact(fact: Counterexample) -> str:
 
 def _shorten_line(line: str) -> str:
     """Return a line of output without its middle if it is too long."""
-    left = len(line) - MAX_LINE_CHARS
-    if left <= 0:
+    excess = len(line) - MAX_LINE_CHARS
+    if excess <= 0:
         return line
     half = MAX_LINE_CHARS // 2
-    return f"{line[:half]} ... {left} characters are cut ... {line[-half:]}"
+    return f"{line[:half]} ... {excess} characters are cut ... {line[-half:]}"

@@ -1,4 +1,7 @@
-"""Roles that advise the coder: critic, planner, reviewer and summariser; they decide nothing."""
+"""Roles that advise the coder: critic, planner, reviewer and summariser. They decide nothing.
+
+Each `*Reply` is the JSON that the model answers with; its `record` method returns the record that the run keeps.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from suture.agents.prompting.fitting import PromptDraft, PromptPart
+from suture.agents.prompting.fitting import PromptDraft
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.prompting.prompt_parts import (
     EarlierAttempt,
@@ -16,6 +19,8 @@ from suture.agents.prompting.prompt_parts import (
     attempts_part,
     facts_part,
     files_part,
+    list_part,
+    render_optional_task,
     render_task,
 )
 from suture.agents.roles.coder import RepairBrief
@@ -71,21 +76,16 @@ class CritiqueReply(BaseModel):
 
 def draft_critique_prompt(brief: CritiqueBrief, prompt: Prompt) -> PromptDraft:
     """Return the critic's prompt. For passing code it asks what the checks do not see."""
-    passing = bool(brief.total) and brief.passed == brief.total
+    is_tested = bool(brief.total)
+    passes = is_tested and brief.passed == brief.total
     texts = {
         "task": render_task(brief.statement),
-        "outcome": _outcome(brief),
-        "how": prompt.render("passing" if passing else "failing"),
+        "outcome": f"{brief.passed} of {brief.total} tests passed." if is_tested else "It was not tested.",
+        "how": prompt.render("passing" if passes else "failing"),
         "format": describe_schema(CritiqueReply),
     }
     parts = {"facts": facts_part(brief.facts), "files": files_part(brief.files)}
     return PromptDraft(prompt=prompt, template="critique", texts=texts, parts=parts)
-
-
-def _outcome(brief: CritiqueBrief) -> str:
-    if not brief.total:
-        return "It was not tested."
-    return f"{brief.passed} of {brief.total} tests passed."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ class PlanBrief:
         statement: The task, in words or as a stub.
         module: The file for the code.
         project: Paths of existing files.
-        lessons: Lessons of earlier attempts.
+        lessons: Lessons of earlier runs.
     """
 
     statement: str
@@ -125,12 +125,12 @@ class PlanReply(BaseModel):
     subtasks: list[SubtaskReply] = Field(min_length=1, max_length=MAX_SUBTASKS)
 
     def record(self) -> Plan:
-        """Return the `Plan`; needs of a part that are not earlier parts are dropped."""
-        parts = [
-            Subtask(goal=part.goal, needs=tuple(sorted({need for need in part.needs if need < number})))
-            for number, part in enumerate(self.subtasks, 1)
+        """Return the `Plan`. A subtask can need only earlier ones; other numbers in `needs` are dropped."""
+        subtasks = [
+            Subtask(goal=subtask.goal, needs=tuple(sorted({need for need in subtask.needs if need < number})))
+            for number, subtask in enumerate(self.subtasks, 1)
         ]
-        return Plan(subtasks=tuple(parts))
+        return Plan(subtasks=tuple(subtasks))
 
 
 def draft_plan_prompt(brief: PlanBrief, prompt: Prompt) -> PromptDraft:
@@ -141,12 +141,10 @@ def draft_plan_prompt(brief: PlanBrief, prompt: Prompt) -> PromptDraft:
         "most": str(MAX_SUBTASKS),
         "format": describe_schema(PlanReply),
     }
-    project = PromptPart(
-        pieces=[f"- {path}" for path in sorted(brief.project)],
-        before="\nThese files are there already:\n",
-        after="\n",
-    )
-    parts = {"project": project, "lessons": advice_part([lesson.text for lesson in brief.lessons])}
+    parts = {
+        "project": list_part("These files are there already", sorted(brief.project)),
+        "lessons": advice_part([lesson.text for lesson in brief.lessons]),
+    }
     return PromptDraft(prompt=prompt, template="plan", texts=texts, parts=parts)
 
 
@@ -171,8 +169,8 @@ class ReviewReply(BaseModel):
     def record(self) -> CodeReview:
         """Return the `CodeReview`."""
         concerns = [
-            Concern(problem=one.problem, kind=one.kind, severity=one.severity, line=one.line)
-            for one in self.concerns
+            Concern(problem=reply.problem, kind=reply.kind, severity=reply.severity, line=reply.line)
+            for reply in self.concerns
         ]
         return CodeReview(concerns=tuple(concerns))
 
@@ -180,12 +178,11 @@ class ReviewReply(BaseModel):
 def draft_review_prompt(brief: RepairBrief, prompt: Prompt) -> PromptDraft:
     """Return the reviewer's prompt."""
     texts = {
-        "task": f"Task:\n\n{render_task(brief.statement)}\n" if brief.statement else "",
+        "task": render_optional_task(brief.statement, "Task:\n\n"),
         "format": describe_schema(ReviewReply),
     }
-    return PromptDraft(
-        prompt=prompt, template="review", texts=texts, parts={"files": files_part(brief.files)}
-    )
+    parts = {"files": files_part(brief.files)}
+    return PromptDraft(prompt=prompt, template="review", texts=texts, parts=parts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,26 +212,27 @@ class LessonsReply(BaseModel):
     )
 
     def record(self) -> tuple[Lesson, ...]:
-        """Return the lessons; repeated ones are kept once."""
-        by_words = {_words(text): Lesson(text=text) for text in reversed(self.lessons)}
-        return tuple(reversed(by_words.values()))
+        """Return the lessons. Of lessons that consist of the same words, the first is kept."""
+        lesson_by_words = {_words(text): Lesson(text=text) for text in reversed(self.lessons)}
+        return tuple(reversed(lesson_by_words.values()))
 
 
 def draft_lessons_prompt(brief: LessonsBrief, prompt: Prompt) -> PromptDraft:
     """Return the summariser's prompt."""
     texts = {
-        "task": f"Task:\n\n{render_task(brief.statement)}\n" if brief.statement else "",
+        "task": render_optional_task(brief.statement, "Task:\n\n"),
         "count": str(MAX_LESSONS),
         "format": describe_schema(LessonsReply),
     }
-    known = PromptPart(
-        pieces=[f"- {lesson.text}" for lesson in brief.known],
-        before="\nLessons so far; keep those that still hold:\n",
-        after="\n",
-    )
-    parts = {"history": attempts_part(brief.history), "remarks": advice_part(brief.remarks), "known": known}
+    lessons = [lesson.text for lesson in brief.known]
+    parts = {
+        "history": attempts_part(brief.history),
+        "remarks": advice_part(brief.remarks),
+        "known": list_part("Lessons so far; keep those that still hold", lessons),
+    }
     return PromptDraft(prompt=prompt, template="lessons", texts=texts, parts=parts)
 
 
 def _words(text: str) -> str:
+    """Return the words of a text without case and punctuation."""
     return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())

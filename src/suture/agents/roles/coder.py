@@ -1,7 +1,7 @@
-"""The coder: writes a module for a task, or repairs files from counterexamples.
+"""The coder: the briefs and prompts to write Python files for a task, or to repair files that fail.
 
-Its prompts hold the task, the code, the facts and a digest of earlier attempts, never the transcript: a small
-model repeats what it has just read, especially wrong code.
+A prompt holds the task, the code, the counterexamples and one line for each earlier attempt. It never holds
+earlier replies: a small model repeats what it has just read, especially wrong code.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from suture.agents.prompting.fitting import FittedPrompt, PromptDraft, PromptPart
+from suture.agents.prompting.fitting import FittedPrompt, PromptDraft
 from suture.agents.prompting.prefill import prefill_function, prefill_module
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.prompting.prompt_parts import (
@@ -20,13 +20,14 @@ from suture.agents.prompting.prompt_parts import (
     Suspect,
     advice_part,
     attempts_part,
-    facts_part,
+    failure_parts,
     files_part,
     hints_part,
-    output_part,
     refused_part,
     related_functions_part,
+    render_optional_task,
     render_task,
+    required_tests_part,
     suspects_part,
 )
 from suture.agents.tuning import LONG_CODE_CHARS, MAX_SUSPECTS
@@ -37,13 +38,14 @@ from suture.project.python_source.statements import is_valid_python
 
 @dataclass(frozen=True, kw_only=True)
 class WriteBrief:
-    """What the coder needs to write a module.
+    """What the coder needs to write code for a task.
 
     Attributes:
         statement: The task, in words or as a stub.
-        module: The file to write.
-        other_modules: Further files to write, which the task names.
-        allows_several_files: Whether the reply may hold other named files.
+        module: The main file to write.
+        other_modules: The other files that the task requires, if any.
+        allows_several_files: Whether the reply may hold files beside `module`: those of `other_modules`, and
+            more of its own choice. If not, only `module` is asked for.
         entry_point: The required name, if known.
         tests: Source of the user's visible tests; empty if there are none.
     """
@@ -57,23 +59,21 @@ class WriteBrief:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """Return the files to write, the module first."""
+        """Return the required files, `module` first."""
         return (self.module, *self.other_modules)
 
     @property
     def requires_entry_point(self) -> bool:
         """Return whether a reply without the entry point is useless.
 
-        A name in prose may have been misread there. A stub's name, one in the tests, or one that the
-        statement does not mention was given explicitly.
+        A name that was read out of prose may be wrong. The name of a stub, a name that the tests use, or one
+        that the statement does not mention was given explicitly.
         """
-        name = self.entry_point
-        if name is None:
+        if self.entry_point is None:
             return False
-        in_prose = re.search(rf"\b{re.escape(name)}\b", self.statement) and not is_valid_python(
-            self.statement
-        )
-        return not in_prose or re.search(rf"\b{re.escape(name)}\b", self.tests) is not None
+        name = re.compile(rf"\b{re.escape(self.entry_point)}\b")
+        may_be_misread = name.search(self.statement) and not is_valid_python(self.statement)
+        return not may_be_misread or name.search(self.tests) is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,10 +128,12 @@ def draft_coder_prompt(
         brief: What to write or repair.
         prompt: The coder's templates.
         use_prefill: Whether the reply is prefilled, so that the model writes only what is missing.
-        sample_index: Number of the sample: repairs of one candidate take turns with its suspects.
+        sample_index: Number of the reply among those to the same brief, from 0. With a prefill, a repair asks
+            for one function: the first reply for the likeliest suspect, the next one for the next suspect, and
+            so on through the first `MAX_SUSPECTS`.
     """
     if isinstance(brief, WriteBrief):
-        return _draft_prefilled_write(brief, prompt) if use_prefill else _draft_write(brief, prompt)
+        return _draft_write(brief, prompt, use_prefill=use_prefill)
     draft = _draft_repair(brief, prompt)
     return _limit_to_one_function(draft, brief, sample_index) if use_prefill else draft
 
@@ -143,60 +145,50 @@ def limit_to_shown_files(brief: Brief, fitted: FittedPrompt) -> Brief:
     return replace(brief, files=dict(islice(brief.files.items(), fitted.piece_counts["files"])))
 
 
-def _draft_write(brief: WriteBrief, prompt: Prompt) -> PromptDraft:
-    tests = PromptPart(
-        pieces=brief.tests.strip().splitlines(),
-        before="\nIt must pass these tests:\n\n```python\n",
-        after="\n```\n",
-    )
-    texts = {"task": render_task(brief.statement)}
-    if brief.allows_several_files:
+def _draft_write(brief: WriteBrief, prompt: Prompt, *, use_prefill: bool) -> PromptDraft:
+    texts, parts = {"task": render_task(brief.statement)}, {"tests": required_tests_part(brief.tests)}
+    if brief.allows_several_files:  # Never prefilled: a prefilled reply is a single block.
         texts["modules"] = ", ".join(f"`{path}`" for path in brief.modules)
-        return PromptDraft(prompt=prompt, template="write_files", texts=texts, parts={"tests": tests})
+        return PromptDraft(prompt=prompt, template="write_files", texts=texts, parts=parts)
     texts["module"] = brief.module
-    return PromptDraft(prompt=prompt, template="write", texts=texts, parts={"tests": tests})
-
-
-def _draft_prefilled_write(brief: WriteBrief, prompt: Prompt) -> PromptDraft:
-    if brief.allows_several_files:
-        return _draft_write(brief, prompt)  # a prefilled reply is a single block
-    beginning = prefill_module(
+    if not use_prefill:
+        return PromptDraft(prompt=prompt, template="write", texts=texts, parts=parts)
+    prefill = prefill_module(
         brief.statement, brief.entry_point, certain=brief.requires_entry_point, tests=brief.tests
     )
-    return replace(_draft_write(brief, prompt), template="write_lean", prefill=beginning)
+    return PromptDraft(prompt=prompt, template="write_lean", texts=texts, parts=parts, prefill=prefill)
 
 
-def _limit_to_one_function(draft: PromptDraft, brief: RepairBrief, turn: int) -> PromptDraft:
-    """Return the prompt for one function: the likeliest suspect, or the next one with each further sample."""
-    found = None
+def _limit_to_one_function(draft: PromptDraft, brief: RepairBrief, sample_index: int) -> PromptDraft:
+    """Return the prompt for one suspect, or for the entry point of a single file; else the draft as it is."""
     if brief.suspects:
         suspects = brief.suspects[:MAX_SUSPECTS]
-        suspect = suspects[turn % len(suspects)]
-        names = [suspect.function] if suspect.function else []
-        found = prefill_function(suspect.path, brief.files.get(suspect.path, ""), names)
+        suspect = suspects[sample_index % len(suspects)]
+        path, text, name = suspect.path, brief.files.get(suspect.path, ""), suspect.function
     elif len(brief.files) == 1:
-        path, text = next(iter(brief.files.items()))
-        found = prefill_function(path, text, [brief.entry_point] if brief.entry_point else [])
-    if found is None:
+        (path, text), name = next(iter(brief.files.items())), brief.entry_point or ""
+    else:
         return draft
-    name, beginning = found
-    answer = draft.prompt.render("one_function", name=name)
-    return replace(draft, texts={**draft.texts, "format": answer}, prefill=beginning)
+    prefill = prefill_function(path, text, name)
+    if prefill is None:
+        return draft
+    reply_format = draft.prompt.render("one_function", name=name)
+    return replace(draft, texts={**draft.texts, "format": reply_format}, prefill=prefill)
 
 
 def _draft_repair(brief: RepairBrief, prompt: Prompt) -> PromptDraft:
     shown = {**brief.files, **brief.excerpts}
     is_long = sum(map(len, shown.values())) > LONG_CODE_CHARS
     if brief.excerpts or (is_long and brief.project is not None):
-        answer = prompt.render("edits")
+        reply_format = prompt.render("edits")
     elif len(brief.files) == 1:
-        answer = prompt.render("one_file", path=next(iter(brief.files)))
+        reply_format = prompt.render("one_file", path=next(iter(brief.files)))
     else:
-        answer = prompt.render("many_files")
+        reply_format = prompt.render("many_files")
     texts = {
-        "task": f"{render_task(brief.statement)}\n" if brief.statement else "",
+        "task": render_optional_task(brief.statement),
         "how": prompt.render(brief.strategy),
-        "format": answer,
+        "format": reply_format,
     }
     parts = {
         "history": attempts_part(brief.history),
@@ -205,8 +197,7 @@ def _draft_repair(brief: RepairBrief, prompt: Prompt) -> PromptDraft:
         "siblings": related_functions_part(brief.related_functions),
         "refused": refused_part(brief.refused),
         "advice": advice_part(brief.advice),
-        "facts": facts_part(brief.facts, brief.divergences),
-        "output": output_part(brief.output) if not brief.facts else PromptPart(pieces=()),
+        **failure_parts(brief.facts, brief.output, brief.divergences),
         "files": files_part(shown),
     }
     return PromptDraft(prompt=prompt, template="repair", texts=texts, parts=parts)

@@ -11,10 +11,9 @@ from suture.agents.prompting.fitting import PromptDraft, PromptPart
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.prompting.prompt_parts import (
     attempts_part,
-    facts_part,
+    failure_parts,
     files_part,
-    output_part,
-    render_task,
+    render_optional_task,
 )
 from suture.agents.roles.coder import RepairBrief
 from suture.agents.tools.react_loop import (
@@ -56,18 +55,16 @@ class DiagnosisReply(BaseModel):
 
 def draft_diagnosis_prompt(brief: RepairBrief, prompt: Prompt) -> PromptDraft:
     """Return the prompt for a diagnosis without tools."""
-    texts = {"task": _task(brief), "format": describe_schema(DiagnosisReply)}
+    texts = {"task": render_optional_task(brief.statement), "format": describe_schema(DiagnosisReply)}
     return PromptDraft(prompt=prompt, template="diagnose", texts=texts, parts=_parts(brief))
 
 
-TRACE = "trace_call"
-AskDiagnosis = Callable[[PromptDraft], Awaitable[DiagnosisReply]]
-"""Fits a prompt and asks the role's model for a diagnosis."""
+TRACE_TOOL = "trace_call"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Investigation:
-    """The diagnosis, and the steps that led to it."""
+    """The diagnosis of a failure and the tool steps that led to it."""
 
     diagnosis: Diagnosis
     trail: ToolTrail
@@ -79,7 +76,7 @@ async def investigate(
     tools: Sequence[AgentTool],
     *,
     ask: AskDraft,
-    conclude: AskDiagnosis,
+    conclude: Callable[[PromptDraft], Awaitable[DiagnosisReply]],
     max_steps: int = MAX_DEBUGGER_STEPS,
     on_step: OnStep | None = None,
 ) -> Investigation:
@@ -91,9 +88,9 @@ async def investigate(
     Args:
         brief: The failing code, its counterexamples and earlier attempts.
         prompt: The prompt file `debugger`.
-        tools: The tools that it may use.
-        ask: Asks for one step.
-        conclude: Asks for the diagnosis, once.
+        tools: The tools that the model may use.
+        ask: Asks the model for one step.
+        conclude: Asks the model for the diagnosis.
         max_steps: Maximum number of replies before the diagnosis.
         on_step: Called after each step.
 
@@ -103,55 +100,39 @@ async def investigate(
         ModelError: The model failed.
         SandboxError: The sandbox of a tool failed.
     """
+    task = render_optional_task(brief.statement)
+    failing_call = next((fact.call for fact in brief.facts if "(" in fact.call), "")
+    can_trace = bool(failing_call) and TRACE_TOOL in {tool.name for tool in tools}
+
+    def draft_step(steps: Sequence[ToolStep]) -> PromptDraft:
+        # A small model repeats the example, so the example is a call that tells it something.
+        texts = {"task": task, "tools": render_tools(tools), "example": failing_call or "1 + 2"}
+        return PromptDraft(prompt=prompt, template="step", texts=texts, parts=_parts(brief, steps))
+
     trail = await run_tool_loop(
-        lambda steps: draft_step_prompt(brief, prompt, tools, steps),
+        draft_step,
         tools,
         ask,
         max_steps=max_steps,
         on_step=on_step,
-        initial_actions=_initial_actions(brief, tools),
+        initial_actions=[ToolAction(tool=TRACE_TOOL, input=failing_call)] if can_trace else [],
     )
     if trail.ending == "malformed" and not trail.used_tools:
         raise MalformedReply(
             f"the debugger never took a step: {trail.steps[-1].observation}", remedy="take a stronger model"
         )
-    answer = await conclude(_conclusion_draft(brief, prompt, trail.steps))
+    texts = {"task": task, "format": describe_schema(DiagnosisReply)}
+    tool_steps = [step for step in trail.steps if step.tool]
+    answer = await conclude(
+        PromptDraft(prompt=prompt, template="conclude", texts=texts, parts=_parts(brief, tool_steps))
+    )
     return Investigation(diagnosis=answer.record(), trail=trail)
 
 
-def draft_step_prompt(
-    brief: RepairBrief, prompt: Prompt, tools: Sequence[AgentTool], steps: Sequence[ToolStep]
-) -> PromptDraft:
-    """Return the prompt for the next step."""
-    # A small model repeats the example, so the example is a call that tells it something.
-    texts = {"task": _task(brief), "tools": render_tools(tools), "example": _failing_call(brief) or "1 + 2"}
-    return PromptDraft(prompt=prompt, template="step", texts=texts, parts=_parts(brief, steps))
-
-
-def _initial_actions(brief: RepairBrief, tools: Sequence[AgentTool]) -> tuple[ToolAction, ...]:
-    call = _failing_call(brief)
-    return (ToolAction(tool=TRACE, input=call),) if call and TRACE in {tool.name for tool in tools} else ()
-
-
-def _failing_call(brief: RepairBrief) -> str:
-    return next((fact.call for fact in brief.facts if "(" in fact.call), "")
-
-
-def _conclusion_draft(brief: RepairBrief, prompt: Prompt, steps: Sequence[ToolStep]) -> PromptDraft:
-    texts = {"task": _task(brief), "format": describe_schema(DiagnosisReply)}
-    seen = [step for step in steps if step.tool]
-    return PromptDraft(prompt=prompt, template="conclude", texts=texts, parts=_parts(brief, seen))
-
-
-def _task(brief: RepairBrief) -> str:
-    return f"{render_task(brief.statement)}\n" if brief.statement else ""
-
-
 def _parts(brief: RepairBrief, steps: Sequence[ToolStep] | None = None) -> dict[str, PromptPart]:
-    return {
+    parts = {
         "history": attempts_part(brief.history),
-        **({"steps": steps_part(steps)} if steps is not None else {}),
-        "facts": facts_part(brief.facts),
-        "output": output_part(brief.output) if not brief.facts else PromptPart(pieces=()),
+        **failure_parts(brief.facts, brief.output),
         "files": files_part(brief.files),
     }
+    return parts if steps is None else {**parts, "steps": steps_part(steps)}

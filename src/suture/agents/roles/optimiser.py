@@ -8,7 +8,7 @@ from typing import Literal
 
 from suture.agents.prompting.fitting import PromptDraft
 from suture.agents.prompting.prompt_files import Prompt
-from suture.agents.prompting.prompt_parts import files_part, render_task
+from suture.agents.prompting.prompt_parts import files_part, render_optional_task
 from suture.agents.replies.coder_reply import files_from_reply
 from suture.agents.roles.coder import RepairBrief
 from suture.models import Reply
@@ -36,13 +36,12 @@ class OptimiseBrief:
 def draft_optimiser_prompt(brief: OptimiseBrief, prompt: Prompt) -> PromptDraft:
     """Return the optimiser's prompt; `optimised_files` reads the answer."""
     texts = {
-        "task": f"Task:\n\n{render_task(brief.statement)}\n" if brief.statement else "",
+        "task": render_optional_task(brief.statement, "Task:\n\n"),
         "goal": prompt.render(brief.goal),
         "name": f"`{brief.entry_point}`" if brief.entry_point else "every function",
     }
-    return PromptDraft(
-        prompt=prompt, template="optimise", texts=texts, parts={"files": files_part(brief.files)}
-    )
+    parts = {"files": files_part(brief.files)}
+    return PromptDraft(prompt=prompt, template="optimise", texts=texts, parts=parts)
 
 
 def optimised_files(reply: Reply, brief: OptimiseBrief) -> dict[str, str]:

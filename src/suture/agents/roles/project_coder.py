@@ -1,6 +1,6 @@
-"""The coder of several files in any language: its prompt, and reading its reply.
+"""The coder of several files in any language: its brief, its prompt, and the files in its reply.
 
-A reply is read as text, file by file. The code is not parsed: whether it builds is part of the verdict.
+The code in a reply is not parsed: whether it builds is part of the verdict.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.prompting.prompt_parts import (
     advice_part,
     attempts_part,
-    facts_part,
-    output_part,
+    failure_parts,
     refused_part,
+    required_tests_part,
 )
 from suture.agents.replies.edit_blocks import apply_edits, is_creatable, split_edits
 from suture.agents.replies.fenced_blocks import CodeBlock, fenced_blocks
@@ -43,6 +43,7 @@ CONTRACTS: Mapping[ProjectKind, str] = {
     ),
     "library": "`{entry}` offers the public names; it prints nothing and starts nothing.",
 }
+"""What each kind of project must do when it is started, as the prompt says it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +52,10 @@ class ProjectBrief(RepairBrief):
 
     Attributes:
         rules: How the code is laid out and started, and other rules.
-        entry: The required main file; empty if all files exist already.
+        entry: The required main file; empty if the project has code already.
         tests: Source of the user's visible tests.
-        is_repair: Whether `files` are a candidate's own that fail; otherwise they exist already.
+        is_repair: Whether `files` belong to a candidate that fails. If not, they are the project's existing
+            code, and the reply adds to it.
     """
 
     rules: str
@@ -66,49 +68,39 @@ def render_project_rules(task: Task) -> str:
     """Return how the code of a task is laid out and started, for the prompt."""
     facts = LANGUAGES[task.language]
     layout, project = facts.layout, task.project
-    if project is not None and project.kind is None:
-        own = "Keep to the project's own style, and leave its tests alone."
-        return f"It is {facts.label}. {own} {layout.dependency_note}"
-    if project is None or project.kind is None:
-        named = f", with `{task.entry_point}`" if task.entry_point else ""
+    if project is None:
+        content = f", with `{task.entry_point}`" if task.entry_point else ""
         rule = layout.function_note.format(name=task.entry_point or "name")
-        return f"Write it in {facts.label} into the file `{task.module}`{named}. {rule}"
+        return f"Write it in {facts.label} into the file `{task.module}`{content}. {rule}"
+    if project.kind is None:
+        style = "Keep to the project's own style, and leave its tests alone."
+        return f"It is {facts.label}. {style} {layout.dependency_note}"
     start = " ".join(fill_placeholders(layout.manual_start, project.name, task.module))
     contract = CONTRACTS[project.kind].format(start=start, entry=task.module)
     style = layout.style.format(name=project.name)
-    done = " Its manifest, README and .gitignore are there already." if project.is_new else ""
-    done = done if project.is_new else f" {layout.dependency_note}"
+    scaffold_note = "Its manifest, README and .gitignore are there already."
     return (
-        f"It is {facts.label}. {contract} {style}{done} Write the code alone, beginning with "
-        f"`{task.module}`, and no tests."
+        f"It is {facts.label}. {contract} {style} {scaffold_note if project.is_new else layout.dependency_note}"
+        f" Write the code alone, beginning with `{task.module}`, and no tests."
     )
 
 
 def draft_project_prompt(brief: ProjectBrief, prompt: Prompt) -> PromptDraft:
     """Return the coder's prompt."""
-    shown = [f"### {path}\n{_fenced(path, text)}" for path, text in brief.files.items()]
+    files = [f"### {path}\n{_fenced(path, text)}" for path, text in brief.files.items()]
+    heading = "" if brief.is_repair else "\nThese files are there:\n\n"
     texts = {"task": brief.statement.strip(), "rules": brief.rules}
     parts = {
-        "tests": PromptPart(
-            pieces=brief.tests.strip().splitlines(),
-            before="\nIt must pass these tests:\n\n```\n",
-            after="\n```\n",
-        ),
-        "files": PromptPart(
-            pieces=shown, separator="\n\n", before="" if brief.is_repair else "\nThese files are there:\n\n"
-        ),
+        "tests": required_tests_part(brief.tests, fence=""),
+        "files": PromptPart(pieces=files, separator="\n\n", before=heading),
         "refused": refused_part(brief.refused),
         "advice": advice_part(brief.advice),
     }
     if not brief.is_repair:
         return PromptDraft(prompt=prompt, template="write", texts=texts, parts=parts)
-    parts |= {
-        "facts": facts_part(brief.facts),
-        "output": output_part(brief.output) if not brief.facts else PromptPart(pieces=()),
-        "history": attempts_part(brief.history),
-    }
-    how = prompt.render(brief.strategy)
-    return PromptDraft(prompt=prompt, template="repair", texts={**texts, "how": how}, parts=parts)
+    parts |= {**failure_parts(brief.facts, brief.output), "history": attempts_part(brief.history)}
+    texts["how"] = prompt.render(brief.strategy)
+    return PromptDraft(prompt=prompt, template="repair", texts=texts, parts=parts)
 
 
 def _fenced(path: str, text: str) -> str:
@@ -127,23 +119,22 @@ def files_from_project_reply(reply: Reply, brief: ProjectBrief) -> dict[str, str
         EditDoesNotApply: A search/replace block does not match exactly one place.
     """
     edits, text = split_edits(reply.text)
-    files = dict(apply_edits(edits, brief.files, brief.project))
+    edited = apply_edits(edits, brief.files, brief.project)
     blocks = fenced_blocks(text)
     if reply.finish == "length" and any(not block.is_closed for block in blocks):
         raise MalformedReply(
             "the reply was cut short before its last file was complete", remedy="raise model.max_tokens"
         )
-    named = {block.path: block.code for block in blocks if _is_file(block)}
-    files = {**{path: code for path, code in named.items() if path}, **files}
+    files = {block.path: block.code for block in blocks if block.path and _is_file(block)} | edited
     entry = brief.entry
-    wanted = entry or next(iter(brief.files), "")
-    if not files and wanted:
-        code = [block for block in blocks if block.may_be_code and block.code.strip()]
-        files = {wanted: max(code, key=lambda block: len(block.code)).code} if code else {}
+    only_path = entry or next(iter(brief.files), "")
+    if not files and only_path:  # A block that names no file is taken for the main one.
+        codes = [block.code for block in blocks if block.may_be_code and block.code.strip()]
+        files = {only_path: max(codes, key=len)} if codes else {}
     files = _strip_root_folder(files, entry)
     if entry and entry not in files and not brief.is_repair:
         sources = [path for path in files if path.rpartition(".")[2] == entry.rpartition(".")[2]]
-        if len(sources) == 1:  # the whole program in one file with another name
+        if len(sources) == 1:  # The whole program is in one file with another name.
             files[entry] = files.pop(sources[0])
     if not files:
         raise MalformedReply("the reply holds no file: a line `### path`, and its content in a fenced block")
@@ -157,15 +148,13 @@ def files_from_project_reply(reply: Reply, brief: ProjectBrief) -> dict[str, str
 
 
 def _is_file(block: CodeBlock) -> bool:
-    path = block.path
-    if not path or not block.code.strip() or fence_label(block) in SHELL_LABELS:
-        return False
-    return is_creatable(path, ())
+    is_code = bool(block.code.strip()) and fence_label(block) not in SHELL_LABELS
+    return is_code and block.path is not None and is_creatable(block.path, ())
 
 
 def _strip_root_folder(files: Mapping[str, str], entry: str) -> dict[str, str]:
     """Return the files without a folder that the model put around all of them."""
-    around = [path.removesuffix(entry) for path in files if entry and path.endswith(f"/{entry}")]
-    if entry in files or len(around) != 1:
+    root_folders = [path.removesuffix(entry) for path in files if entry and path.endswith(f"/{entry}")]
+    if entry in files or len(root_folders) != 1:
         return dict(files)
-    return {path.removeprefix(around[0]): text for path, text in files.items()}
+    return {path.removeprefix(root_folders[0]): text for path, text in files.items()}

@@ -52,7 +52,6 @@ async def write_subtask(
     files: InMemoryFiles,
     *,
     ask: AskDraft,
-    max_steps: int = MAX_SUBTASK_STEPS,
     on_step: OnStep | None = None,
 ) -> ToolTrail:
     """Let a model write one part of a plan; the result is in `files`.
@@ -63,9 +62,8 @@ async def write_subtask(
     Args:
         brief: The part of the plan.
         prompt: The prompt file `subtask_coder`.
-        files: The project's files in memory; what the model writes is in `written`.
-        ask: Asks for one step.
-        max_steps: Maximum number of replies.
+        files: The project's files in memory; the part is done when the model has written the brief's module.
+        ask: Asks the model for one step.
         on_step: Called after each step.
 
     Raises:
@@ -79,9 +77,9 @@ async def write_subtask(
         lambda steps: _draft(brief, prompt, files, tools, steps),
         tools,
         ask,
-        max_steps=max_steps,
+        max_steps=MAX_SUBTASK_STEPS,
         on_step=on_step,
-        fallback=lambda text: _as_file(text, brief.module),
+        fallback=lambda text: _infer_file(text, brief.module),
         is_done=lambda: files.written.get(brief.module) != before.get(brief.module),
     )
     if files.written == before:
@@ -90,13 +88,14 @@ async def write_subtask(
     return trail
 
 
-def _as_file(text: str, module: str) -> ToolAction | None:
+def _infer_file(text: str, module: str) -> ToolAction | None:
+    """Return the action that writes the longest block of Python in a reply; `None` if there is no block."""
     blocks = [block for block in fenced_blocks(text) if block.may_be_code and block.is_closed]
-    sound = [block for block in blocks if is_valid_python(block.code) and block.code.strip()]
-    if not sound:
+    valid = [block for block in blocks if is_valid_python(block.code) and block.code.strip()]
+    if not valid:
         return None
-    chosen = max(sound, key=lambda block: len(block.code))
-    return ToolAction(tool="create_file", input=chosen.path or module, code=chosen.code)
+    longest = max(valid, key=lambda block: len(block.code))
+    return ToolAction(tool="create_file", input=longest.path or module, code=longest.code)
 
 
 def _draft(

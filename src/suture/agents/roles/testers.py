@@ -1,6 +1,8 @@
-"""Roles that write tests: for a statement, against code, for a project, to reproduce an issue.
+"""Roles that write tests.
 
-Spec and property testers do not see the code. Their prompts' answers are read by `replies.generated_checks`.
+The spec tester and the property tester write checks for a statement without seeing the code; the adversarial
+tester tries to break a candidate. `replies.generated_checks` reads their replies. The project tester writes a
+test file for a new project, and the reproducer a test that shows an issue.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from suture.project.languages import LANGUAGES, fill_placeholders
 from suture.project.python_source.parsing import limit_parsing_work, parse_module
 
 GENERATOR_NAME = "seeded_random"
+"""The variable with the random generator of a property."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,35 +51,36 @@ class SpecTestBrief:
 
 
 def draft_spec_test_prompt(brief: SpecTestBrief, prompt: Prompt) -> PromptDraft:
-    """Return a tester's prompt; `checks_from_reply` reads the answer."""
+    """Return the prompt of the spec or the property tester; `checks_from_reply` reads the answer."""
+    return _draft_tests(brief, prompt, {}, "the function of the task")
+
+
+def _draft_tests(
+    brief: SpecTestBrief, prompt: Prompt, parts: Mapping[str, PromptPart], default_name: str
+) -> PromptDraft:
     texts = {
         "task": render_task(brief.statement),
-        "name": f"`{brief.entry_point}`" if brief.entry_point else "the function of the task",
+        "name": f"`{brief.entry_point}`" if brief.entry_point else default_name,
         "count": str(brief.count),
     }
-    parts: dict[str, PromptPart] = {"examples": examples_part(brief.examples)}
+    parts = {"examples": examples_part(brief.examples), **parts}
     return PromptDraft(prompt=prompt, template="tests", texts=texts, parts=parts)
 
 
 def properties_from_reply(
     reply: Reply, entry_point: str | None, *, trust: float = UNTRIED_TRUST
 ) -> GeneratedChecks:
-    """Return the properties of a reply as checks with the same inputs each time.
-
-    Args:
-        reply: The tester's reply.
-        entry_point: What is tested, if known.
-        trust: Trust in each check, in [0, 1].
+    """Return the properties of a reply as checks that draw the same inputs in every run.
 
     Raises:
         MalformedReply: No check is usable.
     """
-    written = checks_from_reply(reply, "property", entry_point, trust=trust)
-    checks = tuple(replace(check, source=_with_own_generator(check.source)) for check in written.checks)
-    return replace(written, checks=checks)
+    generated = checks_from_reply(reply, "property", entry_point, trust=trust)
+    checks = tuple(replace(check, source=_seed_randomness(check.source)) for check in generated.checks)
+    return replace(generated, checks=checks)
 
 
-def _with_own_generator(source: str) -> str:
+def _seed_randomness(source: str) -> str:
     """Return the source with a seeded random generator of its own instead of the shared one.
 
     The shared generator starts at an arbitrary state, and seeding it would also change the code under test.
@@ -90,18 +94,18 @@ def _with_own_generator(source: str) -> str:
             names = [alias.asname or "random" for alias in node.names if alias.name == "random"]
             body += [node, *ast.parse("\n".join(f"{name} = {name}.Random(0)" for name in names)).body]
         elif isinstance(node, ast.ImportFrom) and node.module == "random":
-            drawn = [f"{a.asname or a.name} = {GENERATOR_NAME}.{a.name}" for a in node.names]
-            made = ["import random", f"{GENERATOR_NAME} = random.Random(0)", *drawn]
-            body += ast.parse("\n".join(made)).body
+            lines = ["import random", f"{GENERATOR_NAME} = random.Random(0)"]
+            lines += [f"{a.asname or a.name} = {GENERATOR_NAME}.{a.name}" for a in node.names]
+            body += ast.parse("\n".join(lines)).body
         elif not _is_seed_call(node):
             body.append(node)
     return ast.unparse(ast.Module(body, [])) + "\n"
 
 
 def _creates_generator(tree: ast.Module) -> bool:
-    made = {part.attr for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
-    taken = {a.name for node in tree.body if isinstance(node, ast.ImportFrom) for a in node.names}
-    return bool((made | taken) & {"Random", "SystemRandom"})
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    imported = {a.name for node in tree.body if isinstance(node, ast.ImportFrom) for a in node.names}
+    return bool((attributes | imported) & {"Random", "SystemRandom"})
 
 
 def _is_seed_call(node: ast.stmt) -> bool:
@@ -110,33 +114,19 @@ def _is_seed_call(node: ast.stmt) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdversarialBrief:
+class AdversarialBrief(SpecTestBrief):
     """What the adversarial tester needs.
 
     Attributes:
-        statement: The task, in words or as a stub.
         files: The candidate's code, path -> text.
-        entry_point: The function or class to break, if known.
-        examples: Source of existing tests, which must not be repeated.
-        count: How many tests to ask for.
     """
 
-    statement: str
     files: Mapping[str, str]
-    entry_point: str | None = None
-    examples: str = ""
-    count: int = 6
 
 
 def draft_adversarial_prompt(brief: AdversarialBrief, prompt: Prompt) -> PromptDraft:
     """Return the adversarial tester's prompt; `checks_from_reply` reads the answer."""
-    texts = {
-        "task": render_task(brief.statement),
-        "name": f"`{brief.entry_point}`" if brief.entry_point else "the code",
-        "count": str(brief.count),
-    }
-    parts = {"examples": examples_part(brief.examples), "files": files_part(brief.files)}
-    return PromptDraft(prompt=prompt, template="tests", texts=texts, parts=parts)
+    return _draft_tests(brief, prompt, {"files": files_part(brief.files)}, "the code")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,21 +152,16 @@ class ProjectTestBrief:
 
 
 def draft_project_test_prompt(brief: ProjectTestBrief, prompt: Prompt) -> PromptDraft:
-    """Return the prompt for one test file in the usual way of the language."""
+    """Return the prompt for one test file with the usual test framework of the language."""
     facts = LANGUAGES[brief.language]
-    pieces = [f"### {path}\n```{facts.fence}\n{text.strip()}\n```" for path, text in brief.files.items()]
     texts = {
         "task": brief.statement.strip(),
         "path": brief.path,
         "tester": facts.layout.test_framework,
         "style": facts.layout.style.format(name=brief.name),
     }
-    return PromptDraft(
-        prompt=prompt,
-        template="write",
-        texts=texts,
-        parts={"files": PromptPart(pieces=pieces, separator="\n\n")},
-    )
+    parts = {"files": files_part(brief.files, facts.fence)}
+    return PromptDraft(prompt=prompt, template="write", texts=texts, parts=parts)
 
 
 @limit_parsing_work
@@ -184,7 +169,7 @@ def tests_from_project_reply(reply: Reply) -> str:
     """Return the test file in a reply: its longest block of code.
 
     Raises:
-        MalformedReply: There is none, or it was cut off.
+        MalformedReply: There is none, it was cut off, or it is too long.
     """
     blocks = [block for block in fenced_blocks(reply.text) if block.may_be_code and block.code.strip()]
     code = max((block.code for block in blocks if block.is_closed), key=len, default="")
@@ -234,20 +219,20 @@ def test_from_reply(reply: Reply) -> str:
     """Return the source of the test file in a reply.
 
     Raises:
-        MalformedReply: There is no pytest function, or it is too long to review.
+        MalformedReply: There is no pytest function, it is too long to review, or it is no Unicode text.
     """
     blocks = [block for block in fenced_blocks(reply.text) if block.may_be_code and block.is_closed]
     sources = [block.code for block in blocks] or [reply.text]
-    found = [source for source in sources if _holds_a_test(source)]
-    if not found:
+    source = next(filter(_holds_a_test, sources), None)
+    if source is None:
         raise MalformedReply("the reply holds no pytest function")
-    if len(found[0]) > MAX_REPRODUCER_CHARS:
+    if len(source) > MAX_REPRODUCER_CHARS:
         raise MalformedReply(f"the test is longer than {MAX_REPRODUCER_CHARS} characters")
     try:
-        found[0].encode()
+        source.encode()
     except UnicodeEncodeError as fault:
         raise MalformedReply("the test is no Unicode text") from fault
-    return found[0]
+    return source
 
 
 test_from_reply.__test__ = False  # type: ignore[attr-defined]  # pytest must not collect it
@@ -255,7 +240,7 @@ test_from_reply.__test__ = False  # type: ignore[attr-defined]  # pytest must no
 
 def _holds_a_test(source: str) -> bool:
     tree = parse_module(source)
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     return tree is not None and any(
-        isinstance(node, functions) and node.name.startswith("test") for node in ast.walk(tree)
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
+        for node in ast.walk(tree)
     )
