@@ -127,38 +127,35 @@ def run_and_report(
         for line in _first_lines(loaded, kind):
             print_note(line)
     from suture.api import run_sync
-    from suture.core.ledger import find_run
+    from suture.core.ledger import find_run, load_result
     from suture.interfaces.cli.terminal.run_progress import RunProgress
     from suture.interfaces.narrative.exit_codes import EXIT_CODES
-    from suture.interfaces.narrative.result_text import (
-        applied_files,
-        require_result,
-        result_as_json,
-        result_output,
-    )
+    from suture.interfaces.narrative.result_text import applied_files, result_as_json, result_output
     from suture.models import listen_to_replies
 
     with RunProgress(settings.budget, detail) as progress:
-        failed = None
+        delivery_error = None
         try:
             with listen_to_replies(progress.show_reply):
                 result = run_sync(start(progress))
         except SutureError as fault:
             if not fault.run_id:
                 raise _add_continuation_hint(fault) from fault.__cause__
-            failed = fault
-            result = require_result(find_run(settings.paths.home, fault.run_id))
+            delivery_error = fault
+            written_result = load_result(find_run(settings.paths.home, fault.run_id))
+            assert written_result is not None  # a delivery starts only after the result is written
+            result = written_result
     folder = find_run(settings.paths.home, result.run_id)
     applied = applied_files(folder)
-    exit_code = failed.exit_code if failed else EXIT_CODES[result.outcome]
+    exit_code = delivery_error.exit_code if delivery_error else EXIT_CODES[result.outcome]
     if as_json:
-        error = {"error": str(failed)} if failed else {}
+        error = {"error": str(delivery_error)} if delivery_error else {}
         print_json({**result_as_json(result, folder, applied), "exit_code": exit_code, **error})
     elif text := result_output(result, kind):
         print_raw(text, diff=kind == "heal")
     for line in _last_lines(result, settings, folder, detail):
         print_note(line)
-    if failed:
-        raise failed
+    if delivery_error:
+        raise delivery_error
     if exit_code:
         raise typer.Exit(exit_code)

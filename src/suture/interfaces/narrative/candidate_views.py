@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from suture.core.ledger import Event, LedgerContents, RunFolder, find_final_event, first_payload, read_ledger
-from suture.core.ledger.kinds import (
-    CandidateChecked,
-    CandidateProposed,
-    CandidateRegressed,
-    CandidateUnconfirmed,
-    RunFinished,
-    RunPaused,
-    RunStarted,
+from suture.core.ledger import (
+    Event,
+    LedgerContents,
+    RunFolder,
+    find_final_event,
+    first_payload,
+    kinds,
+    read_ledger,
 )
 from suture.core.records import Candidate, Task, Verdict, encode_record
 from suture.errors import UsageError
@@ -30,42 +29,45 @@ def candidates_as_json(run: RunFolder) -> list[dict[str, Any]]:
     Raises:
         StorageError: The ledger cannot be read.
     """
-    by_id: dict[str, dict[str, Any]] = {}
-    reading = read_ledger(run.ledger_path)
-    for event in reading.events:
-        _apply_event(event, by_id)
-    best = _best_candidate(reading)
-    return [{**one, "best": one["candidate"] == best} for one in by_id.values()]
+    views: dict[str, dict[str, Any]] = {}
+    ledger = read_ledger(run.ledger_path)
+    for event in ledger.events:
+        _apply_event(event, views)
+    best = _best_candidate(ledger)
+    return [{**view, "best": candidate == best} for candidate, view in views.items()]
 
 
-def _best_candidate(reading: LedgerContents) -> str | None:
-    end = find_final_event(reading.events)
-    return end.payload.best if end is not None and isinstance(end.payload, RunFinished | RunPaused) else None
+def _best_candidate(ledger: LedgerContents) -> str | None:
+    end = find_final_event(ledger.events)
+    return (
+        end.payload.best
+        if end is not None and isinstance(end.payload, kinds.RunFinished | kinds.RunPaused)
+        else None
+    )
 
 
-def _apply_event(event: Event, by_id: dict[str, dict[str, Any]]) -> None:
+def _apply_event(event: Event, views: dict[str, dict[str, Any]]) -> None:
+    """Add to the views, by candidate, what an event reports."""
     match event.payload:
-        case CandidateProposed() as proposed:
-            by_id.setdefault(proposed.candidate, _new_entry(proposed.candidate, event)).update(
+        case kinds.CandidateProposed() as proposed:
+            views.setdefault(proposed.candidate, _new_view(proposed.candidate, event)).update(
                 origin=proposed.origin,
                 parent=proposed.parent,
                 label=proposed.label,
                 files=list(proposed.files),
                 warnings=list(proposed.warnings),
             )
-        case CandidateChecked() as checked:
-            one = by_id.setdefault(checked.candidate, _new_entry(checked.candidate, event))
-            one.update(passed=checked.passed, failed=checked.failed, evidence=checked.evidence)
-            one["label"] = one["label"] or checked.label
-        case CandidateRegressed(candidate=candidate) if candidate in by_id:
-            by_id[candidate]["regressed"] = True
-        case CandidateUnconfirmed(candidate=candidate) if candidate in by_id:
-            by_id[candidate]["unconfirmed"] = True
-        case _:
-            return
+        case kinds.CandidateChecked() as checked:
+            view = views.setdefault(checked.candidate, _new_view(checked.candidate, event))
+            view.update(passed=checked.passed, failed=checked.failed, evidence=checked.evidence)
+            view["label"] = view["label"] or checked.label
+        case kinds.CandidateRegressed(candidate=candidate) if candidate in views:
+            views[candidate]["regressed"] = True
+        case kinds.CandidateUnconfirmed(candidate=candidate) if candidate in views:
+            views[candidate]["unconfirmed"] = True
 
 
-def _new_entry(candidate: str, event: Event) -> dict[str, Any]:
+def _new_view(candidate: str, event: Event) -> dict[str, Any]:
     return {
         "candidate": candidate,
         "seq": event.seq,
@@ -92,18 +94,21 @@ def candidate_as_json(run: RunFolder, candidate: str) -> dict[str, Any]:
     blob, verdict = "", ""
     for event in read_ledger(run.ledger_path).events:
         match event.payload:
-            case CandidateProposed() as proposed if proposed.candidate == candidate:
+            case kinds.CandidateProposed() as proposed if proposed.candidate == candidate:
                 blob = proposed.blob
-            case CandidateChecked() as checked if checked.candidate == candidate:
+            case kinds.CandidateChecked() as checked if checked.candidate == candidate:
                 verdict = checked.verdict
     if not blob and not verdict:
         raise _unknown_candidate(run, candidate)
-    judged = None
+    verdict_view = None
     if verdict:
         record = run.load_record(Verdict, verdict)
-        judged = {**encode_record(record), "notes": [render_verdict_note(note) for note in record.notes]}
-    made = dict(run.load_record(Candidate, blob).files) if blob else {}
-    return {"run": run.id, "candidate": candidate, "files": made, "verdict": judged}
+        verdict_view = {
+            **encode_record(record),
+            "notes": [render_verdict_note(note) for note in record.notes],
+        }
+    files = dict(run.load_record(Candidate, blob).files) if blob else {}
+    return {"run": run.id, "candidate": candidate, "files": files, "verdict": verdict_view}
 
 
 def diff_between(run: RunFolder, before: str, after: str) -> str:
@@ -118,11 +123,8 @@ def diff_between(run: RunFolder, before: str, after: str) -> str:
         UsageError: The run has no such candidate.
         StorageError: The run's folder is damaged.
     """
-    reading = read_ledger(run.ledger_path)
-    one, other = (_candidate_files(run, reading, name) for name in (before, after))
-    paths = one.keys() | other.keys()  # other files are the same on both sides
-    originals = {path: content for path, content in _task_files(run, reading).items() if path in paths}
-    return unified_diff({**originals, **one}, {**originals, **other})
+    ledger = read_ledger(run.ledger_path)
+    return _diff_of_candidates((run, ledger, before), (run, ledger, after))
 
 
 def diff_of_results(run: RunFolder, other: RunFolder) -> str:
@@ -131,32 +133,38 @@ def diff_of_results(run: RunFolder, other: RunFolder) -> str:
     Raises:
         StorageError: A run's folder is damaged.
     """
-    readings = [(one, read_ledger(one.ledger_path)) for one in (run, other)]
-    results = [
-        _candidate_files(one, reading, _best_candidate(reading) or ORIGINAL) for one, reading in readings
-    ]
-    paths = results[0].keys() | results[1].keys()
+    before, after = read_ledger(run.ledger_path), read_ledger(other.ledger_path)
+    return _diff_of_candidates(
+        (run, before, _best_candidate(before) or ORIGINAL), (other, after, _best_candidate(after) or ORIGINAL)
+    )
+
+
+def _diff_of_candidates(*sides: tuple[RunFolder, LedgerContents, str]) -> str:
+    """Return the diff between two sides; each is a triple `(run, ledger, candidate)`."""
+    changes = [_candidate_files(run, ledger, candidate) for run, ledger, candidate in sides]
+    paths = changes[0].keys() | changes[1].keys()  # other files need no comparison
     originals = [
-        {path: content for path, content in _task_files(one, reading).items() if path in paths}
-        for one, reading in readings
+        {path: content for path, content in _task_files(run, ledger).items() if path in paths}
+        for run, ledger, _ in sides
     ]
-    return unified_diff({**originals[0], **results[0]}, {**originals[1], **results[1]})
+    return unified_diff({**originals[0], **changes[0]}, {**originals[1], **changes[1]})
 
 
-def _task_files(run: RunFolder, reading: LedgerContents) -> Mapping[str, bytes]:
-    started = first_payload(reading.events, RunStarted)
+def _task_files(run: RunFolder, ledger: LedgerContents) -> Mapping[str, bytes]:
+    started = first_payload(ledger.events, kinds.RunStarted)
     return run.load_record(Task, started.task).files if started is not None and started.task else {}
 
 
-def _candidate_files(run: RunFolder, reading: LedgerContents, candidate: str) -> Mapping[str, bytes]:
+def _candidate_files(run: RunFolder, ledger: LedgerContents, candidate: str) -> Mapping[str, bytes]:
+    """Return the files that a candidate changes."""
     if candidate == ORIGINAL:
         return {}
-    for event in reading.events:
+    for event in ledger.events:
         match event.payload:
-            case CandidateProposed() as proposed if proposed.candidate == candidate:
+            case kinds.CandidateProposed() as proposed if proposed.candidate == candidate:
                 files = run.load_record(Candidate, proposed.blob).files
                 return {path: text.encode("utf-8", "surrogatepass") for path, text in files.items()}
-            case CandidateChecked() as checked if checked.candidate == candidate:
+            case kinds.CandidateChecked() as checked if checked.candidate == candidate:
                 return {}  # the unchanged code, which nobody proposed
     raise _unknown_candidate(run, candidate)
 

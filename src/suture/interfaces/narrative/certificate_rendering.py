@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from suture.core.ledger import Payload, RunFolder, last_payload, read_ledger
-from suture.core.ledger.kinds import (
-    ApplyStarted,
-    CertificateWritten,
-    CommitChecked,
-    CommitMade,
-    CommitStarted,
-    PatchWritten,
-    RunFinished,
-    TreeApplied,
-    TreeUndone,
-)
+from suture.core.ledger import Payload, RunFolder, kinds, last_payload, read_ledger
 from suture.core.records import UnmeasuredReason
 from suture.interfaces.narrative.plain_text import format_count
 
@@ -24,10 +13,10 @@ from suture.interfaces.narrative.plain_text import format_count
 def certificate_lines(folder: RunFolder) -> Iterator[str]:
     """Yield what the run's certificate says and how to verify it; nothing without a certificate."""
     events = read_ledger(folder.ledger_path).events
-    written = last_payload(events, CertificateWritten)
+    written = last_payload(events, kinds.CertificateWritten)
     if written is None:
         return
-    ended = last_payload(events, RunFinished)
+    ended = last_payload(events, kinds.RunFinished)
     confidence = ended.confidence if ended is not None else written.confidence
     yield from certificate_summary_lines(written, folder.id, confidence, whole=True)
     if written.lint_unmeasured:
@@ -37,7 +26,7 @@ def certificate_lines(folder: RunFolder) -> Iterator[str]:
 
 
 def certificate_summary_lines(
-    written: CertificateWritten, run: str, confidence: float, *, whole: bool = False
+    written: kinds.CertificateWritten, run: str, confidence: float, *, whole: bool = False
 ) -> Iterator[str]:
     """Yield how much the tests that a result passes are worth.
 
@@ -49,27 +38,25 @@ def certificate_summary_lines(
     """
     yield f"{_test_strength(written, whole=whole)}. Confidence {confidence:.2f}."
     if written.left_out:
-        edits = (
-            "1 unneeded edit was"
-            if len(written.left_out) == 1
-            else f"{len(written.left_out)} unneeded edits were"
-        )
+        count = len(written.left_out)
+        edits = "1 unneeded edit was" if count == 1 else f"{count} unneeded edits were"
         names = f": {', '.join(written.left_out)}" if whole else ""
         yield f"{edits} left out (suture show {run} --full-diff){names}."
     yield from (f"Lint: {finding}" for finding in written.lint)
 
 
-def _test_strength(written: CertificateWritten, *, whole: bool) -> str:
-    drawn = written.mutants if written.selected is None else written.selected
-    caught = f"catch {written.killed} of {drawn} deliberate mistakes" if drawn else ""
+def _test_strength(written: kinds.CertificateWritten, *, whole: bool) -> str:
+    mutants = written.mutants if written.selected is None else written.selected
+    caught = f"catch {written.killed} of {mutants} deliberate mistakes" if mutants else ""
     if written.coverage_unmeasured:
         text = f"Coverage was not measured: {_unmeasured_text(written.coverage_unmeasured)}"
-        if drawn:
+        if mutants:
             text = f"Your checks {caught} in it. {text}"
     else:
-        every = written.covered == written.statements
-        lines = "every changed line" if every else f"{written.covered} of {written.statements} changed lines"
-        text = f"Your tests run {lines}" + (f" and {caught} there" if drawn else "")
+        is_complete = written.covered == written.statements
+        share = f"{written.covered} of {written.statements} changed lines"
+        text = f"Your tests run {'every changed line' if is_complete else share}"
+        text += f" and {caught} there" if mutants else ""
     if whole and written.mutation_unmeasured:
         text += f"; mutation testing was skipped: {_unmeasured_text(written.mutation_unmeasured)}"
     if whole and written.edits_found and not written.is_minimal:
@@ -80,11 +67,15 @@ def _test_strength(written: CertificateWritten, *, whole: bool) -> str:
 def delivery_lines(folder: RunFolder) -> Iterator[str]:
     """Yield what was done to the user's files or repository, and how to undo it."""
     events = read_ledger(folder.ledger_path).events
-    undone = [place for place, event in enumerate(events) if isinstance(event.payload, TreeUndone)]
-    since = events[undone[-1] + 1 :] if undone else events
-    done = [e.payload for e in since if isinstance(e.payload, TreeApplied | CommitMade | PatchWritten)]
-    yield from (CERTIFICATE_RENDERERS[type(payload)](payload) for payload in done)
-    if any(not isinstance(payload, PatchWritten) for payload in done):
+    deliveries: list[Payload] = []  # since the last undo
+    for event in events:
+        match event.payload:
+            case kinds.TreeUndone():
+                deliveries = []
+            case kinds.TreeApplied() | kinds.CommitMade() | kinds.PatchWritten():
+                deliveries.append(event.payload)
+    yield from (CERTIFICATE_RENDERERS[type(delivery)](delivery) for delivery in deliveries)
+    if any(not isinstance(delivery, kinds.PatchWritten) for delivery in deliveries):
         yield f"Undo it: suture undo {folder.id}"
 
 
@@ -94,38 +85,39 @@ def _unmeasured_text(reason: UnmeasuredReason) -> str:
     return render_unmeasured(reason)
 
 
-def _certificate_written(written: CertificateWritten) -> str:
+def _certificate_written(written: kinds.CertificateWritten) -> str:
     # The confidence is left out here: the run's result can lower it below the certificate's.
     return f"certificate: {format_count(written.fixed, 'test')} fixed. {_test_strength(written, whole=True)}."
 
 
-def _apply_started(begun: ApplyStarted) -> str:
-    return f"about to write: {', '.join(begun.files)} in {begun.root}; data for the undo: {begun.undo}"
+def _apply_started(started: kinds.ApplyStarted) -> str:
+    files = ", ".join(started.files)
+    return f"about to write: {files} in {started.root}; data for the undo: {started.undo}"
 
 
-def _commit_started(begun: CommitStarted) -> str:
-    return f"about to commit in {begun.root}" + (f" on {begun.branch}" if begun.branch else "")
+def _commit_started(started: kinds.CommitStarted) -> str:
+    return f"about to commit in {started.root}" + (f" on {started.branch}" if started.branch else "")
 
 
-def _tree_applied(applied: TreeApplied) -> str:
+def _tree_applied(applied: kinds.TreeApplied) -> str:
     return f"Applied to {', '.join(applied.files)} in {applied.root}"
 
 
-def _commit_made(made: CommitMade) -> str:
-    where = f"on the new branch {made.branch}" if made.branch else "on the current branch"
-    return f"Committed: {made.commit[:12]} {where} in {made.root}"
+def _commit_made(made: kinds.CommitMade) -> str:
+    branch = f"the new branch {made.branch}" if made.branch else "the current branch"
+    return f"Committed: {made.commit[:12]} on {branch} in {made.root}"
 
 
-def _patch_written(written: PatchWritten) -> str:
+def _patch_written(written: kinds.PatchWritten) -> str:
     return f"Patch: {written.file}"
 
 
-def _commit_checked(checked: CommitChecked) -> str:
-    text = f"these tests fail: {', '.join(checked.failing)}" if checked.failing else "its tests pass"
-    return f"checked the commit without your uncommitted changes: {text}"
+def _commit_checked(checked: kinds.CommitChecked) -> str:
+    outcome = f"these tests fail: {', '.join(checked.failing)}" if checked.failing else "its tests pass"
+    return f"checked the commit without your uncommitted changes: {outcome}"
 
 
-def render_undo(undone: TreeUndone) -> str:
+def render_undo(undone: kinds.TreeUndone) -> str:
     """Return one line about what was reverted."""
     if undone.reason:
         return f"Reverted: {undone.reason}"
@@ -136,12 +128,12 @@ def render_undo(undone: TreeUndone) -> str:
 
 
 CERTIFICATE_RENDERERS: dict[type[Payload], Callable[[Any], str]] = {
-    CertificateWritten: _certificate_written,
-    ApplyStarted: _apply_started,
-    TreeApplied: _tree_applied,
-    CommitChecked: _commit_checked,
-    CommitStarted: _commit_started,
-    CommitMade: _commit_made,
-    PatchWritten: _patch_written,
-    TreeUndone: render_undo,
+    kinds.CertificateWritten: _certificate_written,
+    kinds.ApplyStarted: _apply_started,
+    kinds.TreeApplied: _tree_applied,
+    kinds.CommitChecked: _commit_checked,
+    kinds.CommitStarted: _commit_started,
+    kinds.CommitMade: _commit_made,
+    kinds.PatchWritten: _patch_written,
+    kinds.TreeUndone: render_undo,
 }

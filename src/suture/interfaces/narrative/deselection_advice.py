@@ -12,7 +12,7 @@ from suture.interfaces.narrative.plain_text import format_count
 from suture.project.languages import is_pytest_command
 
 MAX_DESELECTED = 12
-"""The number of tests that are named one by one."""
+"""With more excluded tests than this, the advice names functions or whole files instead of single tests."""
 
 
 def deselection_arguments(triaged: TriageFinished, command: Sequence[str]) -> str:
@@ -21,15 +21,15 @@ def deselection_arguments(triaged: TriageFinished, command: Sequence[str]) -> st
     Empty means that there is no useful advice: nothing was excluded, every failing test was, or the command
     is not pytest's. With many tests the option names functions, or whole files: pytest deselects by prefix.
     """
-    is_beside = triaged.code_failure_count and triaged.cause in (None, "environment")
-    if not is_beside or not triaged.non_code_failures or not is_pytest_command(command):
+    has_code_failures = triaged.code_failure_count and triaged.cause in (None, "environment")
+    if not has_code_failures or not triaged.non_code_failures or not is_pytest_command(command):
         return ""
-    tests = [_pytest_node_id(one.test, triaged.rootdir) for one in triaged.non_code_failures]
-    for shorter in (lambda test: test.partition("[")[0], lambda test: test.partition("::")[0]):
+    tests = [_pytest_node_id(failure.test, triaged.rootdir) for failure in triaged.non_code_failures]
+    for separator in ("[", "::"):  # first without parameters, then only the file
         if len(tests) > MAX_DESELECTED:
-            tests = list(dict.fromkeys(map(shorter, tests)))
-    left_out = [word for test in tests for word in ("--deselect", test)]
-    return f"--test {shlex.quote(shlex.join([*command, *left_out]))}"
+            tests = list(dict.fromkeys(test.partition(separator)[0] for test in tests))
+    options = [word for test in tests for word in ("--deselect", test)]
+    return f"--test {shlex.quote(shlex.join([*command, *options]))}"
 
 
 def _pytest_node_id(test: str, rootdir: str) -> str:
@@ -44,9 +44,10 @@ def deselection_hint(events: Sequence[Event]) -> Iterator[str]:
     triaged = last_payload(events, TriageFinished)
     if started is None or prepared is None or triaged is None:
         return
-    if way := deselection_arguments(triaged, prepared.test_command):
+    if option := deselection_arguments(triaged, prepared.test_command):
+        tests = format_count(len(triaged.non_code_failures), "test")
+        command = f"suture heal {shlex.quote(started.project)} {option}"
         yield (
-            f"{format_count(len(triaged.non_code_failures), 'test')} cannot pass by any change of the "
-            f"code, so the "
-            f"run cannot count as healed. Leave them out: suture heal {shlex.quote(started.project)} {way}"
+            f"{tests} cannot pass by any change of the code, so the run cannot count as healed. "
+            f"Leave them out: {command}"
         )

@@ -7,61 +7,31 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from suture.core.ledger import Event, RunFolder, find_final_event, first_payload, read_ledger
-from suture.core.ledger.kinds import (
-    AdviceGiven,
-    AgentStepped,
-    CandidateChecked,
-    CandidateCriticised,
-    CandidateOptimised,
-    CandidateProposed,
-    CandidateReviewed,
-    CertificateWritten,
-    DebuggerStepped,
-    DiagnosisMade,
-    LessonsDrawn,
-    MemoryRecalled,
-    MovesDecided,
-    PlanMade,
-    ProposerRan,
-    ReviewAnswered,
-    ReviewAsked,
-    RunFinished,
-    RunResumed,
-    RunStarted,
-    SearchFinished,
-    SearchStarted,
-    SubtaskStepped,
-    TaskPrepared,
-    TestAccepted,
-    TestsAssessed,
-    TestsWritten,
-    TriageFinished,
-)
+from suture.core.ledger import Event, RunFolder, find_final_event, first_payload, kinds, read_ledger
 from suture.errors import UsageError
 from suture.loop import Recipe, describe_recipe, list_recipes
 
 START, END = "__start__", "__end__"
 NODE_OF_EVENT: dict[type, str] = {
-    **dict.fromkeys((RunStarted, TaskPrepared, TriageFinished), "prepare"),
-    **dict.fromkeys((PlanMade, MemoryRecalled), "equip"),
+    **dict.fromkeys((kinds.RunStarted, kinds.TaskPrepared, kinds.TriageFinished), "prepare"),
+    **dict.fromkeys((kinds.PlanMade, kinds.MemoryRecalled), "equip"),
     **dict.fromkeys(
         (
-            AdviceGiven,
-            CandidateCriticised,
-            DebuggerStepped,
-            DiagnosisMade,
-            LessonsDrawn,
-            CandidateOptimised,
-            CandidateReviewed,
-            TestsAssessed,
+            kinds.AdviceGiven,
+            kinds.CandidateCriticised,
+            kinds.DebuggerStepped,
+            kinds.DiagnosisMade,
+            kinds.LessonsDrawn,
+            kinds.CandidateOptimised,
+            kinds.CandidateReviewed,
+            kinds.TestsAssessed,
         ),
         "reflect",
     ),
-    **dict.fromkeys((CertificateWritten, RunFinished), "finish"),
-    SearchStarted: "mutate",
-    SearchFinished: "try_repairs",
-    TestAccepted: "accept_test",
+    **dict.fromkeys((kinds.CertificateWritten, kinds.RunFinished), "finish"),
+    kinds.SearchStarted: "mutate",
+    kinds.SearchFinished: "try_repairs",
+    kinds.TestAccepted: "accept_test",
 }
 """Event kinds that only one node writes, or that the next node starts with."""
 NODE_OF_QUESTION = {"distinguish": "try_repairs", "test": "accept_test"}
@@ -86,17 +56,18 @@ def graph_as_json(run: RunFolder) -> dict[str, Any]:
     path = visited_nodes(events)
     visits = Counter(path)
     end = find_final_event(events)
-    ended = end is not None and isinstance(end.payload, RunFinished)
-    started = first_payload(events, RunStarted)
+    ended = end is not None and isinstance(end.payload, kinds.RunFinished)
+    started = first_payload(events, kinds.RunStarted)
     recipe = _load_packaged_recipe(started.recipe) if started is not None else None
+    impossible = ("mutate", "try_repairs") if recipe is not None and not recipe.mutate else ()
     edges = _edges()
-    names = [name for name in dict.fromkeys(name for edge in edges for name in edge)]
+    names = dict.fromkeys(name for edge in edges for name in edge)
     return {
         "run": run.id,
         "recipe": started.recipe if started is not None else "",
         "active": None if ended or not path else path[-1],
         "nodes": [
-            {"name": name, "visits": visits[name], "possible": name in visits or _is_possible(name, recipe)}
+            {"name": name, "visits": visits[name], "possible": name in visits or name not in impossible}
             for name in names
             if name not in (START, END)
         ],
@@ -111,10 +82,11 @@ def visited_nodes(events: Sequence[Event]) -> tuple[str, ...]:
     """
     path: list[str] = []
     for event in events:
-        decided = isinstance(event.payload, MovesDecided)
+        is_decision = isinstance(event.payload, kinds.MovesDecided)
         previous = path[-1] if path else ""
-        for node in ("decide", _node_of(event, previous)) if decided else (_node_of(event, previous),):
-            if node and (decided or node != previous):
+        node_of_event = _node_of(event, previous)
+        for node in ("decide", node_of_event) if is_decision else (node_of_event,):
+            if node and (is_decision or node != previous):
                 path.extend(_nodes_between(path[-1], node) if path else ())
                 path.append(node)
     return tuple(path)
@@ -137,26 +109,30 @@ def _nodes_between(start: str, end: str) -> tuple[str, ...]:
 
 
 def _node_of(event: Event, previous: str) -> str:
-    """Return the node that wrote an event, or an empty string if the event does not tell."""
+    """Return the node that wrote an event, or an empty string if it is not known.
+
+    Args:
+        event: The event.
+        previous: The node that the run entered last.
+    """
     match event.payload:
-        case MovesDecided(moves=moves):
+        case kinds.MovesDecided(moves=moves):
             return NODE_OF_MOVE.get(moves[0].kind, "propose") if moves else ""
-        case ReviewAsked(stage=stage) | ReviewAnswered(stage=stage):
+        case kinds.ReviewAsked(stage=stage) | kinds.ReviewAnswered(stage=stage):
             return NODE_OF_QUESTION.get(stage, "review")
-        case CandidateProposed(origin=origin):
+        case kinds.CandidateProposed(origin=origin):
             return "try_repairs" if origin == "mutation" else "check"
-        case CandidateChecked():
-            return (
-                "" if previous in ("prepare", "try_repairs", "reflect", "finish", "accept_test") else "check"
-            )
-        case TestsWritten(role=role):
+        case kinds.CandidateChecked():
+            checks_itself = ("prepare", "try_repairs", "reflect", "finish", "accept_test")
+            return "" if previous in checks_itself else "check"
+        case kinds.TestsWritten(role=role):
             if role == "reproducer":
                 return "accept_test"
             return "equip" if previous in ("prepare", "equip") else "reflect"
-        case AgentStepped() | SubtaskStepped() | ProposerRan():
+        case kinds.AgentStepped() | kinds.SubtaskStepped() | kinds.ProposerRan():
             return "" if previous == "check" else "propose"  # another parallel branch has moved on already
-        case RunResumed(next_nodes=at):
-            return at[0] if at else ""
+        case kinds.RunResumed(next_nodes=next_nodes):
+            return next_nodes[0] if next_nodes else ""
         case payload:
             return NODE_OF_EVENT.get(type(payload), "")
 
@@ -167,12 +143,3 @@ def _load_packaged_recipe(name: str) -> Recipe | None:
         return describe_recipe(name) if name in list_recipes() else None
     except UsageError:
         return None
-
-
-def _is_possible(node: str, recipe: Recipe | None) -> bool:
-    """Return whether the recipe allows the run to enter a node, as far as is known."""
-    if recipe is None:
-        return True
-    if node in ("mutate", "try_repairs"):
-        return recipe.mutate
-    return True

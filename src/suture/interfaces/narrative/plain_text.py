@@ -1,4 +1,4 @@
-"""Make text of unknown origin safe to display, and small helpers for lines of text."""
+"""Make text of unknown origin safe to display, and format counts, labels and lines."""
 
 from __future__ import annotations
 
@@ -27,10 +27,8 @@ def escape_unprintable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        character
-        if character.isprintable() or character in "\n\t"
-        else character.encode("unicode_escape").decode("ascii")
-        for character in text
+        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode("ascii")
+        for char in text
     )
 
 
@@ -59,8 +57,8 @@ def render_label(label: str) -> str:
     """
     if not re.match(r"(sample|repair) \d", label):
         return label
-    words = [_LABEL_WORDS.get(word, re.sub(r"T=[\d.]+", "varied", word)) for word in label.split(", ")]
-    return ", ".join(filter(None, words)).replace("sample", "try", 1)
+    parts = [_LABEL_WORDS.get(part, re.sub(r"T=[\d.]+", "varied", part)) for part in label.split(", ")]
+    return ", ".join(filter(None, parts)).replace("sample", "try", 1)
 
 
 def sanitize_text(text: str, max_chars: int = MAX_TEXT_CHARS) -> str:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from suture.core.ledger import RunFolder, first_payload, last_payload, load_result, read_ledger, select_events
-from suture.core.ledger.kinds import (
-    CandidateProposed,
-    ProposerRan,
-    ReviewAsked,
-    RunStarted,
-    SearchFinished,
-    TreeApplied,
-    TreeUndone,
-    UserAnswered,
+from suture.core.ledger import (
+    RunFolder,
+    first_payload,
+    kinds,
+    last_payload,
+    read_ledger,
+    select_events,
 )
 from suture.core.records import Result, Task, TaskKind, Verdict, encode_record
 from suture.core.settings import BudgetSettings
@@ -46,22 +43,13 @@ def result_output(result: Result, kind: TaskKind) -> str:
 def ignored_reply_files(result: Result, folder: RunFolder) -> tuple[str, ...]:
     """Return the files in the model's reply that are not part of the result."""
     best = result.candidate.hash if result.candidate else ""
-    proposed = select_events(read_ledger(folder.ledger_path).events, CandidateProposed)
+    proposed = select_events(read_ledger(folder.ledger_path).events, kinds.CandidateProposed)
     return next((one.surplus_files for _, one in proposed if one.candidate == best), ())
-
-
-def ignored_reply_lines(result: Result, folder: RunFolder) -> Iterator[str]:
-    """Yield which files of the reply were not used, and how to get them."""
-    surplus = ignored_reply_files(result, folder)
-    if not surplus:
-        return
-    way = "" if is_heal_run(folder) else " To get every file: suture run ... --into FOLDER"
-    yield f"Ignored in the model's reply, because not requested or protected: {', '.join(surplus)}.{way}"
 
 
 def untested_files(result: Result, folder: RunFolder) -> tuple[str, ...]:
     """Return the modules of newly written code that no check imports, sorted."""
-    started = first_payload(read_ledger(folder.ledger_path).events, RunStarted)
+    started = first_payload(read_ledger(folder.ledger_path).events, kinds.RunStarted)
     if result.candidate is None or started is None or started.kind != "write":
         return ()
     written = {path: text for path, text in result.candidate.files.items() if path.endswith(".py")}
@@ -71,36 +59,24 @@ def untested_files(result: Result, folder: RunFolder) -> tuple[str, ...]:
     original_files = {
         path: text.decode(errors="replace") for path, text in task.files.items() if path.endswith(".py")
     }
-    named = [name for check in task.checks for name in imported_paths(check.source, "check.py")]
-    first = (task.module.removesuffix(".py"), *named)
-    roots = (*original_files, *(f"{name}{end}" for name in first for end in (".py", "/__init__.py")))
+    imported = [name for check in task.checks for name in imported_paths(check.source, "check.py")]
+    modules = (task.module.removesuffix(".py"), *imported)
+    roots = (*original_files, *(f"{name}{end}" for name in modules for end in (".py", "/__init__.py")))
     return tuple(sorted(written.keys() - loaded_files({**original_files, **written}, roots)))
-
-
-def untested_lines(result: Result, folder: RunFolder) -> Iterator[str]:
-    """Yield which files of the result no check has run."""
-    if result.ok and (unchecked := untested_files(result, folder)):
-        yield f"No check imports {', '.join(unchecked)}, so it is not known whether they work."
-
-
-def require_result(folder: RunFolder) -> Result:
-    """Return the result of a run whose delivery failed afterwards."""
-    result = load_result(folder)
-    assert result is not None  # a delivery starts only after the result is written
-    return result
 
 
 def applied_files(folder: RunFolder) -> tuple[str, ...]:
     """Return the files of the user's project that the run has changed and not reverted."""
     events = read_ledger(folder.ledger_path).events
-    applied = first_payload(events, TreeApplied)
-    return () if applied is None or first_payload(events, TreeUndone) is not None else applied.files
+    applied = first_payload(events, kinds.TreeApplied)
+    return () if applied is None or first_payload(events, kinds.TreeUndone) is not None else applied.files
 
 
 def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder) -> Iterator[str]:
     """Yield the last lines of a run in full detail, for stderr."""
     yield f"{result.outcome}: {render_ending_reason(result.reason)}"
-    yield from _change_lines(result)
+    if result.diff and result.candidate is not None:
+        yield f"{'Changed' if result.ok else 'Best so far'}: {change_size(result)}"
     yield from _verification_lines(result)
     yield from caution_lines(result, folder)
     yield from certificate_lines(folder)
@@ -116,9 +92,12 @@ def caution_lines(result: Result, folder: RunFolder, *, suggest_commands: bool =
     """Yield everything that qualifies a result: doubts, rivals, untested and ignored files, warnings."""
     yield from difference_lines(result, folder, suggest_commands=suggest_commands)
     yield from rival_lines(result)
-    yield from untested_lines(result, folder)
-    yield from ignored_reply_lines(result, folder)
-    yield from (f"Warning: {sign}" for sign in result.warnings)
+    if result.ok and (untested := untested_files(result, folder)):
+        yield f"No check imports {', '.join(untested)}, so it is not known whether they work."
+    if ignored := ignored_reply_files(result, folder):
+        hint = "" if is_heal_run(folder) else " To get every file: suture run ... --into FOLDER"
+        yield f"Ignored in the model's reply, because not requested or protected: {', '.join(ignored)}.{hint}"
+    yield from (f"Warning: {warning}" for warning in result.warnings)
     if result.failed_roles:
         yield f"Continued without these roles, because they failed: {', '.join(result.failed_roles)}"
 
@@ -130,28 +109,25 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     yield from delivered
     if result.ok and result.diff and not delivered and is_heal_run(folder):
         yield f"Apply it: suture apply {folder.id}"
-    new = result.candidate.files if result.candidate and not delivered and not is_heal_run(folder) else {}
-    if result.ok and len(new) == 1:
-        yield f"Save it as {next(iter(new))}: suture apply {folder.id}"
-    if len(new) > 1:
-        yield (
-            f"Write all {len(new)} files: suture apply {folder.id} --into FOLDER"
-            if result.ok
-            else f"All files, not verified, as a diff for git apply: {folder.path / 'result.diff'}"
-        )
+    files = result.candidate.files if result.candidate and not delivered and not is_heal_run(folder) else {}
+    if result.ok and len(files) == 1:
+        yield f"Save it as {next(iter(files))}: suture apply {folder.id}"
+    elif result.ok and files:
+        yield f"Write all {len(files)} files: suture apply {folder.id} --into FOLDER"
+    elif len(files) > 1:
+        yield f"All files, not verified, as a diff for git apply: {folder.path / 'result.diff'}"
     if result.outcome == "waiting":
-        review_event = last_payload(events, ReviewAsked)
+        review_event = last_payload(events, kinds.ReviewAsked)
         yield from answer_instructions(folder.id, review_event.stage if review_event else "delivery")
-    if result.outcome == "not_healed" and (ran := last_payload(events, ProposerRan)) is not None:
+    if result.outcome == "not_healed" and (ran := last_payload(events, kinds.ProposerRan)) is not None:
         yield f"Your program ran {format_count(ran.turn, 'time')}. Its output: suture show {folder.id}"
         return
-    if not result.ok and (way := list(deselection_hint(events))):
-        yield from way
+    if not result.ok and (hint := list(deselection_hint(events))):
+        yield from hint
         return
-    started = last_payload(events, RunStarted)
-    yield from _continuation_lines(
-        result, folder.id, used_no_model=started is not None and started.model == NO_MODEL
-    )
+    started = last_payload(events, kinds.RunStarted)
+    used_no_model = started is not None and started.model == NO_MODEL
+    yield from _continuation_lines(result, folder.id, used_no_model=used_no_model)
 
 
 def _continuation_lines(result: Result, run: str, *, used_no_model: bool) -> Iterator[str]:
@@ -185,19 +161,13 @@ def result_as_json(result: Result, folder: RunFolder, applied: Sequence[str]) ->
     }
 
 
-def _change_lines(result: Result) -> Iterator[str]:
-    if not result.diff or result.candidate is None:
-        return
-    yield f"{'Changed' if result.ok else 'Best so far'}: {change_size(result)}"
-
-
 def change_size(result: Result) -> str:
     """Return the changed files and the number of added and removed lines."""
     lines = result.diff.splitlines()
-    plus = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
-    minus = sum(line.startswith("-") and not line.startswith("---") for line in lines)
+    added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
+    removed = sum(line.startswith("-") and not line.startswith("---") for line in lines)
     files = sorted(result.candidate.files) if result.candidate else []
-    return f"{', '.join(files)} (+{plus} -{minus} lines)"
+    return f"{', '.join(files)} (+{added} -{removed} lines)"
 
 
 def _verification_lines(result: Result) -> Iterator[str]:
@@ -219,32 +189,32 @@ def failing_lines(verdict: Verdict) -> Iterator[str]:
     """Yield how many checks fail, and the first counterexamples."""
     total = len(verdict.passed) + len(verdict.failed)
     yield f"{len(verdict.failed)} of {total} still fail:"
-    for fact in verdict.counterexamples[:MAX_COUNTEREXAMPLES]:
-        yield from (f"  {line}" for line in counterexample_lines(fact))
+    for counterexample in verdict.counterexamples[:MAX_COUNTEREXAMPLES]:
+        yield from (f"  {line}" for line in counterexample_lines(counterexample))
 
 
 def is_heal_run(folder: RunFolder) -> bool:
     """Return whether the run repairs existing code, as opposed to writing new code."""
-    started = first_payload(read_ledger(folder.ledger_path).events, RunStarted)
+    started = first_payload(read_ledger(folder.ledger_path).events, kinds.RunStarted)
     return started is not None and started.kind == "heal"
 
 
 def rival_lines(result: Result) -> Iterator[str]:
     """Yield the rivals of a result: other changes that pass the same tests."""
     if result.ok and result.rivals:
-        named = "; ".join(result.rivals[:MAX_RIVALS])
+        rivals = "; ".join(result.rivals[:MAX_RIVALS])
         yield (
             "Your tests are not decisive: other changes pass them too and may behave differently. Add a test "
-            f"that distinguishes them, or review the diff ({named})"
+            f"that distinguishes them, or review the diff ({rivals})"
         )
 
 
 def difference_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
     """Yield an input that distinguishes the result from another passing repair, unless the user chose."""
     events = read_ledger(folder.ledger_path).events
-    searched = last_payload(events, SearchFinished)
+    searched = last_payload(events, kinds.SearchFinished)
     difference = searched.distinguishing_input if searched else None
-    if result.ok and difference and first_payload(events, UserAnswered) is None:
+    if result.ok and difference and first_payload(events, kinds.UserAnswered) is None:
         answers = " or ".join(dict.fromkeys(difference.answers.values()))
-        way = " (--ask lets you choose)" if suggest_commands else ""
-        yield f"Ambiguous: other repairs pass too; {difference.call} gives {answers}{way}"
+        hint = " (--ask lets you choose)" if suggest_commands else ""
+        yield f"Ambiguous: other repairs pass too; {difference.call} gives {answers}{hint}"

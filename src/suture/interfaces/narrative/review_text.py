@@ -43,16 +43,16 @@ def render_ending_reason(reason: Reason) -> str:
 
 def review_as_text(review: Review) -> str:
     """Return a question with the facts needed to answer it; a long text is cut and says where the rest is."""
-    lines = [f"Suture run {review.run_id} asks: {render_review_question(review)}"]
+    paragraphs = [f"Suture run {review.run_id} asks: {render_review_question(review)}"]
     if review.diagnosis is not None:
-        lines.append(f"Diagnosis: {review.diagnosis.root_cause}")
+        paragraphs.append(f"Diagnosis: {review.diagnosis.root_cause}")
     if review.diff:
-        lines.append(review.diff)
-    text = "\n\n".join(lines)
+        paragraphs.append(review.diff)
+    text = "\n\n".join(paragraphs)
     if len(text) <= MAX_QUESTION_CHARS:
         return text
-    rest = f"(cut here; the full text of {len(text):,} characters: `suture review {review.run_id}`)"
-    return f"{text[:MAX_QUESTION_CHARS]}\n\n{rest}"
+    pointer = f"(cut here; the full text of {len(text):,} characters: `suture review {review.run_id}`)"
+    return f"{text[:MAX_QUESTION_CHARS]}\n\n{pointer}"
 
 
 def review_as_json(review: Review) -> dict[str, Any]:

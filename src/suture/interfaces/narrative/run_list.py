@@ -14,39 +14,31 @@ def list_matching_runs(
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the newest runs that a filter selects as JSON values, and how many match in total.
 
-    Args:
-        settings: They name the home folder and the database.
-        run_filter: Selects the runs.
-        limit: The maximum number of runs to return.
-
     Raises:
         StorageError: The database failed.
     """
     if settings.store.url or run_filter.is_set:
-        rows, total = _from_database(settings, run_filter, limit)
-    else:
-        rows, total = _from_ledgers(settings, limit)
+        rows, total = _runs_from_database(settings, run_filter, limit)
+    else:  # reading the last few ledgers is faster than opening the database
+        from suture.core.ledger import list_runs
+        from suture.storage.database.projections import project_run
+
+        runs = list_runs(settings.paths.home)
+        rows = [{**project_run(run).task, "run_id": run.id} for run in reversed(runs[-limit:])]
+        total = len(runs)
     return [_row_as_json(row) for row in rows], total
 
 
-def _from_database(settings: Settings, run_filter: RunQuery, limit: int) -> tuple[list[dict[str, Any]], int]:
+def _runs_from_database(
+    settings: Settings, run_filter: RunQuery, limit: int
+) -> tuple[list[dict[str, Any]], int]:
     from suture.storage.database.projection_updates import catch_up
     from suture.storage.database.run_queries import query_runs
     from suture.storage.database.store import open_configured_store
 
     with open_configured_store(settings) as store:
         catch_up(store, settings.paths.home)
-        found: tuple[list[dict[str, Any]], int] = query_runs(store, run_filter, limit)
-    return found
-
-
-def _from_ledgers(settings: Settings, limit: int) -> tuple[list[dict[str, Any]], int]:
-    """Return the same rows without a database: reading the last few ledgers is faster than opening it."""
-    from suture.core.ledger import list_runs
-    from suture.storage.database.projections import project_run
-
-    runs = list_runs(settings.paths.home)
-    return [{**project_run(run).task, "run_id": run.id} for run in reversed(runs[-limit:])], len(runs)
+        return query_runs(store, run_filter, limit)
 
 
 def _row_as_json(row: dict[str, Any]) -> dict[str, Any]:

@@ -7,31 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from suture.core.ledger import Event, RunFolder, last_payload, read_ledger
-from suture.core.ledger.kinds import (
-    CandidateChecked,
-    CandidateProposed,
-    CandidateRegressed,
-    CandidateUnconfirmed,
-    CertificateWritten,
-    HistorySearched,
-    ModelCalled,
-    ModelEscalated,
-    ModelFellBack,
-    MoveFailed,
-    ReplyTruncated,
-    ReviewAnswered,
-    RoleDegraded,
-    RunFinished,
-    RunPaused,
-    RunResumed,
-    RunStarted,
-    SearchFinished,
-    SearchStarted,
-    TaskPrepared,
-    TriageFinished,
-    UserAnswered,
-)
+from suture.core.ledger import Event, RunFolder, kinds, last_payload, read_ledger
 from suture.core.records import Candidate, Origin, Result, Spend
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines
 from suture.interfaces.narrative.deselection_advice import deselection_arguments
@@ -55,17 +31,17 @@ from suture.interfaces.narrative.wording import OUTCOME_TEXTS
 UNCHANGED_CODE = Candidate(files={}, origin="user").hash
 """The candidate that changes no file. Its verdict is that of the user's own code."""
 RENDERED_AS_IN_SHOW = (
-    CandidateRegressed,
-    CandidateUnconfirmed,
-    HistorySearched,
-    ModelEscalated,
-    ModelFellBack,
-    MoveFailed,
-    ReplyTruncated,
-    ReviewAnswered,
-    RoleDegraded,
-    RunResumed,
-    UserAnswered,
+    kinds.CandidateRegressed,
+    kinds.CandidateUnconfirmed,
+    kinds.HistorySearched,
+    kinds.ModelEscalated,
+    kinds.ModelFellBack,
+    kinds.MoveFailed,
+    kinds.ReplyTruncated,
+    kinds.ReviewAnswered,
+    kinds.RoleDegraded,
+    kinds.RunResumed,
+    kinds.UserAnswered,
 )
 """Events that are shown at once, with the same line as in `suture show`."""
 
@@ -74,24 +50,23 @@ class ProgressNarrator:
     """Render a run's events as short progress lines, one event at a time."""
 
     def __init__(self) -> None:
-        self._command_text = ""
         self._test_command: tuple[str, ...] = ()
         self._kind = "heal"
         self._call_texts: dict[str, str] = {}
         self._candidate_texts: dict[str, str] = {}
         self._origins: dict[str, Origin] = {}
-        self._last, self._repetitions = "", 0
+        self._last_line, self._repetitions = "", 0
 
     def lines_for(self, event: Event) -> tuple[str, ...]:
         """Return the lines for an event; most events have none. Repeated lines are counted, not repeated."""
         lines: list[str] = []
         for line in map(escape_line_breaks, self._lines(event)):
-            if line == self._last:
+            if line == self._last_line:
                 self._repetitions += 1
                 continue
             lines += [*self._repetition_line(), line]
-            self._last = line
-        if isinstance(event.payload, RunFinished | RunPaused):
+            self._last_line = line
+        if isinstance(event.payload, kinds.RunFinished | kinds.RunPaused):
             lines += self._repetition_line()
         return tuple(lines)
 
@@ -102,54 +77,48 @@ class ProgressNarrator:
 
     def _lines(self, event: Event) -> Iterator[str]:
         match event.payload:
-            case RunStarted() as started:
+            case kinds.RunStarted() as started:
                 self._kind = started.kind
                 yield from _start_lines(started)
-            case TaskPrepared() as prepared:
+            case kinds.TaskPrepared() as prepared:
                 self._test_command = prepared.test_command
-                self._command_text = " ".join(self._test_command)
                 yield from _preparation_lines(prepared)
-            case TriageFinished() as triaged if triaged.non_code_failures:
+            case kinds.TriageFinished() as triaged if triaged.non_code_failures:
                 yield f"Not the code's fault: {excluded_tests_text(triaged)}"
-                if way := deselection_arguments(triaged, self._test_command):
-                    yield f"While these tests fail, the run cannot count as healed. Leave them out: {way}"
-            case SearchStarted() as began:
-                yield (
-                    f"Trying small edits first, without a model: at most {began.candidates:,}, "
-                    f"for {began.seconds:.0f} s."
-                )
-            case SearchFinished() as ended:
+                if option := deselection_arguments(triaged, self._test_command):
+                    yield f"While these tests fail, the run cannot count as healed. Leave them out: {option}"
+            case kinds.SearchStarted(candidates=candidates, seconds=seconds):
+                limits = f"at most {candidates:,}, for {seconds:.0f} s"
+                yield f"Trying small edits first, without a model: {limits}."
+            case kinds.SearchFinished() as ended:
                 yield from _search_lines(ended)
-            case ModelCalled(role="coder" | "escalate") as called:
+            case kinds.ModelCalled(role="coder" | "escalate") as called:
                 replayed = " (recorded)" if called.replayed else f" in {called.seconds:.1f} s"
                 self._call_texts[called.call] = f", {called.completion_tokens} tokens{replayed}"
-            case CandidateProposed() as proposed:
+            case kinds.CandidateProposed() as proposed:
                 self._origins[proposed.candidate] = proposed.origin
                 self._candidate_texts[proposed.candidate] = self._call_texts.get(proposed.call, "")
-            case CandidateChecked() as checked:
+            case kinds.CandidateChecked() as checked:
                 yield from self._checked(checked)
             case payload if isinstance(payload, RENDERED_AS_IN_SHOW):
                 yield render_event(event) or ""
 
-    def _checked(self, checked: CandidateChecked) -> Iterator[str]:
+    def _checked(self, checked: kinds.CandidateChecked) -> Iterator[str]:
         total = checked.passed + checked.failed
-        what = "tests" if self._kind == "heal" else "checks"
         if checked.candidate == UNCHANGED_CODE:
-            passed = "all pass" if not checked.failed else f"{checked.failed} of {total} fail"
+            counts = "all pass" if not checked.failed else f"{checked.failed} of {total} fail"
             if checked.unreached:
                 failed = checked.failed - checked.unreached
-                passed = f"{checked.passed} pass, {failed} fail, {checked.unreached} not reached"
-            yield f"Your code: {passed}{f' ({self._command_text})' if self._command_text else ''}."
+                counts = f"{checked.passed} pass, {failed} fail, {checked.unreached} not reached"
+            command = " ".join(self._test_command)
+            yield f"Your code: {counts}{f' ({command})' if command else ''}."
             return
-        written = self._candidate_texts.get(checked.candidate, "")
         if self._origins.get(checked.candidate) == "mutation" and not checked.failed:
             return  # the search has reported it already
-        name = f"{render_label(checked.label)}{written}"
-        yield (
-            f"{name}: {checked.passed} of {total} {what} pass"
-            if total
-            else f"{name}: no test or example to check it against"
-        )
+        name = f"{render_label(checked.label)}{self._candidate_texts.get(checked.candidate, '')}"
+        checks = "tests" if self._kind == "heal" else "checks"
+        counts = f"{checked.passed} of {total} {checks} pass"
+        yield f"{name}: {counts if total else 'no test or example to check it against'}"
 
 
 def render_short_result(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
@@ -164,7 +133,7 @@ def render_short_result(result: Result, folder: RunFolder, *, suggest_commands: 
     if not result.ok:
         yield from _best_so_far_lines(result)
     events = read_ledger(folder.ledger_path).events
-    if (written := last_payload(events, CertificateWritten)) is not None:
+    if (written := last_payload(events, kinds.CertificateWritten)) is not None:
         yield from certificate_summary_lines(written, folder.id, result.confidence)
     yield from caution_lines(result, folder, suggest_commands=suggest_commands)
     if suggest_commands:
@@ -172,30 +141,30 @@ def render_short_result(result: Result, folder: RunFolder, *, suggest_commands: 
     yield f"{_spend_summary(result.spend)}. More: suture show {folder.id}"
 
 
-def _start_lines(started: RunStarted) -> Iterator[str]:
+def _start_lines(started: kinds.RunStarted) -> Iterator[str]:
     if started.fork:
         yield f"Continues from step {started.fork.step} of run {started.fork.run}."
     if started.excluded_files:
         yield f"Note: {withheld_files_text(started.excluded_files)}"
 
 
-def _preparation_lines(prepared: TaskPrepared) -> Iterator[str]:
+def _preparation_lines(prepared: kinds.TaskPrepared) -> Iterator[str]:
     for example in prepared.unused_examples:
         yield f"Note: this looks like an example, but could not be parsed and is not checked: {example}"
     if not prepared.checks and not prepared.test_command:
         yield "There is no test or example to run, so the code cannot be verified."
 
 
-def _search_lines(ended: SearchFinished) -> Iterator[str]:
-    tried = f"{ended.candidates_tried:,} edits in {ended.seconds:.1f} s"
+def _search_lines(ended: kinds.SearchFinished) -> Iterator[str]:
+    edits = f"{ended.candidates_tried:,} edits in {ended.seconds:.1f} s"
     if ended.repairs:
-        others = f", and {len(ended.repairs) - 1} more" if len(ended.repairs) > 1 else ""
-        first = ended.repairs[0]
-        yield f"Found among {tried}: {first.file}, {first.label}{others}"
+        more = f", and {len(ended.repairs) - 1} more" if len(ended.repairs) > 1 else ""
+        likeliest = ended.repairs[0]
+        yield f"Found among {edits}: {likeliest.file}, {likeliest.label}{more}"
     else:
-        yield f"None of {tried} makes all tests pass."
-    if text := trial_caveats(ended.agreement):
-        yield f"Note: {text.removeprefix('; ')}"
+        yield f"None of {edits} makes all tests pass."
+    if caveats := trial_caveats(ended.agreement):
+        yield f"Note: {caveats.removeprefix('; ')}"
 
 
 def _outcome_line(result: Result, *, heals: bool) -> str:
@@ -204,9 +173,10 @@ def _outcome_line(result: Result, *, heals: bool) -> str:
         if verdict.evidence == "exit_status":
             return "Healed: the test command passes, judged by its exit status alone."
         count = len(verdict.passed)
-        what = ("test" if heals else "check") + ("s" if count != 1 else "")
-        done = "Healed" if heals else "Done"
-        return f"{done}: all {count} {what} pass." if count != 1 else f"{done}: the one {what} passes."
+        success, check = ("Healed", "test") if heals else ("Done", "check")
+        return (
+            f"{success}: all {count} {check}s pass." if count != 1 else f"{success}: the one {check} passes."
+        )
     if result.outcome == "not_healed" and not heals:
         word = "Not done" if verdict is not None and verdict.outcomes else "Not verified"
     return f"{word}: {render_ending_reason(result.reason)}"

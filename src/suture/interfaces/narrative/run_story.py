@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from suture.core.ledger import (
@@ -30,7 +31,7 @@ from suture.core.ledger.kinds import (
     RunFinished,
     RunStarted,
 )
-from suture.core.records import Candidate, Task, Verdict, VerdictNote, render_reason
+from suture.core.records import Candidate, Spend, Task, Verdict, VerdictNote, render_reason
 from suture.errors import StorageError, UsageError
 from suture.interfaces.narrative.event_text import counterexample_lines, render_event
 from suture.interfaces.narrative.plain_text import join_lines, render_label
@@ -46,28 +47,28 @@ SPEND_GROUPS: tuple[Literal["role", "move"], ...] = ("role", "move")
 
 
 def run_summary_row(run: RunFolder) -> tuple[str, str, str, str]:
-    """Return a run as a row of a list: id, state, tokens used, first line of the task."""
+    """Return a run as a row of a list: `(id, state, tokens used, first line of the task)`."""
     try:
-        reading = read_ledger(run.ledger_path)
+        ledger = read_ledger(run.ledger_path)
     except StorageError as fault:  # one damaged run must not hide the others
         return run.id, "damaged", "", fault.message
-    statement = _task_statement(reading)
-    tokens = total_spend(reading.events).tokens
-    first = (statement.splitlines() or [""])[0]
-    shown = first if len(first) <= MAX_TASK_CHARS else f"{first[:MAX_TASK_CHARS].rpartition(' ')[0]} ..."
-    return run.id, get_run_status(run, reading), f"{tokens:,} tokens", shown
+    task = (_task_statement(ledger).splitlines() or [""])[0]
+    if len(task) > MAX_TASK_CHARS:
+        task = f"{task[:MAX_TASK_CHARS].rpartition(' ')[0]} ..."
+    tokens = total_spend(ledger.events).tokens
+    return run.id, get_run_status(run, ledger), f"{tokens:,} tokens", task
 
 
 def run_as_json(run: RunFolder) -> dict[str, Any]:
     """Return a run with its whole ledger as one JSON value."""
-    reading = read_ledger(run.ledger_path)
-    spend = total_spend(reading.events)
-    end = find_final_event(reading.events)
+    ledger = read_ledger(run.ledger_path)
+    spend = total_spend(ledger.events)
+    end = find_final_event(ledger.events)
     ended = end.payload if end is not None and isinstance(end.payload, RunFinished) else None
     return {
         "run": run.id,
         "folder": str(run.path),
-        "state": get_run_state(run, reading),
+        "state": get_run_state(run, ledger),
         "outcome": ended.outcome if ended else None,
         "reason": render_reason(ended.reason) if ended else None,
         "reason_code": ended.reason.code if ended else None,
@@ -78,10 +79,10 @@ def run_as_json(run: RunFolder) -> dict[str, Any]:
             "money": spend.money,
             "unpriced_calls": spend.unpriced_calls,
             "seconds": round(spend.seconds, 3),
-            **{f"by_{group}": _spend_by(reading, group) for group in SPEND_GROUPS},
+            **{f"by_{group}": _spend_by(ledger, group) for group in SPEND_GROUPS},
         },
-        "torn_lines": list(reading.torn_lines),
-        "events": [encode_event(event) for event in reading.events],
+        "torn_lines": list(ledger.torn_lines),
+        "events": [encode_event(event) for event in ledger.events],
     }
 
 
@@ -90,21 +91,21 @@ def run_as_text(run: RunFolder) -> str:
     return join_lines(_story_lines(run, read_ledger(run.ledger_path)))
 
 
-def _story_lines(run: RunFolder, reading: LedgerContents) -> Iterator[str]:
-    state = get_run_state(run, reading)
+def _story_lines(run: RunFolder, ledger: LedgerContents) -> Iterator[str]:
+    state = get_run_state(run, ledger)
     yield f"run {run.id} ({state})"
     yield f"folder: {run.path}"
-    if reading.torn_lines:
-        lines = ", ".join(map(str, reading.torn_lines))
+    if ledger.torn_lines:
+        lines = ", ".join(map(str, ledger.torn_lines))
         yield f"note: ledger line {lines} is incomplete (a crash, or still being written) and is skipped"
-    if statement := _task_statement(reading):
+    if statement := _task_statement(ledger):
         yield "task:"
         yield from (f"  {line}" for line in statement.splitlines())
-    start_s = reading.events[0].time_s if reading.events else 0.0
-    base = _task_files(run, reading)
+    start_s = ledger.events[0].time_s if ledger.events else 0.0
+    original_files = _task_files(run, ledger)
     shown_candidates: set[str] = set()
     shown_notes: set[VerdictNote] = set()
-    for event in reading.events:
+    for event in ledger.events:
         line = render_event(event)
         if line is None:
             continue
@@ -114,7 +115,9 @@ def _story_lines(run: RunFolder, reading: LedgerContents) -> Iterator[str]:
         if proposed in shown_candidates:
             yield "         the same code as before"
             continue
-        yield from (f"         {detail}" for detail in _event_details(run, event, base, shown_notes))
+        yield from (
+            f"         {detail}" for detail in _event_details(run, event, original_files, shown_notes)
+        )
         if proposed:
             shown_candidates.add(proposed)
     yield ""
@@ -124,23 +127,23 @@ def _story_lines(run: RunFolder, reading: LedgerContents) -> Iterator[str]:
         yield f"the run waits for your answer: suture review {run.id}"
     elif state == "stopped":
         yield "the run has no result: its process was killed, or the machine went down"
-    yield f"spent: {describe_spend(total_spend(reading.events), {})}"
+    yield f"spent: {describe_spend(total_spend(ledger.events), {})}"
     for group in SPEND_GROUPS:
-        for name, spend in spend_by_group(reading.events, group).items():
+        for name, spend in spend_by_group(ledger.events, group).items():
             yield f"  {group} {name}: {describe_share(spend)}"
 
 
-def _spend_by(reading: LedgerContents, group: Literal["role", "move"]) -> dict[str, Any]:
+def _spend_by(ledger: LedgerContents, group: Literal["role", "move"]) -> dict[str, Any]:
     """Return what each role, or each kind of move, has used."""
-    left_out = ("seconds", "prompt_tokens", "completion_tokens")
+    omitted = ("seconds", "prompt_tokens", "completion_tokens")
     return {
-        name: {key: value for key, value in vars(spend).items() if key not in left_out}
-        for name, spend in spend_by_group(reading.events, group).items()
+        name: {key: value for key, value in vars(spend).items() if key not in omitted}
+        for name, spend in spend_by_group(ledger.events, group).items()
     }
 
 
-def _task_statement(reading: LedgerContents) -> str:
-    started = first_payload(reading.events, RunStarted)
+def _task_statement(ledger: LedgerContents) -> str:
+    started = first_payload(ledger.events, RunStarted)
     return started.statement.strip() if started else ""
 
 
@@ -149,16 +152,16 @@ def _elapsed(seconds: float) -> str:
 
 
 def _event_details(
-    run: RunFolder, event: Event, base: Mapping[str, bytes], shown_notes: set[VerdictNote]
+    run: RunFolder, event: Event, original_files: Mapping[str, bytes], shown_notes: set[VerdictNote]
 ) -> list[str]:
-    """Return the lines below an event's line: a candidate's code, or a verdict's facts.
+    """Return the lines below an event's line: a candidate's code, or a verdict's counterexamples and notes.
 
-    Each remark of a verdict appears once per run.
+    Each note appears once per run.
     """
     try:
         match event.payload:
             case CandidateProposed(blob=blob):
-                return list(_candidate_code_lines(run.load_record(Candidate, blob), base))
+                return list(_candidate_code_lines(run.load_record(Candidate, blob), original_files))
             case CandidateChecked(verdict=blob):
                 return list(_verdict_lines(run.load_record(Verdict, blob), shown_notes))
     except (StorageError, ValueError, KeyError, TypeError) as fault:
@@ -166,15 +169,16 @@ def _event_details(
     return []
 
 
-def _candidate_code_lines(candidate: Candidate, base: Mapping[str, bytes]) -> Iterator[str]:
+def _candidate_code_lines(candidate: Candidate, original_files: Mapping[str, bytes]) -> Iterator[str]:
     """Yield new files in full and changed files as a diff."""
     for path, text in sorted(candidate.files.items()):
-        if path in base:
-            sides = (base[path].decode("utf-8", "replace"), text)
-            old, new = ("".join(f"{line}\n" for line in side.splitlines()) for side in sides)
-            diff = unified_diff(
-                {path: old.encode("utf-8", "replace")}, {path: new.encode("utf-8", "replace")}
+        if path in original_files:
+            versions = (original_files[path].decode("utf-8", "replace"), text)
+            before, after = (
+                {path: "".join(f"{line}\n" for line in version.splitlines()).encode("utf-8", "replace")}
+                for version in versions
             )
+            diff = unified_diff(before, after)
             yield from diff.split("\n")[1:-1]  # without the header line of git
         else:
             yield f"{path}:"
@@ -182,12 +186,12 @@ def _candidate_code_lines(candidate: Candidate, base: Mapping[str, bytes]) -> It
 
 
 def _verdict_lines(verdict: Verdict, shown_notes: set[VerdictNote]) -> Iterator[str]:
-    facts = verdict.counterexamples
-    for fact in facts[:MAX_COUNTEREXAMPLES]:
-        yield from counterexample_lines(fact)
-    if len(facts) > MAX_COUNTEREXAMPLES:
-        yield f"and {len(facts) - MAX_COUNTEREXAMPLES} more"
-    if verdict.failed and not facts:
+    counterexamples = verdict.counterexamples
+    for counterexample in counterexamples[:MAX_COUNTEREXAMPLES]:
+        yield from counterexample_lines(counterexample)
+    if len(counterexamples) > MAX_COUNTEREXAMPLES:
+        yield f"and {len(counterexamples) - MAX_COUNTEREXAMPLES} more"
+    if verdict.failed and not counterexamples:
         yield from (f"| {line}" for line in verdict.output.strip().splitlines()[-15:])
     yield from (f"note: {render_verdict_note(note)}" for note in verdict.notes if note not in shown_notes)
     shown_notes.update(verdict.notes)
@@ -195,34 +199,54 @@ def _verdict_lines(verdict: Verdict, shown_notes: set[VerdictNote]) -> Iterator[
         yield f"judged by {EVIDENCE_TEXTS[verdict.evidence]}"
 
 
-def _task_files(run: RunFolder, reading: LedgerContents) -> Mapping[str, bytes]:
+def _task_files(run: RunFolder, ledger: LedgerContents) -> Mapping[str, bytes]:
     """Return the task's own files; empty if the run folder no longer has them."""
     try:
-        started = first_payload(reading.events, RunStarted)
+        started = first_payload(ledger.events, RunStarted)
         return run.load_record(Task, started.task).files if started else {}
     except StorageError:
         return {}
 
 
+@dataclass(frozen=True, kw_only=True)
+class _RunState:
+    """A run as it was after one of its steps.
+
+    Attributes:
+        label: The label of the best candidate.
+        files: The files of the best candidate.
+        verdict: How the best candidate was first judged.
+        next_decision: The decision that followed the step.
+    """
+
+    step: int
+    last_step: int
+    best: str | None
+    label: str
+    files: Mapping[str, str]
+    verdict: Verdict | None
+    spend: Spend
+    next_decision: Event | None
+
+
 def step_as_json(run: RunFolder, step: int) -> dict[str, Any]:
     """Return the run as it was after a step as JSON values; raises as `step_as_text` does."""
-    events, best, following = _state_after_step(run, step)
-    verdict = _best_verdict(run, events, best)
-    spend = total_spend(events)
+    state = _state_after_step(run, step)
+    verdict = state.verdict
     return {
         "run": run.id,
         "step": step,
-        "last_step": last_step(read_ledger(run.ledger_path).events),
-        "best": best,
-        "label": _best_label(events, best),
-        "files": dict(_best_files(run, events, best)),
+        "last_step": state.last_step,
+        "best": state.best,
+        "label": state.label,
+        "files": dict(state.files),
         "passed": len(verdict.passed) if verdict else 0,
         "failed": len(verdict.failed) if verdict else 0,
         "facts": [vars(fact) for fact in verdict.counterexamples] if verdict else [],
-        "spend": {name: getattr(spend, name) for name in ("attempts", "tokens", "model_calls", "money")}
-        | {"seconds": round(spend.seconds, 3)},
-        "decided_next": encode_event(following)["data"] if following else None,
-        "next_text": render_event(following) if following else None,
+        "spend": {name: getattr(state.spend, name) for name in ("attempts", "tokens", "model_calls", "money")}
+        | {"seconds": round(state.spend.seconds, 3)},
+        "decided_next": encode_event(state.next_decision)["data"] if state.next_decision else None,
+        "next_text": render_event(state.next_decision) if state.next_decision else None,
     }
 
 
@@ -235,63 +259,56 @@ def step_as_text(run: RunFolder, step: int) -> str:
         UsageError: There is no such step.
         StorageError: The run folder is damaged.
     """
-    return join_lines(_step_lines(run, step))
+    return join_lines(_step_lines(run.id, _state_after_step(run, step)))
 
 
-def _step_lines(run: RunFolder, step: int) -> Iterator[str]:
-    events, best, following = _state_after_step(run, step)
-    verdict = _best_verdict(run, events, best)
-    yield f"run {run.id} after step {step} of {last_step(read_ledger(run.ledger_path).events)}"
-    if best is None:
+def _step_lines(run: str, state: _RunState) -> Iterator[str]:
+    verdict = state.verdict
+    yield f"run {run} after step {state.step} of {state.last_step}"
+    if state.best is None:
         yield "best: no candidate yet"
     else:
         total = len(verdict.passed) + len(verdict.failed) if verdict else 0
         passed = f"{len(verdict.passed)} of {total} checks pass" if verdict and total else "not checked"
-        yield f"best: candidate {best[:8]} ({render_label(_best_label(events, best))}): {passed}"
-        for path, text in sorted(_best_files(run, events, best)):
+        yield f"best: candidate {state.best[:8]} ({render_label(state.label)}): {passed}"
+        for path, text in sorted(state.files.items()):
             yield f"  {path}:"
             yield from (f"    {line}" for line in text.splitlines())
     if verdict:
-        yield from (f"  {line}" for fact in verdict.counterexamples for line in counterexample_lines(fact))
-    yield f"spent: {describe_spend(total_spend(events), {})}"
-    if following:
-        yield f"next: {render_event(following)}"
-    yield f"continue from here: suture fork {run.id} --at {step} --set KEY=VALUE"
+        for counterexample in verdict.counterexamples:
+            yield from (f"  {line}" for line in counterexample_lines(counterexample))
+    yield f"spent: {describe_spend(state.spend, {})}"
+    if state.next_decision:
+        yield f"next: {render_event(state.next_decision)}"
+    yield f"continue from here: suture fork {run} --at {state.step} --set KEY=VALUE"
 
 
-def _state_after_step(run: RunFolder, step: int) -> tuple[Sequence[Event], str | None, Event | None]:
-    """Return the events up to a step, the best candidate then, and the decision that followed."""
-    everything = read_ledger(run.ledger_path).events
-    last = last_step(everything)
+def _state_after_step(run: RunFolder, step: int) -> _RunState:
+    all_events = read_ledger(run.ledger_path).events
+    last = last_step(all_events)
     if not 0 <= step <= last:
         raise UsageError(f"run {run.id} has no step {step}", remedy=f"its steps are 0 to {last}")
-    events, following = events_until(everything, step), decision_after(everything, step)
-    if following is not None:
-        decided = following.payload
-        return events, decided.best if isinstance(decided, MovesDecided) else None, following
-    judged = [checked for _, checked in select_events(events, CandidateChecked)]
-    best = max(judged, key=lambda checked: (checked.passed, -checked.failed), default=None)
-    return events, best.candidate if best else None, None
-
-
-def _first_check(events: Sequence[Event], best: str | None) -> CandidateChecked | None:
-    """Return how the best candidate was first judged."""
-    judged = select_events(events, CandidateChecked)
-    return next((checked for _, checked in judged if checked.candidate == best), None)
-
-
-def _best_label(events: Sequence[Event], best: str | None) -> str:
-    checked = _first_check(events, best)
-    return checked.label if checked else ""
-
-
-def _best_verdict(run: RunFolder, events: Sequence[Event], best: str | None) -> Verdict | None:
-    checked = _first_check(events, best)
-    return run.load_record(Verdict, checked.verdict) if checked else None
-
-
-def _best_files(run: RunFolder, events: Sequence[Event], best: str | None) -> Iterator[tuple[str, str]]:
-    for _, proposed in select_events(events, CandidateProposed):
-        if proposed.candidate == best:
-            yield from run.load_record(Candidate, proposed.blob).files.items()
-            return
+    events = events_until(all_events, step)
+    checks = [checked for _, checked in select_events(events, CandidateChecked)]
+    decision = decision_after(all_events, step)
+    if decision is None:
+        leader = max(checks, key=lambda checked: (checked.passed, -checked.failed), default=None)
+        best = leader.candidate if leader else None
+    else:
+        best = decision.payload.best if isinstance(decision.payload, MovesDecided) else None
+    first_check = next((checked for checked in checks if checked.candidate == best), None)
+    blobs = [
+        proposed.blob
+        for _, proposed in select_events(events, CandidateProposed)
+        if proposed.candidate == best
+    ]
+    return _RunState(
+        step=step,
+        last_step=last,
+        best=best,
+        label=first_check.label if first_check else "",
+        files=run.load_record(Candidate, blobs[0]).files if blobs else {},
+        verdict=run.load_record(Verdict, first_check.verdict) if first_check else None,
+        spend=total_spend(events),
+        next_decision=decision,
+    )

@@ -21,20 +21,17 @@ def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:
         if name == "money":
             parts += _money(spend, limit)
             continue
-        of = "" if limit is None else f" of {limit:,.12g}"
         used = f"{getattr(spend, name):,.0f}"
-        parts.append(f"{used}{of} {unit[:-1] if used == '1' and not of and len(unit) > 1 else unit}")
+        if limit is not None:
+            used += f" of {limit:,.12g}"
+        parts.append(f"{used} {unit.removesuffix('s') if used == '1' and unit != 's' else unit}")
     return ", ".join(parts)
 
 
 def describe_share(spend: Spend) -> str:
     """Return what one role or one kind of move has used."""
-    counts = (
-        format_count(spend.attempts, "attempt"),
-        format_count(spend.tokens, "token"),
-        format_count(spend.model_calls, "call"),
-    )
-    return ", ".join([*counts, *_money(spend, None)])
+    counts = (("attempt", spend.attempts), ("token", spend.tokens), ("call", spend.model_calls))
+    return ", ".join([*(format_count(count, noun) for noun, count in counts), *_money(spend, None)])
 
 
 def _money(spend: Spend, limit: float | None) -> list[str]:

@@ -9,22 +9,7 @@ from typing import TYPE_CHECKING
 from rich.spinner import Spinner
 from rich.text import Text
 
-from suture.core.ledger import CATALOGUE, Payload, RawPayload, SpendTracker
-from suture.core.ledger.kinds import (
-    BudgetReserved,
-    CandidateChecked,
-    CandidateProposed,
-    LessonsDrawn,
-    ModelCalled,
-    MovesDecided,
-    ReviewAnswered,
-    ReviewAsked,
-    RunStarted,
-    SearchFinished,
-    SearchStarted,
-    TaskPrepared,
-    TriageFinished,
-)
+from suture.core.ledger import CATALOGUE, Payload, RawPayload, SpendTracker, kinds
 from suture.interfaces.narrative.plain_text import escape_unprintable, render_label
 from suture.interfaces.narrative.spend_text import describe_spend
 
@@ -34,18 +19,18 @@ if TYPE_CHECKING:
     from suture.core.ledger import Event
 
 PHASES: dict[type[Payload], str] = {
-    RunStarted: "preparing the checks",
-    TaskPrepared: "testing the unchanged code",
-    TriageFinished: "choosing the next step",
-    SearchStarted: "searching for a repair without a model",
-    SearchFinished: "judging what the search found",
-    MovesDecided: "asking the model",
-    BudgetReserved: "the model is writing",
-    ModelCalled: "reading the reply",
-    CandidateProposed: "checking",
-    CandidateChecked: "checking",
-    ReviewAsked: "waiting for you",
-    ReviewAnswered: "continuing",
+    kinds.RunStarted: "preparing the checks",
+    kinds.TaskPrepared: "testing the unchanged code",
+    kinds.TriageFinished: "choosing the next step",
+    kinds.SearchStarted: "searching for a repair without a model",
+    kinds.SearchFinished: "judging what the search found",
+    kinds.MovesDecided: "asking the model",
+    kinds.BudgetReserved: "the model is writing",
+    kinds.ModelCalled: "reading the reply",
+    kinds.CandidateProposed: "checking",
+    kinds.CandidateChecked: "checking",
+    kinds.ReviewAsked: "waiting for you",
+    kinds.ReviewAnswered: "continuing",
 }
 """What the run does after an event of this kind, until the next one."""
 MAX_CANDIDATES = 5
@@ -79,20 +64,20 @@ class LiveView:
     def update(self, event: Event) -> None:
         """Apply one event; an event that this version cannot read changes nothing."""
         self._fold.add([event])
-        self._running = not isinstance(event.payload, ReviewAsked)
+        self._running = not isinstance(event.payload, kinds.ReviewAsked)
         self._phase = PHASES.get(CATALOGUE.get(event.kind, RawPayload), self._phase)
         match event.payload:
-            case MovesDecided() as decided:
+            case kinds.MovesDecided() as decided:
                 self._round, self._best = decided.round, decided.best or ""
                 if decided.moves[0].kind == "stop":
                     self._phase = (
                         "certifying the result" if decided.moves[0].outcome == "healed" else "ending"
                     )
-            case CandidateChecked() as checked:
+            case kinds.CandidateChecked() as checked:
                 self._candidates.pop(checked.candidate, None)
                 counts = (render_label(checked.label), checked.passed, checked.passed + checked.failed)
                 self._candidates[checked.candidate] = counts
-            case LessonsDrawn(lessons=lessons):
+            case kinds.LessonsDrawn(lessons=lessons):
                 self._lessons = lessons
 
     def update_reply(self, reply: int, words: str | None) -> None:
