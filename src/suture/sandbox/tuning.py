@@ -153,6 +153,8 @@ SETTINGS_QUERY_TIMEOUT_S = 60.0
 MAX_CERTIFICATE_BYTES = 4 << 20
 MAX_NPMRC_BYTES = MIB
 MAX_LOCK_BYTES = 16 * MIB
+MAX_ADDED_SET_BYTES = 64 * MIB
+"""The record of a cached set, which holds the text of a manifest and of a lock."""
 MAX_REQUESTED_PACKAGES = 100
 """Packages that one manifest may ask for."""
 MAX_REQUIREMENT_CHARS = 200

@@ -76,7 +76,7 @@ async def test_a_node_packages_url_requirement_is_not_fetched(
 )
 def test_such_a_line_asks_for_nothing(line: str) -> None:
     with pytest.raises(PackagesRefused):
-        Pip().wanted(line)
+        Pip().parse_manifest(line)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,9 @@ def test_such_a_line_asks_for_nothing(line: str) -> None:
     ],
 )
 def test_who_approves_sees_each_package_that_is_fetched(text: str) -> None:
-    fetched = {one.replace("[", " ").replace(">", " ").split()[0].split(";")[0] for one in Pip().wanted(text)}
+    fetched = {
+        one.replace("[", " ").replace(">", " ").split()[0].split(";")[0] for one in Pip().parse_manifest(text)
+    }
     assert fetched
     assert {name.lower() for name in fetched} == {
         one.name for one in find_requested_packages("requirements.txt", text)

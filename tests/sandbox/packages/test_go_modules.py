@@ -188,7 +188,7 @@ async def test_false_indirect_requirements_are_refused(
 )
 def test_such_a_line_asks_for_nothing(line: str) -> None:
     with pytest.raises(PackagesRefused):
-        Go().wanted(f"module own\n\ngo 1.18\n{line}\n")
+        Go().parse_manifest(f"module own\n\ngo 1.18\n{line}\n")
 
 
 WORD_TASK = """A CLI that says a word.

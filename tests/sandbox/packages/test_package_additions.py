@@ -53,7 +53,7 @@ def files(**texts: str) -> dict[str, bytes]:
 )
 def test_a_list_in_pyproject_gets_one_line_more(asks: dict[str, str]) -> None:
     base = files(pyproject__toml=LISTED)
-    new = PythonAdder().requested(base, asks)
+    new = PythonAdder().find_requested(base, asks)
     assert new == ("inflection>=0.5",)
     written = PythonAdder().write_manifest(base, new)
     assert written == LISTED.replace('    "click",\n', '    "click",\n    "inflection>=0.5",\n')
@@ -73,18 +73,18 @@ def test_a_list_in_pyproject_gets_one_line_more(asks: dict[str, str]) -> None:
 )
 def test_so_it_stands_in_other_pyprojects(text: str, written: str) -> None:
     base = files(pyproject__toml=text)
-    assert PythonAdder().requested(base, {"requirements.txt": "alpha\n"}) == ("alpha",)
+    assert PythonAdder().find_requested(base, {"requirements.txt": "alpha\n"}) == ("alpha",)
     assert PythonAdder().write_manifest(base, ["alpha"]) == written
 
 
 def test_requirements_get_their_line_where_they_are_the_manifest() -> None:
     base = files(requirements__txt="# ours\nrequests>=2\r\n-e .", pyproject__toml="[tool.x]\ny = 1\n")
     whole = "# ours\nrequests>=3\n-e .\nalpha"
-    assert PythonAdder().requested(base, {"requirements.txt": whole}) == ("alpha",)
+    assert PythonAdder().find_requested(base, {"requirements.txt": whole}) == ("alpha",)
     assert PythonAdder().write_manifest(base, ["alpha"]) == "# ours\nrequests>=2\r\n-e .\r\nalpha\r\n"
     assert PythonAdder().write_manifest(files(main__py=""), ["alpha"]) == "alpha\n"
     dynamic = '[project]\nname = "x"\ndynamic = ["dependencies"]\n'
-    assert PythonAdder().manifest(files(pyproject__toml=dynamic, setup__cfg="")) == "requirements.txt"
+    assert PythonAdder().manifest_path(files(pyproject__toml=dynamic, setup__cfg="")) == "requirements.txt"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_requirements_get_their_line_where_they_are_the_manifest() -> None:
 )
 def test_foreign_sources_are_refused(line: str) -> None:
     with pytest.raises(PackagesRefused):
-        PythonAdder().requested(files(pyproject__toml=LISTED), {"requirements.txt": line})
+        PythonAdder().find_requested(files(pyproject__toml=LISTED), {"requirements.txt": line})
 
 
 def test_a_manifest_whose_every_line_is_hashed_is_left_alone() -> None:
@@ -123,7 +123,7 @@ def test_a_lock_gets_pins_as_it_has_them(lock: str, after: str) -> None:
 def test_a_table_of_package_json_gets_a_member_in_its_place() -> None:
     base = files(package__json=PACKAGE)
     wish = '{"scripts": {"test": "true"}, "dependencies": {"alpha": "*", "beta": "^2"}, "jest": {"bail": 1}}'
-    new = NodeAdder().requested(base, {"package.json": wish})
+    new = NodeAdder().find_requested(base, {"package.json": wish})
     assert new == ("dependencies beta@^2",)
     written = NodeAdder().write_manifest(base, new)
     assert written == PACKAGE.replace('"^1.0.0",\n', '"^1.0.0",\n        "beta": "^2",\n', 1)
@@ -165,7 +165,7 @@ def test_node_projects_that_are_not_added_to(base: dict[str, bytes]) -> None:
 def test_only_names_of_the_index_are_asked_of_npm() -> None:
     wish = '{"dependencies": {"alpha": "git+https://example.org/x", "beta": "file:../x"}}'
     with pytest.raises(PackagesRefused, match="beta"):
-        NodeAdder().requested(files(package__json=PACKAGE), {"package.json": wish})
+        NodeAdder().find_requested(files(package__json=PACKAGE), {"package.json": wish})
 
 
 def test_go_mod_gets_a_line_where_its_own_stand() -> None:
@@ -175,13 +175,13 @@ def test_go_mod_gets_a_line_where_its_own_stand() -> None:
         "require example.org/alpha v9.0.0\nrequire example.org/beta v1.1.0\n"
         "require example.org/delta v1.0.0 // indirect\n"
     )
-    new = GoAdder().requested(base, {"go.mod": wish})
+    new = GoAdder().find_requested(base, {"go.mod": wish})
     assert new == ("example.org/beta v1.1.0",)
     written = GoAdder().write_manifest(base, new)
     assert written == GO_MOD.replace("first\n", "first\n\texample.org/beta v1.1.0\n")
     alone = GoAdder().write_manifest(files(go__mod="module shop"), new)
     assert alone == "module shop\n\nrequire example.org/beta v1.1.0\n"
     with pytest.raises(PackagesRefused):
-        GoAdder().requested(base, {"go.mod": "require example.org/beta latest\n"})
+        GoAdder().find_requested(base, {"go.mod": "require example.org/beta latest\n"})
     with pytest.raises(PackagesRefused, match="vendor"):
         GoAdder().write_manifest({**base, "vendor/modules.txt": b""}, new)

@@ -26,7 +26,6 @@ def evict_unused_sets(folder: Path, max_bytes: int = MAX_CACHED_PACKAGES_BYTES) 
 
     Args:
         folder: The folder that has one folder for each set.
-        max_bytes: Maximum size of all sets together.
     """
     sets = []
     with suppress(OSError):
@@ -43,9 +42,7 @@ def evict_unused_sets(folder: Path, max_bytes: int = MAX_CACHED_PACKAGES_BYTES) 
 
 
 def _is_idle(set_folder: Path) -> bool:
-    """Return whether a set is unused. Checked at the last moment, because a run may begin to use it
-    meanwhile.
-    """
+    """Return whether nobody uses a set. Call this right before removing it: a run may have begun to use it."""
     try:
         return time.time() - set_folder.lstat().st_mtime > PACKAGE_SET_IN_USE_S
     except OSError:

@@ -38,11 +38,13 @@ CLIENT_LIMITS = ProgramLimits(
     output_bytes=1 << 18,
 )
 NO_PIP = "No module named pip"
-SECRET = re.compile(r"_API_KEY$|^SUTURE_|DATABASE_URL$")
+SECRET_VARIABLE = re.compile(r"_API_KEY$|^SUTURE_|DATABASE_URL$")
 ADDRESS = re.compile(r"\b[a-z+]+://\S+|\bhost='[^']*'")
-"""A client's output may name the index, and with it a password."""
+"""Replaced in messages: a client's output may name the index, and with it a password."""
 PORT = 3128
+"""The port on the sandbox's own loopback at which the client reaches the proxy."""
 TEMP_DIR = ".temporary"
+"""The client's TMPDIR, below its folder."""
 ENTRY_CODE = f"""\
 import os, socket, sys
 if os.path.exists("{WRITABLE_DIR}/.listener"):
@@ -55,8 +57,7 @@ os.chdir("{WRITABLE_DIR}")
 os.makedirs(os.environ["TMPDIR"], exist_ok=True)
 os.execvp(sys.argv[1], sys.argv[1:])
 """
-"""Runs before the client inside the sandbox: it hands the listening socket of the loopback to the proxy (see
-`index_proxy.py`)."""
+"""Runs before the client inside the sandbox, and passes a listening socket to the proxy (`index_proxy.py`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +67,8 @@ class Client:
     Attributes:
         name: Its name in messages.
         argv: The start of its command inside the sandbox.
-        host_argv: The same on the host.
-        mounts: Mounts for the client itself.
+        host_argv: The start of its command on the host.
+        mounts: The files of the client itself.
         folders: Folders of programs inside the sandbox, searched before the system's.
         variables: Environment variables that it always gets.
         unreachable: Matches its output if the index cannot be reached.
@@ -85,12 +86,10 @@ class Client:
 async def run_client(
     client: Client, argv: Sequence[str], work_folder: WorkFolder, access: NetworkAccess | None = None
 ) -> None:
-    """Run a package manager's client in one of Suture's folders.
+    """Run a package manager's client in one of Suture's folders, which holds no file of a project.
 
     Args:
-        client: The client.
         argv: Its arguments; paths are relative to the folder.
-        work_folder: The folder; it holds no file of a project.
         access: What it may reach; nothing if omitted.
 
     Raises:
@@ -103,9 +102,9 @@ async def run_client(
         proxy = _create_proxy(access) if access is not None else None
         code, text = await _run_in_sandbox(client, argv, work_folder.folder, access or NetworkAccess(), proxy)
         if code and proxy is not None and proxy.refused:
-            where = ", ".join(proxy.refused)
+            servers = ", ".join(proxy.refused)
             raise PackagesRefused(
-                f"{client.name} was led past its index, to {where}, which is blocked (safety.package_hosts)"
+                f"{client.name} was led past its index, to {servers}, which is blocked (safety.package_hosts)"
             )
         if code and proxy is not None and proxy.unreachable:
             raise unreachable_index(client.name, "no answer")
@@ -115,7 +114,7 @@ async def run_client(
 def _create_proxy(access: NetworkAccess) -> IndexProxy:
     for origin in access.origins:
         access.proxy_for(origin)  # raises for a proxy that cannot be used, before anything begins
-    return IndexProxy(access.origins, access.proxy_for, access.names)
+    return IndexProxy(access.origins, access.proxy_for, access.host_aliases)
 
 
 def _raise_for_output(client: Client, code: int, text: str) -> None:
@@ -136,11 +135,11 @@ async def _run_in_sandbox(
     client: Client, argv: Sequence[str], folder: Path, access: NetworkAccess, proxy: IndexProxy | None
 ) -> tuple[int, str]:
     proxy_url = f"http://127.0.0.1:{PORT}"
-    names = ("http_proxy", "https_proxy")
+    proxy_variables = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY")
     request = RunRequest(
         argv=(get_own_interpreter().executable, "-I", "-S", "-B", "-c", ENTRY_CODE, *client.argv, *argv),
         env={
-            **{name: proxy_url for one in names for name in (one, one.upper())},
+            **dict.fromkeys(proxy_variables, proxy_url),
             **client.variables,
             **access.variables,
             "PATH": ":".join((*client.folders, "/usr/local/bin", "/usr/bin", "/bin")),
@@ -176,10 +175,10 @@ async def _run_in_sandbox(
 
 
 def _set_permissions(folder: Path, *, writable: bool) -> None:
-    """Let a client write to a folder, or take that permission back. If Suture is root, the client is another
-    user.
+    """Let a client write to a folder, or take that permission back.
 
-    No other user can reach the folder meanwhile, because the folder above it is private.
+    This is needed only if Suture is root, because the client is then another user. No other user can reach
+    the folder meanwhile, because the folder above it is private.
     """
     if os.geteuid() != 0:
         return
@@ -188,26 +187,23 @@ def _set_permissions(folder: Path, *, writable: bool) -> None:
             mode = os.lstat(path).st_mode
             os.chown(path, 0, 0, follow_symlinks=False)
             if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
-                all_may = 0o777 if stat.S_ISDIR(mode) else 0o666
-                os.chmod(path, stat.S_IMODE(mode) | all_may if writable else stat.S_IMODE(mode) & 0o755)  # noqa: PTH101
+                for_all = 0o777 if stat.S_ISDIR(mode) else 0o666
+                os.chmod(path, stat.S_IMODE(mode) | for_all if writable else stat.S_IMODE(mode) & 0o755)  # noqa: PTH101
 
 
 async def _run_on_host(client: Client, argv: Sequence[str], folder: Path) -> tuple[int, str]:
     """Run the client as the user would, with all of the user's network. Only a setting permits this."""
-    temporary = folder / TEMP_DIR
-    await asyncio.to_thread(temporary.mkdir)
+    temp_folder = folder / TEMP_DIR
+    await asyncio.to_thread(temp_folder.mkdir)
+    variables = {name: value.replace(WRITABLE_DIR, str(folder)) for name, value in client.variables.items()}
+    # With a TMPDIR of its own, go does not take temporary files in the folder for modules.
+    variables["TMPDIR"] = str(temp_folder)
     try:
         process = await asyncio.create_subprocess_exec(
             *client.host_argv,
             *argv,
             cwd=folder,
-            env={
-                **filtered_environment(),
-                **{
-                    name: value.replace(WRITABLE_DIR, str(folder)) for name, value in client.variables.items()
-                },
-                "TMPDIR": str(temporary),  # so that go does not take its content for modules
-            },
+            env={**filtered_environment(), **variables},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -225,21 +221,22 @@ async def _run_on_host(client: Client, argv: Sequence[str], folder: Path) -> tup
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
-        await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, temp_folder, ignore_errors=True)
     return process.returncode or 0, output.decode("utf-8", "replace")
 
 
 def filtered_environment() -> dict[str, str]:
-    """Return the user's environment without model keys and the database's address, which a client's output
-    may quote.
+    """Return the user's environment without model keys and the database's address.
+
+    A client's output may quote its environment.
     """
-    return {name: value for name, value in os.environ.items() if not SECRET.search(name)}
+    return {name: value for name, value in os.environ.items() if not SECRET_VARIABLE.search(name)}
 
 
-def missing_client(client: str, why: str) -> PrerequisiteError:
+def missing_client(client: str, reason: str) -> PrerequisiteError:
     """Return the exception to raise if a client is missing."""
     return PrerequisiteError(
-        f"packages are fetched by {client}, which is missing: {why}",
+        f"packages are fetched by {client}, which is missing: {reason}",
         remedy=f"install {client}, or leave packages out with --approve-deps never",
     )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from suture.core.safe_files import write_file_atomically
 from suture.sandbox import WRITABLE_DIR, Mount, discover_toolchain
 from suture.sandbox.packages.client import TEMP_DIR, Client, filtered_environment, missing_client, run_client
-from suture.sandbox.packages.index_proxy import Origin, parse_origin
+from suture.sandbox.packages.index_proxy import parse_origin
 from suture.sandbox.packages.installer import FETCHED, PackagesRefused, WorkFolder
 from suture.sandbox.packages.network_access import (
     NetworkAccess,
@@ -58,48 +58,45 @@ class Go:
     lock = "go.sum"
     folder = "modules"
 
-    def wanted(self, manifest: str) -> tuple[str, ...]:
-        """See `Installer`: each item is a module, a blank and its version. Indirect requirements are not
-        requested.
-        """
-        found = [text for text, remark in _parse_requirements(manifest) if remark != INDIRECT]
-        if len(found) > MAX_REQUESTED_PACKAGES:
+    def parse_manifest(self, manifest: str) -> tuple[str, ...]:
+        """See `Installer`: each is a module, a blank and its version. Indirect requirements are left out."""
+        direct = [text for text, comment in _parse_requirements(manifest) if comment != INDIRECT]
+        if len(direct) > MAX_REQUESTED_PACKAGES:
             raise PackagesRefused(f"{self.manifest} asks for more than {MAX_REQUESTED_PACKAGES} packages")
-        return tuple(found)
+        return tuple(direct)
 
-    async def resolve(self, wanted: Sequence[str], work_folder: WorkFolder) -> str:
+    async def resolve(self, requirements: Sequence[str], work_folder: WorkFolder) -> str:
         """See `Installer`. The modules are left for `install`.
 
-        Requirements of requirements are written down and resolved again until nothing is added. Only then
-        does the lock contain what go needs to be given all modules.
+        The requirements of modules are added to the manifest and resolved again until nothing is new. Only
+        then does the lock contain all that go needs.
         """
         client = find_go_client()
         access = await find_go_access(client.host_argv, work_folder) if work_folder.sandboxed else None
         lock = ""
         for _ in range(MAX_GO_ROUNDS):
-            whole = self._complete_manifest(wanted, lock)
-            await asyncio.to_thread(write_file_atomically, work_folder.folder / self.manifest, whole.encode())
+            manifest = self._complete_manifest(requirements, lock)
+            await asyncio.to_thread(
+                write_file_atomically, work_folder.folder / self.manifest, manifest.encode()
+            )
             await run_client(client, ["mod", "download", "all"], work_folder, access)
             lock = work_folder.read_text(self.lock)
-            if self._complete_manifest(wanted, lock) == whole:
+            if self._complete_manifest(requirements, lock) == manifest:
                 return lock
         raise PackagesRefused(
-            f"the requirements of {', '.join(wanted)} cannot be resolved"[:MAX_MESSAGE_CHARS]
+            f"the requirements of {', '.join(requirements)} cannot be resolved"[:MAX_MESSAGE_CHARS]
         )
 
-    async def install(self, wanted: Sequence[str], lock: str, work_folder: WorkFolder) -> None:
-        """See `Installer`. Nothing can be reached; modules are compared with the lock and with their
-        hashes.
-        """
-        await verify_and_move_modules(
-            self._complete_manifest(wanted, lock), lock, work_folder, ["download", "all"]
-        )
+    async def install(self, requirements: Sequence[str], lock: str, work_folder: WorkFolder) -> None:
+        """See `Installer`. No server can be reached; modules are compared with the hashes in the lock."""
+        manifest = self._complete_manifest(requirements, lock)
+        await verify_and_move_modules(manifest, lock, work_folder, ["download", "all"])
 
     def versions(self, lock: str) -> Mapping[str, str]:
         """See `Installer`. Of a module that is not used, a lock contains only the hash of its `go.mod`."""
-        found = (CHECKSUM.fullmatch(line) for line in lock.splitlines())
+        matches = filter(None, map(CHECKSUM.fullmatch, lock.splitlines()))
         return {
-            one["name"]: one["version"] for one in found if one and not one["version"].endswith("/go.mod")
+            match["name"]: match["version"] for match in matches if not match["version"].endswith("/go.mod")
         }
 
     def names(self, lock: str, folder: Path) -> tuple[str, ...]:
@@ -109,24 +106,24 @@ class Go:
     def project_files(self, manifest: str, lock: str) -> Mapping[str, str]:
         """See `Installer`. Go rejects a `go.mod` that omits indirect requirements, so they are added."""
         versions = self.versions(lock)
-        for text, remark in _parse_requirements(manifest):
+        for text, comment in _parse_requirements(manifest):
             name, _, version = text.partition(" ")
-            if remark == INDIRECT and versions.get(name) != version:
+            if comment == INDIRECT and versions.get(name) != version:
                 raise PackagesRefused(f"{self.manifest}: nothing requires {text}: leave out indirect modules")
         statements = [line for line in map(strip_comment, manifest.splitlines()) if STATEMENT.fullmatch(line)]
         return {
-            self.manifest: self._complete_manifest(self.wanted(manifest), lock, statements),
+            self.manifest: self._complete_manifest(self.parse_manifest(manifest), lock, statements),
             self.lock: lock,
         }
 
     def _complete_manifest(
-        self, wanted: Sequence[str], lock: str, statements: Sequence[str] = BUILT_IN_LANGUAGES
+        self, requirements: Sequence[str], lock: str, statements: Sequence[str] = BUILT_IN_LANGUAGES
     ) -> str:
         """Return a manifest that requires everything in a lock."""
         versions = self.versions(lock)
-        requirements = [one.partition(" ") for one in wanted]
-        direct_names = {name for name, _, _ in requirements}
-        lines = [f"\t{name} {versions.get(name, version)}" for name, _, version in requirements]
+        direct = [requirement.partition(" ") for requirement in requirements]
+        direct_names = {name for name, _, _ in direct}
+        lines = [f"\t{name} {versions.get(name, version)}" for name, _, version in direct]
         lines += [
             f"\t{name} {version} // {INDIRECT}"
             for name, version in versions.items()
@@ -138,13 +135,13 @@ class Go:
 async def verify_and_move_modules(
     go_mod: str, go_sum: str, work_folder: WorkFolder, download: Sequence[str]
 ) -> None:
-    """Compare the content of `FETCHED` with its hashes, and move it to where modules are mounted from.
+    """Compare the content of `FETCHED` with its hashes, and rename it to `Go.folder`.
 
     Args:
-        go_mod: The requirements.
-        go_sum: The hashes.
-        work_folder: A folder with nothing but what was fetched.
-        download: The arguments of `go mod` that read all of it.
+        go_mod: The text of the manifest.
+        go_sum: The text of the lock.
+        work_folder: A folder with nothing but `FETCHED`.
+        download: The arguments of `go mod` that read all modules.
 
     Raises:
         PackagesRefused: Something else was fetched.
@@ -167,31 +164,27 @@ def strip_comment(line: str) -> str:
 
 
 def _parse_requirements(manifest: str) -> Iterator[tuple[str, str]]:
-    """Yield each required module with its version, and the comment on it.
+    """Yield `(module and version, comment)` for each requirement.
 
     Raises:
         PackagesRefused: The file contains something else: a replacement, another toolchain, an exclusion.
     """
-    inside = False
+    in_block = False
     for line in manifest.splitlines():
-        text, remark = strip_comment(line), line.partition("//")[2].strip()
-        if not text or (not inside and STATEMENT.fullmatch(text)):
+        text, comment = strip_comment(line), line.partition("//")[2].strip()
+        if not text or (not in_block and STATEMENT.fullmatch(text)):
             continue
-        if (text in ("require (", "require(") and not inside) or (text == ")" and inside):
-            inside = not inside
+        if (text in ("require (", "require(") and not in_block) or (text == ")" and in_block):
+            in_block = not in_block
             continue
-        required = text if inside else text.removeprefix("require ")
-        if (not inside and required == text) or not REQUIREMENT.fullmatch(required):
+        requirement = text if in_block else text.removeprefix("require ")
+        if (not in_block and requirement == text) or not REQUIREMENT.fullmatch(requirement):
             raise PackagesRefused(f"go.mod: {text[:200]!r} is not a module with its version")
-        yield required, remark
+        yield requirement, comment
 
 
 def find_go_client() -> Client:
-    """Return the go on the user's PATH.
-
-    Raises:
-        PrerequisiteError: It is missing.
-    """
+    """Return the go on the user's PATH, or raise `PrerequisiteError`."""
     go = discover_toolchain(None, os.environ, "go")
     if go is None:
         raise missing_client("go", "it is not on PATH")
@@ -199,7 +192,10 @@ def find_go_client() -> Client:
         name="go",
         argv=("go",),
         host_argv=(go.program,),
-        mounts=tuple(Mount(source=here, target=there) for here, there in go.shown.items() if here == there),
+        # What is shown at another path is the user's module cache; the client fetches into its own.
+        mounts=tuple(
+            Mount(source=source, target=target) for source, target in go.shown.items() if source == target
+        ),
         folders=go.folders,
         variables=FIXED_VARIABLES,
         unreachable=UNREACHABLE,
@@ -210,41 +206,45 @@ async def find_go_access(go: tuple[str, ...], work_folder: WorkFolder) -> Networ
     """Return what go may reach: the user's module proxies, and the checksum database.
 
     Args:
-        go: The program on this machine.
-        work_folder: Where it runs.
+        go: The start of go's command on this machine.
+        work_folder: Where go runs to print its settings.
 
     Raises:
         PrerequisiteError: Go does not print its settings, or there is no proxy.
     """
     environ = {**filtered_environment(), "GOTOOLCHAIN": "local"}
-    settings = json.loads(
-        await query_client_settings(
-            "go", (*go, "env", "-json", *QUERIED_VARIABLES), work_folder.folder, environ
-        )
+    output = await query_client_settings(
+        "go", (*go, "env", "-json", *QUERIED_VARIABLES), work_folder.folder, environ
     )
-    proxies = [one for one in re.split(r"[,|]", settings["GOPROXY"]) if one not in ("", "direct", "off")]
+    settings = json.loads(output)
+    entries = dict.fromkeys(re.split(r"[,|]", settings["GOPROXY"]))
+    proxies = [entry for entry in entries if entry not in ("", "direct", "off")]
     if not proxies:
         raise missing_client("go", "GOPROXY names no proxy, and modules are never fetched from repositories")
-    database = settings["GOSUMDB"].split()[-1:]
-    known = [one if "://" in one else f"https://{one.partition('+')[0]}" for one in database if one != "off"]
-    proxy_urls = {one: _replace_loopback(one) for one in proxies}
+    # GOSUMDB is "off", or a name with an optional key, and after a blank an optional address.
+    databases = [
+        database if "://" in database else f"https://{database.partition('+')[0]}"
+        for database in settings["GOSUMDB"].split()[-1:]
+        if database != "off"
+    ]
+    proxy_urls = list(map(_replace_loopback, proxies))
     certificate, files = read_certificates(os.environ.get("SSL_CERT_FILE", ""))
     variables = {name: settings.get(name) or "" for name in QUERIED_VARIABLES[1:]}
+    variables["SSL_CERT_FILE"] = certificate
     return NetworkAccess(
-        origins=parse_origins([*proxy_urls.values(), *known], work_folder.hosts),
+        origins=parse_origins([*proxy_urls, *databases], work_folder.hosts),
         variables={
             **{name: value for name, value in variables.items() if value},
-            "GOPROXY": ",".join(map(add_netrc_login, proxy_urls.values())),
-            **({"SSL_CERT_FILE": certificate} if certificate else {}),
+            "GOPROXY": ",".join(map(add_netrc_login, proxy_urls)),
         },
         files=files,
         mounts=mounts_for_local_indexes(proxies),
-        names={LOOPBACK_ALIAS: "127.0.0.1"},
+        host_aliases={LOOPBACK_ALIAS: "127.0.0.1"},
     )
 
 
 def _replace_loopback(url: str) -> str:
-    origin: Origin | None = parse_origin(url, "http")
+    origin = parse_origin(url, "http")
     if origin is None or not (origin.host == "localhost" or origin.host.startswith("127.")):
         return url
     return re.sub(rf"(//(?:[^/@]*@)?){re.escape(origin.host)}", rf"\1{LOOPBACK_ALIAS}", url, count=1)

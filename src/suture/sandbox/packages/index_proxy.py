@@ -31,8 +31,7 @@ from suture.sandbox.tuning import (
 )
 
 HANDOVER_SOCKET = ".listener"
-"""The Unix socket in the client's folder through which the listening socket is passed; it is removed right
-after."""
+"""The Unix socket in the client's folder that passes the listening socket; it is removed right after."""
 PORTS = {"https": 443, "http": 80}
 HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\]")
 FORWARDED_HEADER = re.compile(
@@ -49,8 +48,7 @@ class Origin:
 
     Attributes:
         scheme: `https`, which the proxy cannot look into, or `http`.
-        host: In lower case.
-        port: Its port.
+        host: In lower case; an IPv6 address is in brackets.
     """
 
     scheme: str
@@ -62,11 +60,9 @@ class Origin:
 
 
 def parse_origin(url: str, scheme: str = "") -> Origin | None:
-    """Return the server of an address; `None` if it is no address of a server, or contains unusual
-    characters.
+    """Return the server of a URL, which is not trusted; `None` if it names none, or an unusual host.
 
     Args:
-        url: Not trusted.
         scheme: The required scheme, if any.
     """
     try:
@@ -87,18 +83,18 @@ class IndexProxy:
     Args:
         origins: The servers. A redirect, a requirement or a program that leads elsewhere is refused.
         proxy_for: Returns the user's own proxy for a server, as an address; empty if there is none.
-        names: Host name that the client uses -> the real host.
+        host_aliases: Host name that the client uses -> the real host.
     """
 
     def __init__(
         self,
         origins: Collection[Origin],
         proxy_for: Callable[[Origin], str],
-        names: Mapping[str, str] | None = None,
+        host_aliases: Mapping[str, str] | None = None,
     ) -> None:
         self._origins = frozenset(origins)
         self._proxy_for = proxy_for
-        self._names = names or {}
+        self._host_aliases = host_aliases or {}
         self._connections: set[asyncio.Task[None]] = set()
         self._remaining_bytes = MAX_DOWNLOADED_BYTES
         self.refused: list[str] = []
@@ -108,12 +104,7 @@ class IndexProxy:
 
     @asynccontextmanager
     async def serve_folder(self, folder: Path) -> AsyncIterator[None]:
-        """Receive the listening socket that the client puts into its folder, and serve it until the context
-        is left.
-
-        Args:
-            folder: The client's folder.
-        """
+        """Receive the listening socket through the client's folder, and serve it in this context."""
         path, folder_fd = folder / HANDOVER_SOCKET, os.open(folder, os.O_PATH | os.O_DIRECTORY)
         with socket.socket(socket.AF_UNIX) as handover:
             try:
@@ -161,7 +152,7 @@ class IndexProxy:
         async with asyncio.timeout(REQUEST_HEAD_TIMEOUT_S):
             head = await reader.readuntil(b"\r\n\r\n")
         line, *headers = head.decode("latin-1").split("\r\n")
-        headers = [one for one in headers if FORWARDED_HEADER.fullmatch(one)]
+        headers = [header for header in headers if FORWARDED_HEADER.fullmatch(header)]
         method, _, rest = line.partition(" ")
         target = rest.rpartition(" ")[0]
         is_tunnel = method == "CONNECT"
@@ -190,32 +181,33 @@ class IndexProxy:
             server_writer.close()
 
     async def _connect(self, origin: Origin) -> tuple[str, tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        """Return the login for the user's proxy, if one is used, and a connection that leads to the
-        server.
+        """Return `(login for the user's proxy, connection to the server)`; the login is empty without a proxy.
+
+        A connection is `(reader, writer)`.
         """
-        origin = replace(origin, host=self._names.get(origin.host, origin.host))
+        origin = replace(origin, host=self._host_aliases.get(origin.host, origin.host))
         address = self._proxy_for(origin)
         if not address:
             return "", await asyncio.open_connection(origin.host.strip("[]"), origin.port)
         proxy = urlsplit(address)
-        connection = await asyncio.open_connection(proxy.hostname, proxy.port or PORTS["http"])
+        reader, writer = await asyncio.open_connection(proxy.hostname, proxy.port or PORTS["http"])
         login = _proxy_login(address)
         if origin.scheme == "https":
-            connection[1].write(
-                f"CONNECT {origin.host}:{origin.port} HTTP/1.1\r\n{login}\r\n".encode("latin-1")
-            )
-            answer = await connection[0].readuntil(b"\r\n\r\n")
+            request = f"CONNECT {origin.host}:{origin.port} HTTP/1.1\r\n{login}\r\n"
+            writer.write(request.encode("latin-1"))
+            answer = await reader.readuntil(b"\r\n\r\n")
             if answer.split(b" ")[1:2] != [b"200"]:
-                connection[1].close()
+                writer.close()
                 raise OSError("the proxy refuses")
-        return login or "\r\n", connection
+        return login or "\r\n", (reader, writer)  # not empty: `_plain_request` then addresses the proxy
 
     async def _copy_all(self, *directions: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
-        """Copy bytes until all directions have ended, or none moves for a while: a client that downloads
-        sends nothing.
+        """Copy bytes until all directions have ended.
+
+        The idle timeout is shared, because a client that downloads sends nothing.
         """
         async with asyncio.timeout(IDLE_TIMEOUT_S) as idle_timeout:
-            await asyncio.gather(*(self._copy(*connection, idle_timeout) for connection in directions))
+            await asyncio.gather(*(self._copy(*direction, idle_timeout) for direction in directions))
 
     async def _copy(
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, idle_timeout: asyncio.Timeout
@@ -232,25 +224,25 @@ class IndexProxy:
             sink.write_eof()
 
     @staticmethod
-    def _record_server(servers: list[str], folder_fd: str) -> None:
-        if folder_fd not in servers and len(servers) < MAX_NAMED_SERVERS:
-            servers.append(folder_fd)
+    def _record_server(servers: list[str], server: str) -> None:
+        if server not in servers and len(servers) < MAX_NAMED_SERVERS:
+            servers.append(server)
 
 
 async def _receive_listener(handover: socket.socket, path: Path) -> socket.socket:
-    """Receive the listening socket; nobody else can pass another one.
+    """Receive the listening socket, and remove the handover socket so that nobody can pass another one.
 
     Raises:
-        OSError: It is not a listening socket on the loopback.
+        OSError: What was received is not a socket on the loopback.
     """
     connection, _ = await asyncio.get_running_loop().sock_accept(handover)
     await asyncio.to_thread(path.unlink, missing_ok=True)
     with connection:
         connection.settimeout(REQUEST_HEAD_TIMEOUT_S)
-        _, handles, _, _ = await asyncio.to_thread(socket.recv_fds, connection, 1, 1)
-        if not (handles and stat.S_ISSOCK(os.fstat(handles[0]).st_mode)):
+        _, descriptors, _, _ = await asyncio.to_thread(socket.recv_fds, connection, 1, 1)
+        if not (descriptors and stat.S_ISSOCK(os.fstat(descriptors[0]).st_mode)):
             raise OSError("no socket was received")
-        listener = socket.socket(fileno=handles[0])
+        listener = socket.socket(fileno=descriptors[0])
         if listener.family != socket.AF_INET or listener.getsockname()[0] != "127.0.0.1":
             listener.close()
             raise OSError("the received socket is not bound to the loopback")
@@ -260,22 +252,19 @@ async def _receive_listener(handover: socket.socket, path: Path) -> socket.socke
 
 
 def _plain_request(method: str, target: str, headers: list[str], proxy_login: str) -> bytes:
-    """Return a complete request for a server, or for a proxy on the way to it."""
+    """Return a complete request for a server, or for a proxy on the way to it.
+
+    Args:
+        proxy_login: From `_connect`: empty if the connection leads to the server itself.
+    """
     parts = urlsplit(target)
     path = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
     netloc = parts.netloc.rpartition("@")[2]
     target_text = f"http://{netloc}{path}" if proxy_login else path
-    login = [proxy_login.strip()] if proxy_login.strip() else []
-    lines = [
-        f"{method} {target_text} HTTP/1.1",
-        f"Host: {netloc}",
-        *headers,
-        *login,
-        "Connection: close",
-        "",
-        "",
-    ]
-    return "\r\n".join(lines).encode("latin-1", "replace")
+    lines = [f"{method} {target_text} HTTP/1.1", f"Host: {netloc}", *headers]
+    if proxy_login.strip():
+        lines.append(proxy_login.strip())
+    return "\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1", "replace")
 
 
 def _proxy_login(address: str) -> str:

@@ -18,12 +18,12 @@ class PackagesRefused(Exception):
     """The requested packages cannot be installed; whoever requested them can request something else.
 
     Args:
-        why: A line or two, for the model or the user.
+        reason: A line or two, for the model or the user.
     """
 
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.reason = why
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +31,10 @@ class InstalledPackages:
     """Packages that are ready to use.
 
     Attributes:
-        folder: Contains them, and is shown inside the sandbox.
+        folder: The folder on the host that contains them. It is mounted in the sandbox.
         path: Where their lock belongs in the project.
         lock: The text of the lock: each package with its version and hash.
-        files: Path -> text of the files that belong to the project: the lock, and a manifest that had to be
-            completed.
+        files: Path -> text of the files that the project gets: the lock, and a manifest that was completed.
         names: The packages with their versions, in order.
     """
 
@@ -48,13 +47,13 @@ class InstalledPackages:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkFolder:
-    """A folder where packages are fetched, and the bounds of that.
+    """A folder in which a client runs, and what it may fetch there.
 
     Attributes:
         folder: One of Suture's folders. What a client has left there is not trusted.
         python: The version `X.Y` of the Python that will import the packages.
         sandboxed: Whether the client runs in a sandbox, from which only the index can be reached.
-        hosts: Further servers in reach, which the user has named.
+        hosts: Servers besides the index that the user lets the client reach.
         bounds: Name -> version specifier (PEP 440) that resolved versions must satisfy.
     """
 
@@ -86,21 +85,20 @@ class Installer(Protocol):
     folder: str
     """The folder that `install` creates."""
 
-    def wanted(self, manifest: str) -> tuple[str, ...]:
-        """Return what a manifest requests, in order; each item is safe to pass to the client.
+    def parse_manifest(self, manifest: str) -> tuple[str, ...]:
+        """Return the requirements in a manifest's text, in order. Each is safe to pass to the client.
 
         Raises:
-            PackagesRefused: It requests something that is not installed: an address, a path, another
-                manifest.
+            PackagesRefused: A requirement is an address, a path or another manifest.
         """
         ...
 
-    async def resolve(self, wanted: Sequence[str], work_folder: WorkFolder) -> str:
-        """Return the lock of everything that is needed.
+    async def resolve(self, requirements: Sequence[str], work_folder: WorkFolder) -> str:
+        """Return the text of a lock that pins the requirements and all that they require.
 
         Args:
-            wanted: What `wanted` returned.
-            work_folder: An empty folder, which may be filled.
+            requirements: What `parse_manifest` returned.
+            work_folder: An empty folder. Downloaded packages may be left in `FETCHED` for `install`.
 
         Raises:
             PackagesRefused: There is no such package, or no such version.
@@ -108,11 +106,11 @@ class Installer(Protocol):
         """
         ...
 
-    async def install(self, wanted: Sequence[str], lock: str, work_folder: WorkFolder) -> None:
-        """Install what `resolve` locked into `place.folder / folder`, each package checked by its hash.
+    async def install(self, requirements: Sequence[str], lock: str, work_folder: WorkFolder) -> None:
+        """Install the locked packages into `folder` below the work folder, and check each by its hash.
 
         Args:
-            wanted: What `wanted` returned.
+            requirements: What `parse_manifest` returned.
             lock: What `resolve` returned.
             work_folder: A folder with nothing but what `resolve` has left in `FETCHED`.
 
@@ -123,11 +121,11 @@ class Installer(Protocol):
         ...
 
     def versions(self, lock: str) -> Mapping[str, str]:
-        """Return name -> version, for what code that imports the name gets."""
+        """Return name -> version of the packages that the project's code can import."""
         ...
 
     def project_files(self, manifest: str, lock: str) -> Mapping[str, str]:
-        """Return path -> text of the files that belong to a project for which these packages were fetched.
+        """Return the files, path -> text, that Suture writes into a project with this manifest and lock.
 
         Raises:
             PackagesRefused: The manifest contradicts the lock.
@@ -135,5 +133,5 @@ class Installer(Protocol):
         return {self.lock: lock}
 
     def names(self, lock: str, folder: Path) -> tuple[str, ...]:
-        """Return the packages of a lock that are in a folder, each with its version."""
+        """Return the locked packages that are installed below `folder`, each with its version."""
         ...

@@ -23,7 +23,7 @@ CERTIFICATES_NAME = "certificates.pem"
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkAccess:
-    """What a client may reach, and what it is told.
+    """What a client may reach, and the settings with which it does so.
 
     Attributes:
         origins: The servers of its index, and further ones that the user has named.
@@ -31,7 +31,7 @@ class NetworkAccess:
         files: Path in its home -> content: the user's settings that contain a key, certificates.
         mounts: Mounts of local folders that are an index.
         proxy: The proxy that the user has configured for this client; empty for that of the environment.
-        names: Host name that the client gets -> the real host.
+        host_aliases: Host name that the client uses -> the real host.
     """
 
     origins: frozenset[Origin] = frozenset()
@@ -39,7 +39,7 @@ class NetworkAccess:
     files: Mapping[str, bytes] = field(default_factory=dict)
     mounts: tuple[Mount, ...] = ()
     proxy: str = ""
-    names: Mapping[str, str] = field(default_factory=dict)
+    host_aliases: Mapping[str, str] = field(default_factory=dict)
 
     def proxy_for(self, origin: Origin) -> str:
         """Return the user's proxy for a server; empty if there is none.
@@ -47,17 +47,17 @@ class NetworkAccess:
         Raises:
             PrerequisiteError: The proxy does not speak plain HTTP.
         """
-        found = self.proxy
-        if not found and not urllib.request.proxy_bypass(origin.host):
-            found = urllib.request.getproxies().get(origin.scheme, "")
-        scheme, separator, _ = found.partition("://")
+        proxy = self.proxy
+        if not proxy and not urllib.request.proxy_bypass(origin.host):
+            proxy = urllib.request.getproxies().get(origin.scheme, "")
+        scheme, separator, _ = proxy.partition("://")
         if separator and scheme.lower() != "http":  # a login would be sent there unencrypted
             raise PrerequisiteError(
                 f"packages are fetched in a sandbox, which cannot use a {scheme}:// proxy",
                 remedy="name a proxy that begins with http://, or let packages be fetched with your rights "
                 "and network: safety.fetch_packages = 'host'",
             )
-        return found if not found or separator else f"http://{found}"
+        return proxy if not proxy or separator else f"http://{proxy}"
 
 
 async def query_client_settings(
@@ -100,25 +100,25 @@ async def query_client_settings(
 
 def parse_origins(urls: Iterable[str], hosts: Iterable[str]) -> frozenset[Origin]:
     """Return the servers of addresses, and those that the user has named, as `HOST` or `HOST:PORT`."""
-    found = {parse_origin(url) for url in urls} | {parse_origin(f"https://{host}") for host in hosts}
-    return frozenset(origin for origin in found if origin is not None)
+    origins = map(parse_origin, (*urls, *(f"https://{host}" for host in hosts)))
+    return frozenset(origin for origin in origins if origin is not None)
 
 
-def local_folder(address: str) -> Path | None:
+def _local_folder(address: str) -> Path | None:
     """Return the folder that a `file:` address or a plain path means; `None` if it is not a local folder."""
     path = Path(unquote(urlsplit(address).path) if address.startswith("file:") else address)
     return path if path.is_absolute() and path.is_dir() else None
 
 
 def mounts_for_local_indexes(addresses: Iterable[str]) -> tuple[Mount, ...]:
-    """Return mounts for indexes on this machine. Their pages lead to files beside them, so the parent is
-    shown too.
+    """Return mounts for indexes on this machine.
 
-    If the parent contains the user's home, or is the root, only the index is shown.
+    The pages of an index link to files beside it, so its parent folder is shown. If the parent is the root,
+    `/tmp` or contains the user's home, only the index is shown.
     """
     home = Path.home().resolve()
     mounts: set[str] = set()
-    for folder in filter(None, map(local_folder, addresses)):
+    for folder in filter(None, map(_local_folder, addresses)):
         resolved, parent = folder.resolve(), folder.resolve().parent
         is_private = parent == Path("/") or home.is_relative_to(parent) or parent == Path("/tmp")
         mounts.add(str(resolved if is_private or not (parent / "simple").is_dir() else parent))
@@ -141,8 +141,9 @@ def add_netrc_login(url: str) -> str:
 
 
 def read_certificates(path: str) -> tuple[str, dict[str, bytes]]:
-    """Return where a client finds the user's certificates inside the sandbox, and that file; empty without
-    any.
+    """Return `(path inside the sandbox, files to write there)` for the certificates at `path`.
+
+    Both are empty if `path` is.
 
     Raises:
         PrerequisiteError: They cannot be read.

@@ -27,17 +27,16 @@ from suture.sandbox.tuning import MAX_NPMRC_BYTES, MAX_REQUESTED_PACKAGES, MAX_R
 
 REGISTRY = re.compile(r"registry|@[^:]+:registry")
 LOGIN = re.compile(r"//(?P<server>[^/\s]+)(?:/\S*)?:(?:_authToken|_auth|_password|username)")
-OF_ENVIRONMENT = re.compile(r"npm_config_(?P<name>//.+)", re.IGNORECASE)
+LOGIN_VARIABLE = re.compile(r"npm_config_(?P<name>//.+)", re.IGNORECASE)
 VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 async def find_npm_access(npm: tuple[str, ...], work_folder: WorkFolder) -> NetworkAccess:
-    """Return what npm may reach: the user's registries. If one keeps its archives elsewhere, the user names
-    that server.
+    """Return what npm may reach: the user's registries, and the servers in `work_folder.hosts`.
 
     Args:
-        npm: The program on this machine.
-        work_folder: Where it runs.
+        npm: The start of npm's command on this machine.
+        work_folder: Where npm runs to print its settings.
 
     Raises:
         PrerequisiteError: It is missing.
@@ -49,13 +48,15 @@ async def find_npm_access(npm: tuple[str, ...], work_folder: WorkFolder) -> Netw
     registries = {name: str(url) for name, url in settings.items() if REGISTRY.fullmatch(name) and url}
     path = settings.get("cafile") or os.environ.get("NODE_EXTRA_CA_CERTS", "")
     certificate, files = read_certificates(str(path))
-    lines = [f"{name}={url}" for name, url in registries.items()]
     origins = parse_origins(registries.values(), work_folder.hosts)
+    lines = [f"{name}={url}" for name, url in registries.items()]
     lines += [
         f"{name}={value}" for name, value in _read_logins(settings) if _server(name) in map(str, origins)
     ]
-    lines += [f"cafile={certificate}"] if certificate else []
-    lines += ["strict-ssl=false"] if settings.get("strict-ssl") is False else []
+    if certificate:
+        lines.append(f"cafile={certificate}")
+    if settings.get("strict-ssl") is False:
+        lines.append("strict-ssl=false")
     return NetworkAccess(
         origins=origins,
         variables={
@@ -71,21 +72,20 @@ async def find_npm_access(npm: tuple[str, ...], work_folder: WorkFolder) -> Netw
 
 def _parse_object(output: str) -> Mapping[str, Any]:
     try:
-        found = json.loads(output)
+        settings = json.loads(output)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return settings if isinstance(settings, dict) else {}
 
 
 def _read_logins(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the logins of registries. npm does not print them, but they are in the user's files."""
     for key in ("globalconfig", "userconfig"):
-        content = read_regular_file(
-            Path(str(settings.get(key) or "/nonexistent")), MAX_NPMRC_BYTES, follow=True
-        )
+        npmrc = Path(str(settings.get(key) or "/nonexistent"))
+        content = read_regular_file(npmrc, MAX_NPMRC_BYTES, follow=True)
         yield from _parse_logins((content or b"").decode("utf-8", "replace").splitlines())
     for name, value in os.environ.items():
-        match = OF_ENVIRONMENT.fullmatch(name)
+        match = LOGIN_VARIABLE.fullmatch(name)
         if match is not None and LOGIN.fullmatch(match["name"]):
             yield match["name"], value
 
@@ -132,41 +132,44 @@ class Npm(Installer):
     lock = "package-lock.json"
     folder = "node_modules"
 
-    def wanted(self, manifest: str) -> tuple[str, ...]:
-        """See `Installer`: each item is the table, a blank and `name@range`."""
+    def parse_manifest(self, manifest: str) -> tuple[str, ...]:
+        """See `Installer`: each requirement is the table, a blank and `name@range`."""
         try:
             package = json.loads(manifest or "{}")
         except (ValueError, RecursionError) as fault:
             raise PackagesRefused(f"{self.manifest} is not valid JSON: {fault}"[:200]) from fault
-        found: list[str] = []
+        requirements: list[str] = []
         for table in TABLES:
             requested = package.get(table, {}) if isinstance(package, dict) else None
             if not isinstance(requested, dict):
                 raise PackagesRefused(f"{self.manifest} is not an object with a table {table!r}")
             for name, versions in sorted(requested.items()):
                 if not _is_plain_requirement(name, versions):
-                    why = "is not a package of the registry with a version range"
-                    raise PackagesRefused(f"{self.manifest}: {name[:200]!r} {why}")
-                found.append(f"{table} {name}@{versions}")
-        if len(found) > MAX_REQUESTED_PACKAGES:
+                    raise PackagesRefused(
+                        f"{self.manifest}: {name[:200]!r} is not a package of the registry with a version "
+                        "range"
+                    )
+                requirements.append(f"{table} {name}@{versions}")
+        if len(requirements) > MAX_REQUESTED_PACKAGES:
             raise PackagesRefused(f"{self.manifest} asks for more than {MAX_REQUESTED_PACKAGES} packages")
-        return tuple(found)
+        return tuple(requirements)
 
-    async def resolve(self, wanted: Sequence[str], work_folder: WorkFolder) -> str:
+    async def resolve(self, requirements: Sequence[str], work_folder: WorkFolder) -> str:
         """See `Installer`."""
-        _write_manifest(wanted, work_folder.folder)
+        _write_manifest(requirements, work_folder.folder)
         await run_npm(["install", "--package-lock-only"], work_folder)
         lock = work_folder.read_text(self.lock)
-        foreign_paths = [path for path, entry in parse_lock(lock).items() if not _is_from_registry(entry)]
-        if foreign_paths:
-            raise PackagesRefused(
-                f"{', '.join(foreign_paths[:3])} does not come from the registry, or has no hash"
-            )
+        # npm keeps an address in this lock only for a package that is not from the registry (`NO_ADDRESSES`).
+        require_from_registry(
+            path
+            for path, entry in parse_lock(lock).items()
+            if not entry.get("integrity") or "resolved" in entry or entry.get("link")
+        )
         return lock
 
-    async def install(self, wanted: Sequence[str], lock: str, work_folder: WorkFolder) -> None:
+    async def install(self, requirements: Sequence[str], lock: str, work_folder: WorkFolder) -> None:
         """See `Installer`."""
-        _write_manifest(wanted, work_folder.folder)
+        _write_manifest(requirements, work_folder.folder)
         (work_folder.folder / self.lock).write_text(lock, "utf-8")
         await run_npm(["ci"], work_folder)
 
@@ -177,18 +180,28 @@ class Npm(Installer):
 
     def names(self, lock: str, folder: Path) -> tuple[str, ...]:
         """See `Installer`. A lock also names packages of other platforms."""
-        installed_entries = {
-            path: entry for path, entry in parse_lock(lock).items() if (folder / path).is_dir()
-        }
-        return tuple(
-            f"{path.rpartition('node_modules/')[2]}@{entry.get('version')}"
-            for path, entry in installed_entries.items()
-        )
+        return installed_names(parse_lock(lock), folder)
+
+
+def installed_names(entries: Mapping[str, Mapping[str, Any]], folder: Path) -> tuple[str, ...]:
+    """Return `name@version` of the entries of a lock that are installed below a folder."""
+    return tuple(
+        f"{path.rpartition('node_modules/')[2]}@{entry.get('version')}"
+        for path, entry in entries.items()
+        if (folder / path).is_dir()
+    )
+
+
+def require_from_registry(foreign_paths: Iterable[str]) -> None:
+    """Raise `PackagesRefused` if any path in a lock is that of a package from outside the registry."""
+    paths = list(foreign_paths)
+    if paths:
+        raise PackagesRefused(f"{', '.join(paths[:3])} does not come from the registry, or has no hash")
 
 
 def _is_plain_requirement(name: str, versions: object) -> bool:
-    known = isinstance(versions, str) and VERSION_RANGE.fullmatch(versions)
-    return bool(known and len(name) <= MAX_REQUIREMENT_CHARS and PACKAGE_NAME.fullmatch(name))
+    is_range = isinstance(versions, str) and VERSION_RANGE.fullmatch(versions)
+    return bool(is_range and len(name) <= MAX_REQUIREMENT_CHARS and PACKAGE_NAME.fullmatch(name))
 
 
 async def run_npm(argv: Sequence[str], work_folder: WorkFolder, *, with_addresses: bool = False) -> None:
@@ -196,7 +209,6 @@ async def run_npm(argv: Sequence[str], work_folder: WorkFolder, *, with_addresse
 
     Args:
         argv: Its command.
-        work_folder: The folder.
         with_addresses: Whether the lock says where each package comes from, as npm writes it by default.
 
     Raises:
@@ -210,60 +222,47 @@ async def run_npm(argv: Sequence[str], work_folder: WorkFolder, *, with_addresse
 
 
 def _client() -> Client:
-    """Return the npm on the user's PATH, with its Node.
-
-    Raises:
-        PrerequisiteError: It is missing, or is a version manager's shim.
-    """
-    found = shutil.which("npm")
-    script = Path(found).resolve() if found else None
+    """Return the npm on the user's PATH, with its Node. A version manager's shim is refused."""
+    path = shutil.which("npm")
+    script = Path(path).resolve() if path else None
     if script is None or script.name != "npm-cli.js":
         raise missing_client(
             "npm", "it is not on PATH" if script is None else "the one on PATH is not a plain npm"
         )
     node = discover_toolchain(None, os.environ, "javascript")
     assert node is not None
-    own = str(script.parent.parent)
-    mounts = {**node.shown, own: own}
+    npm_folder = str(script.parent.parent)
+    mounts = {**node.shown, npm_folder: npm_folder}
     return Client(
         name="npm",
         argv=("node", str(script)),
         host_argv=("npm",),
-        mounts=tuple(
-            Mount(source=here, target=installed_entries) for here, installed_entries in mounts.items()
-        ),
+        mounts=tuple(Mount(source=source, target=target) for source, target in mounts.items()),
         folders=node.folders,
         unreachable=UNREACHABLE,
     )
 
 
-def _write_manifest(wanted: Sequence[str], work_folder: Path) -> None:
+def _write_manifest(requirements: Sequence[str], work_folder: Path) -> None:
     """Write a manifest of Suture's own that requests the same packages and names no script."""
     package: dict[str, Any] = {"private": True}
-    for entry in wanted:
-        table, _, requested = entry.partition(" ")
+    for requirement in requirements:
+        table, _, requested = requirement.partition(" ")
         name, _, versions = requested.rpartition("@")
         package.setdefault(table, {})[name] = versions
     (work_folder / "package.json").write_text(json.dumps(package), "utf-8")
 
 
 def parse_lock(lock: str) -> dict[str, dict[str, Any]]:
-    """Return the entries of a lock: path -> what it says about the package there.
+    """Return the entries of a lock: path below the project -> what the lock says about that package.
 
     Raises:
         PackagesRefused: It cannot be parsed.
     """
     try:
-        found = json.loads(lock)["packages"]
+        packages = json.loads(lock)["packages"]
     except (ValueError, RecursionError, KeyError, TypeError) as fault:
         raise PackagesRefused("npm wrote a lock that cannot be parsed") from fault
-    if not isinstance(found, dict) or not all(isinstance(entry, dict) for entry in found.values()):
+    if not isinstance(packages, dict) or not all(isinstance(entry, dict) for entry in packages.values()):
         raise PackagesRefused("npm wrote a lock that cannot be parsed")
-    return {path: entry for path, entry in found.items() if path}
-
-
-def _is_from_registry(package: dict[str, Any]) -> bool:
-    """Return whether a package comes from the registry: a lock keeps an address only for packages that do
-    not.
-    """
-    return bool(package.get("integrity")) and "resolved" not in package and not package.get("link")
+    return {path: entry for path, entry in packages.items() if path}

@@ -1,6 +1,4 @@
-"""The packages that candidates of a new project request. Each set is fetched once and cached by its lock's
-hash.
-"""
+"""The packages that candidates of a new project request. Each set is fetched once and cached by its lock."""
 
 from __future__ import annotations
 
@@ -8,8 +6,8 @@ import asyncio
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -30,15 +28,13 @@ from suture.sandbox.packages.npm_installer import Npm
 from suture.sandbox.packages.pip_installer import Pip
 
 NODE_MODULES = "/node_modules"
-"""The folder inside the sandbox: node searches for packages in every folder above a file, up to the root."""
+"""Node searches for packages in every folder above a file, so a mount at the root serves all of them."""
 INSTALLERS: Mapping[str, Installer] = {"pip": Pip(), "npm": Npm(), "go": Go()}
 """Keys are values of `LanguageFacts.package_client`."""
 
 
 def manifest_name_for(language: Language) -> str:
-    """Return the file in which a new project asks for packages; empty if none are installed for this
-    language.
-    """
+    """Return the file in which a new project requests packages; empty if its language has no installer."""
     installer = INSTALLERS.get(LANGUAGES[language].package_client)
     return installer.manifest if installer else ""
 
@@ -48,10 +44,16 @@ def is_lock_path(path: str) -> bool:
     return path in {installer.lock for installer in INSTALLERS.values()}
 
 
-def _find_manifest(files: Mapping[str, bytes], name: str) -> bytes:
+def _find_manifest(files: Mapping[str, bytes], name: str) -> str:
     """Return the manifest in the root, or the only one: small models put it beside the code."""
-    installed = [content for path, content in files.items() if path.endswith(f"/{name}")]
-    return files.get(name, installed[0] if len(installed) == 1 else b"")
+    nested = [content for path, content in files.items() if path.endswith(f"/{name}")]
+    content = files.get(name, nested[0] if len(nested) == 1 else b"")
+    return content.decode("utf-8", "replace")
+
+
+def python_version(interpreter: Interpreter) -> str:
+    """Return the version `X.Y` of an interpreter."""
+    return ".".join(interpreter.version.split(".")[:2])
 
 
 def ignore_installed(installed: InstalledPackages) -> None:
@@ -66,8 +68,8 @@ class PackageSets:
         language: The project's language.
         cache: Suture's cache folder.
         may_fetch: Whether sets that are not cached are fetched; a verification fetches nothing.
-        sandboxed: Whether the client runs in a sandbox with only the index in reach.
-        hosts: Further servers in reach.
+        sandboxed: Whether the client runs in a sandbox, from which only the index can be reached.
+        hosts: Servers besides the index that the user lets the client reach.
         allowed: What may be installed without approval; resolved versions must stay within its bounds.
         on_installed: Called once with each set.
     """
@@ -81,6 +83,46 @@ class PackageSets:
     on_installed: Callable[[InstalledPackages], None] = ignore_installed
     _installed_sets: dict[tuple[str, ...], InstalledPackages] = field(default_factory=dict, init=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    @contextmanager
+    def _create_work_folders(
+        self, requirements: Sequence[str], python: str, bounds: Mapping[str, str]
+    ) -> Iterator[tuple[WorkFolder, WorkFolder]]:
+        """Create two empty folders, one to resolve and one to install in, until the context is left.
+
+        They are separate because a client is not trusted: nothing that it left in the first folder, except
+        what is moved on purpose, is there when the second is filled.
+
+        Raises:
+            PrerequisiteError: Packages must not be fetched.
+            StorageError: The cache cannot be written.
+        """
+        if not self.may_fetch:
+            raise PrerequisiteError(
+                f"packages are needed, are not cached, and must not be fetched: {', '.join(requirements)}",
+                remedy="fetch them in a run with --approve-deps ask or allowlist",
+            )
+        sets_folder = self.cache / "packages"
+        try:
+            sets_folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".making-", dir=sets_folder) as parent:
+                work_folders = [
+                    WorkFolder(
+                        folder=Path(parent) / name,
+                        python=python,
+                        sandboxed=self.sandboxed,
+                        hosts=self.hosts,
+                        bounds=bounds,
+                    )
+                    for name in ("resolve", "install")
+                ]
+                for work_folder in work_folders:
+                    work_folder.folder.mkdir()
+                yield work_folders[0], work_folders[1]
+        except OSError as fault:
+            raise StorageError(
+                f"packages cannot be stored in {str(self.cache)!r}: {fault.strerror}"
+            ) from fault
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,21 +148,21 @@ class NewProjectPackages(PackageSets):
         installer = INSTALLERS.get(LANGUAGES[self.language].package_client)
         if installer is None:
             return None
-        manifest = _find_manifest(files, installer.manifest).decode("utf-8", "replace")
-        wanted = installer.wanted(manifest)
-        if not wanted:
-            installer.project_files(
-                manifest, ""
-            )  # raises for a manifest that only appears to request nothing
+        manifest = _find_manifest(files, installer.manifest)
+        requirements = installer.parse_manifest(manifest)
+        if not requirements:
+            # Raises for a manifest that only appears to request nothing.
+            installer.project_files(manifest, "")
             return None
         bounds = find_version_bounds(installer.manifest, manifest, self.allowed)
         lock = files.get(installer.lock, b"").decode("utf-8", "replace")
-        python = ".".join(interpreter.version.split(".")[:2])
         async with self._lock:
-            key = (*wanted, lock)
+            key = (*requirements, lock)
             if key not in self._installed_sets:
-                installed = await self._install(installer, wanted, lock, python, bounds)
-                if all(installed.lock != other.lock for other in self._installed_sets.values()):
+                installed = await self._install(
+                    installer, requirements, lock, python_version(interpreter), bounds
+                )
+                if all(installed.lock != known.lock for known in self._installed_sets.values()):
                     self.on_installed(installed)
                 self._installed_sets[key] = installed
             installed = self._installed_sets[key]
@@ -139,93 +181,77 @@ class NewProjectPackages(PackageSets):
         )
 
     def is_known_lock(self, lock: str, files: Mapping[str, bytes], interpreter: Interpreter) -> bool:
-        """Return whether a lock is one of Suture's: its packages were fetched for exactly what these files
-        request.
-        """
-        python = ".".join(interpreter.version.split(".")[:2])
+        """Return whether Suture has fetched this lock's packages for exactly what these files request."""
         installer = INSTALLERS.get(LANGUAGES[self.language].package_client)
         if installer is None:
             return False
         try:
-            wanted = installer.wanted(_find_manifest(files, installer.manifest).decode("utf-8", "replace"))
+            requirements = installer.parse_manifest(_find_manifest(files, installer.manifest))
         except PackagesRefused:
             return False
-        return self._cache_folder(wanted, lock, python).is_dir()
+        return self._cache_folder(requirements, lock, python_version(interpreter)).is_dir()
 
-    def _cache_folder(self, wanted: tuple[str, ...], lock: str, python: str) -> Path:
-        digest = content_hash([self.language, python, list(wanted), lock])
-        return self.cache / "packages" / digest
+    def _cache_folder(self, requirements: tuple[str, ...], lock: str, python: str) -> Path:
+        return self.cache / "packages" / content_hash([self.language, python, list(requirements), lock])
 
     async def _install(
         self,
         installer: Installer,
-        wanted: tuple[str, ...],
+        requirements: tuple[str, ...],
         lock: str,
         python: str,
         bounds: Mapping[str, str],
     ) -> InstalledPackages:
-        place = self._cache_folder(wanted, lock, python)
-        mark_used(place)
-        if not (lock and place.is_dir()):
-            if not self.may_fetch:
-                raise PrerequisiteError(
-                    f"packages are needed, are not cached, and must not be fetched: {', '.join(wanted)}",
-                    remedy="fetch them in a run with --approve-deps ask or allowlist",
-                )
-            try:
-                lock, place = await self._fetch(installer, wanted, python, bounds)
-            except OSError as fault:
-                raise StorageError(
-                    f"packages cannot be stored in {str(self.cache)!r}: {fault.strerror}"
-                ) from fault
+        set_folder = self._cache_folder(requirements, lock, python)
+        mark_used(set_folder)
+        if not (lock and set_folder.is_dir()):
+            lock, set_folder = await self._fetch(installer, requirements, python, bounds)
         if self.may_fetch:
             require_within(installer.versions(lock), bounds)
         return InstalledPackages(
-            folder=place / installer.folder,
+            folder=set_folder / installer.folder,
             path=installer.lock,
             lock=lock,
             files={installer.lock: lock},
-            names=installer.names(lock, place),
+            names=installer.names(lock, set_folder),
         )
 
     async def _fetch(
-        self, installer: Installer, wanted: tuple[str, ...], python: str, bounds: Mapping[str, str]
+        self, installer: Installer, requirements: tuple[str, ...], python: str, bounds: Mapping[str, str]
     ) -> tuple[str, Path]:
-        (self.cache / "packages").mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".making-", dir=self.cache / "packages") as folder:
-            # Two folders: what a client left in the first is not where the second is written.
-            first, second = (
-                self._create_work_folder(Path(folder) / name, python, bounds) for name in ("resolved", "made")
-            )
-            lock = await installer.resolve(wanted, first)
+        """Fetch a set into the cache, and return `(its lock, its folder)`."""
+        with self._create_work_folders(requirements, python, bounds) as (resolve_folder, install_folder):
+            lock = await installer.resolve(requirements, resolve_folder)
             require_within(installer.versions(lock), bounds)
-            place = self._cache_folder(wanted, lock, python)
-            if not place.is_dir():
+            set_folder = self._cache_folder(requirements, lock, python)
+            if not set_folder.is_dir():
                 with suppress(FileNotFoundError):
-                    (first.folder / FETCHED).rename(second.folder / FETCHED)
-                await installer.install(wanted, lock, second)
-                shutil.rmtree(second.folder / FETCHED, ignore_errors=True)
-                if not stat.S_ISDIR((second.folder / installer.folder).lstat().st_mode):
-                    raise PackagesRefused(f"the client left no folder {installer.folder}")
+                    (resolve_folder.folder / FETCHED).rename(install_folder.folder / FETCHED)
+                await installer.install(requirements, lock, install_folder)
+                shutil.rmtree(install_folder.folder / FETCHED, ignore_errors=True)
+                require_installed_folder(install_folder, installer.folder)
                 try:
-                    second.folder.rename(place)  # atomic: the set is complete or absent
+                    install_folder.folder.rename(set_folder)  # atomic: the set is complete or absent
                 except OSError:
-                    if not place.is_dir():  # no other run was faster
+                    if not set_folder.is_dir():  # no other run was faster
                         raise
-        mark_used(place)
-        await asyncio.to_thread(evict_unused_sets, place.parent)
-        return lock, place
+        mark_used(set_folder)
+        await asyncio.to_thread(evict_unused_sets, set_folder.parent)
+        return lock, set_folder
 
-    def _create_work_folder(self, folder: Path, python: str, bounds: Mapping[str, str]) -> WorkFolder:
-        folder.mkdir()
-        return WorkFolder(
-            folder=folder, python=python, sandboxed=self.sandboxed, hosts=self.hosts, bounds=bounds
-        )
+
+def require_installed_folder(work_folder: WorkFolder, name: str) -> None:
+    """Check that a client left a real folder `name`, and not a link to somewhere else.
+
+    Raises:
+        PackagesRefused: It left no such folder.
+    """
+    if not stat.S_ISDIR((work_folder.folder / name).lstat().st_mode):
+        raise PackagesRefused(f"the client left no folder {name}")
 
 
 def require_within(versions: Mapping[str, str], bounds: Mapping[str, str]) -> None:
-    """Check that the resolved versions are those that the allow list permits. Only pip can be told the bounds
-    beforehand.
+    """Check resolved versions against the allow list, because only pip can be told the bounds beforehand.
 
     Raises:
         PackagesRefused: A version is outside its bounds.
@@ -242,14 +268,13 @@ def with_packages_shown(installed: InstalledPackages, interpreter: Interpreter) 
     toolchain = interpreter.toolchain
     if toolchain is None:
         return replace(interpreter, packages=str(installed.folder))
-    downloaded = LANGUAGES[toolchain.language].package_cache
-    if downloaded is not None:
-        shown = {here: there for here, there in toolchain.shown.items() if there != downloaded.mount_path}
-        variables = {**toolchain.variables, downloaded.variable: downloaded.mount_path}
-        shown[str(installed.folder)] = downloaded.mount_path
+    package_cache = LANGUAGES[toolchain.language].package_cache
+    target = NODE_MODULES if package_cache is None else package_cache.mount_path
+    shown = {source: path for source, path in toolchain.shown.items() if path != target}
+    shown[str(installed.folder)] = target
+    if package_cache is not None:
+        variables = {**toolchain.variables, package_cache.variable: target}
         return replace(interpreter, toolchain=replace(toolchain, shown=shown, variables=variables))
-    shown = {here: there for here, there in toolchain.shown.items() if there != NODE_MODULES}
-    shown[str(installed.folder)] = NODE_MODULES
     programs = f"{NODE_MODULES}/.bin"
     folders = (*(folder for folder in toolchain.folders if folder != programs), programs)
     return replace(interpreter, toolchain=replace(toolchain, shown=shown, folders=folders))

@@ -17,6 +17,7 @@ import ssl
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urljoin
@@ -73,11 +74,12 @@ class NoAnswer(Exception):
 
 
 async def find_pip_access(names: Sequence[str], work_folder: WorkFolder) -> NetworkAccess:
-    """Return what pip may reach: the user's indexes, and the servers on which these say that they keep their
-    files.
+    """Return what pip may reach: the user's indexes, and the servers on which they keep their files.
+
+    An index names these servers on its pages, so the page of a package is read first.
 
     Args:
-        names: Packages of which at least one exists, as indexes write them.
+        names: Normalised names of packages, of which at least one exists.
         work_folder: Where pip runs.
 
     Raises:
@@ -86,14 +88,14 @@ async def find_pip_access(names: Sequence[str], work_folder: WorkFolder) -> Netw
     output = await query_client_settings(
         "pip", (sys.executable, "-P", "-c", QUERY_CODE), work_folder.folder, filtered_environment()
     )
-    default, _, rest = output.partition("\n")
-    settings = parse_settings(rest)
-    indexes = [settings.get("index-url") or default, *settings.get("extra-index-url", "").split()]
+    default_index, _, settings_lines = output.partition("\n")
+    settings = parse_settings(settings_lines)
+    indexes = [settings.get("index-url") or default_index, *settings.get("extra-index-url", "").split()]
     if settings.get("no-index", "").lower() in ("1", "true", "yes", "on"):
         indexes = []
     links = settings.get("find-links", "").split()
-    path = settings.get("cert") or os.environ.get("REQUESTS_CA_BUNDLE", "")
-    certificate, files = read_certificates(path)
+    certificate_path = settings.get("cert") or os.environ.get("REQUESTS_CA_BUNDLE", "")
+    certificate, files = read_certificates(certificate_path)
     access = NetworkAccess(
         origins=parse_origins([*indexes, *links], work_folder.hosts),
         variables=_variables(settings, indexes, links, certificate),
@@ -101,36 +103,39 @@ async def find_pip_access(names: Sequence[str], work_folder: WorkFolder) -> Netw
         mounts=mounts_for_local_indexes([*indexes, *links]),
         proxy=settings.get("proxy", ""),
     )
-    trusted = settings.get("trusted-host", "").lower().split()
-    named: set[Origin] = set()
+    trusted_hosts = settings.get("trusted-host", "").lower().split()
+    file_servers: set[Origin] = set()
     failures: list[str] = []
     for index in indexes:
         origin = parse_origin(index)
         if origin is None:
             continue
-        verified = not {origin.host, f"{origin.host}:{origin.port}"} & {*trusted}
+        verified = not {origin.host, f"{origin.host}:{origin.port}"} & {*trusted_hosts}
         try:
             page = await _read_any_page(
-                add_netrc_login(index), names, access.proxy_for(origin), path if verified else None
+                add_netrc_login(index),
+                names,
+                access.proxy_for(origin),
+                certificate_path if verified else None,
             )
         except NoAnswer as fault:
             failures.append(f"{origin} ({fault})")
             continue
-        named |= await _find_file_servers(origin, index, page, access)
+        file_servers |= await _find_file_servers(origin, index, page, access)
     if failures and len(failures) == len(indexes) and not links:
         raise unreachable_index("pip", f"no page could be read from {', '.join(failures)}")
-    return NetworkAccess(**{**vars(access), "origins": access.origins | named})
+    return replace(access, origins=access.origins | file_servers)
 
 
 def parse_settings(output: str) -> Mapping[str, str]:
     """Return name -> value from the output of `pip config list`, as they apply to `pip download`."""
-    found: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
+    sections: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
     for line in output.splitlines():
         match = SETTING.fullmatch(line)
-        if match is not None and match["section"] in found:
+        if match is not None and match["section"] in sections:
             with suppress(ValueError, SyntaxError):
-                found[match["section"]][match["name"]] = str(ast.literal_eval(match["value"])).strip()
-    return {name: value for section in SECTIONS for name, value in found[section].items()}
+                sections[match["section"]][match["name"]] = str(ast.literal_eval(match["value"])).strip()
+    return {name: value for section in SECTIONS for name, value in sections[section].items()}
 
 
 def _variables(
@@ -149,33 +154,31 @@ def _variables(
 
 
 async def _find_file_servers(index: Origin, url: str, page: str, access: NetworkAccess) -> frozenset[Origin]:
-    """Return the servers that an index names on one of its pages, except those closer to this machine than
-    the index.
+    """Return the servers that an index names on a page, except those closer to this machine than the index.
 
     A package has no influence on this: a requirement with an address is on no page of the index.
     """
-    found: list[Origin] = []
+    servers: list[Origin] = []
     for link in LINK.findall(page):
         origin = parse_origin(urljoin(f"{url.rstrip('/')}/x/", link))
-        if origin is None or origin in found or origin in access.origins or len(found) == MAX_FILE_HOSTS:
+        if origin is None or origin in servers or origin in access.origins or len(servers) == MAX_FILE_HOSTS:
             continue
-        secure = origin.scheme == "https" or index.scheme == "http"
-        if secure and await _measure_proximity(origin.host) <= await _measure_proximity(index.host):
-            found.append(origin)
-    return frozenset(found)
+        is_secure = origin.scheme == "https" or index.scheme == "http"
+        if is_secure and await _measure_proximity(origin.host) <= await _measure_proximity(index.host):
+            servers.append(origin)
+    return frozenset(servers)
 
 
-async def _read_any_page(url: str, names: Sequence[str], proxy: str, path: str | None) -> str:
+async def _read_any_page(url: str, names: Sequence[str], proxy: str, certificate_path: str | None) -> str:
     """Return the first page that an index has for one of the packages; empty if it has none.
 
-    Raises:
-        NoAnswer: It has not answered for any package.
+    Raises `NoAnswer` if the index has not answered for any package.
     """
     last_failure: NoAnswer | None = None
     answered = False
     for name in names[:MAX_INDEX_PAGES]:
         try:
-            page = await _read_page(f"{url.rstrip('/')}/{name}/", proxy, path)
+            page = await _read_page(f"{url.rstrip('/')}/{name}/", proxy, certificate_path)
         except NoAnswer as fault:
             last_failure = fault
             continue
@@ -187,33 +190,31 @@ async def _read_any_page(url: str, names: Sequence[str], proxy: str, path: str |
     return ""
 
 
-async def _read_page(url: str, proxy: str, path: str | None) -> str:
+async def _read_page(url: str, proxy: str, certificate_path: str | None) -> str:
     """Return the beginning of a page; empty if it does not exist. No redirect is followed.
 
-    Args:
-        url: The page.
-        proxy: The proxy to use; empty for none.
-        path: The certificates that identify the server; empty for the usual ones, `None` to accept any.
-
-    Raises:
-        NoAnswer: The index does not answer, or answers with a fault of its own.
+    `certificate_path` is empty for the usual certificates, and `None` to accept any server. Raises `NoAnswer`
+    if the index does not answer, or answers with a fault of its own.
     """
     accept = {"accept": "application/vnd.pypi.simple.v1+html, text/html;q=0.9"}
     content = bytearray()
     try:
-        verify = ssl.create_default_context(cafile=path) if path else path is not None
+        if certificate_path:
+            verify: ssl.SSLContext | bool = ssl.create_default_context(cafile=certificate_path)
+        else:
+            verify = certificate_path is not None
         async with (
             asyncio.timeout(INDEX_PAGE_TIMEOUT_S),
             httpx.AsyncClient(
                 verify=verify, proxy=proxy or None, trust_env=False, timeout=INDEX_PAGE_TIMEOUT_S
             ) as client,
-            client.stream("GET", url, headers=accept) as answer,
+            client.stream("GET", url, headers=accept) as response,
         ):
-            async for chunk in answer.aiter_bytes():
+            async for chunk in response.aiter_bytes():
                 content += chunk
                 if len(content) > MAX_INDEX_PAGE_BYTES:
                     break
-            status = answer.status_code
+            status = response.status_code
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as fault:
         raise NoAnswer(ADDRESS.sub("<address>", str(fault)) or type(fault).__name__) from fault
     if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -227,11 +228,14 @@ async def _measure_proximity(host: str) -> int:
     A server that cannot be resolved here is known to the user's proxy only.
     """
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), None)
+        entries = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), None)
     except OSError:
         return 0
-    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
-    return max(2 if one.is_loopback or one.is_unspecified else int(not one.is_global) for one in addresses)
+    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in entries]
+    return max(
+        2 if address.is_loopback or address.is_unspecified else int(not address.is_global)
+        for address in addresses
+    )
 
 
 OPTIONS = (
@@ -255,8 +259,8 @@ def refuse(event, _):
 sys.addaudithook(refuse)
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
-"""Runs pip in a process that can start no other. `--only-binary` does not apply to an address that a wheel
-requires, and what lies there would be built, which executes it."""
+"""Runs pip in a process that can start no other, so it can build no source archive. `--only-binary` alone
+does not prevent that: it does not apply to an address that a wheel requires."""
 PIP_MOUNT = "/pip-client"
 MOUNTED_PIP_CODE = f"import sys\nsys.path.insert(0, {PIP_MOUNT!r})\n{PIP_CODE}"
 BOUNDS = "bounds.txt"
@@ -271,11 +275,11 @@ class Pip(Installer):
     lock = "requirements.lock"
     folder = "site"
 
-    def wanted(self, manifest: str) -> tuple[str, ...]:
+    def parse_manifest(self, manifest: str) -> tuple[str, ...]:
         """See `Installer`."""
         from packaging.requirements import InvalidRequirement, Requirement
 
-        found: list[str] = []
+        requirements: list[str] = []
         for line in manifest.replace("\\\n", " ").splitlines():
             text = re.sub(r"(?:^|\s)#.*|(?<=\S)\s+--hash=\S+", "", line.strip()).strip()
             if "$" in text:  # pip would insert the user's environment variables
@@ -290,52 +294,37 @@ class Pip(Installer):
                 ) from fault
             if requirement.url or len(text) > MAX_REQUIREMENT_CHARS:
                 raise PackagesRefused(f"{self.manifest}: {requirement.name!r} does not come from the index")
-            found.append(str(requirement))
-        if len(found) > MAX_REQUESTED_PACKAGES:
+            requirements.append(str(requirement))
+        if len(requirements) > MAX_REQUESTED_PACKAGES:
             raise PackagesRefused(f"{self.manifest} asks for more than {MAX_REQUESTED_PACKAGES} packages")
-        return tuple(found)
+        return tuple(requirements)
 
-    async def resolve(self, wanted: Sequence[str], work_folder: WorkFolder) -> str:
+    async def resolve(self, requirements: Sequence[str], work_folder: WorkFolder) -> str:
         """See `Installer`. Nothing is installed; the wheels are left for `install`."""
         from packaging.requirements import Requirement
         from packaging.utils import canonicalize_name
 
-        names = [canonicalize_name(Requirement(one).name) for one in wanted]
+        names = [canonicalize_name(Requirement(requirement).name) for requirement in requirements]
         access = await find_pip_access(names, work_folder) if work_folder.sandboxed else None
         bounds = [f"{name} {versions}" for name, versions in work_folder.bounds.items() if versions]
         (work_folder.folder / BOUNDS).write_text("\n".join(bounds))
-        argv = [
-            "download",
-            *OPTIONS,
-            *_version_options(work_folder.python),
-            "--constraint",
-            BOUNDS,
-            "--dest",
-            FETCHED,
-            "--",
-        ]
-        await run_client(_client(), [*argv, *wanted], work_folder, access)
+        options = [*OPTIONS, *_version_options(work_folder.python)]
+        argv = ["download", *options, "--constraint", BOUNDS, "--dest", FETCHED, "--", *requirements]
+        await run_client(_client(), argv, work_folder, access)
         return "".join(sorted(_lock_lines(work_folder.folder / FETCHED)))
 
-    async def install(self, wanted: Sequence[str], lock: str, work_folder: WorkFolder) -> None:
-        """See `Installer`. Nothing can be reached: the wheels are those that `resolve` left."""
+    async def install(self, requirements: Sequence[str], lock: str, work_folder: WorkFolder) -> None:
+        """See `Installer`. No server can be reached: the wheels are those that `resolve` left."""
         (work_folder.folder / self.lock).write_text(lock)
-        argv = [
-            *OPTIONS,
-            *_version_options(work_folder.python),
-            "--no-deps",
-            "--require-hashes",
-            "-r",
-            self.lock,
-        ]
-        offline = ("--no-index", "--find-links", FETCHED, "--no-compile", "--target", self.folder)
-        await run_client(_client(), ["install", *argv, *offline], work_folder)
-        own = {*sys.stdlib_module_names, *PROTECTED_MODULES}
-        conflicts = sorted(
-            {path.name.partition(".")[0] for path in (work_folder.folder / self.folder).iterdir()} & own
-        )
+        options = [*OPTIONS, *_version_options(work_folder.python), "--no-deps", "--require-hashes"]
+        offline = ["--no-index", "--find-links", FETCHED, "--no-compile", "--target", self.folder]
+        await run_client(_client(), ["install", *options, "-r", self.lock, *offline], work_folder)
+        installed = {path.name.partition(".")[0] for path in (work_folder.folder / self.folder).iterdir()}
+        conflicts = sorted(installed & {*sys.stdlib_module_names, *PROTECTED_MODULES})
         if conflicts:
-            raise PackagesRefused(f"a package of {', '.join(wanted)} would replace {', '.join(conflicts)}")
+            raise PackagesRefused(
+                f"a package of {', '.join(requirements)} would replace {', '.join(conflicts)}"
+            )
 
     def versions(self, lock: str) -> Mapping[str, str]:
         """See `Installer`."""
@@ -348,8 +337,8 @@ class Pip(Installer):
 
 
 def _version_options(python: str) -> tuple[str, ...]:
-    own = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return () if python == own else ("--python-version", python)
+    own_version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return () if python == own_version else ("--python-version", python)
 
 
 def _lock_lines(wheels: Path) -> Iterator[str]:
@@ -373,19 +362,15 @@ def _lock_lines(wheels: Path) -> Iterator[str]:
 
 
 def _client() -> Client:
-    """Return the pip of this environment. Inside the sandbox it runs on the base installation.
-
-    Raises:
-        PrerequisiteError: It is missing.
-    """
-    found = importlib.util.find_spec("pip")
-    if found is None or found.origin is None:
+    """Return the pip of this environment. Inside the sandbox it runs on the base installation."""
+    spec = importlib.util.find_spec("pip")
+    if spec is None or spec.origin is None:
         raise missing_client("pip", NO_PIP)
     return Client(
         name="pip",
         argv=(get_own_interpreter().executable, "-I", "-B", "-c", MOUNTED_PIP_CODE),
         host_argv=(sys.executable, "-P", "-c", PIP_CODE),
-        mounts=(Mount(source=str(Path(found.origin).parent), target=f"{PIP_MOUNT}/pip"),),
+        mounts=(Mount(source=str(Path(spec.origin).parent), target=f"{PIP_MOUNT}/pip"),),
         variables={"PIP_USER": "0"},  # it excludes `--target`
         unreachable=UNREACHABLE,
     )

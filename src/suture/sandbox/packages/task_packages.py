@@ -24,7 +24,6 @@ def packages_for_task(
     """Return the packages of a new project, or those added to an existing one; `None` for any other task.
 
     Args:
-        task: The task.
         settings: They decide what may be fetched, and where it is cached.
         may_fetch: Whether sets that are not cached are fetched.
         on_installed: Called once with each set.

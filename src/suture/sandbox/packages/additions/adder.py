@@ -11,6 +11,7 @@ from suture.sandbox.packages.installer import PackagesRefused, WorkFolder
 
 Files = Mapping[str, bytes]
 """The files of a project, path -> content."""
+WorkFolders = tuple[WorkFolder, WorkFolder]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,9 +19,9 @@ class AddedSet:
     """What was fetched for an existing project.
 
     Attributes:
-        files: Path -> text of the files of the project that change: its manifest, and its lock if it has one.
+        files: Path -> text of the project's files that change: its manifest, and its lock if it has one.
         names: The new packages, each with its version.
-        beside: Name -> version of packages that the environment already has and that these rely on.
+        beside: Name -> version of the environment's packages that the new ones require.
     """
 
     files: Mapping[str, str]
@@ -33,23 +34,22 @@ class PackageAdder(Protocol):
 
     folder: str
     """The folder that `fetch` leaves in the second work folder."""
+    other_locks: tuple[str, ...] = ()
+    """Locks that a project may have and that are not updated, because another program writes them."""
 
-    def manifest(self, base: Files) -> str:
+    def manifest_path(self, base: Files) -> str:
         """Return the path of the manifest to which packages are added."""
         ...
 
     def request_files(self, base: Files) -> tuple[str, ...]:
-        """Return the files in which a candidate may request packages, whether or not they are the
-        manifest.
-        """
-        return (self.manifest(base),)
+        """Return the paths of the files in which a candidate may request packages."""
+        return (self.manifest_path(base),)
 
-    def requested(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
-        """Return what is requested that the manifest lacks, in order; each item is safe to pass to the
-        client.
+    def find_requested(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the requirements that the manifest lacks, in order. Each is safe to pass to the client.
 
         Args:
-            base: The project as it is.
+            base: The project without the candidate.
             written: The candidate's files, path -> text. Not trusted.
 
         Raises:
@@ -66,19 +66,14 @@ class PackageAdder(Protocol):
         ...
 
     async def fetch(
-        self,
-        base: Files,
-        new: Sequence[str],
-        work_folders: tuple[WorkFolder, WorkFolder],
-        interpreter: Interpreter,
+        self, base: Files, new: Sequence[str], work_folders: WorkFolders, interpreter: Interpreter
     ) -> AddedSet:
         """Resolve the requested packages, and install them all into `work_folders[1].folder / folder`.
 
         Args:
-            base: The project as it is.
-            new: What `requested` returned.
-            work_folders: Two empty folders: what a client leaves in the first is not where the second is
-                written.
+            base: The project without the candidate.
+            new: What `find_requested` returned.
+            work_folders: Two empty folders, one to resolve and one to install in.
             interpreter: What the project runs on, with its existing packages.
 
         Raises:
@@ -88,14 +83,8 @@ class PackageAdder(Protocol):
         ...
 
     def is_still_valid(self, beside: Mapping[str, str], interpreter: Interpreter) -> bool:
-        """Return whether the environment still has what was relied on. True if everything is installed
-        again.
-        """
+        """Return whether the environment still has the packages of `AddedSet.beside`."""
         return not beside
-
-    def outdated_locks(self, base: Files) -> tuple[str, ...]:
-        """Return the locks of the project that are not updated, because another program writes them."""
-        return ()
 
 
 def read_file_text(files: Files, path: str) -> str:

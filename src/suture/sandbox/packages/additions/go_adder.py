@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,6 +11,7 @@ from suture.sandbox.packages.additions.adder import (
     AddedSet,
     Files,
     PackageAdder,
+    WorkFolders,
     detect_newline,
     read_file_text,
 )
@@ -23,7 +23,7 @@ from suture.sandbox.packages.go_installer import (
     strip_comment,
     verify_and_move_modules,
 )
-from suture.sandbox.packages.installer import FETCHED, PackagesRefused, WorkFolder
+from suture.sandbox.packages.installer import FETCHED, PackagesRefused
 from suture.sandbox.tuning import MAX_REQUESTED_PACKAGES
 
 GO_MOD, GO_SUM, INDIRECT = "go.mod", "go.sum", "indirect"
@@ -36,17 +36,19 @@ class GoAdder(PackageAdder):
 
     folder = "modules"
 
-    def manifest(self, base: Files) -> str:
+    def manifest_path(self, base: Files) -> str:
         """See `PackageAdder`."""
         return GO_MOD
 
-    def requested(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
+    def find_requested(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
         """See `PackageAdder`: of a `go.mod`, only `require` lines without `// indirect` count."""
-        known = {line.partition(" ")[0] for line, _ in _parse_requirements(read_file_text(base, GO_MOD))}
+        existing_names = {
+            line.partition(" ")[0] for line, _ in _parse_requirements(read_file_text(base, GO_MOD))
+        }
         new: dict[str, str] = {}
-        for line, remark in _parse_requirements(written.get(GO_MOD, "")):
+        for line, comment in _parse_requirements(written.get(GO_MOD, "")):
             name = line.partition(" ")[0]
-            if name in known or remark == INDIRECT:
+            if name in existing_names or comment == INDIRECT:
                 continue
             if not REQUIREMENT.fullmatch(line):
                 raise PackagesRefused(f"{GO_MOD}: {line[:200]!r} is not a module with its version")
@@ -63,82 +65,72 @@ class GoAdder(PackageAdder):
             )
         text = read_file_text(base, GO_MOD)
         newline = detect_newline(text)
-        for one in new:
-            text = _insert_requirement(text, one, newline)
+        for requirement in new:
+            text = _insert_requirement(text, requirement, newline)
         return text
 
     async def fetch(
-        self,
-        base: Files,
-        new: Sequence[str],
-        work_folders: tuple[WorkFolder, WorkFolder],
-        interpreter: Interpreter,
+        self, base: Files, new: Sequence[str], work_folders: WorkFolders, interpreter: Interpreter
     ) -> AddedSet:
         """See `PackageAdder`."""
-        first, second = work_folders
+        resolve_folder, install_folder = work_folders
         client = find_go_client()
-        access = await find_go_access(client.host_argv, first) if first.sandboxed else None
-        _write_file(first, GO_MOD, self.write_manifest(base, new))
-        _write_file(first, GO_SUM, read_file_text(base, GO_SUM))
-        every = [f"{name}/...@{version}" for name, _, version in (one.partition(" ") for one in new)]
-        await run_client(client, ["get", "-d", *every], first, access)
-        mod, sums = first.read_text(GO_MOD), first.read_text(GO_SUM)
-        await asyncio.to_thread(_check_versions, self.requested(base, {GO_MOD: mod}), new)
-        await run_client(client, ["mod", "download"], first, access)
-        (first.folder / FETCHED).rename(second.folder / FETCHED)
-        await verify_and_move_modules(mod, sums, second, ["download"])
-        before = {line for line, _ in _parse_requirements(read_file_text(base, GO_MOD))}
-        names = [line for line, _ in _parse_requirements(mod) if line not in before]
+        access = await find_go_access(client.host_argv, resolve_folder) if resolve_folder.sandboxed else None
+        write_file_atomically(resolve_folder.folder / GO_MOD, self.write_manifest(base, new).encode())
+        write_file_atomically(resolve_folder.folder / GO_SUM, read_file_text(base, GO_SUM).encode())
+        queries = [f"{name}/...@{version}" for name, _, version in (line.partition(" ") for line in new)]
+        await run_client(client, ["get", "-d", *queries], resolve_folder, access)
+        go_mod, go_sum = resolve_folder.read_text(GO_MOD), resolve_folder.read_text(GO_SUM)
+        resolved = self.find_requested(base, {GO_MOD: go_mod})
+        if set(resolved) != set(new):
+            raise PackagesRefused(f"go would install {', '.join(resolved)[:200]}: request these versions")
+        await run_client(client, ["mod", "download"], resolve_folder, access)
+        (resolve_folder.folder / FETCHED).rename(install_folder.folder / FETCHED)
+        await verify_and_move_modules(go_mod, go_sum, install_folder, ["download"])
+        existing = {line for line, _ in _parse_requirements(read_file_text(base, GO_MOD))}
+        added = [line for line, _ in _parse_requirements(go_mod) if line not in existing]
         return AddedSet(
-            files={GO_MOD: mod, GO_SUM: sums}, names=tuple(line.replace(" ", "@") for line in names)
+            files={GO_MOD: go_mod, GO_SUM: go_sum}, names=tuple(line.replace(" ", "@") for line in added)
         )
 
 
-def _check_versions(found: Sequence[str], new: Sequence[str]) -> None:
-    if set(found) != set(new):
-        raise PackagesRefused(f"go would install {', '.join(found)[:200]}: request these versions")
-
-
-def _write_file(place: WorkFolder, name: str, text: str) -> None:
-    write_file_atomically(place.folder / name, text.encode())
-
-
 def _parse_requirements(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each required module with its version, and the comment on it."""
-    inside = False
+    """Yield `(module and version, comment)` for each requirement; anything else is skipped."""
+    in_block = False
     for line in text.splitlines():
-        plain, remark = strip_comment(line), line.partition("//")[2].strip()
-        if REQUIRE_BLOCK.fullmatch(plain):
-            inside = True
-        elif plain == ")":
-            inside = False
-        elif plain and (inside or plain.startswith("require ")):
-            yield plain.removeprefix("require "), remark
+        statement, comment = strip_comment(line), line.partition("//")[2].strip()
+        if REQUIRE_BLOCK.fullmatch(statement):
+            in_block = True
+        elif statement == ")":
+            in_block = False
+        elif statement and (in_block or statement.startswith("require ")):
+            yield statement.removeprefix("require "), comment
 
 
-def _insert_requirement(text: str, required: str, newline: str) -> str:
+def _insert_requirement(text: str, requirement: str, newline: str) -> str:
     lines = text.splitlines(keepends=True)
-    start = next((at for at in range(len(lines)) if _is_direct_block(lines, at)), None)
+    start = next((index for index in range(len(lines)) if _is_direct_block(lines, index)), None)
     if start is None:
         separator = "" if not text or text.endswith("\n") else newline
-        return f"{text}{separator}{newline}require {required}{newline}"
-    end = next(at for at in range(start, len(lines)) if strip_comment(lines[at]) == ")")
-    after = (at for at in range(start + 1, end) if _parse_name(lines[at]) > required.partition(" ")[0])
-    lines.insert(next(after, end), f"\t{required}{newline}")
+        return f"{text}{separator}{newline}require {requirement}{newline}"
+    end = next(index for index in range(start, len(lines)) if strip_comment(lines[index]) == ")")
+    name = requirement.partition(" ")[0]
+    later_lines = (index for index in range(start + 1, end) if _parse_name(lines[index]) > name)
+    lines.insert(next(later_lines, end), f"\t{requirement}{newline}")
     return "".join(lines)
 
 
-def _is_direct_block(lines: Sequence[str], at: int) -> bool:
-    """Return whether a block with direct requirements begins at line `at`."""
-    if not REQUIRE_BLOCK.fullmatch(strip_comment(lines[at])):
+def _is_direct_block(lines: Sequence[str], start: int) -> bool:
+    """Return whether a block with direct requirements begins at line `start`."""
+    if not REQUIRE_BLOCK.fullmatch(strip_comment(lines[start])):
         return False
-    rest = list(lines[at + 1 :])
-    end = next((number for number, line in enumerate(rest) if strip_comment(line) == ")"), None)
+    rest = lines[start + 1 :]
+    end = next((index for index, line in enumerate(rest) if strip_comment(line) == ")"), None)
     return end is not None and any(
         strip_comment(line) and line.partition("//")[2].strip() != INDIRECT for line in rest[:end]
     )
 
 
 def _parse_name(line: str) -> str:
-    found = REQUIRE_LINE.match(line)
-    return found["name"] if found else ""
+    match = REQUIRE_LINE.match(line)
+    return match["name"] if match else ""

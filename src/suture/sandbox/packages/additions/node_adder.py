@@ -13,17 +13,32 @@ from typing import Any
 
 from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.project.languages import Interpreter
-from suture.sandbox.packages.additions.adder import AddedSet, Files, PackageAdder, read_file_text
+from suture.sandbox.packages.additions.adder import AddedSet, Files, PackageAdder, WorkFolders, read_file_text
 from suture.sandbox.packages.installer import PackagesRefused, WorkFolder
-from suture.sandbox.packages.npm_installer import TABLES, Npm, parse_lock, run_npm
+from suture.sandbox.packages.npm_installer import (
+    TABLES,
+    Npm,
+    installed_names,
+    parse_lock,
+    require_from_registry,
+    run_npm,
+)
+from suture.sandbox.packages.package_sets import NODE_MODULES
 from suture.sandbox.tuning import MAX_LOCK_BYTES
 
-BLANK = " \t\r\n"
+WHITESPACE = " \t\r\n"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """A member of a JSON object: its name, and the offsets of its name, its value and the value's end."""
+    """A member of a JSON object in a text.
+
+    Attributes:
+        name: Its name, without quotes.
+        start: Where the quoted name begins in the text.
+        value: Where the value begins.
+        end: Where the value ends.
+    """
 
     name: str
     start: int
@@ -32,57 +47,54 @@ class Member:
 
 
 def insert_member(text: str, table: str, name: str, value: str) -> str:
-    """Return a text with `name: value` in one of its top object's tables, which is created if it is missing.
+    """Return a JSON object's text with `"name": "value"` in its table, which is created if it is missing.
 
     If the names of the table are sorted, they still are afterwards.
 
     Args:
-        text: A JSON object.
-        table: The name of an object in it.
-        name: The name of the new member.
-        value: The value of the new member.
+        table: The name of an object in the text's object.
 
     Raises:
-        ValueError: The text is not such an object.
+        ValueError: The text is no JSON object, or the table is none.
     """
     top = list(_parse_members(text, _skip_whitespace(text, 0)))
     indent = _whitespace_before(text, top[0].start) if top else "\n  "
     entry = f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
-    found = next((one for one in reversed(top) if one.name == table), None)
+    table_member = next((member for member in reversed(top) if member.name == table), None)
     inner_indent = indent + indent.rpartition("\n")[2] if "\n" in indent else indent
-    if found is None:
-        whole = f"{json.dumps(table)}: {{{inner_indent}{entry}{indent}}}"
-        return _insert_after(text, top, whole, indent)
-    members = list(_parse_members(text, found.value))
+    if table_member is None:
+        return _insert_after(text, top, f"{json.dumps(table)}: {{{inner_indent}{entry}{indent}}}", indent)
+    members = list(_parse_members(text, table_member.value))
     if not members:
-        return f"{text[: found.value]}{{{inner_indent}{entry}{indent}}}{text[found.end :]}"
-    names = [one.name for one in members]
-    next_member = next((one for one in members if one.name > name), None) if names == sorted(names) else None
+        before, after = text[: table_member.value], text[table_member.end :]
+        return f"{before}{{{inner_indent}{entry}{indent}}}{after}"
+    names = [member.name for member in members]
+    later_members = (member for member in members if member.name > name)
+    next_member = next(later_members, None) if names == sorted(names) else None
     if next_member is None:
         return _insert_after(text, members, entry, "")
-    at = next_member.start
-    return f"{text[:at]}{entry},{_whitespace_before(text, at)}{text[at:]}"
+    start = next_member.start
+    return f"{text[:start]}{entry},{_whitespace_before(text, start)}{text[start:]}"
 
 
 def _insert_after(text: str, members: list[Member], entry: str, indent: str) -> str:
     if not members:
         start = _skip_whitespace(text, 0) + 1
-        return (
-            f"{text[:start]}{indent}{entry}{indent[: indent.find(chr(10)) + 1]}{text[start:].lstrip(BLANK)}"
-        )
+        line_end = indent[: indent.find("\n") + 1]
+        return f"{text[:start]}{indent}{entry}{line_end}{text[start:].lstrip(WHITESPACE)}"
     last = members[-1]
     return f"{text[: last.end]},{_whitespace_before(text, last.start)}{entry}{text[last.end :]}"
 
 
 def _whitespace_before(text: str, at: int) -> str:
     start = at
-    while text[start - 1] in BLANK:
+    while text[start - 1] in WHITESPACE:
         start -= 1
     return text[start:at]
 
 
 def _skip_whitespace(text: str, at: int) -> int:
-    while text[at : at + 1] and text[at] in BLANK:
+    while text[at : at + 1] and text[at] in WHITESPACE:
         at += 1
     return at
 
@@ -107,55 +119,45 @@ def _parse_members(text: str, at: int) -> Iterator[Member]:
 
 MANIFEST, LOCK = "package.json", "package-lock.json"
 ALL_TABLES = (*TABLES, "optionalDependencies", "peerDependencies")
-OTHER_LOCKS = ("yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb")
 INSTALLED_RECORD = ".package-lock.json"
 """npm's own record, in the format of a lock, of what it has installed into `node_modules`."""
-NODE_MODULES = "/node_modules"
 
 
 class NodeAdder(PackageAdder):
     """Installs all packages again: existing ones in the versions of the lock, or of `node_modules`."""
 
     folder = "node_modules"
+    other_locks = ("yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb")
 
-    def manifest(self, base: Files) -> str:
+    def manifest_path(self, base: Files) -> str:
         """See `PackageAdder`."""
         return MANIFEST
 
-    def requested(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
-        """See `PackageAdder`: each item is the table, a blank and `name@range`. Nothing else is read."""
+    def find_requested(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
+        """See `PackageAdder`: each requirement is the table, a blank and `name@range`."""
         own = _parse_object(read_file_text(base, MANIFEST) or "{}")
-        known = {name for table in ALL_TABLES for name in _get_table(own, table)}
+        known_names = {name for table in ALL_TABLES for name in _get_table(own, table)}
         package = _parse_object(written.get(MANIFEST, "{}"))
-        new = {
-            table: {
-                name: versions for name, versions in _get_table(package, table).items() if name not in known
-            }
-            for table in TABLES
-        }
-        new[TABLES[1]] = {
-            name: versions for name, versions in new[TABLES[1]].items() if name not in new[TABLES[0]]
-        }
-        return Npm().wanted(json.dumps(new))
+        new: dict[str, dict[str, Any]] = {}
+        for table in TABLES:  # a package in several tables counts for the first
+            requested = _get_table(package, table)
+            new[table] = {name: requested[name] for name in requested if name not in known_names}
+            known_names |= new[table].keys()
+        return Npm().parse_manifest(json.dumps(new))
 
     def write_manifest(self, base: Files, new: Sequence[str]) -> str:
         """See `PackageAdder`."""
         text = read_file_text(base, MANIFEST)
         own = _parse_object(text or "{}")
         is_shrinkwrapped = "npm-shrinkwrap.json" in base
-        if (
-            MANIFEST not in base
-            or "workspaces" in own
-            or is_shrinkwrapped
-            or _is_npm_6_lock(read_file_text(base, LOCK))
-        ):
+        if MANIFEST not in base or "workspaces" in own or is_shrinkwrapped or _has_npm_6_lock(base):
             raise PackagesRefused(
                 f"packages can only be added to a project with a {MANIFEST}, without workspaces, and with no "
                 f"{LOCK} or one of npm 7 or newer"
             )
-        for one in new:
-            table, _, requested = one.partition(" ")
-            name, _, versions = requested.rpartition("@")
+        for requirement in new:
+            table, _, package = requirement.partition(" ")
+            name, _, versions = package.rpartition("@")
             text = insert_member(text, table, name, versions)
             own.setdefault(table, {})[name] = versions
         if _parse_object(text) != own:
@@ -163,61 +165,49 @@ class NodeAdder(PackageAdder):
         return text
 
     async def fetch(
-        self,
-        base: Files,
-        new: Sequence[str],
-        work_folders: tuple[WorkFolder, WorkFolder],
-        interpreter: Interpreter,
+        self, base: Files, new: Sequence[str], work_folders: WorkFolders, interpreter: Interpreter
     ) -> AddedSet:
         """See `PackageAdder`."""
-        first, second = work_folders
-        manifest, before = self.write_manifest(base, new), _find_lock(base, interpreter)
-        with_addresses = any("resolved" in one for one in parse_lock(before).values()) if before else False
-        _write_files(first, manifest, before)
-        await run_npm(["install", "--package-lock-only"], first, with_addresses=with_addresses)
-        lock = first.read_text(LOCK)
-        old = parse_lock(before) if before else {}
-        new_entries = {path: one for path, one in parse_lock(lock).items() if old.get(path) != one}
-        foreign_paths = [
-            path for path, one in new_entries.items() if not one.get("integrity") or one.get("link")
-        ]
-        if foreign_paths:
-            raise PackagesRefused(
-                f"{', '.join(foreign_paths[:3])} does not come from the registry, or has no hash"
-            )
-        _write_files(second, manifest, lock)
-        await run_npm(["ci"], second, with_addresses=with_addresses)
-        installed = {path: one for path, one in new_entries.items() if (second.folder / path).is_dir()}
-        names = (
-            f"{path.rpartition('node_modules/')[2]}@{one.get('version')}" for path, one in installed.items()
+        resolve_folder, install_folder = work_folders
+        manifest, old_lock = self.write_manifest(base, new), _find_lock(base, interpreter)
+        old_entries = parse_lock(old_lock) if old_lock else {}
+        with_addresses = any("resolved" in entry for entry in old_entries.values())
+        _write_files(resolve_folder, manifest, old_lock)
+        await run_npm(["install", "--package-lock-only"], resolve_folder, with_addresses=with_addresses)
+        lock = resolve_folder.read_text(LOCK)
+        new_entries = {
+            path: entry for path, entry in parse_lock(lock).items() if old_entries.get(path) != entry
+        }
+        require_from_registry(
+            path for path, entry in new_entries.items() if not entry.get("integrity") or entry.get("link")
         )
+        _write_files(install_folder, manifest, lock)
+        await run_npm(["ci"], install_folder, with_addresses=with_addresses)
         return AddedSet(
-            files={MANIFEST: manifest, **({LOCK: lock} if LOCK in base else {})}, names=tuple(names)
+            files={MANIFEST: manifest, **({LOCK: lock} if LOCK in base else {})},
+            names=installed_names(new_entries, install_folder.folder),
         )
-
-    def outdated_locks(self, base: Files) -> tuple[str, ...]:
-        """See `PackageAdder`."""
-        return tuple(name for name in OTHER_LOCKS if name in base)
 
 
 def _parse_object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        package = json.loads(text)
     except (ValueError, RecursionError) as fault:
         raise PackagesRefused(f"{MANIFEST} is not valid JSON: {fault}"[:200]) from fault
-    if not isinstance(found, dict):
+    if not isinstance(package, dict):
         raise PackagesRefused(f"{MANIFEST} is not an object")
-    return found
+    return package
 
 
 def _get_table(package: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = package.get(name, {})
-    if not isinstance(found, dict):
+    table = package.get(name, {})
+    if not isinstance(table, dict):
         raise PackagesRefused(f"{MANIFEST} has no table {name!r}")
-    return found
+    return table
 
 
-def _is_npm_6_lock(lock: str) -> bool:
+def _has_npm_6_lock(base: Files) -> bool:
+    lock = read_file_text(base, LOCK)
     return bool(lock) and "packages" not in _parse_object(lock)
 
 
@@ -226,7 +216,7 @@ def _find_lock(base: Files, interpreter: Interpreter) -> str:
     if LOCK in base:
         return read_file_text(base, LOCK)
     shown = interpreter.toolchain.shown if interpreter.toolchain else {}
-    folder = next((here for here, there in shown.items() if there == NODE_MODULES), None)
+    folder = next((source for source, target in shown.items() if target == NODE_MODULES), None)
     content = read_regular_file(Path(folder) / INSTALLED_RECORD, MAX_LOCK_BYTES) if folder else None
     if content is None or len(content) > MAX_LOCK_BYTES:
         return ""
@@ -236,8 +226,8 @@ def _find_lock(base: Files, interpreter: Interpreter) -> str:
     return json.dumps({"lockfileVersion": 3, "requires": True, "packages": packages})
 
 
-def _write_files(place: WorkFolder, manifest: str, lock: str) -> None:
+def _write_files(work_folder: WorkFolder, manifest: str, lock: str) -> None:
     """Write the project's own manifest, whose scripts do not run, and its lock."""
-    write_file_atomically(place.folder / MANIFEST, manifest.encode())
+    write_file_atomically(work_folder.folder / MANIFEST, manifest.encode())
     if lock:
-        write_file_atomically(place.folder / LOCK, lock.encode())
+        write_file_atomically(work_folder.folder / LOCK, lock.encode())

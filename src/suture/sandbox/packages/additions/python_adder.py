@@ -12,18 +12,22 @@ from typing import Any
 from suture.core.safe_files import parse_toml
 from suture.project.languages import Interpreter
 from suture.project.safety import normalise_package_name
-from suture.sandbox.packages.additions.adder import AddedSet, Files, detect_newline, read_file_text
-from suture.sandbox.packages.installer import FETCHED, PackagesRefused, WorkFolder
+from suture.sandbox.packages.additions.adder import (
+    AddedSet,
+    Files,
+    PackageAdder,
+    WorkFolders,
+    detect_newline,
+    read_file_text,
+)
+from suture.sandbox.packages.installer import FETCHED, PackagesRefused
 from suture.sandbox.packages.pip_installer import Pip
 from suture.sandbox.tuning import MAX_INSTALLED_PACKAGES
 
-PYPROJECT, REQUIREMENTS_IN, REQUIREMENTS_TXT, LOCK = (
-    "pyproject.toml",
-    "requirements.in",
-    "requirements.txt",
-    "requirements.lock",
-)
-OTHER_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml")
+PYPROJECT = "pyproject.toml"
+REQUIREMENTS_IN = "requirements.in"
+REQUIREMENTS_TXT = "requirements.txt"
+LOCK = "requirements.lock"
 DIST_INFO = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)-(?P<version>\d[\w.!]*)(?:\+[\w.]+)?\.dist-info")
 CONFLICT = "ResolutionImpossible"
 """pip's own word for requirements that contradict each other."""
@@ -35,107 +39,103 @@ PIN = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*==\s*(?P<versio
 CONTINUED_LINE = re.compile(r"\\\r?\n\s+--hash")
 
 
-class PythonAdder:
+class PythonAdder(PackageAdder):
     """Installs beside the existing environment: its versions stay, and nothing of it is installed again."""
 
     folder = "site"
+    other_locks = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml")
 
-    def manifest(self, base: Files) -> str:
+    def manifest_path(self, base: Files) -> str:
         """See `PackageAdder`."""
         table = _parse_toml(read_file_text(base, PYPROJECT))
-        if _listed(table) is not None or _poetry(table) is not None:
+        if _project_dependencies(table) is not None or _poetry_dependencies(table) is not None:
             return PYPROJECT
-        found = next((name for name in (REQUIREMENTS_IN, REQUIREMENTS_TXT) if name in base), "")
+        for path in (REQUIREMENTS_IN, REQUIREMENTS_TXT):
+            if path in base:
+                return path
         project = table.get("project")
-        has_separate_lock = isinstance(project, dict) and "dependencies" not in project.get("dynamic", ())
-        return found or (PYPROJECT if has_separate_lock else REQUIREMENTS_TXT)
+        can_list = isinstance(project, dict) and "dependencies" not in project.get("dynamic", ())
+        return PYPROJECT if can_list else REQUIREMENTS_TXT
 
     def request_files(self, base: Files) -> tuple[str, ...]:
-        """See `PackageAdder`. Whatever the manifest is, most models ask in `requirements.txt`, one package
-        per line.
-        """
-        return tuple(dict.fromkeys((self.manifest(base), REQUIREMENTS_TXT)))
+        """See `PackageAdder`. Whatever the manifest is, most models ask in `requirements.txt`."""
+        return tuple(dict.fromkeys((self.manifest_path(base), REQUIREMENTS_TXT)))
 
-    def requested(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
+    def find_requested(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
         """See `PackageAdder`."""
         from packaging.requirements import Requirement
 
-        known = _names(self.manifest(base), read_file_text(base, self.manifest(base)))
-        found: dict[str, str] = {}
+        manifest_path = self.manifest_path(base)
+        manifest = read_file_text(base, manifest_path)
+        existing_names = {_normalised_name(line) for line in _requirement_lines(manifest_path, manifest)}
+        new: dict[str, str] = {}
         for path in self.request_files(base):
-            there = {line.strip() for line in read_file_text(base, path).splitlines()}
-            lines = [line for line in _lines(path, written.get(path, "")) if line.strip() not in there]
-            new = [line for line in lines if _plain(line) not in known]
-            for one in Pip().wanted("\n".join(new)):
-                found.setdefault(_plain(Requirement(one).name), one)
-        return tuple(one for name, one in found.items() if name not in known)
+            old_lines = {line.strip() for line in read_file_text(base, path).splitlines()}
+            lines = _requirement_lines(path, written.get(path, ""))
+            new_lines = [line for line in lines if line.strip() not in old_lines]
+            unknown = [line for line in new_lines if _normalised_name(line) not in existing_names]
+            for requirement in Pip().parse_manifest("\n".join(unknown)):
+                new.setdefault(_normalised_name(Requirement(requirement).name), requirement)
+        return tuple(requirement for name, requirement in new.items() if name not in existing_names)
 
     def write_manifest(self, base: Files, new: Sequence[str]) -> str:
         """See `PackageAdder`."""
-        path = self.manifest(base)
+        path = self.manifest_path(base)
         text = read_file_text(base, path)
         if path == PYPROJECT:
-            return _in_toml(text, new)
+            return _add_to_toml(text, new)
         if "--hash" in text:
             raise PackagesRefused(
                 f"{path} contains hashes, and the file that it was generated from is unknown"
             )
         newline = detect_newline(text)
         separator = "" if not text or text.endswith("\n") else newline
-        return text + separator + "".join(f"{one}{newline}" for one in new)
+        return text + separator + "".join(f"{requirement}{newline}" for requirement in new)
 
     async def fetch(
-        self,
-        base: Files,
-        new: Sequence[str],
-        work_folders: tuple[WorkFolder, WorkFolder],
-        interpreter: Interpreter,
+        self, base: Files, new: Sequence[str], work_folders: WorkFolders, interpreter: Interpreter
     ) -> AddedSet:
         """See `PackageAdder`. Packages that the environment or the project's lock has keep their versions."""
-        first, second = work_folders
-        there, path = _installed(interpreter), self._find_lock(base)
-        pins = {**there, **parse_pins(read_file_text(base, path))}
-        bounds = {**first.bounds, **{name: f"=={version}" for name, version in pins.items()}}
+        resolve_folder, install_folder = work_folders
+        installed, lock_path = _installed_versions(interpreter), self._find_lock(base)
+        pins = {**installed, **parse_pins(read_file_text(base, lock_path))}
+        bounds = {**resolve_folder.bounds, **{name: f"=={version}" for name, version in pins.items()}}
         try:
-            lock = await Pip().resolve(new, replace(first, bounds=bounds))
+            lock = await Pip().resolve(new, replace(resolve_folder, bounds=bounds))
         except PackagesRefused as fault:
             if CONFLICT in fault.reason:
                 raise PackagesRefused(f"{fault.reason} / {CONFLICT_HINT}") from fault
             raise
         lines = lock.splitlines()
-        parts = {line: line.split()[0].partition("==") for line in lines}
-        new_lines = [line for line, (name, _, version) in parts.items() if there.get(_plain(name)) != version]
-        beside = {
-            _plain(name): version for line, (name, _, version) in parts.items() if line not in new_lines
-        }
-        if new_lines:
-            (first.folder / FETCHED).rename(second.folder / FETCHED)
-            await Pip().install(new, "".join(f"{line}\n" for line in new_lines), second)
+        missing_lines: list[str] = []
+        beside: dict[str, str] = {}
+        for line in lines:
+            name, _, version = line.split()[0].partition("==")
+            if installed.get(_normalised_name(name)) == version:
+                beside[_normalised_name(name)] = version
+            else:
+                missing_lines.append(line)
+        if missing_lines:
+            (resolve_folder.folder / FETCHED).rename(install_folder.folder / FETCHED)
+            await Pip().install(new, "".join(f"{line}\n" for line in missing_lines), install_folder)
         else:
-            (second.folder / self.folder).mkdir()
-        files = {self.manifest(base): self.write_manifest(base, new)}
-        if path:
-            files[path] = insert_pins(read_file_text(base, path), lines)
-        return AddedSet(files=files, names=tuple(line.split()[0] for line in new_lines), beside=beside)
+            (install_folder.folder / self.folder).mkdir()
+        files = {self.manifest_path(base): self.write_manifest(base, new)}
+        if lock_path:
+            files[lock_path] = insert_pins(read_file_text(base, lock_path), lines)
+        return AddedSet(files=files, names=tuple(line.split()[0] for line in missing_lines), beside=beside)
 
     def is_still_valid(self, beside: Mapping[str, str], interpreter: Interpreter) -> bool:
         """See `PackageAdder`."""
-        return beside.items() <= _installed(interpreter).items()
-
-    def outdated_locks(self, base: Files) -> tuple[str, ...]:
-        """See `PackageAdder`."""
-        return tuple(name for name in OTHER_LOCKS if name in base)
+        return beside.items() <= _installed_versions(interpreter).items()
 
     def _find_lock(self, base: Files) -> str:
         """Return the file of pins that belongs to the manifest; empty if there is none."""
         if LOCK in base:
             return LOCK
-        has_separate_lock = REQUIREMENTS_TXT in base and self.manifest(base) != REQUIREMENTS_TXT
-        return (
-            REQUIREMENTS_TXT
-            if has_separate_lock and is_pinned(read_file_text(base, REQUIREMENTS_TXT))
-            else ""
-        )
+        if REQUIREMENTS_TXT not in base or self.manifest_path(base) == REQUIREMENTS_TXT:
+            return ""
+        return REQUIREMENTS_TXT if is_pinned(read_file_text(base, REQUIREMENTS_TXT)) else ""
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
@@ -145,88 +145,86 @@ def _parse_toml(text: str) -> dict[str, Any]:
         raise PackagesRefused(f"{PYPROJECT} cannot be read: {fault}"[:200]) from fault
 
 
-def _listed(table: Mapping[str, Any]) -> list[Any] | None:
+def _project_dependencies(table: Mapping[str, Any]) -> list[Any] | None:
+    """Return `project.dependencies` of a `pyproject.toml`, if it is a list."""
     project = table.get("project")
-    found = project.get("dependencies") if isinstance(project, dict) else None
-    return found if isinstance(found, list) else None
+    dependencies = project.get("dependencies") if isinstance(project, dict) else None
+    return dependencies if isinstance(dependencies, list) else None
 
 
-def _poetry(table: Mapping[str, Any]) -> dict[str, Any] | None:
-    found: Any = table
+def _poetry_dependencies(table: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return `tool.poetry.dependencies` of a `pyproject.toml`, if it is a table."""
+    value: Any = table
     for name in ("tool", "poetry", "dependencies"):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else None
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else None
 
 
-def _lines(path: str, text: str) -> Iterator[str]:
-    """The requirements that a manifest says, one a line."""
+def _requirement_lines(path: str, text: str) -> Iterator[str]:
+    """Yield the requirements in a manifest, each as a line of a `requirements.txt`."""
     if path != PYPROJECT:
         yield from text.replace("\\\n", " ").splitlines()
         return
     table = _parse_toml(text)
-    yield from (one for one in _listed(table) or () if isinstance(one, str))
-    required = dict(_poetry(table) or {})
-    required.pop("python", None)  # not a package
-    yield from (f"{name} {versions}".removesuffix(" *") for name, versions in required.items())
+    yield from (entry for entry in _project_dependencies(table) or () if isinstance(entry, str))
+    for name, versions in (_poetry_dependencies(table) or {}).items():
+        if name != "python":  # a bound of the interpreter, not a package
+            yield f"{name} {versions}".removesuffix(" *")
 
 
-def _names(path: str, text: str) -> set[str]:
-    return {_plain(line) for line in _lines(path, text)}
+def _normalised_name(line: str) -> str:
+    """Return the normalised name of the package that a line begins with; empty if there is none."""
+    match = WRITTEN_NAME.match(line.strip())
+    return re.sub(r"[-_.]+", "-", match[1]).lower() if match else ""
 
 
-def _plain(line: str) -> str:
-    found = WRITTEN_NAME.match(line.strip())
-    return re.sub(r"[-_.]+", "-", found[1]).lower() if found else ""
-
-
-def _in_toml(text: str, new: Sequence[str]) -> str:
+def _add_to_toml(text: str, new: Sequence[str]) -> str:
     import tomlkit
     from packaging.requirements import Requirement
 
     document: Any = tomlkit.parse(text)
-    if _listed(_parse_toml(text)) is None and _poetry(_parse_toml(text)) is not None:
+    old_list = _project_dependencies(_parse_toml(text))
+    if old_list is None and _poetry_dependencies(_parse_toml(text)) is not None:
         table = document["tool"]["poetry"]["dependencies"]
-        for requested in map(Requirement, new):
-            if requested.extras or requested.marker:
-                raise PackagesRefused(f"{requested} asks for an extra or a machine: not written for Poetry")
-            table[requested.name] = str(requested.specifier) or "*"
+        for requirement in map(Requirement, new):
+            if requirement.extras or requirement.marker:
+                raise PackagesRefused(f"{requirement} asks for an extra or a machine: not written for Poetry")
+            table[requirement.name] = str(requirement.specifier) or "*"
         return tomlkit.dumps(document)
     if "dependencies" not in document["project"]:
         document["project"]["dependencies"] = tomlkit.array()
-    for one in new:
-        document["project"]["dependencies"].append(one)
-    written = tomlkit.dumps(document)
-    if _listed(_parse_toml(written)) != [*(_listed(_parse_toml(text)) or ()), *new]:
+    for line in new:
+        document["project"]["dependencies"].append(line)
+    new_text = tomlkit.dumps(document)
+    if _project_dependencies(_parse_toml(new_text)) != [*(old_list or ()), *new]:
         raise PackagesRefused(f"{PYPROJECT} is written in a way that packages cannot be added to")
-    return written
+    return new_text
 
 
-def _installed(interpreter: Interpreter) -> dict[str, str]:
+def _installed_versions(interpreter: Interpreter) -> dict[str, str]:
     """Return name -> version of an environment's packages; of a local version only the public part."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for folder in interpreter.site_packages:
         try:
             names = [path.name for path in islice(Path(folder).iterdir(), MAX_INSTALLED_PACKAGES)]
         except OSError:
             continue
         for match in filter(None, map(DIST_INFO.fullmatch, names)):
-            found.setdefault(_plain(match["name"]), match["version"])
-    return found
+            versions.setdefault(_normalised_name(match["name"]), match["version"])
+    return versions
 
 
 def parse_pins(text: str) -> dict[str, str]:
     """Return normalized name -> pinned version."""
-    found = (PIN.match(line) for line in text.splitlines())
-    return {normalise_package_name(match["name"]): match["version"] for match in found if match}
+    matches = filter(None, map(PIN.match, text.splitlines()))
+    return {normalise_package_name(match["name"]): match["version"] for match in matches}
 
 
 def is_pinned(text: str) -> bool:
-    """Return whether everything that a text requests is pinned, so that a program wrote it and not a
-    person.
-    """
+    """Return whether a text pins everything that it requests, so that a program wrote it."""
     lines = re.sub(r"\\\r?\n", " ", text).splitlines()
-    asks = [line for line in lines if line.strip() and not line.lstrip().startswith(("#", "-"))]
-    return bool(asks) and all(map(PIN.match, asks))
+    requirements = [line for line in lines if line.strip() and not line.lstrip().startswith(("#", "-"))]
+    return bool(requirements) and all(map(PIN.match, requirements))
 
 
 def insert_pins(text: str, lines: Sequence[str]) -> str:
@@ -236,22 +234,26 @@ def insert_pins(text: str, lines: Sequence[str]) -> str:
         text: The lock.
         lines: Lines of the form `name==version --hash=sha256:...`.
     """
-    known, newline = parse_pins(text), detect_newline(text)
-    folded, hashed = bool(CONTINUED_LINE.search(text)), "--hash" in text or not known
+    pinned, newline = parse_pins(text), detect_newline(text)
+    # Follow the style of the lock: with or without hashes, and these on the same line or on the next one.
+    has_hashes, continues_lines = "--hash" in text or not pinned, bool(CONTINUED_LINE.search(text))
     for line in lines:
         pin, _, hashes = line.partition(" ")
-        if normalise_package_name(pin.partition("==")[0]) in known:
+        name = normalise_package_name(pin.partition("==")[0])
+        if name in pinned:
             continue
-        entry = pin if not hashed else f"{pin} \\{newline}    {hashes}" if folded else line
-        text = _insert_line(text, pin, entry + newline, newline)
+        entry = line if has_hashes else pin
+        if has_hashes and continues_lines:
+            entry = f"{pin} \\{newline}    {hashes}"
+        text = _insert_line(text, name, entry + newline, newline)
     return text
 
 
-def _insert_line(text: str, pin: str, entry: str, newline: str) -> str:
-    at = 0
+def _insert_line(text: str, name: str, entry: str, newline: str) -> str:
+    start = 0
     for line in text.splitlines(keepends=True):
         match = PIN.match(line)
-        if match and normalise_package_name(match["name"]) > normalise_package_name(pin.partition("==")[0]):
-            return text[:at] + entry + text[at:]
-        at += len(line)
+        if match and normalise_package_name(match["name"]) > name:
+            return text[:start] + entry + text[start:]
+        start += len(line)
     return text + ("" if not text or text.endswith("\n") else newline) + entry
