@@ -1,4 +1,4 @@
-"""Tokens of callers, stored as hashes, and the four roles."""
+"""The access tokens of callers, stored as hashes, and the four roles of callers."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 """Each role includes the rights of those before it."""
 TOKEN_NAME = re.compile(r"[A-Za-z0-9][\w.@-]{0,63}", re.ASCII)
 MAX_TOKEN_FILE_BYTES = 2**20
+"""Some five thousand tokens; a larger file is damaged."""
 TOKEN_PREFIX = "sut_"
 """Lets secret scanners recognize a leaked token."""
 
@@ -74,15 +75,15 @@ class AccessTokens:
             )
         if role not in ROLES:
             raise UsageError(f"there is no role {role!r}", remedy=f"one of: {', '.join(ROLES)}")
-        stored = self._read()
-        if any(one.name == name for one in stored) or name == LOCAL.name:
+        stored_tokens = self._read()
+        if any(stored.name == name for stored in stored_tokens) or name == LOCAL.name:
             raise UsageError(
                 f"there is already a token named {name!r}",
                 remedy=f"remove it: suture serve token remove {name}",
             )
         # A slow hash is not needed: 256 random bits cannot be guessed.
         token = TOKEN_PREFIX + secrets.token_urlsafe(32)
-        self._write([*stored, _StoredToken(name=name, role=_parse_role(role), sha256=_hash(token))])
+        self._write([*stored_tokens, _StoredToken(name=name, role=_parse_role(role), sha256=_hash(token))])
         return token
 
     def remove(self, name: str) -> None:
@@ -91,32 +92,32 @@ class AccessTokens:
         Raises:
             UsageError: There is no token with this name.
         """
-        stored = self._read()
-        left = [one for one in stored if one.name != name]
-        if len(left) == len(stored):
+        stored_tokens = self._read()
+        remaining_tokens = [stored for stored in stored_tokens if stored.name != name]
+        if len(remaining_tokens) == len(stored_tokens):
             raise UsageError(f"there is no token named {name!r}", remedy="see `suture serve token list`")
-        self._write(left)
+        self._write(remaining_tokens)
 
     def list_callers(self) -> list[Caller]:
         """Return the callers that have a token."""
-        return [Caller(name=one.name, role=one.role) for one in self._read()]
+        return [Caller(name=stored.name, role=stored.role) for stored in self._read()]
 
     def find_caller(self, token: str) -> Caller | None:
         """Return the caller with this token, or `None`, in a time that does not depend on the token."""
-        found = None
+        caller = None
         token_hash = _hash(token)
-        for one in self._read():
-            if hmac.compare_digest(one.sha256, token_hash):
-                found = Caller(name=one.name, role=one.role)
-        return found
+        for stored in self._read():  # without an early exit, which would reveal the token's position
+            if hmac.compare_digest(stored.sha256, token_hash):
+                caller = Caller(name=stored.name, role=stored.role)
+        return caller
 
     def _read(self) -> list[_StoredToken]:
         try:
             content = read_regular_file(self._path, MAX_TOKEN_FILE_BYTES)
-            plain = json.loads(content) if content is not None else []
+            entries = json.loads(content) if content is not None else []
             return [
-                _StoredToken(name=one["name"], role=_parse_role(one["role"]), sha256=one["sha256"])
-                for one in plain
+                _StoredToken(name=entry["name"], role=_parse_role(entry["role"]), sha256=entry["sha256"])
+                for entry in entries
             ]
         except (OSError, ValueError, KeyError, TypeError) as fault:
             raise StorageError(
@@ -124,9 +125,8 @@ class AccessTokens:
                 remedy="remove the file and create new tokens",
             ) from fault
 
-    def _write(self, stored: list[_StoredToken]) -> None:
-        text = json.dumps([asdict(one) for one in stored], indent=1)
-        write_file_atomically(self._path, text.encode())
+    def _write(self, tokens: list[_StoredToken]) -> None:
+        write_file_atomically(self._path, json.dumps(list(map(asdict, tokens)), indent=1).encode())
 
 
 def _hash(token: str) -> str:

@@ -1,4 +1,4 @@
-"""Identify callers and check their roles, as dependencies of the routes."""
+"""Dependencies of the routes that identify the caller and check the caller's role."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def get_caller(request: Request) -> Caller:
     service = get_service(request)
     if not service.needs_token:
         return LOCAL
-    kind, _, token = request.headers.get("authorization", "").partition(" ")
-    caller = service.tokens.find_caller(token.strip()) if kind.lower() == "bearer" else None
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    caller = service.tokens.find_caller(token.strip()) if scheme.lower() == "bearer" else None
     if caller is None:
-        message = "this token is unknown" if kind else "a token is required"
+        message = "this token is unknown" if scheme else "a token is required"
         raise RequestRefused(
             401, message, remedy="send `Authorization: Bearer TOKEN`; create one: suture serve token add"
         )
@@ -51,11 +51,11 @@ def require_role(role: Role) -> Any:
     return Depends(check)
 
 
-def require_owner(caller: Caller, job: Job | None) -> None:
+def require_owner(caller: Caller, job: Job) -> None:
     """Check that the caller may stop a job: its owner and admins may.
 
     Raises:
         RequestRefused: The job belongs to another caller.
     """
-    if job is not None and job.caller != caller.name and not caller.has_role("admin"):
+    if job.caller != caller.name and not caller.has_role("admin"):
         raise RequestRefused(403, f"{job.run} belongs to another caller", remedy="ask its owner or an admin")

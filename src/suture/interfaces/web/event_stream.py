@@ -15,18 +15,24 @@ from suture.errors import StorageError
 from suture.interfaces.narrative.event_text import render_event
 
 POLL_S = 0.1
-"""Seconds between two checks of the ledger's length."""
+"""Seconds between two checks of the ledger's length; a person is watching."""
 HEARTBEAT_S = 15.0
 """Interval of comments that keep proxies from closing a quiet stream."""
 MAX_READ_BYTES = 2**20
+"""How much of a ledger is read at once, so that a long ledger does not fill the server's memory."""
 MAX_LINE_BYTES = 16 * 2**20
+"""The longest event line that is read as a whole."""
 RETRY_MS = 1000
 """How long a browser waits before it reconnects."""
 END_EVENT = b"event: end\ndata: {}\n\n"
 
 
 class _LedgerReader:
-    """A client's position in the ledger, and whether the run has ended at that position."""
+    """A client's position in the ledger.
+
+    `ended` and `last_kind` describe the run at that position: whether it has ended, and the kind of the last
+    event before it.
+    """
 
     def __init__(self, last_seq: int, run: str, *, with_text: bool) -> None:
         self._run = run
@@ -34,22 +40,22 @@ class _LedgerReader:
         self.offset = 0
         self.last_seq = last_seq
         self.ended = False
-        self.kind = ""
+        self.last_kind = ""
 
     def encode_line(self, line: bytes) -> bytes | None:
         """Return a ledger line as an event, or `None` if it is invalid or already received."""
         try:
-            plain = json.loads(line)
-            seq, self.kind = int(plain["seq"]), str(plain["kind"])
+            event = json.loads(line)
+            seq, self.last_kind = int(event["seq"]), str(event["kind"])
         except (ValueError, KeyError, TypeError, RecursionError):
             return None  # an incomplete line after a crash
-        self.ended = self.kind in FINAL_EVENT_KINDS or (self.ended and self.kind != RESUMED_KIND)
+        self.ended = self.last_kind in FINAL_EVENT_KINDS or (self.ended and self.last_kind != RESUMED_KIND)
         if seq <= self.last_seq:
             return None
         if self._with_text:
-            plain["text"] = self._render_line(line)
-        data = json.dumps(plain, separators=(",", ":"))
-        return f"id: {seq}\nevent: {self.kind}\ndata: {data}\n\n".encode()
+            event["text"] = self._render_line(line)
+        data = json.dumps(event, separators=(",", ":"))
+        return f"id: {seq}\nevent: {self.last_kind}\ndata: {data}\n\n".encode()
 
     def _render_line(self, line: bytes) -> str | None:
         try:
@@ -88,7 +94,8 @@ async def stream_events(
                 last_sent_s = time.monotonic()
         if lines:
             continue
-        if is_quiet and (reader.ended or reader.kind != PAUSED_KIND):
+        # A paused run is still open: it waits for an answer, so its stream stays open too.
+        if is_quiet and (reader.ended or reader.last_kind != PAUSED_KIND):
             yield END_EVENT
             return
         if time.monotonic() - last_sent_s >= HEARTBEAT_S:
@@ -116,6 +123,6 @@ def _read_lines(path: Path, reader: _LedgerReader) -> list[bytes]:
                 content += file.readline(MAX_LINE_BYTES)
     except FileNotFoundError:
         return []
-    whole = content[: content.rfind(b"\n") + 1]
-    reader.offset += len(whole)
-    return whole.split(b"\n")[:-1]
+    complete_lines = content[: content.rfind(b"\n") + 1]
+    reader.offset += len(complete_lines)
+    return complete_lines.split(b"\n")[:-1]

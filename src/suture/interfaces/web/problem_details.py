@@ -60,13 +60,7 @@ class ProblemDetails(BaseModel):
 
 
 class RequestRefused(UsageError):
-    """An error with its own HTTP status.
-
-    Args:
-        status: The HTTP status.
-        message: What is wrong with the request.
-        remedy: What the caller can do about it.
-    """
+    """A request that is refused with a certain HTTP status."""
 
     def __init__(self, status: int, message: str, *, remedy: str = "") -> None:
         super().__init__(message, remedy=remedy)
@@ -74,20 +68,24 @@ class RequestRefused(UsageError):
 
 
 def problem_from_error(fault: SutureError) -> ProblemDetails:
-    """Return Suture's error as a problem."""
-    known = (status for cls, status in STATUS_OF_ERROR if isinstance(fault, cls))
-    status = fault.status if isinstance(fault, RequestRefused) else next(known, 500)
+    """Return one of Suture's errors as a problem."""
+    matching_statuses = (status for cls, status in STATUS_OF_ERROR if isinstance(fault, cls))
+    status = fault.status if isinstance(fault, RequestRefused) else next(matching_statuses, 500)
     return _problem(status, fault.message, remedy=fault.remedy, exit_code=fault.exit_code)
 
 
 def problem_response(problem: ProblemDetails, headers: dict[str, str] | None = None) -> JSONResponse:
     """Return a problem as a response."""
-    plain = problem.model_dump(exclude_none=True)
-    return JSONResponse(plain, status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
+    return JSONResponse(
+        problem.model_dump(exclude_none=True),
+        status_code=problem.status,
+        media_type=MEDIA_TYPE,
+        headers=headers,
+    )
 
 
-def refusal_response(status: int, detail: str, *, remedy: str = "") -> JSONResponse:
-    """Return a refusal that is sent before routing."""
+def refusal_response(status: int, detail: str, remedy: str) -> JSONResponse:
+    """Return the response to a request that is refused before routing."""
     return problem_response(_problem(status, detail, remedy=remedy, exit_code=2))
 
 
@@ -107,8 +105,8 @@ def add_problems(app: FastAPI) -> None:
     async def _handle_validation_error(_: Request, fault: RequestValidationError) -> JSONResponse:
         # The input itself is left out: it can be long and contain secrets.
         messages = [
-            f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
-            for one in fault.errors()[:MAX_VALIDATION_ERRORS]
+            f"{'.'.join(map(str, error['loc']))}: {error['msg']}"
+            for error in fault.errors()[:MAX_VALIDATION_ERRORS]
         ]
         return problem_response(_problem(422, "; ".join(messages), remedy="see /openapi.json", exit_code=2))
 
@@ -123,21 +121,24 @@ def add_problems(app: FastAPI) -> None:
         return problem_response(_problem(fault.status_code, detail), dict(fault.headers or {}))
 
 
-def _problem(status: int, detail: str, **more: Any) -> ProblemDetails:
+def _problem(status: int, detail: str, *, remedy: str = "", exit_code: int | None = None) -> ProblemDetails:
     title = HTTPStatus(status).phrase
-    name = title.lower().replace(" ", "-")
     return ProblemDetails(
-        type=f"urn:suture:problem:{name}", title=title, status=status, detail=detail, **more
+        type=f"urn:suture:problem:{title.lower().replace(' ', '-')}",
+        title=title,
+        status=status,
+        detail=detail,
+        remedy=remedy,
+        exit_code=exit_code,
     )
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the problems that a route can respond with, for the OpenAPI document."""
-    every = sorted({400, 401, 403, 413, 421, 422, *statuses})
     return {
         status: {
             "description": HTTPStatus(status).phrase,
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
-        for status in every
+        for status in sorted({400, 401, 403, 413, 421, 422, *statuses})
     }

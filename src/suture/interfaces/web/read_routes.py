@@ -1,4 +1,4 @@
-"""Routes that read: runs, events, diffs, candidates, recipes, models, metrics, benchmarks."""
+"""Routes that change nothing: they return runs, recipes, models, benchmarks, and what the caller may request."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from suture.interfaces.web.rest_schemas import (
     RunPage,
 )
 from suture.interfaces.web.run_routes import Run, Runner, WebServiceDependency, require_ledger
-from suture.interfaces.web.run_views import has_ledger, is_finished, queued_runs, run_details
+from suture.interfaces.web.run_views import RUN_ROUTE, has_ledger, is_finished, queued_runs, run_details
 from suture.interfaces.web.web_service import BUDGET_NAMES
 from suture.judge.certificates import find_certificate
 from suture.loop import describe_recipe, list_recipes
@@ -57,6 +57,8 @@ Viewer = Annotated[Caller, require_role("viewer")]
 Admin = Annotated[Caller, require_role("admin")]
 MAX_DIFF_BYTES = 64 * 2**20
 MAX_CERTIFICATE_BYTES = 64 * 2**20
+MAX_FOLDERS = 500
+"""Folders that the start page lists, whatever the roots hold."""
 FilterText = Annotated[str, Query(max_length=200)]
 EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"description": "The run's events.", "content": {"text/event-stream": {}}},
@@ -70,7 +72,6 @@ StepNumber = Annotated[int, PathPart(ge=0, le=10**6, description="The number of 
 BenchmarkName = Annotated[
     str, PathPart(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$", description="The benchmark's name.")
 ]
-MAX_FOLDERS = 500
 ResultT = TypeVar("ResultT")
 
 
@@ -91,7 +92,7 @@ async def find_runs(
     since_s: Annotated[float | None, Query(ge=0, le=1e11, allow_inf_nan=False)] = None,
 ) -> RunPage:
     """List the runs, newest first."""
-    question = RunQuery(
+    query = RunQuery(
         words=search,
         outcome=outcome,
         kind=kind,
@@ -102,8 +103,8 @@ async def find_runs(
         error=error,
         since_s=since_s,
     )
-    found, total = await asyncio.to_thread(list_matching_runs, service.settings, question, offset + limit)
-    return RunPage(total=total, runs=found[offset:], queued=queued_runs(service.pool))
+    runs, total = await asyncio.to_thread(list_matching_runs, service.settings, query, offset + limit)
+    return RunPage(total=total, runs=runs[offset:], queued=queued_runs(service.pool))
 
 
 @router.get("/runs/{run}", responses=problem_responses(404))
@@ -173,7 +174,7 @@ async def diff(
         return Response(patch.encode("utf-8", "replace"), media_type="text/x-diff")
     path = folder.path / "result.diff"
     if not path.is_file():
-        raise RequestRefused(404, f"run {run} has no diff", remedy="check its state: GET /v1/runs/{run}")
+        raise RequestRefused(404, f"run {run} has no diff", remedy=f"check its state: {RUN_ROUTE}")
     return Response(read_state_file(path, MAX_DIFF_BYTES, "the diff", follow=False), media_type="text/x-diff")
 
 
@@ -184,11 +185,11 @@ async def certificate(run: Run, service: WebServiceDependency, _: Viewer) -> dic
     try:
         path = find_certificate(folder.path, service.settings.paths.home)
     except UsageError as fault:
-        remedy = "only healed results have one"
-        raise RequestRefused(404, f"run {run} has no certificate", remedy=remedy) from fault
+        message = f"run {run} has no certificate"
+        raise RequestRefused(404, message, remedy="only healed results have one") from fault
     content = read_state_file(path, MAX_CERTIFICATE_BYTES, "the certificate", follow=False)
-    plain: dict[str, Any] = json.loads(content)
-    return plain
+    certificate_json: dict[str, Any] = json.loads(content)
+    return certificate_json
 
 
 @router.get("/runs/{run}/files", responses=problem_responses(404))
@@ -197,9 +198,7 @@ async def files(run: Run, service: WebServiceDependency, _: Viewer) -> RunFiles:
     folder = service.find_run_folder_or_404(run)
     result = load_result(folder) if has_ledger(folder) else None
     if result is None:
-        raise RequestRefused(
-            404, f"run {run} has no result yet", remedy="follow it: GET /v1/runs/{run}/events"
-        )
+        raise RequestRefused(404, f"run {run} has no result yet", remedy=f"follow it: {RUN_ROUTE}/events")
     return RunFiles(run=run, files=dict(result.candidate.files) if result.candidate is not None else {})
 
 
@@ -213,11 +212,12 @@ async def recipes(_: Viewer) -> list[dict[str, Any]]:
 async def models(service: WebServiceDependency, _: Viewer) -> ModelChoices:
     """The models that a caller can choose, and the embedded models that can be downloaded."""
     catalogue = [
-        {"name": one.entry.name, "size_bytes": one.entry.size_bytes, "here": one.path is not None}
-        for one in list_cached_models(service.settings.paths.cache)
+        {"name": model.entry.name, "size_bytes": model.entry.size_bytes, "here": model.path is not None}
+        for model in list_cached_models(service.settings.paths.cache)
     ]
-    default = service.settings.model.name
-    return ModelChoices(default=default, choices=list(service.models), catalogue=catalogue)
+    return ModelChoices(
+        default=service.settings.model.name, choices=list(service.models), catalogue=catalogue
+    )
 
 
 @router.get("/doctor", responses=problem_responses())
@@ -246,17 +246,17 @@ async def metrics(
 
 
 @router.get("/caller", responses=problem_responses())
-async def caller(service: WebServiceDependency, who: Viewer) -> CallerDetails:
+async def caller(service: WebServiceDependency, viewer: Viewer) -> CallerDetails:
     """The caller, and the limits for their runs."""
-    own = service.settings
+    settings = service.settings
     return CallerDetails(
-        name=who.name,
-        role=who.role,
+        name=viewer.name,
+        role=viewer.role,
         needs_token=service.needs_token,
-        recipe=own.loop.recipe,
-        model=own.model.name,
-        autonomy=own.loop.autonomy,
-        budget={name: getattr(own.budget, name) for name in BUDGET_NAMES},
+        recipe=settings.loop.recipe,
+        model=settings.model.name,
+        autonomy=settings.loop.autonomy,
+        budget={name: getattr(settings.budget, name) for name in BUDGET_NAMES},
     )
 
 
@@ -267,17 +267,17 @@ async def projects(service: WebServiceDependency, _: Runner) -> ProjectChoices:
     return await asyncio.to_thread(_list_projects, serve.roots, serve.git)
 
 
-def _list_projects(names: Iterable[str], git: Iterable[str]) -> ProjectChoices:
-    roots = [Path(name).expanduser() for name in names]
+def _list_projects(root_names: Iterable[str], git_prefixes: Iterable[str]) -> ProjectChoices:
+    roots = [Path(name).expanduser() for name in root_names]
     folders = sorted(path for root in roots for path in _list_folders(root))
-    return ProjectChoices(roots=list(map(str, roots)), folders=folders[:MAX_FOLDERS], git=list(git))
+    return ProjectChoices(roots=list(map(str, roots)), folders=folders[:MAX_FOLDERS], git=list(git_prefixes))
 
 
 def _list_folders(root: Path) -> list[str]:
     try:
-        with os.scandir(root) as found:
-            plain = (one for one in found if one.is_dir(follow_symlinks=False))
-            return [one.path for one in plain if not one.name.startswith(".")]
+        with os.scandir(root) as entries:
+            folders = (entry for entry in entries if entry.is_dir(follow_symlinks=False))
+            return [folder.path for folder in folders if not folder.name.startswith(".")]
     except OSError:
         return []  # missing or unreadable, so it cannot be healed either
 
@@ -313,15 +313,17 @@ async def compare(
     run: Run, other: Annotated[str, PathPart(pattern=RUN_ID)], service: WebServiceDependency, _: Viewer
 ) -> RunComparison:
     """Two runs side by side: their first difference, and the diff of their results."""
-    one, two = require_ledger(service, run), require_ledger(service, other)
 
-    def compare_both(one: RunFolder, two: RunFolder) -> RunComparison:
-        found = compare_runs(one, two)
-        difference = asdict(found) if found is not None else None
-        diff = diff_of_results(one, two).encode("utf-8", "replace").decode()
-        return RunComparison(run=run, other=other, difference=difference, diff=diff)
+    def compare_folders(first: RunFolder, second: RunFolder) -> RunComparison:
+        difference = compare_runs(first, second)
+        return RunComparison(
+            run=run,
+            other=other,
+            difference=asdict(difference) if difference is not None else None,
+            diff=diff_of_results(first, second).encode("utf-8", "replace").decode(),
+        )
 
-    return await _read_or_404(compare_both, one, two)
+    return await _read_or_404(compare_folders, require_ledger(service, run), require_ledger(service, other))
 
 
 @router.get("/benchmarks", responses=problem_responses())
@@ -336,10 +338,10 @@ async def benchmark(name: BenchmarkName, service: WebServiceDependency, _: Viewe
     return await _read_or_404(benchmark_as_json, service.settings.paths.home, name)
 
 
-async def _read_or_404(load: Callable[..., ResultT], *about: Any) -> ResultT:
+async def _read_or_404(read: Callable[..., ResultT], *arguments: Any) -> ResultT:
     """Call a function in a thread; a `UsageError` becomes a 404 response."""
     try:
-        return await asyncio.to_thread(load, *about)
+        return await asyncio.to_thread(read, *arguments)
     except UsageError as fault:
         raise RequestRefused(404, fault.message, remedy=fault.remedy) from fault
 
@@ -351,10 +353,6 @@ def list_benchmarks(home: Path) -> list[str]:
 
 def benchmark_as_json(home: Path, name: str) -> dict[str, Any]:
     """Return a benchmark's report: warnings, and the tables of each section.
-
-    Args:
-        home: The state folder, as the setting `paths.home`.
-        name: A name from `list_benchmarks`.
 
     Raises:
         UsageError: There is no such benchmark.
@@ -376,10 +374,9 @@ def benchmark_as_json(home: Path, name: str) -> dict[str, Any]:
         }
         for section in report.sections
     ]
-    describe_environment = list(render_sessions(report))
     return {
         "name": name,
         "warnings": list(report.warnings),
         "sections": sections,
-        "circumstances": describe_environment,
+        "circumstances": list(render_sessions(report)),
     }

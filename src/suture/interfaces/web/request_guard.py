@@ -1,4 +1,4 @@
-"""Checks before routing: unknown hosts, requests from other sites' pages, and bodies that are too long.
+"""Refuse requests before routing: for unknown hosts, from other sites' pages, and with bodies that are too long.
 
 A stranger's web page can make a visitor's browser send requests to this machine. The browser reveals it: by
 `Host` if the stranger's name was bound to our address (DNS rebinding), and by `Origin` or `Sec-Fetch-Site` if
@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from suture.interfaces.web.problem_details import refusal_response
 
-BUILT_IN_LANGUAGES = ("localhost", "127.0.0.1", "::1")
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -40,7 +40,7 @@ class RequestGuard:
 
     def __init__(self, app: ASGIApp, *, hosts: Iterable[str], body_bytes: int, archive_bytes: int) -> None:
         self._app = app
-        self._hosts = frozenset((*BUILT_IN_LANGUAGES, *(host.lower() for host in hosts)))
+        self._hosts = frozenset((*LOOPBACK_HOSTS, *(host.lower() for host in hosts)))
         self._body_bytes = body_bytes
         self._archive_bytes = archive_bytes
 
@@ -56,7 +56,7 @@ class RequestGuard:
         if refusal is None and not _is_within_limit(headers.get("content-length", "0"), max_bytes):
             refusal = _too_long_refusal(max_bytes)
         if refusal is not None:
-            await refusal_response(*refusal[:2], remedy=refusal[2])(scope, receive, send)
+            await refusal_response(*refusal)(scope, receive, send)
             return
         received_bytes = 0
 
@@ -78,26 +78,32 @@ class RequestGuard:
         await self._app(scope, limited_receive, send_with_headers)
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str, str] | None:
+        """Return (status, detail, remedy) of the refusal, or `None` if the request may pass."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or _get_host(f"//{hosts[0]}") not in self._hosts:
-            sent = ", ".join(hosts) or "none"
+            host_list = ", ".join(hosts) or "none"
             return (
                 421,
-                f"this server is not known as {sent!r:.200}",
+                f"this server is not known as {host_list!r:.200}",
                 "add the name to the setting serve.hosts",
             )
         origins = headers.getlist("origin")
         if any(_get_host(origin) not in self._hosts for origin in origins):
-            sent = ", ".join(origins)
-            return 403, f"a page of {sent!r:.200} may not send this request", "use a page of this server"
+            origin_list = ", ".join(origins)
+            detail = f"a page of {origin_list!r:.200} may not send this request"
+            return 403, detail, "use a page of this server"
         if scope["method"] in SAFE_METHODS:
             return None
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return 403, "a page of another site may not send this request", "use a page of this server"
         # HTML forms of any page can send these types without a CORS preflight.
-        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind in ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain"):
-            return 415, f"a body of type {kind!r} is not accepted", "send application/json, or an archive"
+        media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type in ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain"):
+            return (
+                415,
+                f"a body of type {media_type!r} is not accepted",
+                "send application/json, or an archive",
+            )
         return None
 
 
@@ -108,11 +114,12 @@ def _get_host(address: str) -> str:
         _ = parts.port  # raises ValueError for an invalid port
     except ValueError:
         return ""
-    odd = "@" in parts.netloc or parts.path or parts.query or parts.fragment
-    return "" if odd else (parts.hostname or "").lower()
+    has_other_parts = "@" in parts.netloc or parts.path or parts.query or parts.fragment
+    return "" if has_other_parts else (parts.hostname or "").lower()
 
 
 def _is_within_limit(length: str, max_bytes: int) -> bool:
+    """Return whether a `Content-Length` is a number up to a limit; the digits are counted before parsing."""
     return length.isascii() and length.isdigit() and len(length) < 20 and int(length) <= max_bytes
 
 

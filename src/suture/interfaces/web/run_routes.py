@@ -22,7 +22,7 @@ from suture.interfaces.web.rest_schemas import (
     ReviewAnswerRequest,
     RunAccepted,
 )
-from suture.interfaces.web.run_views import has_ledger, run_receipt
+from suture.interfaces.web.run_views import RUN_ROUTE, has_ledger, run_receipt
 from suture.interfaces.web.web_service import WebService
 
 router = APIRouter(prefix="/v1")
@@ -111,18 +111,15 @@ async def review(
     question = pending_review(folder.path)
     if question is None:
         raise RequestRefused(
-            409, f"run {run} is not waiting for an answer", remedy="check its state: GET /v1/runs/{run}"
+            409, f"run {run} is not waiting for an answer", remedy=f"check its state: {RUN_ROUTE}"
         )
     if answer_body.key and answer_body.key != question.key:  # the caller has seen an older question
         raise RequestRefused(
             409, f"run {run} asks a different question now", remedy="read its current question"
         )
-    answer = ReviewAnswer(choice=answer_body.choice, hint=answer_body.hint, files=answer_body.files)
-    question.require_answered_by(answer)
-    request = {
-        "answer": {"choice": answer_body.choice, "hint": answer_body.hint, "files": dict(answer_body.files)}
-    }
-    return _job_receipt(service, service.submit(caller, "resume", request, run=run))
+    answer = answer_body.model_dump(include={"choice", "hint", "files"})
+    question.require_answered_by(ReviewAnswer(**answer))
+    return _job_receipt(service, service.submit(caller, "resume", {"answer": answer}, run=run))
 
 
 @router.post("/runs/{run}/resume", status_code=202, responses=problem_responses(404, 409, 415, 429))
@@ -136,14 +133,14 @@ async def resume(run: Run, service: WebServiceDependency, caller: Runner) -> Run
 async def cancel(run: Run, service: WebServiceDependency, caller: Runner) -> RunAccepted:
     """Stop this run; its results so far stay, and it can be resumed."""
     job = service.pool.find_active_job(run)
-    folder = service.find_run_folder_or_404(run) if job is None else service.job_folder(job)
     if job is None:
+        service.find_run_folder_or_404(run)
         raise RequestRefused(
             409, f"run {run} is not in progress here", remedy="check its state: GET /v1/runs"
         )
     require_owner(caller, job)
     service.pool.cancel(job)
-    return run_receipt(service.pool, folder)
+    return _job_receipt(service, job)
 
 
 def _job_receipt(service: WebService, job: Job) -> RunAccepted:

@@ -14,6 +14,9 @@ from suture.interfaces.web.rest_schemas import RunAccepted, RunDetails
 
 MAX_EDITABLE_FILES = 20
 MAX_EDITABLE_CHARS = 200_000
+"""Limits of the files that the review form offers for editing. Chosen by judgement; not measured."""
+RUN_ROUTE = "GET /v1/runs/{run}"
+"""The route of a run's state, for remedies: a path as in the OpenAPI document, not a template to fill in."""
 
 
 def has_ledger(folder: RunFolder) -> bool:
@@ -37,38 +40,36 @@ def run_receipt(pool: JobRegistry, folder: RunFolder) -> RunAccepted:
 
 
 def run_details(pool: JobRegistry, folder: RunFolder, *, with_events: bool) -> RunDetails:
-    """Return the current state of a run.
-
-    Args:
-        pool: The pool in which it may be waiting or running.
-        folder: Its folder, which may not exist yet.
-        with_events: Whether to include the whole ledger.
+    """Return the current state of a run, whose folder may not exist yet.
 
     Raises:
         StorageError: Its folder is damaged.
     """
     job, state = pool.find_last_job(folder.id), run_state(pool, folder)
     end = pool.end_of(job) if job is not None else None
-    fields: dict[str, Any] = {
-        "run": folder.id,
-        "state": state,
-        "caller": job.caller if job is not None else None,
-        "error": job_error(end),
-    }
+    fields: dict[str, Any] = {}
     if has_ledger(folder):
-        plain = run_as_json(folder)
-        fields.update(outcome=plain["outcome"], reason=plain["reason"], spend=plain["spend"])
+        run_json = run_as_json(folder)
+        fields.update(outcome=run_json["outcome"], reason=run_json["reason"], spend=run_json["spend"])
         if with_events:
-            fields["events"] = plain["events"]
-    if state == "waiting":
-        review = pending_review(folder.path)
-        extras = {"key": review.key, "texts": _editable_texts(review)} if review else {}
-        fields["question"] = {**review_as_json(review), **extras} if review else None
-    return RunDetails(**fields)
+            fields["events"] = run_json["events"]
+    if state == "waiting" and (review := pending_review(folder.path)) is not None:
+        fields["question"] = {
+            **review_as_json(review),
+            "key": review.key,
+            "texts": _editable_texts(review),
+        }
+    return RunDetails(
+        run=folder.id,
+        state=state,
+        caller=job.caller if job is not None else None,
+        error=_job_error(end) if end is not None and end.error else None,
+        **fields,
+    )
 
 
 def _editable_texts(review: Review) -> dict[str, str]:
-    """Return the files that a person may edit, the candidate's first, up to a limit that fits the page."""
+    """Return the files that a person may edit, path -> text, the candidate's first."""
     remaining_chars, texts = MAX_EDITABLE_CHARS, dict[str, str]()
     for path, text in review.editable.items():
         remaining_chars -= len(text)
@@ -78,21 +79,15 @@ def _editable_texts(review: Review) -> dict[str, str]:
     return texts
 
 
-def job_error(end: JobEnd | None) -> dict[str, Any] | None:
-    """Return why a job failed, with the command line's message, or `None`."""
-    if end is None or not end.error:
-        return None
+def _job_error(end: JobEnd) -> dict[str, Any]:
+    """Return why a job failed, with the command line's message."""
     return {"detail": end.error, "remedy": end.remedy, "fault": end.fault, "exit_code": end.exit_code}
 
 
 def is_finished(pool: JobRegistry, folder: RunFolder) -> bool:
     """Return whether nothing more will be written about a run, as far as is known."""
-    if pool.find_active_job(folder.id) is not None:
-        return False
-    if not has_ledger(folder):
-        return True
     try:
-        return get_run_state(folder, read_ledger(folder.ledger_path)) in ("ended", "stopped")
+        return run_state(pool, folder) in ("ended", "stopped", "refused")
     except StorageError:
         return True
 

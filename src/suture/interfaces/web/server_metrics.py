@@ -52,27 +52,23 @@ class ServerMetrics(Collector):
         self._registry.register(self)
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a response.
+        """Count a response that started after some seconds.
 
-        Args:
-            method: The request's method.
-            route: The route's pattern, not the path: callers must not be able to create new series.
-            status: The response's status.
-            seconds: Seconds until the response started.
+        `route` is the route's pattern, not the path, because callers must not be able to create new series.
         """
-        known = method if method in ("GET", "HEAD", "POST") else "other"
-        self._requests.labels(known, route, str(status)).inc()
-        self._seconds.labels(known, route).observe(seconds)
+        method_label = method if method in ("GET", "HEAD", "POST") else "other"
+        self._requests.labels(method_label, route, str(status)).inc()
+        self._seconds.labels(method_label, route).observe(seconds)
 
     def collect(self) -> Iterator[Metric]:
         """Yield the pool's current state."""
         yield GaugeMetricFamily("suture_jobs_running", "Running jobs.", value=self._pool.running)
         yield GaugeMetricFamily("suture_jobs_waiting", "Queued jobs.", value=len(self._pool.waiting))
-        ended = CounterMetricFamily("suture_jobs_ended", "Ended jobs.", labels=("kind", "exit_code"))
+        ended_jobs = CounterMetricFamily("suture_jobs_ended", "Ended jobs.", labels=("kind", "exit_code"))
         counts = Counts((job.kind, str(end.exit_code)) for job, end in self._pool.ends())
-        for names, count in sorted(counts.items()):
-            ended.add_metric(names, count)
-        yield ended
+        for labels, count in sorted(counts.items()):
+            ended_jobs.add_metric(labels, count)
+        yield ended_jobs
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus's text format."""

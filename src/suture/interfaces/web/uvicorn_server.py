@@ -22,7 +22,7 @@ from suture.interfaces.web.web_service import open_web_service
 LISTEN_BACKLOG = 256
 """Connections that the kernel accepts before the server does."""
 SHUTDOWN_TIMEOUT_S = 5
-"""How long running responses may take after the server is stopped."""
+"""Seconds that running responses may take after the server is stopped. Chosen by judgement; not measured."""
 
 
 def serve_web(settings: Settings, flags: Mapping[str, object], announce: Callable[[str], None]) -> None:
@@ -47,7 +47,7 @@ def serve_web(settings: Settings, flags: Mapping[str, object], announce: Callabl
             f"others can reach {host!r}, and there is no token to identify them",
             remedy="suture serve token add NAME --role runner, or leave out --host",
         )
-    listening = _listen(host, settings.serve.port)
+    listening_socket = _listen(host, settings.serve.port)
     service, journal = open_web_service(settings, flags, needs_token=has_tokens)
     app = make_app(service, journal)
     # No access log, because it would store data that callers send.
@@ -58,8 +58,8 @@ def serve_web(settings: Settings, flags: Mapping[str, object], announce: Callabl
         server_header=False,
         timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
     )
-    announce(url_of_socket(listening))
-    asyncio.run(_QuietServer(config, app).serve([listening]))
+    announce(url_of_socket(listening_socket))
+    asyncio.run(_QuietServer(config, app).serve([listening_socket]))
 
 
 class _QuietServer(uvicorn.Server):
@@ -91,24 +91,24 @@ def is_loopback_address(host: str) -> bool:
         return False
 
 
-def url_of_socket(listening: socket.socket) -> str:
+def url_of_socket(listening_socket: socket.socket) -> str:
     """Return the URL of a listening socket."""
-    host, port = listening.getsockname()[:2]
+    host, port = listening_socket.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-        family, kind, protocol, _, address = found[0]
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        family, kind, protocol, _, address = addresses[0]
         # With an explicit protocol, asyncio disables Nagle's algorithm; otherwise small responses wait 40 ms.
-        with ExitStack() as opened:
-            listening = opened.enter_context(socket.socket(family, kind, protocol))
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind(address)
-            listening.listen(LISTEN_BACKLOG)
-            opened.pop_all()
-        return listening
+        with ExitStack() as stack:
+            listening_socket = stack.enter_context(socket.socket(family, kind, protocol))
+            listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening_socket.bind(address)
+            listening_socket.listen(LISTEN_BACKLOG)
+            stack.pop_all()  # the socket stays open
+        return listening_socket
     except (OSError, UnicodeError) as fault:
         raise PrerequisiteError(
             f"cannot listen on {host}:{port}: {fault}",

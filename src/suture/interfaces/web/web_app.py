@@ -1,4 +1,4 @@
-"""The application: routes, middleware, error handlers, start-up and shutdown, and the web page's files."""
+"""Assemble the FastAPI application of the server, and serve the web page's files and the probes."""
 
 from __future__ import annotations
 
@@ -106,15 +106,16 @@ def make_app(service: WebService, journal: JobJournal) -> FastAPI:
 
 
 def _openapi(app: FastAPI) -> dict[str, object]:
+    """Return the OpenAPI document with what FastAPI cannot know: the schema of problems, and the tokens."""
     if app.openapi_schema is None:
-        plain = get_openapi(
+        schema = get_openapi(
             title=app.title, version=app.version, description=API_DESCRIPTION, routes=app.routes
         )
-        components = plain.setdefault("components", {})
+        components = schema.setdefault("components", {})
         components.setdefault("schemas", {})["Problem"] = ProblemDetails.model_json_schema()
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        plain["security"] = [{}, {"token": []}]
-        app.openapi_schema = plain
+        schema["security"] = [{}, {"token": []}]
+        app.openapi_schema = schema
     return app.openapi_schema
 
 
@@ -148,7 +149,7 @@ async def page() -> Response:
 
 
 @page_router.get("/page/{name}")
-async def part(name: str) -> Response:
+async def page_file(name: str) -> Response:
     """Return a script or style of the page."""
     return _page_file(name)
 
@@ -156,6 +157,8 @@ async def part(name: str) -> Response:
 def _page_file(name: str) -> Response:
     if name not in PAGE_FILES:
         raise RequestRefused(404, f"the page has no file {name!r:.80}", remedy="open /")
-    kind = CONTENT_TYPES[name.rpartition(".")[2]]
-    headers = {"Content-Security-Policy": PAGE_CONTENT_POLICY, "Content-Type": kind}
+    headers = {
+        "Content-Security-Policy": PAGE_CONTENT_POLICY,
+        "Content-Type": CONTENT_TYPES[name.rpartition(".")[2]],
+    }
     return Response((PAGE_FOLDER / name).read_bytes(), headers=headers)

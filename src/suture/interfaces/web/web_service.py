@@ -1,4 +1,4 @@
-"""State that all routes share: settings, pool, tokens and archives; and turning requests into jobs."""
+"""The state that all routes share, and the conversion of a request into a job within the caller's limits."""
 
 from __future__ import annotations
 
@@ -101,11 +101,11 @@ class WebService:
 
         Args:
             caller: The caller.
-            kind: What to do.
-            request: The arguments.
+            kind: The kind of the job.
+            request: The job's arguments.
             run_request: The settings that the caller has chosen.
-            run: The run that the job is about; by default a new one.
-            key: The idempotency key.
+            run: The id of the run that the job is about; by default a new one.
+            key: The idempotency key; empty if the caller sent none.
 
         Raises:
             RequestRefused: A choice is not allowed, or the key was used for a different request.
@@ -125,10 +125,10 @@ class WebService:
         tokens = int(flags.get("budget.tokens", budget.tokens)) if kind != "verify" else 0
         seconds = float(flags.get("budget.seconds", budget.seconds))
         self._require_daily_share(caller, tokens, seconds)
-        new = new_run_id()
+        job_id = new_run_id()
         job = Job(
-            id=new,
-            run=run or new,
+            id=job_id,
+            run=run or job_id,
             kind=kind,
             request=request,
             flags=flags,
@@ -158,7 +158,8 @@ class WebService:
         return {**fields, **self._project_source(run_request)}
 
     def _project_source(self, run_request: HealProjectRequest) -> dict[str, str]:
-        if sum(one is not None for one in (run_request.path, run_request.archive, run_request.git)) != 1:
+        sources = (run_request.path, run_request.archive, run_request.git)
+        if sum(source is not None for source in sources) != 1:
             raise RequestRefused(
                 400, "a repair needs exactly one project", remedy="use either `path`, `archive` or `git`"
             )
@@ -214,9 +215,9 @@ class WebService:
         if run_request.autonomy is not None:
             flags["loop.autonomy"] = run_request.autonomy
         for name in BUDGET_NAMES:
-            requested, most = getattr(run_request, name), getattr(budget, name)
+            requested, limit = getattr(run_request, name), getattr(budget, name)
             if requested is not None:
-                flags[f"budget.{name}"] = requested if most is None else min(requested, most)
+                flags[f"budget.{name}"] = requested if limit is None else min(requested, limit)
         return flags
 
     def fork_changes(self, run_request: RunChoices) -> dict[str, Any]:
@@ -225,11 +226,9 @@ class WebService:
         Raises:
             RequestRefused: A choice is not allowed.
         """
-        own = self.settings.budget
-        most = {
-            f"budget.{name}": getattr(own, name) for name in BUDGET_NAMES if getattr(own, name) is not None
-        }
-        return {**most, **self.requested_settings(run_request)}
+        limits = {f"budget.{name}": getattr(self.settings.budget, name) for name in BUDGET_NAMES}
+        given_limits = {name: limit for name, limit in limits.items() if limit is not None}
+        return {**given_limits, **self.requested_settings(run_request)}
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -237,32 +236,30 @@ class WebService:
         return tuple(dict.fromkeys((self.settings.model.name, "none", *self.settings.serve.models)))
 
     def _require_daily_share(self, caller: Caller, tokens: int, seconds: float) -> None:
-        """Check that a request stays within the caller's daily share.
-
-        Raises:
-            QueueFull: The request could exceed it.
-        """
+        """Refuse a request that could exceed the caller's daily share of tokens or seconds."""
         limits = self.settings.serve
         used_tokens, used_seconds = self.pool.usage_of(caller.name)
         shares = (
             ("tokens", used_tokens, tokens, limits.tokens_per_day),
             ("seconds", used_seconds, seconds, limits.seconds_per_day),
         )
-        for what, used, requested, most in shares:
-            if most is not None and used + requested > most:
+        for unit, used, requested, daily_limit in shares:
+            if daily_limit is not None and used + requested > daily_limit:
                 raise QueueFull(
-                    f"{caller.name} has {max(0, most - used):g} of {most:g} {what} per day left, "
+                    f"{caller.name} has {max(0, daily_limit - used):g} of {daily_limit:g} {unit} per day left, "
                     f"but requests up to {requested:g}",
                     retry_after_s=CLEANUP_INTERVAL_S,
-                    remedy=f"request fewer {what}, or retry later",
+                    remedy=f"request fewer {unit}, or retry later",
                 )
 
 
 def _require_same_request(job: Job, digest: str) -> Job:
+    """Return the job unless its idempotency key was used for a different request."""
     if job.digest != digest:
-        remedy = "use a new key for a different request"
         raise RequestRefused(
-            409, f"the idempotency key {job.key!r} was used for a different request", remedy=remedy
+            409,
+            f"the idempotency key {job.key!r} was used for a different request",
+            remedy="use a new key for a different request",
         )
     return job
 
@@ -275,7 +272,7 @@ def open_web_service(
     Args:
         settings: The server's settings.
         flags: The settings from its command line, for the processes of its jobs.
-        needs_token: As in `WebService`.
+        needs_token: Whether every caller needs a token.
 
     Raises:
         UsageError: Another server uses the same home, or `ray` is configured without PostgreSQL.
@@ -284,18 +281,17 @@ def open_web_service(
     """
     serve, home = settings.serve, settings.paths.home
     journal = JobJournal(home)
-    shared, pool = None, None
+    shared_jobs, pool = None, None
     if serve.executor == "ray":
-        from suture.interfaces.jobs.ray_backend.ray_job_pool import (
-            open_ray_job_pool,  # imports SQLAlchemy and Ray
-        )
+        # Imported on demand: it imports SQLAlchemy and Ray.
+        from suture.interfaces.jobs.ray_backend.ray_job_pool import open_ray_job_pool
 
-        shared, pool = open_ray_job_pool(settings, flags)
+        shared_jobs, pool = open_ray_job_pool(settings, flags)
     service = WebService(
         settings=settings,
         pool=pool or LocalJobPool(journal, home, flags, at_once=serve.max_concurrent_runs, queue=serve.queue),
         tokens=AccessTokens(home),
-        archives=ProjectArchives(home, archive_limits(settings), shared),
+        archives=ProjectArchives(home, archive_limits(settings), shared_jobs),
         needs_token=needs_token,
     )
     return service, journal
