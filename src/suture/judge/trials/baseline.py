@@ -47,8 +47,9 @@ async def run_baseline(
     Args:
         files: The project's files whose lines are recorded.
         failing: Ids of failing tests; if there are none, the tests that fail here.
-        timeout_s: Wall-clock seconds, after which the result is what was observed so far.
+        timeout_s: Wall-clock seconds after which the result is what was observed so far.
     """
+    # The processes outlive both phases of the run, and 30 s cover their start and their end.
     workers = [TrialWorker(command, {}, files, 2 * timeout_s + 30) for _ in range(2)]
     baseline = BaselineRun(workers, {}, failing, None, timeout_s)
     try:
@@ -63,12 +64,12 @@ class BaselineRun:
     """Trials of the unchanged code in two processes, one of which ends long before the other.
 
     Args:
-        workers: The process for the failing tests, and the process for all tests.
+        workers: (the process for the failing tests, the process for all tests).
         texts: Path -> text of the files that candidates may change.
         failing: Ids of tests that fail in the user's run; if there are none, the tests that fail here.
         user_outcomes: Test id -> outcome in the user's run.
-        timeout_s: Wall-clock seconds, after which the result is what was observed so far.
-        suite_timeout_s: The same limit for all tests in their order, if it is longer.
+        timeout_s: Wall-clock seconds after which the result is what was observed so far.
+        suite_timeout_s: The same limit for the run of all tests; `timeout_s` by default.
         collecting: The task of the first process, if it is already collecting; it does not know `texts` yet.
         prefetched: The second process, if it is already running all tests; it does not know `texts` either.
     """
@@ -105,23 +106,20 @@ class BaselineRun:
         if data.collection is None:
             return make_uncollected_spectrum(self._failing, self._texts)
         ids = list(dict.fromkeys(data.collection.collected))
-        wanted = _select_failing(self._failing, ids)
-        if not wanted:
+        failing_tests = _select_failing(self._failing, ids)
+        if not failing_tests:
             await self._suite_task
-            wanted = [
-                test for test, one in data.ordered.items() if COMPARABLE_OUTCOMES[one.outcome] == "failed"
+            failing_tests = [
+                test for test, run in data.ordered.items() if COMPARABLE_OUTCOMES[run.outcome] == "failed"
             ]
-        await _run_and_trace(self._failing_worker, data, self._cpu_limits(wanted), ids, self._end_s)
+        await _run_and_trace(self._failing_worker, data, self._cpu_limits(failing_tests), ids, self._end_s)
         return self._build_spectrum()
 
     def _cpu_limits(self, tests: Sequence[str]) -> dict[str, float]:
-        """Return what each failing test may take, in CPU seconds; known endless tests come last."""
+        """Return failing test -> CPU seconds that it may take; known endless tests come last."""
         outcomes = self._user_outcomes or {}
-        endless = {test for test in tests if outcomes.get(test) == "timeout"}
-        return {
-            **{test: self._endless_cpu_s for test in tests if test not in endless},
-            **{test: KNOWN_ENDLESS_CPU_S for test in tests if test in endless},
-        }
+        limits = {test: self._endless_cpu_s for test in tests if outcomes.get(test) != "timeout"}
+        return limits | {test: KNOWN_ENDLESS_CPU_S for test in tests if test not in limits}
 
     async def _collect(self) -> CollectionReport | None:
         if self._collecting is None:
@@ -141,7 +139,7 @@ class BaselineRun:
         return self._restrict_to_texts(collection)
 
     def _restrict_to_texts(self, collection: CollectionReport) -> CollectionReport:
-        """Return the report of a process that did not know which files may change, for those files only."""
+        """Return a collection's report without files that cannot change: its process did not know which can."""
         frames = tuple(frame for frame in collection.frames if frame and frame[0] in self._texts)
         lines = {path: packed for path, packed in collection.lines.items() if path in self._texts}
         return replace(collection, frames=frames, lines=lines)
@@ -201,7 +199,7 @@ class BaselineRun:
 
 
 def _select_failing(failing: Collection[str], ids: Sequence[str]) -> list[str]:
-    """Return the collected tests that fail; a failing id may name only a function or a file of them."""
+    """Return the collected tests that fail. A failing id may be a function without parameters, or a file."""
     exact = [test for test in ids if test in failing]
     return exact or [
         test for test in ids if test.partition("[")[0] in failing or test.partition("::")[0] in failing
@@ -211,26 +209,29 @@ def _select_failing(failing: Collection[str], ids: Sequence[str]) -> list[str]:
 async def _run_and_trace(
     worker: TrialWorker, data: TraceData, failing: Mapping[str, float], ids: Sequence[str], end_s: float
 ) -> None:
-    """Run the failing tests without the others, trace them, then trace the tests near them."""
+    """Run the failing tests without the others, trace them, then trace the tests near them.
+
+    `failing` has the CPU seconds of each failing test, and `end_s` is on the monotonic clock.
+    """
+    # Shares of the time for each step: chosen by judgement; not measured.
     left_s = end_s - time.monotonic()
     examined = list(failing)[:MAX_TRACED_FAILING_TESTS]
     await _run_unchanged(worker, data.alone, examined, failing, left_s / 3)
     traced = [test for test in examined if test in data.alone] or examined
-    durations_s = [one.seconds for one in data.alone.values() if one.outcome != "timeout"]
+    durations_s = [report.seconds for report in data.alone.values() if report.outcome != "timeout"]
     traced_cpu_s = min(TRACING_SLOWDOWN * max(durations_s, default=0.0), left_s / 4)
     limits = {
-        test: max(limit, traced_cpu_s) if limit > KNOWN_ENDLESS_CPU_S else limit
-        for test, limit in failing.items()
+        test: max(limit_s, traced_cpu_s) if limit_s > KNOWN_ENDLESS_CPU_S else limit_s
+        for test, limit_s in failing.items()
     }
     await _run_unchanged(worker, data.traced, traced, limits, left_s / 3, trace=True)
-    others = _sort_by_nearness(list(failing), ids)
-    others_s = min(NEARBY_TESTS_SHARE * left_s, MAX_NEARBY_TESTS_S, end_s - time.monotonic())
-    await _run_unchanged(worker, data.traced, others, failing, others_s, trace=True)
+    other_tests = _sort_by_nearness(failing, ids)
+    timeout_s = min(NEARBY_TESTS_SHARE * left_s, MAX_NEARBY_TESTS_S, end_s - time.monotonic())
+    await _run_unchanged(worker, data.traced, other_tests, failing, timeout_s, trace=True)
 
 
-def _sort_by_nearness(failing: Sequence[str], ids: Sequence[str]) -> list[str]:
+def _sort_by_nearness(failing: Collection[str], ids: Sequence[str]) -> list[str]:
     """Return the other tests: those in the same files first, then those in the same folders."""
-    known = set(failing)
     files = {test.partition("::")[0] for test in failing}
     folders = {posixpath.dirname(path) for path in files}
 
@@ -238,7 +239,7 @@ def _sort_by_nearness(failing: Sequence[str], ids: Sequence[str]) -> list[str]:
         path = test.partition("::")[0]
         return 0 if path in files else 1 if posixpath.dirname(path) in folders else 2
 
-    return sorted((test for test in ids if test not in known), key=distance)
+    return sorted((test for test in ids if test not in failing), key=distance)
 
 
 async def _run_unchanged(
@@ -253,8 +254,8 @@ async def _run_unchanged(
     """Run tests on the unchanged code and record their reports."""
     if timeout_s <= 0 or tests == []:
         return
-    found = worker.run_unchanged(
+    run = worker.run_unchanged(
         tests, trace=trace, slow=slow, limit_cpu_s=max(timeout_s, 1.0), timeout_s=timeout_s
     )
-    async for report in found:
+    async for report in run:
         record_report(reports, report)

@@ -34,28 +34,25 @@ class PrefetchedRun:
         self._has_begun = False
         self._task: asyncio.Task[None] | None = None
 
-    def begin(self, after: asyncio.Task[CollectionReport | None]) -> None:
+    def begin(self, collecting: asyncio.Task[CollectionReport | None]) -> None:
         """Start once another process has collected: two processes beside the user's run are enough."""
-        self._task = asyncio.create_task(self._run(after))
+        self._task = asyncio.create_task(self._run(collecting))
 
-    async def _run(self, after: asyncio.Task[CollectionReport | None]) -> None:
-        # `after` must not be cancelled together with this task, so it is not awaited directly.
-        await asyncio.wait([after])
-        known = None if after.cancelled() else after.result()
-        if known is None:
+    async def _run(self, collecting: asyncio.Task[CollectionReport | None]) -> None:
+        # `collecting` must not be cancelled together with this task, so it is not awaited directly.
+        await asyncio.wait([collecting])
+        collection = None if collecting.cancelled() else collecting.result()
+        if collection is None:
             return
         self._has_begun = True
         await self.worker.start()
-        trace = len(known.collected) <= MAX_TRACED_COLLECTION_TESTS
+        trace = len(collection.collected) <= MAX_TRACED_COLLECTION_TESTS
         self.collection = await self.worker.collect(trace=trace, timeout_s=self._timeout_s)
         if self.collection is None:
             return
+        limit_cpu_s = max(self._timeout_s, 1.0)
         reports = self.worker.run_unchanged(
-            None,
-            trace=False,
-            slow={},
-            limit_cpu_s=max(self._timeout_s, 1.0),
-            timeout_s=self._timeout_s,
+            None, trace=False, slow={}, limit_cpu_s=limit_cpu_s, timeout_s=self._timeout_s
         )
         async for report in reports:
             record_report(self.ordered, report)
@@ -63,16 +60,13 @@ class PrefetchedRun:
     def is_usable(self, outcomes: Iterable[str]) -> bool:
         """Return whether to wait for this run, given the outcomes of the tests in the user's run.
 
-        A test that timed out there does not end here either, because no limit was known when this run began.
+        A test that timed out in the user's run does not end in this run either, because no limit was known
+        when this run began.
         """
         return self._has_begun and "timeout" not in outcomes
 
     async def finish(self, texts: Mapping[str, str], timeout_s: float) -> bool:
-        """Wait for the end, and tell the process which files candidates change.
-
-        Returns:
-            Whether the process can try candidates.
-        """
+        """Wait for the end, send the files that candidates change, and return whether candidates can be tried."""
         assert self._task is not None
         await asyncio.wait([self._task], timeout=max(0.0, timeout_s))
         if not self._task.done():
@@ -93,6 +87,6 @@ class PrefetchedRun:
 
 def record_report(reports: dict[str, TestReport], report: TestReport) -> None:
     """Add a test's report. If a test is reported twice, because two items have its id, the failure stays."""
-    before = reports.get(report.test)
-    if before is None or before.outcome not in ("failed", "timeout"):
+    earlier = reports.get(report.test)
+    if earlier is None or earlier.outcome not in ("failed", "timeout"):
         reports[report.test] = report

@@ -15,6 +15,7 @@ from suture.core.records import decode_record
 from suture.judge.trials.trial_records import TestOutcome
 
 BITS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
+"""The bits that are set in each byte."""
 MAX_PACKED_DIGITS = 250_000
 """Hexadecimal digits of packed line numbers: no file has more than a million lines."""
 MAX_NUMBER = 1e6
@@ -121,24 +122,26 @@ def parse_reports(content: bytes | None, *kinds: type[ReportT]) -> Iterator[Repo
         except (ValueError, RecursionError):
             continue
         if isinstance(data, dict) and _is_bounded(data):
-            report = next((found for kind in kinds if (found := _decode(kind, data)) is not None), None)
-            if report is not None:
-                yield report
+            for kind in kinds:
+                report = _decode(kind, data)
+                if report is not None:
+                    yield report
+                    break
 
 
 @lru_cache(maxsize=4096)
 def unpack_lines(packed: str) -> frozenset[int]:
-    """Return the line numbers that were sent as the bits of a number; none if the text is malformed."""
+    """Return the line numbers of a packed text, which has one bit per line; none if it is malformed."""
     try:
-        found = bytes.fromhex(packed[:MAX_PACKED_DIGITS])
+        packed_bytes = bytes.fromhex(packed[:MAX_PACKED_DIGITS])
     except ValueError:
         return frozenset()
-    return frozenset(8 * place + bit for place, byte in enumerate(found) if byte for bit in BITS[byte])
+    return frozenset(8 * index + bit for index, byte in enumerate(packed_bytes) if byte for bit in BITS[byte])
 
 
-def valid_places(pairs: Sequence[tuple[Any, ...]]) -> tuple[tuple[str, int], ...]:
-    """Return those of some entries that are a path and a line number."""
-    return tuple((one[0], one[1]) for one in pairs if tuple(map(type, one)) == (str, int))
+def valid_places(entries: Sequence[tuple[Any, ...]]) -> tuple[tuple[str, int], ...]:
+    """Return the entries that have the form (path, line)."""
+    return tuple((entry[0], entry[1]) for entry in entries if tuple(map(type, entry)) == (str, int))
 
 
 def _decode(kind: type[ReportT], data: dict[str, Any]) -> ReportT | None:

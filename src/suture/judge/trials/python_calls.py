@@ -26,7 +26,7 @@ async def compare_calls(
     call_cpu_s: float = CALL_CPU_S,
     is_enough: Callable[[AnsweredCalls], bool] = lambda answered: False,
 ) -> dict[int, list[str]]:
-    """Make the same calls on several candidates.
+    """Make the same calls on several candidates, and return their answers.
 
     Args:
         calls: (path, top-level function, arguments as the source of a tuple) of each call.
@@ -37,12 +37,23 @@ async def compare_calls(
         Position in `proposals` -> one text for each call, for candidates that made all of them. A text that
         begins with `!` stands for an exception or a time-out.
     """
-    worker = TrialWorker(command, texts, (), timeout_s + 10)
+    worker = TrialWorker(command, texts, (), timeout_s + 10)  # the process ends after the calls
     answered: dict[int, list[str]] = {}
+    end_s = time.monotonic() + timeout_s
     try:
         # Nothing that the process does may cost the search its repairs, so the answers until then are used.
         async with asyncio.timeout(timeout_s + CALL_GRACE_S):
-            await _call_each(worker, proposals, calls, call_cpu_s, timeout_s, answered, is_enough)
+            await worker.start()
+            for number, proposal in enumerate(proposals):
+                left_s = end_s - time.monotonic()
+                if left_s <= 0 or not worker.alive:
+                    break
+                report = await worker.call(proposal, number, calls, call_cpu_s, left_s)
+                answers = _decode_answers(report.answers[: len(calls)]) if report is not None else None
+                if answers is not None:
+                    answered[number] = answers
+                    if is_enough(answered):
+                        break
     except TimeoutError:
         pass
     finally:
@@ -50,34 +61,15 @@ async def compare_calls(
     return answered
 
 
-async def _call_each(
-    worker: TrialWorker,
-    proposals: Sequence[Proposal],
-    calls: Sequence[tuple[str, str, str]],
-    call_cpu_s: float,
-    timeout_s: float,
-    answered: dict[int, list[str]],
-    is_enough: Callable[[AnsweredCalls], bool],
-) -> None:
-    end_s = time.monotonic() + timeout_s
-    await worker.start()
-    for number, proposal in enumerate(proposals):
-        left_s = end_s - time.monotonic()
-        if left_s <= 0 or not worker.alive:
-            break
-        report = await worker.call(proposal, number, calls, call_cpu_s, left_s)
-        if report is None:
-            continue
-        answers = [_decode_answer(answer) for answer in report.answers[: len(calls)]]
-        if None not in answers:
-            answered[number] = [text for text in answers if text is not None]
-            if is_enough(answered):
-                break
-
-
-def _decode_answer(answer: str) -> str | None:
-    try:
-        text = json.loads(answer)
-    except (ValueError, RecursionError):
-        return None
-    return text if isinstance(text, str) else None
+def _decode_answers(encoded: Sequence[str]) -> list[str] | None:
+    """Return the answers of a report; `None` if code under test wrote something else than texts."""
+    answers = []
+    for text in encoded:
+        try:
+            answer = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(answer, str):
+            return None
+        answers.append(answer)
+    return answers

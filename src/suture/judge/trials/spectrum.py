@@ -1,4 +1,4 @@
-"""Combine trials of the unchanged code: which tests fail here too, what each takes, and what differs."""
+"""Combine trials of the unchanged code into one spectrum, and derive each test's time limit from it."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def build_spectrum(
     data: TraceData,
     texts: Mapping[str, str],
     failing: frozenset[str],
-    baseline: Mapping[str, str] | None,
+    user_outcomes: Mapping[str, str] | None,
 ) -> Spectrum:
     """Combine what was observed so far.
 
     Args:
         collection: The report of one of the processes that collected the tests.
-        baseline: Test id -> outcome in the user's run.
+        user_outcomes: Test id -> outcome in the user's run.
     """
     tests, calls = [], []
     for test in {**data.ordered, **data.alone, **data.traced}:
@@ -79,8 +79,9 @@ def build_spectrum(
         calls += [call for call in (traced.calls if traced else ()) if _is_call(call)]
     if collection.frames and not any(test.failed for test in tests):
         tests.append(_make_import_failure(collection, failing))
-    disagreements = _find_disagreements(data, baseline) if baseline is not None else ()
-    target_tests = _choose_target_tests(data, failing, {one.test for one in disagreements})
+    disagreements = _find_disagreements(data, user_outcomes) if user_outcomes is not None else ()
+    disagreeing = {disagreement.test for disagreement in disagreements}
+    target_tests = _choose_target_tests(data, failing, disagreeing)
     nothing_ran = failing and not data.ordered and not data.alone
     if not target_tests and (nothing_ran or collection.frames):
         target_tests = tuple(sorted(failing))[:MAX_TARGET_TESTS]
@@ -95,7 +96,7 @@ def build_spectrum(
         failing_in_suite=failing,
         target_tests=target_tests,
         disagreements=disagreements,
-        compared=len(data.ordered.keys() & (baseline or {}).keys()),
+        compared=len(data.ordered.keys() & (user_outcomes or {}).keys()),
         traced=len(data.traced),
         untraced=max(0, len(collected) - len(data.traced)),
         suite_s=sum(report.wall_s for report in data.ordered.values()),
@@ -129,7 +130,7 @@ def _make_import_failure(collection: CollectionReport, failing: Collection[str])
         id=min(failing, default=IMPORT_FAILURE),
         outcome="failed",
         seconds=0.0,
-        lines={path: frozenset(own) for path, own in lines.items()},
+        lines={path: frozenset(numbers) for path, numbers in lines.items()},
         frames=frames,
         error=collection.error,
         traceback=valid_places(collection.traceback),
@@ -144,31 +145,30 @@ def _choose_target_tests(
     data: TraceData, failing: frozenset[str], disagreeing: Collection[str]
 ) -> tuple[str, ...]:
     """Return tests that fail in every trial, in the order in which candidates run them."""
-    reports = data.alone or {test: one for test, one in data.ordered.items() if test in failing}
+    reports = data.alone or {test: report for test, report in data.ordered.items() if test in failing}
     failed = [
-        one
-        for test, one in reports.items()
-        if COMPARABLE_OUTCOMES[one.outcome] == "failed" and test not in disagreeing
+        report
+        for test, report in reports.items()
+        if COMPARABLE_OUTCOMES[report.outcome] == "failed" and test not in disagreeing
     ]
-    failed.sort(key=lambda one: (one.outcome == "timeout", one.seconds))
-    return tuple(one.test for one in order_target_tests(failed, data.traced)[:MAX_TARGET_TESTS])
+    failed.sort(key=lambda report: (report.outcome == "timeout", report.seconds))
+    return tuple(report.test for report in order_target_tests(failed, data.traced)[:MAX_TARGET_TESTS])
 
 
-def _find_disagreements(data: TraceData, baseline: Mapping[str, str]) -> tuple[TrialDisagreement, ...]:
+def _find_disagreements(data: TraceData, user_outcomes: Mapping[str, str]) -> tuple[TrialDisagreement, ...]:
     """Return tests whose outcome differs from the user's run, as far as it is known there."""
-    found = []
+    found: dict[str, TrialDisagreement] = {}
     for test, report in data.ordered.items():
-        expected = COMPARABLE_OUTCOMES.get(baseline.get(test, ""))
+        expected = COMPARABLE_OUTCOMES.get(user_outcomes.get(test, ""))
         if expected is not None and expected != COMPARABLE_OUTCOMES[report.outcome]:
-            found.append(TrialDisagreement(test=test, run=baseline[test], trial=report.outcome))
-    known = {one.test for one in found}
+            found[test] = TrialDisagreement(test=test, run=user_outcomes[test], trial=report.outcome)
     for test, report in data.alone.items():
-        expected = COMPARABLE_OUTCOMES.get(baseline.get(test, ""))
-        if expected == "failed" != COMPARABLE_OUTCOMES[report.outcome] and test not in known:
-            found.append(
-                TrialDisagreement(test=test, run=baseline[test], trial=report.outcome, only_in_isolation=True)
+        expected = COMPARABLE_OUTCOMES.get(user_outcomes.get(test, ""))
+        if expected == "failed" != COMPARABLE_OUTCOMES[report.outcome] and test not in found:
+            found[test] = TrialDisagreement(
+                test=test, run=user_outcomes[test], trial=report.outcome, only_in_isolation=True
             )
-    return tuple(found)
+    return tuple(found.values())
 
 
 def compute_cpu_limits(spectrum: Spectrum) -> dict[str, tuple[float, float]]:
@@ -177,37 +177,38 @@ def compute_cpu_limits(spectrum: Spectrum) -> dict[str, tuple[float, float]]:
     Skipped tests, and tests that trials do not judge, have no limit and do not run.
 
     Returns:
-        Test id -> CPU seconds after another test of its file, and as the first test of its file, which also
-        sets up what the tests of the file share.
+        Test id -> (limit_s, first_limit_s): CPU seconds after another test of its file, and as the first test
+        of its file, which also sets up what the tests of the file share.
     """
     runs = {test.id: test for test in spectrum.tests}
-    excluded = {one.test for one in spectrum.disagreements if not one.only_in_isolation}
+    excluded = {entry.test for entry in spectrum.disagreements if not entry.only_in_isolation}
     longest_in_file_s: dict[str, float] = {}
     for test in spectrum.tests:
         path = test.id.partition("::")[0]
         if test.outcome != "timeout":
             longest_in_file_s[path] = max(longest_in_file_s.get(path, 0.0), test.seconds)
-    first = [runs[test] for test in spectrum.collected[:1] if test in runs]
-    first_s = max((test.seconds for test in first if test.outcome != "timeout"), default=0.0)
+    first_run = runs.get(spectrum.collected[0]) if spectrum.collected else None
+    first_s = first_run.seconds if first_run is not None and first_run.outcome != "timeout" else 0.0
     longest_s = max(longest_in_file_s.values(), default=0.0)
     limits: dict[str, tuple[float, float]] = {}
-    for name in spectrum.collected:
-        run = runs.get(name)
-        if name in excluded or (run is not None and run.outcome == "skipped"):
+    for test_id in spectrum.collected:
+        run = runs.get(test_id)
+        if test_id in excluded or (run is not None and run.outcome == "skipped"):
             continue
         if run is None:
-            took_s = UNMEASURED_TEST_CPU_S + longest_s
+            measured_s = UNMEASURED_TEST_CPU_S + longest_s
         else:
-            took_s = 0.0 if run.outcome == "timeout" else run.seconds
-        limit_s = MIN_TEST_CPU_S + CANDIDATE_SLOWDOWN * took_s
-        setup_s = longest_in_file_s.get(name.partition("::")[0], 0.0) + first_s
-        limits[name] = (limit_s, limit_s + CANDIDATE_SLOWDOWN * setup_s)
+            measured_s = 0.0 if run.outcome == "timeout" else run.seconds
+        limit_s = MIN_TEST_CPU_S + CANDIDATE_SLOWDOWN * measured_s
+        # The first test of the whole run may also set up what all files share.
+        setup_s = longest_in_file_s.get(test_id.partition("::")[0], 0.0) + first_s
+        limits[test_id] = (limit_s, limit_s + CANDIDATE_SLOWDOWN * setup_s)
     return limits
 
 
 def find_import_lines(texts: Mapping[str, str]) -> dict[str, frozenset[int]]:
     """Return path -> the lines that an import runs, by parsing: all except the bodies of functions."""
-    found = {}
+    lines_by_path = {}
     for path, text in texts.items():
         tree = parse_module(text)
         if tree is None:
@@ -216,5 +217,5 @@ def find_import_lines(texts: Mapping[str, str]) -> dict[str, frozenset[int]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines -= set(range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1))
-        found[path] = frozenset(lines)
-    return found
+        lines_by_path[path] = frozenset(lines)
+    return lines_by_path

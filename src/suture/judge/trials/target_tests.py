@@ -27,35 +27,36 @@ def order_target_tests(failed: Sequence[TestReport], traced: Mapping[str, TestRe
         traced: Test id -> report with the lines that the test ran.
     """
     chosen = list(failed[:1])
-    waiting = [one for one in failed[1:] if one.outcome != "timeout" and one.seconds <= QUICK_TEST_CPU_S]
-    lines = {one.test: _get_lines(traced.get(one.test)) for one in (*chosen, *waiting)}
-    while waiting and len(chosen) < MAX_FIRST_FAILURES:
+    quick = [test for test in failed[1:] if test.outcome != "timeout" and test.seconds <= QUICK_TEST_CPU_S]
+    lines = {test.test: _get_lines(traced.get(test.test)) for test in (*chosen, *quick)}
+    while quick and len(chosen) < MAX_FIRST_FAILURES:
         # `max` returns the first of equals, which is the quickest.
-        best = max(waiting, key=lambda one: min(_distance(one, other, lines) for other in chosen))
-        waiting.remove(best)
-        chosen.append(best)
-    return [*chosen, *(one for one in failed if one not in chosen)]
+        most_different = max(quick, key=lambda test: min(_distance(test, other, lines) for other in chosen))
+        quick.remove(most_different)
+        chosen.append(most_different)
+    return [*chosen, *(test for test in failed if test not in chosen)]
 
 
 def choose_failure_limits(durations_s: Sequence[float]) -> tuple[int, int]:
-    """Return after how many failures a candidate is dropped: if no test has passed, and if one has.
+    """Return (failures if no test has passed, failures if one has) after which a candidate is dropped.
 
     Args:
         durations_s: CPU seconds of the target tests, in the order of the run.
     """
-    sums = list(accumulate(durations_s))
-    first = max(1, min(MAX_FIRST_FAILURES, sum(used <= FIRST_FAILURES_CPU_S for used in sums)))
-    return first, max(first, sum(used <= FURTHER_FAILURES_CPU_S for used in sums))
+    totals_s = list(accumulate(durations_s))
+    first = max(1, min(MAX_FIRST_FAILURES, sum(total_s <= FIRST_FAILURES_CPU_S for total_s in totals_s)))
+    return first, max(first, sum(total_s <= FURTHER_FAILURES_CPU_S for total_s in totals_s))
 
 
-def _distance(one: TestReport, other: TestReport, lines: Mapping[str, frozenset[tuple[str, int]]]) -> float:
+def _distance(left: TestReport, right: TestReport, lines: Mapping[str, frozenset[tuple[str, int]]]) -> float:
     """Return how differently two tests fail: by the lines they run, and by place and exception."""
-    union = lines[one.test] | lines[other.test]
-    unshared = 1 - len(lines[one.test] & lines[other.test]) / len(union) if union else 0.0
-    return unshared + DIFFERENT_FAILURE_WEIGHT * (_failure_kind(one) != _failure_kind(other))
+    union = lines[left.test] | lines[right.test]
+    unshared = 1 - len(lines[left.test] & lines[right.test]) / len(union) if union else 0.0
+    return unshared + DIFFERENT_FAILURE_WEIGHT * (_failure_kind(left) != _failure_kind(right))
 
 
 def _failure_kind(report: TestReport) -> tuple[object, ...]:
+    """Return the class of the exception, and the place where it was raised."""
     return report.error.partition(":")[0], *report.traceback[-1:]
 
 

@@ -154,7 +154,7 @@ class Trial:
         failures: How far the failing tests got, in the order of the run.
         now_passing: Ids of target tests that pass.
         is_pending: Whether the target tests pass and the others could not be run yet.
-        lines: The lines that failing tests run with the candidate, if they were recorded.
+        lines: The lines that failing tests ran with the candidate, if they were recorded.
     """
 
     passing: int

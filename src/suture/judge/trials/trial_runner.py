@@ -1,4 +1,4 @@
-"""Try candidates on one process: target tests first, then tests that cover the change, then all tests."""
+"""Try candidates on one process: target tests first, then tests that run the changed lines, then all tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from suture.judge.trials.process_reports import AttemptReport, unpack_lines, val
 from suture.judge.trials.spectrum import compute_cpu_limits
 from suture.judge.trials.target_tests import choose_failure_limits
 from suture.judge.trials.trial_records import FailurePoint, Proposal, Spectrum, TestLines, Trial
-from suture.judge.trials.trial_worker import TrialRequest, TrialWorker
+from suture.judge.trials.trial_worker import TrialWorker
 from suture.judge.trials.tuning import (
     CLOCK_MARGIN_S,
     MAX_COVERING_TESTS,
@@ -38,7 +38,7 @@ class TrialRunner:
         full_spectrum: A task that returns the complete spectrum, if it is not known yet.
 
     Attributes:
-        notes: What the user should know about these trials, as text.
+        notes: What the user should know about these trials, as text for the event of the search.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class TrialRunner:
         Line numbers are those of the unchanged file, so a candidate that adds or removes lines is not traced.
         """
         raw = self._texts[proposal.path].encode("utf-8", "surrogatepass")
-        moves_lines = any("\n" in e.text or b"\n" in raw[e.start : e.end] for e in proposal.edits)
+        moves_lines = any("\n" in edit.text or b"\n" in raw[edit.start : edit.end] for edit in proposal.edits)
         if moves_lines or not proposal.is_swappable:
             return {}
         async with self._turn:
@@ -112,7 +112,8 @@ class TrialRunner:
             )
         failures = () if report is None else report.failures
         return {
-            one.test: {path: unpack_lines(lines) for path, lines in one.lines.items()} for one in failures
+            failure.test: {path: unpack_lines(lines) for path, lines in failure.lines.items()}
+            for failure in failures
         }
 
     def _left_s(self) -> float:
@@ -132,31 +133,30 @@ class TrialRunner:
         reimports = not proposal.is_swappable
         if reimports and not await self._can_reimport():
             return None
-        first = await self._attempt(proposal, self._target_tests, reimports, self._max_failures, extra_cpu_s)
-        if first is not None and first.unsupported and not reimports:
+        targets, limits = self._target_tests, self._max_failures
+        report = await self._attempt(proposal, targets, reimports, limits, extra_cpu_s)
+        if report is not None and report.unsupported and not reimports:
             reimports = True
             if not await self._can_reimport():
                 return None
-            first = await self._attempt(
-                proposal, self._target_tests, reimports, self._max_failures, extra_cpu_s
-            )
-        if first is None:
+            report = await self._attempt(proposal, targets, reimports, limits, extra_cpu_s)
+        if report is None:
             return None
-        passing, failing = first.outcomes.count("P"), first.outcomes.count("f")
-        if failing or not first.finished or not passing:
-            pairs = zip(self._target_tests, first.outcomes, strict=False)
+        passing, failing = report.outcomes.count("P"), report.outcomes.count("f")
+        if failing or not report.finished or not passing:
+            pairs = zip(targets, report.outcomes, strict=False)
             # After the first limit of failures the process stops on purpose, so that is no time-out.
-            timed_out = not first.finished and failing < self._max_failures[0]
+            timed_out = not report.finished and failing < limits[0]
             now_passing = frozenset(test for test, outcome in pairs if outcome == "P")
-            return _make_trial(first, timed_out=timed_out, now_passing=now_passing)
+            return _make_trial(report, timed_out=timed_out, now_passing=now_passing)
         if not self.can_finish:
-            return _make_trial(first, is_pending=True)
+            return _make_trial(report, is_pending=True)
         await self._prepare_worker()
         rest = await self._attempt_other_tests(proposal, reimports, extra_cpu_s)
         if rest is None:
             return None
         if not rest.finished and self._left_s() <= CLOCK_MARGIN_S:
-            return _make_trial(first, is_pending=True)
+            return _make_trial(report, is_pending=True)
         return Trial(
             passing=passing,
             failing=0,
@@ -182,14 +182,14 @@ class TrialRunner:
 
     def _find_covering_tests(self, proposal: Proposal) -> list[str]:
         """Return tests that run a changed line, and failing tests whose lines are not known."""
-        text = self._texts[proposal.path].encode("utf-8", "surrogatepass")
+        raw = self._texts[proposal.path].encode("utf-8", "surrogatepass")
         lines = {
             line
             for edit in proposal.edits
-            for line in range(text.count(b"\n", 0, edit.start) + 1, text.count(b"\n", 0, edit.end) + 2)
+            for line in range(raw.count(b"\n", 0, edit.start) + 1, raw.count(b"\n", 0, edit.end) + 2)
         }
         # Inserted code stands next to the lines that tests ran.
-        near = lines | {line + step for line in lines for step in (-1, 1)}
+        near = {line + step for line in lines for step in (-1, 0, 1)}
         chosen = [
             test
             for test in self._spectrum.collected
@@ -225,21 +225,20 @@ class TrialRunner:
         names = tests or list(self._limits)
         longest_wall_s = max((self._runs[test].wall_s for test in names if test in self._runs), default=0.0)
         longest_limit_s = max((self._limits[test][1] for test in names if test in self._limits), default=1.0)
+        # The numbers in these two limits are chosen by judgement; not measured.
         import_cpu_s = 4 * self._spectrum.collect_s + 2
         silence_s = SILENCE_S + 3 * longest_wall_s + 2 * (longest_limit_s + extra_cpu_s)
         report = await self._worker.attempt(
-            TrialRequest(
-                proposal=proposal,
-                number=self._number,
-                tests=tests,
-                reimports=reimports,
-                max_failures=max_failures,
-                extra_cpu_s=extra_cpu_s,
-                traces_lines=traces_lines,
-                silence_s=silence_s + (3 * import_cpu_s if reimports else 0.0),
-                timeout_s=max(MIN_TRIAL_S, self._left_s()),
-                import_cpu_s=import_cpu_s,
-            )
+            proposal,
+            tests,
+            number=self._number,
+            reimports=reimports,
+            max_failures=max_failures,
+            extra_cpu_s=extra_cpu_s,
+            traces_lines=traces_lines,
+            silence_s=silence_s + (3 * import_cpu_s if reimports else 0.0),
+            timeout_s=max(MIN_TRIAL_S, self._left_s()),
+            import_cpu_s=import_cpu_s,
         )
         if report is None and not reimports:
             await self._restart_worker()
@@ -273,8 +272,8 @@ def _make_trial(
         is_plausible=False,
         timed_out=not report.finished if timed_out is None else timed_out,
         failures=tuple(
-            FailurePoint(test=one.test, error=one.error, traceback=valid_places(one.traceback))
-            for one in report.failures[:MAX_TARGET_TESTS]
+            FailurePoint(test=failure.test, error=failure.error, traceback=valid_places(failure.traceback))
+            for failure in report.failures[:MAX_TARGET_TESTS]
         ),
         now_passing=now_passing,
         is_pending=is_pending,
@@ -283,7 +282,7 @@ def _make_trial(
 
 async def run_until_all_end(work: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Run coroutines together. If one raises, cancel the others, wait for them, and raise its exception."""
-    tasks = [asyncio.ensure_future(one) for one in work]
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in work]
     try:
         await asyncio.gather(*tasks)
     finally:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -18,7 +17,7 @@ from suture.judge.trials.process_reports import (
     parse_reports,
 )
 from suture.judge.trials.trial_records import Proposal
-from suture.judge.trials.tuning import WORKER_START_S
+from suture.judge.trials.tuning import SILENCE_S, WORKER_START_S
 from suture.sandbox import Channel
 
 PACKAGE = "suture_trials"
@@ -27,36 +26,7 @@ PLUGIN = f"{PACKAGE}.trial_plugin"
 LOST = b'{"lost"'
 """Start of the answer if the process that had collected the tests has died."""
 MIN_SILENCE_S = 8.0
-"""Wall-clock seconds without a message before a run on the unchanged code is killed, at least."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrialRequest:
-    """A candidate, or the unchanged code, and the tests to run on it.
-
-    Attributes:
-        proposal: The candidate; `None` for the unchanged code.
-        number: Number of the request, unique in the process.
-        tests: Ids of the tests; `None` for all tests that have a limit, in their own order.
-        reimports: Whether the project is imported again for the candidate.
-        max_failures: Failures after which the candidate is dropped: if no test has passed, and if one has.
-        extra_cpu_s: CPU seconds that each test may take in addition to its limit.
-        traces_lines: Whether the lines of each test are recorded.
-        silence_s: Wall-clock seconds without a message after which the trial is killed.
-        timeout_s: Wall-clock seconds of the trial.
-        import_cpu_s: CPU seconds of importing the project again.
-    """
-
-    proposal: Proposal | None
-    number: int
-    tests: Sequence[str] | None
-    reimports: bool = False
-    max_failures: tuple[int, int] = (1, 1)
-    extra_cpu_s: float = 0.0
-    traces_lines: bool = False
-    silence_s: float = 8.0
-    timeout_s: float = 60.0
-    import_cpu_s: float = 30.0
+"""Wall-clock seconds without a message, at least, after which a run on the unchanged code is killed."""
 
 
 class TrialWorker:
@@ -84,10 +54,10 @@ class TrialWorker:
 
     async def start(self) -> None:
         """Start the process; this imports nothing of the project."""
-        files = resources.files("suture.judge.trials.inside").iterdir()
-        own = {f"{PACKAGE}/{one.name}": one.read_bytes() for one in files if one.name.endswith(".py")}
-        opened = self._command.open_with_plugin(PLUGIN, own, wall_s=self._lifetime_s)
-        self._channel = await self._stack.enter_async_context(opened)
+        modules = resources.files("suture.judge.trials.inside").iterdir()
+        files = {f"{PACKAGE}/{file.name}": file.read_bytes() for file in modules if file.name.endswith(".py")}
+        channel = self._command.open_with_plugin(PLUGIN, files, wall_s=self._lifetime_s)
+        self._channel = await self._stack.enter_async_context(channel)
         await self._send(self._job)
 
     async def close(self) -> None:
@@ -99,19 +69,19 @@ class TrialWorker:
         """Collect the tests in a fork of the process; return `None` if it died or ran out of time.
 
         Args:
-            trace: Whether to record the lines that run meanwhile.
+            trace: Whether to record the lines that run during the collection.
         """
         await self._send({"op": "collect", "trace": trace})
         return next(parse_reports(await self._receive(timeout_s), CollectionReport), None)
 
     async def set_files(self, texts: Mapping[str, str], files: Sequence[str]) -> None:
-        """Tell a process that was started without them which files matter."""
+        """Send the files that candidates may change and those to trace, if they were not known at the start."""
         await self._send({"op": "set_files", "texts": dict(texts), "files": list(files)})
         await self._receive(WORKER_START_S)
 
     async def set_limits(self, limits: Mapping[str, tuple[float, float]]) -> None:
-        """Set the CPU seconds of each test: after another test of its file, and as the first of its file."""
-        await self._send({"op": "limits", "limits": {test: list(own) for test, own in limits.items()}})
+        """Set the limits that `compute_cpu_limits` returns."""
+        await self._send({"op": "limits", "limits": {test: list(pair) for test, pair in limits.items()}})
         await self._receive(WORKER_START_S)
 
     async def run_unchanged(
@@ -127,7 +97,7 @@ class TrialWorker:
 
         Args:
             tests: Ids of the tests; `None` for all in their order.
-            slow: Failing tests, which may never end -> CPU seconds; they are traced without shortcuts.
+            slow: Failing test -> CPU seconds. It may never end, and it is traced without shortcuts.
             limit_cpu_s: CPU seconds of each other test.
             timeout_s: Wall-clock seconds for all.
         """
@@ -149,27 +119,51 @@ class TrialWorker:
             for report in parse_reports(message, TestReport):
                 yield report
 
-    async def attempt(self, request: TrialRequest) -> AttemptReport | None:
-        """Run tests on a candidate; return `None` if a process died."""
+    async def attempt(
+        self,
+        proposal: Proposal | None,
+        tests: Sequence[str] | None,
+        *,
+        number: int,
+        reimports: bool,
+        max_failures: tuple[int, int],
+        extra_cpu_s: float,
+        traces_lines: bool,
+        silence_s: float,
+        timeout_s: float,
+        import_cpu_s: float,
+    ) -> AttemptReport | None:
+        """Run tests on a candidate; return `None` if a process died.
+
+        Args:
+            proposal: The candidate; `None` for the unchanged code.
+            tests: Ids of the tests; `None` for all tests that have a limit, in their own order.
+            number: Number of the request, unique in the process.
+            reimports: Whether the project is imported again for the candidate.
+            max_failures: Failures after which the candidate is dropped, as `choose_failure_limits` returns.
+            extra_cpu_s: CPU seconds that each test may take in addition to its limit.
+            traces_lines: Whether the lines of each test are recorded.
+            silence_s: Wall-clock seconds without a message after which the trial is killed.
+            timeout_s: Wall-clock seconds of the trial.
+            import_cpu_s: CPU seconds of importing the project again.
+        """
         message: dict[str, Any] = {
-            **_describe_change(request.proposal),
+            **_describe_change(proposal),
             "op": "try",
-            "number": request.number,
-            "tests": list(request.tests) if request.tests is not None else None,
-            "reimports": request.reimports,
-            "max_failures": list(request.max_failures),
-            "extra_cpu_s": request.extra_cpu_s,
-            "trace": request.traces_lines,
-            "silence_s": request.silence_s,
-            "timeout_s": request.timeout_s,
-            "import_cpu_s": request.import_cpu_s,
+            "number": number,
+            "tests": list(tests) if tests is not None else None,
+            "reimports": reimports,
+            "max_failures": list(max_failures),
+            "extra_cpu_s": extra_cpu_s,
+            "trace": traces_lines,
+            "silence_s": silence_s,
+            "timeout_s": timeout_s,
+            "import_cpu_s": import_cpu_s,
         }
-        if request.reimports and request.tests is not None:
-            message["test_files"] = list(dict.fromkeys(test.partition("::")[0] for test in request.tests))
+        if reimports and tests is not None:
+            message["test_files"] = list(dict.fromkeys(test.partition("::")[0] for test in tests))
         await self._send(message)
-        return next(
-            parse_reports(await self._receive(request.timeout_s + WORKER_START_S), AttemptReport), None
-        )
+        return next(parse_reports(await self._receive(timeout_s + WORKER_START_S), AttemptReport), None)
 
     async def call(
         self,
@@ -188,7 +182,7 @@ class TrialWorker:
                 "reimports": True,
                 "calls": [list(call) for call in calls],
                 "call_cpu_s": call_cpu_s,
-                "silence_s": 4 + 4 * call_cpu_s,
+                "silence_s": SILENCE_S + 4 * call_cpu_s,
                 "timeout_s": timeout_s,
                 "import_cpu_s": timeout_s,
             }

@@ -1,4 +1,4 @@
-"""The text of a value: equal values have equal texts, in whichever process they were made."""
+"""Render a value so that equal values have equal texts, in whichever process they were made."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _CanonicalText:
         kind = type(value)
         if kind not in (set, frozenset, list, tuple, dict) or not value:
             text = repr(value)
-            return self._render_object(value, depth) if " at 0x" in text and _is_plain(kind) else text
+            return self._render_object(value, depth) if " at 0x" in text and _has_only_dict(kind) else text
         if depth > MAX_DEPTH:
             return "..."
         if kind is dict:
@@ -69,8 +69,8 @@ class _CanonicalText:
         return f"<{name} {self.render(attributes, depth + 1)}>" if attributes else f"<{name}>"
 
 
-def _is_plain(kind: type) -> bool:
-    """Return whether everything that an object of a class holds is in its `__dict__`."""
+def _has_only_dict(kind: type) -> bool:
+    """Return whether the default `repr` applies and all that an object of a class holds is in its `__dict__`."""
     has_no_slots = all(
         base is object or ("__dict__" in dir(base) and not vars(base).get("__slots__"))
         for base in kind.__mro__

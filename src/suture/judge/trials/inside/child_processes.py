@@ -18,7 +18,7 @@ ROOT = os.path.dirname(OWN_FOLDER)
 HEADER_BYTES = 4
 """Bytes of a message's length, as in the sandbox's channel."""
 SOURCE_TIMESTAMP_S = 946_684_800
-"""The time stamp of every source file, as in the report plugin, so that its bytecode is accepted."""
+"""The time stamp that the report plugin gives source files, so that Python accepts the bytecode it kept."""
 READ_BYTES = 1 << 16
 MAX_WATCHED_FOLDERS = 500
 """Folders of a project that are checked for leftover files."""
@@ -48,10 +48,10 @@ class HostChannel:
         write_all(self._write_fd, len(body).to_bytes(HEADER_BYTES, "big") + body)
 
     def close(self) -> None:
-        """Close both descriptors."""
-        for handle in {self._read_fd, self._write_fd}:
+        """Close both descriptors, which may be one."""
+        for fd in {self._read_fd, self._write_fd}:
             with suppress(OSError):
-                os.close(handle)
+                os.close(fd)
 
     def _read_exactly(self, size: int) -> bytes | None:
         parts = []
@@ -86,14 +86,14 @@ class Forks:
         """Run a function in a child, and read what it writes.
 
         Args:
-            act: The function; it receives a function that writes.
+            act: The function; it receives a function that writes to the parent.
             silence_s: Wall-clock seconds without output after which the child is killed.
             end_s: Time on the monotonic clock at which the child is killed in any case.
             on_output: Receives the output as it comes.
-            propagates: An exception of the function that leaves this call, in the child.
+            propagates: An exception class; if the function raises it, it leaves this call in the child.
 
         Returns:
-            The output, and whether the child came to its end.
+            (output, finished): what it wrote, and whether the child came to its end.
         """
         read_fd, write_fd = os.pipe()
         pid = os.fork()
@@ -142,23 +142,23 @@ def monotonic_s() -> float:
     return time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
-def write_all(handle: int, output: bytes) -> None:
+def write_all(fd: int, output: bytes) -> None:
     """Write all bytes to a descriptor."""
     while output:
-        output = output[os.write(handle, output) :]
+        output = output[os.write(fd, output) :]
 
 
 def backdate(sources: list[str]) -> bool:
-    """Give sources the time stamp that their bytecode has, and return whether there are any."""
+    """Give source files the time stamp that their bytecode expects, and return whether there are any."""
     for path in sources:
         with suppress(OSError):
             os.utime(os.path.join(ROOT, path), (SOURCE_TIMESTAMP_S, SOURCE_TIMESTAMP_S))
     return bool(sources)
 
 
-def limit_cpu(seconds: float, then: Callable[[Any, Any], None] | None = None) -> None:
+def limit_cpu(seconds: float, on_limit: Callable[[Any, Any], None] | None = None) -> None:
     """End this process, or call a function, after some seconds of its CPU time."""
-    signal.signal(signal.SIGPROF, then or signal.SIG_DFL)
+    signal.signal(signal.SIGPROF, on_limit or signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
@@ -175,19 +175,19 @@ class ProjectFiles:
         Python accepts bytecode whose source has the same size and the same second, so each candidate gets a
         second of its own.
         """
-        place = os.path.join(ROOT, path)
+        file = os.path.join(ROOT, path)
         if path not in self._times:
-            status = os.stat(place)
+            status = os.stat(file)
             self._times[path] = (status.st_atime_ns, status.st_mtime_ns)
-        self._write_text(place, text)
-        os.utime(place, (1_000_000_000 + number, 1_000_000_000 + number))
+        _write_text(file, text)
+        os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
 
     def restore(self, path: str) -> None:
         """Write the project's own file again."""
-        place = os.path.join(ROOT, path)
-        self._write_text(place, self.texts[path])
+        file = os.path.join(ROOT, path)
+        _write_text(file, self.texts[path])
         if path in self._times:
-            os.utime(place, ns=self._times[path])
+            os.utime(file, ns=self._times[path])
 
     def apply_edits(self, command: dict[str, Any]) -> str:
         """Return the text of a candidate's file."""
@@ -196,10 +196,10 @@ class ProjectFiles:
             raw = raw[:start] + text.encode("utf-8", "surrogatepass") + raw[end:]
         return raw.decode("utf-8", "surrogatepass")
 
-    @staticmethod
-    def _write_text(place: str, text: str) -> None:
-        with open(place, "wb") as file:
-            file.write(text.encode("utf-8", "surrogatepass"))
+
+def _write_text(path: str, text: str) -> None:
+    with open(path, "wb") as file:
+        file.write(text.encode("utf-8", "surrogatepass"))
 
 
 class LeftoverFiles:
@@ -210,28 +210,22 @@ class LeftoverFiles:
     """
 
     def __init__(self) -> None:
-        self._listed: dict[str, tuple[int, frozenset[str], list[str]]] = {}
+        # Folder -> (modification time, names in it, paths of its subfolders).
+        self._listings: dict[str, tuple[int, frozenset[str], list[str]]] = {}
 
     def list_files(self) -> dict[str, frozenset[str]]:
         """Return folder -> names in it. A folder is read again only if its time stamp has changed."""
-        found: dict[str, frozenset[str]] = {}
+        names_by_folder: dict[str, frozenset[str]] = {}
         waiting = [ROOT]
-        while waiting and len(found) < MAX_WATCHED_FOLDERS:
+        while waiting and len(names_by_folder) < MAX_WATCHED_FOLDERS:
             folder = waiting.pop()
             with suppress(OSError):
-                written = os.stat(folder).st_mtime_ns
-                if folder not in self._listed or self._listed[folder][0] != written:
-                    entries = [
-                        one for one in os.scandir(folder) if not one.name.startswith((".", "__pycache__"))
-                    ]
-                    inner = [one.path for one in entries if one.is_dir(follow_symlinks=False)]
-                    below = [
-                        path for path in inner if path != OWN_FOLDER and not path.endswith("node_modules")
-                    ]
-                    self._listed[folder] = written, frozenset(one.name for one in entries), below
-                _, found[folder], below = self._listed[folder]
-                waiting += below
-        return found
+                modified_ns = os.stat(folder).st_mtime_ns
+                if folder not in self._listings or self._listings[folder][0] != modified_ns:
+                    self._listings[folder] = modified_ns, *_list_folder(folder)
+                _, names_by_folder[folder], subfolders = self._listings[folder]
+                waiting += subfolders
+        return names_by_folder
 
     def find_new(self, before: dict[str, frozenset[str]]) -> list[str]:
         """Return the paths that were not listed before."""
@@ -240,6 +234,19 @@ class LeftoverFiles:
             for folder, names in self.list_files().items()
             for name in names - before.get(folder, names)
         ]
+
+
+def _list_folder(folder: str) -> tuple[frozenset[str], list[str]]:
+    """Return (names in a folder, paths of its subfolders), without those that tests do not write."""
+    entries = [entry for entry in os.scandir(folder) if not entry.name.startswith((".", "__pycache__"))]
+    subfolders = [
+        entry.path
+        for entry in entries
+        if entry.is_dir(follow_symlinks=False)
+        and entry.path != OWN_FOLDER
+        and not entry.path.endswith("node_modules")
+    ]
+    return frozenset(entry.name for entry in entries), subfolders
 
 
 def remove_paths(paths: list[str]) -> None:

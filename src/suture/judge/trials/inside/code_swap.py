@@ -1,4 +1,4 @@
-"""Put changed code into a process that has imported the old code: living functions get new code objects."""
+"""Put changed code into a process that has imported the old code: existing functions get new code objects."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class CodeSwapper:
-    """Finds the functions of some files that live in this process, and their new code.
+    """Finds the function objects in this process whose code is in some files, and their new code.
 
     Args:
         texts: Path -> source of the files that candidates change.
     """
 
     def __init__(self, texts: dict[str, str]) -> None:
-        self._live: dict[tuple[str, str, int], list[FunctionType]] = {}
+        # (path, function name, first line) -> the function objects with that code.
+        self._functions: dict[tuple[str, str, int], list[FunctionType]] = {}
         self._texts = texts
         self._trees: dict[str, Any] = {}
-        files = {os.path.join(ROOT, path): path for path in texts}
-        known: dict[str, str | None] = {}
-        for candidate in gc.get_objects():
-            if isinstance(candidate, FunctionType):
-                name = candidate.__code__.co_filename
-                if name not in known:
-                    known[name] = files.get(os.path.abspath(name))
-                path = known[name]
+        path_by_file = {os.path.join(ROOT, path): path for path in texts}
+        path_by_filename: dict[str, str | None] = {}
+        for instance in gc.get_objects():
+            if isinstance(instance, FunctionType):
+                filename = instance.__code__.co_filename
+                if filename not in path_by_filename:
+                    path_by_filename[filename] = path_by_file.get(os.path.abspath(filename))
+                path = path_by_filename[filename]
                 if path is not None:
-                    key = (path, candidate.__code__.co_name, candidate.__code__.co_firstlineno)
-                    self._live.setdefault(key, []).append(candidate)
+                    key = (path, instance.__code__.co_name, instance.__code__.co_firstlineno)
+                    self._functions.setdefault(key, []).append(instance)
 
     def plan(self, path: str, text: str, edits: list[Any]) -> tuple[Any, list[tuple[FunctionType, CodeType]]]:
         """Plan which function gets which code.
@@ -45,30 +46,31 @@ class CodeSwapper:
         tests.
 
         Returns:
-            A key that is equal for equal code, `None` if the code does not change; and the functions with
-            their new code.
+            (key, pairs): a key that is equal for equal code, or `None` if the code does not change; and pairs
+            (function, its new code).
 
         Raises:
             SyntaxError: The new source is not Python.
             ValueError: The new code cannot be put in place.
         """
-        window, old, new = self._sources(path, text, edits)
-        before, after = dict(iter_code_objects(old)), dict(iter_code_objects(new))
+        window, old, new = self._compile_changed_part(path, text, edits)
+        old_objects, new_objects = dict(iter_code_objects(old)), dict(iter_code_objects(new))
         pairs: list[tuple[FunctionType, CodeType]] = []
-        taken: set[tuple[str, int]] = set()
-        for place, code in before.items():
-            other = after.get(place)
-            if other is not None and get_code_key(code) == get_code_key(other):
+        replaced: set[tuple[str, int]] = set()
+        for position, old_code in old_objects.items():
+            new_code = new_objects.get(position)
+            if new_code is not None and get_code_key(old_code) == get_code_key(new_code):
                 continue
-            start = (code.co_name, code.co_firstlineno)
-            functions = self._live.get((path, *start), ())
-            if functions and (other is None or start in taken):
-                raise ValueError(f"{code.co_name} changed its structure")
-            taken.add(start)
+            start = (old_code.co_name, old_code.co_firstlineno)
+            functions = self._functions.get((path, *start), ())
+            # Two functions that begin on one line, such as lambdas, cannot be told apart.
+            if functions and (new_code is None or start in replaced):
+                raise ValueError(f"{old_code.co_name} changed its structure")
+            replaced.add(start)
             for function in functions:
-                if other is None or other.co_freevars != function.__code__.co_freevars:
-                    raise ValueError(f"{code.co_name} changed its structure")
-                pairs.append((function, other))
+                if new_code is None or new_code.co_freevars != function.__code__.co_freevars:
+                    raise ValueError(f"{old_code.co_name} changed its structure")
+                pairs.append((function, new_code))
         key = get_code_key(new)
         if key == get_code_key(old):
             return None, []
@@ -76,23 +78,27 @@ class CodeSwapper:
             raise ValueError("no function of this process is changed")
         return (path, window, key), pairs
 
-    def _sources(self, path: str, text: str, edits: list[Any]) -> tuple[Any, CodeType, CodeType]:
+    def _compile_changed_part(self, path: str, text: str, edits: list[Any]) -> tuple[Any, CodeType, CodeType]:
+        """Return (lines of the compiled part or `None` for the whole file, its old code, its new code)."""
         source = self._texts[path]
         filename = os.path.join(ROOT, path)
-        first, last = self._find_lines(source, edits)
-        tree = self._tree(path)
-        plain = "\r" not in source.replace("\r\n", "")  # Python also ends a line at a lone carriage return
-        window = _window(tree, first, last) if tree is not None and plain else None
+        raw = source.encode("utf-8", "surrogatepass")
+        first = min(raw.count(b"\n", 0, start) for start, _, _ in edits) + 1
+        last = max(raw.count(b"\n", 0, end) for _, end, _ in edits) + 1
+        tree = self._parse(path)
+        # Python also ends a line at a lone carriage return, so line numbers would differ.
+        has_plain_lines = "\r" not in source.replace("\r\n", "")
+        window = _find_window(tree, first, last) if tree is not None and has_plain_lines else None
         if window is None:
             return None, _compile(source, filename, 0), _compile(text, filename, 0)
         begin, end, headers = window
-        flags = self._future_flags(tree)
-        grown = text.count("\n") - source.count("\n")
-        old = _segment(source, begin, end, headers)
-        new = _segment(text, begin, end + grown, headers)
+        flags = _get_future_flags(tree)
+        added_lines = text.count("\n") - source.count("\n")
+        old = _cut_window(source, begin, end, headers)
+        new = _cut_window(text, begin, end + added_lines, headers)
         return (begin, end), _compile(old, filename, flags), _compile(new, filename, flags)
 
-    def _tree(self, path: str) -> Any:
+    def _parse(self, path: str) -> Any:
         if path not in self._trees:
             try:
                 self._trees[path] = ast.parse(self._texts[path])
@@ -100,23 +106,16 @@ class CodeSwapper:
                 self._trees[path] = None
         return self._trees[path]
 
-    @staticmethod
-    def _find_lines(source: str, edits: list[Any]) -> tuple[int, int]:
-        raw = source.encode("utf-8", "surrogatepass")
-        first = min(raw.count(b"\n", 0, start) for start, _, _ in edits) + 1
-        last = max(raw.count(b"\n", 0, end) for _, end, _ in edits) + 1
-        return first, last
 
-    @staticmethod
-    def _future_flags(tree: Any) -> int:
-        import __future__
+def _get_future_flags(tree: Any) -> int:
+    import __future__
 
-        flags = 0
-        for node in tree.body:
-            if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-                for name in node.names:
-                    flags |= getattr(__future__, name.name).compiler_flag
-        return flags
+    flags = 0
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            for name in node.names:
+                flags |= getattr(__future__, name.name).compiler_flag
+    return flags
 
 
 def _compile(source: str, filename: str, flags: int) -> CodeType:
@@ -126,29 +125,31 @@ def _compile(source: str, filename: str, flags: int) -> CodeType:
     return code
 
 
-def _window(tree: Any, first: int, last: int) -> tuple[int, int, list[str]] | None:
-    """Return the outermost function around some lines: first line, last line, and headers of its classes.
+def _find_window(tree: Any, first: int, last: int) -> tuple[int, int, list[str]] | None:
+    """Return (first line, last line, headers of its classes) of the outermost function around some lines.
 
     The result is `None` if there is no such function, or if it shares a line with other code.
     """
     headers: list[str] = []
     body = tree.body
     while True:
-        holder = next((n for n in body if _first_line(n) <= first and last <= _last_line(n)), None)
-        if holder is None:
+        enclosing = next(
+            (node for node in body if _first_line(node) <= first and last <= _last_line(node)), None
+        )
+        if enclosing is None:
             return None
-        begin = _first_line(holder)
-        if isinstance(holder, FUNCTIONS):
-            end = _last_line(holder)
-            others = [n for n in body if n is not holder]
-            alone = not any(_first_line(n) <= end and begin <= _last_line(n) for n in others)
-            return (begin, end, headers) if alone and len(headers) < begin else None
-        if not isinstance(holder, ast.ClassDef):
+        begin = _first_line(enclosing)
+        if isinstance(enclosing, FUNCTIONS):
+            end = _last_line(enclosing)
+            siblings = [node for node in body if node is not enclosing]
+            is_alone = not any(_first_line(node) <= end and begin <= _last_line(node) for node in siblings)
+            return (begin, end, headers) if is_alone and len(headers) < begin else None
+        if not isinstance(enclosing, ast.ClassDef):
             return None
-        if holder.col_offset and not headers:
+        if enclosing.col_offset and not headers:
             return None
-        headers.append(" " * holder.col_offset + f"class {holder.name}:")
-        body = holder.body
+        headers.append(" " * enclosing.col_offset + f"class {enclosing.name}:")
+        body = enclosing.body
 
 
 def _first_line(node: Any) -> int:
@@ -161,26 +162,26 @@ def _last_line(node: Any) -> int:
     return line
 
 
-def _segment(text: str, begin: int, end: int, headers: list[str]) -> str:
+def _cut_window(text: str, begin: int, end: int, headers: list[str]) -> str:
     """Return some lines of a text at their line numbers, below class headers that replace what is above."""
     lines = text.split("\n")[begin - 1 : end]
     return "\n" * (begin - 1 - len(headers)) + "\n".join([*headers, *lines]) + "\n"
 
 
 def iter_code_objects(
-    code: CodeType, place: tuple[Any, ...] = ()
+    code: CodeType, position: tuple[Any, ...] = ()
 ) -> Iterator[tuple[tuple[Any, ...], CodeType]]:
-    """Yield the code objects inside a code object, each with its place.
+    """Yield (position, code object) for each code object inside a code object.
 
-    A place consists of the names from the outside in, each with a number among equal names.
+    A position consists of the names from the outside in, each with a number among equal names.
     """
     counts: dict[str, int] = {}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             number = counts[constant.co_name] = counts.get(constant.co_name, 0) + 1
-            inner = (*place, (constant.co_name, number))
-            yield inner, constant
-            yield from iter_code_objects(constant, inner)
+            inner_position = (*position, (constant.co_name, number))
+            yield inner_position, constant
+            yield from iter_code_objects(constant, inner_position)
 
 
 def get_code_key(code: CodeType) -> tuple[Any, ...]:

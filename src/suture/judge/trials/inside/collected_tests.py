@@ -37,8 +37,8 @@ class TestLimits:
     """CPU limits of the tests.
 
     Attributes:
-        by_test: Test id -> CPU seconds after a test of the same file, and after a test of another file. In
-            the second case the test also sets up what the tests of its file share.
+        by_test: Test id -> [seconds after a test of the same file, seconds after a test of another file], in
+            CPU time. In the second case the test also sets up what the tests of its file share.
     """
 
     __test__ = False
@@ -53,8 +53,26 @@ class TestLimits:
         return (same_file_s if is_same_file else other_file_s) + extra_cpu_s
 
 
+class ReportForwarder:
+    """Forwards the report lines of a fork to the host, and counts them."""
+
+    def __init__(self, answers: HostChannel) -> None:
+        self._answers = answers
+        self._incomplete_line = b""
+        self.count = 0
+        self.last_line = b""
+
+    def forward(self, output: bytes) -> None:
+        """Take some output of the fork; it may end in the middle of a line."""
+        lines, newline, self._incomplete_line = (self._incomplete_line + output).rpartition(b"\n")
+        if newline:
+            self.count += lines.count(b"\n") + 1
+            self.last_line = lines.rpartition(b"\n")[2]
+            self._answers.write_raw(lines)
+
+
 class CollectedTests:
-    """Runs the collected tests in forks."""
+    """Runs the collected tests in forks of this process."""
 
     def __init__(
         self,
@@ -91,7 +109,7 @@ class CollectedTests:
             requests.write({})  # the parent process forwards the next request after this
 
     def _find_functions(self, texts: dict[str, str]) -> None:
-        """Find the functions of files that candidates change, and exempt living objects from collection."""
+        """Find the functions of files that candidates change, and exempt existing objects from collection."""
         gc.unfreeze()  # frozen objects would not be found
         self._swapper = CodeSwapper(texts)
         gc.collect()
@@ -100,44 +118,24 @@ class CollectedTests:
     def _run_unchanged(self, command: dict[str, Any], answers: HostChannel) -> None:
         """Run each test once on the unchanged code; after one that ends its process, use a new fork."""
         end_s = monotonic_s() + command["timeout_s"]
-        named = command["tests"]
-        waiting = self._items.in_order if named is None else self._items.select(named)
+        tests = command["tests"]
+        waiting = self._items.in_order if tests is None else self._items.select(tests)
         while waiting and monotonic_s() < end_s:
-            reported = [0]
-            rest, last = [b""], [b""]
-
-            def on_output(
-                part: bytes,
-                reported: list[int] = reported,
-                rest: list[bytes] = rest,
-                last: list[bytes] = last,
-            ) -> None:
-                whole, newline, rest[0] = (rest[0] + part).rpartition(b"\n")
-                if newline:
-                    reported[0] += whole.count(b"\n") + 1
-                    last[0] = whole.rpartition(b"\n")[2]
-                    answers.write_raw(whole)
-
+            reports = ReportForwarder(answers)
             run = partial(self._run_tests_unchanged, waiting, command)
-            _, finished = self._forks.run(run, command["silence_s"], end_s=end_s, on_output=on_output)
-            if finished and reported[0] >= len(waiting):
+            _, finished = self._forks.run(run, command["silence_s"], end_s=end_s, on_output=reports.forward)
+            count = reports.count
+            if finished and count >= len(waiting):
                 break
-            timed_out_itself = last[0] and json.loads(last[0])["outcome"] == "timeout"
-            is_unreported = not finished and not timed_out_itself and reported[0] < len(waiting)
-            if is_unreported and monotonic_s() < end_s:
-                lost = {
-                    "test": waiting[reported[0]][0],
-                    "outcome": "timeout",
-                    "seconds": 0.0,
-                    "wall_s": 0.0,
-                    "frames": [],
-                    "lines": {},
-                    "calls": [],
-                }
-                answers.write(lost)
-                reported[0] += 1
-            waiting = waiting[reported[0] :]
-        answers.write({"done": True, "left": len(waiting) if monotonic_s() >= end_s else 0})
+            reported_timeout = reports.last_line and json.loads(reports.last_line)["outcome"] == "timeout"
+            was_killed = not finished and not reported_timeout and count < len(waiting)
+            if was_killed and monotonic_s() < end_s:
+                killed_test = waiting[count][0]
+                report = {"test": killed_test, "outcome": "timeout", "seconds": 0.0, "wall_s": 0.0}
+                answers.write({**report, "frames": [], "lines": {}, "calls": []})
+                count += 1
+            waiting = waiting[count:]
+        answers.write({"done": True})
 
     def _run_tests_unchanged(self, waiting: list[Any], command: dict[str, Any], write: Write) -> None:
         slow = command["slow"]
@@ -163,7 +161,7 @@ class CollectedTests:
             frames.extend(tracer.get_error_frames(fault))
             errors.append(describe_failure(fault))
 
-        def time_out(signal: int, frame: Any) -> None:
+        def report_timeout(signal: int, frame: Any) -> None:
             tracer.stop()
             frames[:0] = tracer.get_stack(frame)
             report(test, "timeout")
@@ -176,7 +174,7 @@ class CollectedTests:
             del frames[:], errors[:]
             before = self._leftovers.list_files()
             cpu_before_s, began_s = _cpu_s(), monotonic_s()
-            limit_cpu(slow.get(test, command["limit_cpu_s"]), time_out)
+            limit_cpu(slow.get(test, command["limit_cpu_s"]), report_timeout)
             if traces:
                 tracer.start(takes_shortcuts=test not in slow)
             outcome = self._outcomes.run(item, following)
@@ -235,10 +233,7 @@ class CollectedTests:
 
 def describe_failure(fault: BaseException) -> dict[str, Any]:
     """Return how far a test got: its exception, and the traceback in the project."""
-    return {
-        "error": describe_error(fault),
-        "traceback": get_traceback(fault, ROOT + os.sep, OWN_FOLDER),
-    }
+    return {"error": describe_error(fault), "traceback": get_traceback(fault, ROOT + os.sep, OWN_FOLDER)}
 
 
 def parse_outcomes(output: bytes) -> dict[str, Any]:
@@ -262,8 +257,8 @@ def run_tests(
 ) -> None:
     """Run tests on a candidate, and write one letter for each; stop after the command's number of failures.
 
-    Once a test has passed, another number of failures counts: how many pass tells a partial fix from chance.
-    With a tracer, the lines of each test are written too.
+    Once a test has passed, more failures are allowed: the number of tests that pass shows whether the
+    candidate is a partial fix. With a tracer, the lines of each test are written too.
     """
     failed, previous = 0, ""
     max_failures, max_failures_after_pass = command["max_failures"]

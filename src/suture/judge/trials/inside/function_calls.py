@@ -39,7 +39,7 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
         calls: (path, function, arguments as the source of a tuple) of each call.
     """
 
-    def time_out(signal: int, frame: Any) -> None:
+    def raise_timeout(signal: int, frame: Any) -> None:
         raise CallTimeout
 
     sys.path[:0] = [folder for folder in (ROOT, os.path.join(ROOT, "src")) if folder not in sys.path]
@@ -48,10 +48,11 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
         try:
             if path not in modules:
                 dotted = path[: -len(".py")].replace("/", ".")
-                modules[path] = importlib.import_module(dotted[4:] if dotted.startswith("src.") else dotted)
-            given = ast.literal_eval(arguments)
-            limit_cpu(call_cpu_s, time_out)
-            answer = _call(getattr(modules[path], name), given)
+                module_name = dotted[len("src.") :] if dotted.startswith("src.") else dotted
+                modules[path] = importlib.import_module(module_name)
+            values = ast.literal_eval(arguments)
+            limit_cpu(call_cpu_s, raise_timeout)
+            answer = _call(getattr(modules[path], name), values)
         except CallTimeout:
             answer = TIMED_OUT
         except BaseException as fault:
@@ -61,17 +62,18 @@ def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]
         write(json.dumps(answer).encode("ascii") + b"\n")
 
 
-def _call(function: Any, given: Any) -> str:
-    before, printed = canonical_repr(given), io.StringIO()
+def _call(function: Any, arguments: Any) -> str:
+    """Return the answer of one call: its value, its arguments after the call, and what it printed."""
+    arguments_before, printed = canonical_repr(arguments), io.StringIO()
     with redirect_stdout(printed):
-        value = function(*given)
+        value = function(*arguments)
         if hasattr(value, "__next__"):
             value = list(itertools.islice(value, MAX_GENERATED_ITEMS))
     output = printed.getvalue()
     if output:
-        return canonical_repr((value, given, output))
-    has_no_effect = value is None and canonical_repr(given) == before
-    return (NO_VISIBLE_EFFECT_MARK if has_no_effect else "") + canonical_repr((value, given))
+        return canonical_repr((value, arguments, output))
+    has_no_effect = value is None and canonical_repr(arguments) == arguments_before
+    return (NO_VISIBLE_EFFECT_MARK if has_no_effect else "") + canonical_repr((value, arguments))
 
 
 def _describe(fault: BaseException) -> str:

@@ -12,16 +12,16 @@ from .child_processes import ROOT
 MAX_CALLS = 60
 """Calls whose arguments are recorded, as seeds for other inputs."""
 MAX_ARGUMENT_CHARS = 1500
-"""Characters of one call's arguments. One more is kept of longer ones, so that they are recognised as cut."""
+"""Characters of one call's arguments. One more character shows that longer ones were cut."""
 REPR_FUNCTIONS = frozenset(("_saferepr", "_call_reprcompare", "safe_repr", "_common_shorten_repr"))
 REPR_MODULES = (os.path.join("_pytest", "assertion", "rewrite.py"), os.path.join("unittest", "util.py"))
 """Where pytest and unittest render the values of a failed comparison."""
 MAX_IDLE_LINES = 3000
-"""Lines without a new one, after which a frame is no longer traced if shortcuts are allowed."""
+"""Lines in a row that ran before; after so many, a frame is no longer traced if shortcuts are allowed."""
 MAX_IDLE_CALLS = 30
-"""Calls of a function without a new line, after which only some of its calls are traced."""
+"""Calls of a function in a row that ran no new line; after so many, only some of its calls are traced."""
 TRACED_CALL_INTERVAL = 16
-"""Of such a function, every call of this number is traced."""
+"""Of such a function, one call in this number is traced."""
 
 
 class Tracer:
@@ -33,7 +33,7 @@ class Tracer:
 
     def __init__(self, files: list[str]) -> None:
         self._paths = {os.path.join(ROOT, path): path for path in files}
-        self._known: dict[str, str | None] = {}
+        self._path_by_filename: dict[str, str | None] = {}
         self._line_tracers: dict[str, Any] = {}
         self._idle_calls: dict[Any, int] = {}
         self._is_rendering = False
@@ -43,9 +43,9 @@ class Tracer:
 
     def find_path(self, filename: str) -> str | None:
         """Return the project's path of a file if the file is traced."""
-        if filename not in self._known:
-            self._known[filename] = self._paths.get(os.path.abspath(filename))
-        return self._known[filename]
+        if filename not in self._path_by_filename:
+            self._path_by_filename[filename] = self._paths.get(os.path.abspath(filename))
+        return self._path_by_filename[filename]
 
     def start(self, *, takes_shortcuts: bool = False) -> None:
         """Trace everything that is called from now on.
@@ -68,36 +68,37 @@ class Tracer:
     def take(self) -> dict[str, Any]:
         """Return what was recorded since the last time."""
         packed = {path: _pack_lines(lines) for path, lines in self.lines.items() if lines}
-        taken = {"lines": packed, "calls": self.calls}
+        recorded = {"lines": packed, "calls": self.calls}
         for lines in self.lines.values():
             lines.clear()
         self._idle_calls.clear()
         self.calls = []
-        return taken
+        return recorded
 
     def get_error_frames(self, fault: BaseException) -> list[tuple[str, int]]:
         """Return (path, line) of an exception's frames in the traced files, outermost first."""
-        found = []
+        frames = []
         trace = fault.__traceback__
         while trace is not None:
             path = self.find_path(trace.tb_frame.f_code.co_filename)
             if path is not None:
-                found.append((path, trace.tb_lineno))
+                frames.append((path, trace.tb_lineno))
             trace = trace.tb_next
         if isinstance(fault, SyntaxError) and fault.filename and fault.lineno:
             path = self.find_path(fault.filename)
-            found += [(path, fault.lineno)] if path is not None else []
-        return found
+            if path is not None:
+                frames.append((path, fault.lineno))
+        return frames
 
     def get_stack(self, frame: Any) -> list[tuple[str, int]]:
         """Return (path, line) of the frames of a stack in the traced files, outermost first."""
-        found: list[tuple[str, int]] = []
+        frames: list[tuple[str, int]] = []
         while frame is not None:
             path = self.find_path(frame.f_code.co_filename)
             if path is not None:
-                found.insert(0, (path, frame.f_lineno))
+                frames.insert(0, (path, frame.f_lineno))
             frame = frame.f_back
-        return found
+        return frames
 
     def _trace_call(self, frame: Any, event: str, arg: Any) -> Any:
         code = frame.f_code
@@ -131,10 +132,10 @@ class Tracer:
         return trace
 
     def _trace_with_shortcuts(self, code: Any, lines: set[int]) -> Any:
-        """Return a line tracer; mostly none for a function that has shown no new line for long."""
-        idle = self._idle_calls.get(code, 0)
-        self._idle_calls[code] = idle + 1
-        if idle > MAX_IDLE_CALLS and idle % TRACED_CALL_INTERVAL:
+        """Return a line tracer; `None` for most calls of a function that has run no new line for long."""
+        idle_calls = self._idle_calls.get(code, 0)
+        self._idle_calls[code] = idle_calls + 1
+        if idle_calls > MAX_IDLE_CALLS and idle_calls % TRACED_CALL_INTERVAL:
             return None
         return _make_stopping_line_tracer(lines, self._idle_calls, code)
 
@@ -171,18 +172,18 @@ def _make_line_tracer(lines: set[int]) -> Any:
 
 def _make_stopping_line_tracer(lines: set[int], idle_calls: dict[Any, int], code: Any) -> Any:
     """Return a tracer that stops after many lines without a new one."""
-    idle = 0
+    idle_lines = 0
 
     def trace(frame: Any, event: str, arg: Any) -> Any:
-        nonlocal idle
+        nonlocal idle_lines
         if event == "line":
             number = frame.f_lineno
             if number not in lines:
                 lines.add(number)
-                idle = idle_calls[code] = 0
+                idle_lines = idle_calls[code] = 0
             else:
-                idle += 1
-                if idle > MAX_IDLE_LINES:
+                idle_lines += 1
+                if idle_lines > MAX_IDLE_LINES:
                     frame.f_trace_lines = False
         return trace
 

@@ -15,7 +15,7 @@ import pytest
 MAX_ERROR_CHARS = 800
 """Characters of an exception's message: an assertion may compare whole files."""
 MAX_TRACEBACK_FRAMES = 24
-"""Innermost frames of a traceback that are kept: a recursion has a thousand that say one thing."""
+"""Innermost frames of a traceback that are kept: those of a recursion are a thousand times the same."""
 
 
 def describe_error(fault: BaseException) -> str:
@@ -30,18 +30,16 @@ def describe_error(fault: BaseException) -> str:
 def get_traceback(fault: BaseException, root: str, own_folder: str) -> list[tuple[str, int]]:
     """Return (path, line) of an exception's frames in the project, tests included, outermost first.
 
-    Args:
-        root: The project's folder, with a slash at the end.
-        own_folder: Suture's folder, whose files do not count.
+    `root` is the project's folder with a slash at the end, and `own_folder` is Suture's folder in it.
     """
-    found = []
+    frames = []
     trace = fault.__traceback__
     while trace is not None:
-        place = trace.tb_frame.f_code.co_filename
-        if place.startswith(root) and not place.startswith(own_folder) and "site-packages" not in place:
-            found.append((os.path.relpath(place, root), trace.tb_lineno))
+        file = trace.tb_frame.f_code.co_filename
+        if file.startswith(root) and not file.startswith(own_folder) and "site-packages" not in file:
+            frames.append((os.path.relpath(file, root), trace.tb_lineno))
         trace = trace.tb_next
-    return found[-MAX_TRACEBACK_FRAMES:]
+    return frames[-MAX_TRACEBACK_FRAMES:]
 
 
 class Outcomes:
@@ -80,8 +78,7 @@ class Outcomes:
     def run(self, item: Any, following: Any) -> str:
         """Run one test, and return `passed`, `failed` or `skipped`.
 
-        Args:
-            following: The test after it; fixtures that both use are kept until then.
+        Fixtures that the test shares with `following`, the next one, are kept until then.
         """
         self._status, self._finished = "", False
         try:
@@ -99,7 +96,7 @@ class Items:
     """The collected tests, by their ids relative to the project's root."""
 
     def __init__(self, session: Any, root: str) -> None:
-        config = session.config
+        config = session.config  # pytest's ids are relative to its own root, which may be another folder
         self._prefix = os.path.relpath(str(getattr(config, "rootpath", None) or config.rootdir), root)
         self.in_order = [(self._get_id(item.nodeid), item) for item in session.items]
         self._by_id: dict[str, list[tuple[int, str, Any]]] = {}
@@ -123,14 +120,14 @@ class Items:
 
         An id without parameters selects all parameter sets, and a path selects all tests of the file.
         """
-        found: dict[int, tuple[str, Any]] = {}
+        selected: dict[int, tuple[str, Any]] = {}
         for name in tests:
-            own = self._by_id.get(name, ())
-            exact = [entry for entry in own if entry[1] == name]
-            found.update((number, (test, item)) for number, test, item in exact or own)
-        return list(found.values())
+            matches = self._by_id.get(name, ())
+            exact_matches = [entry for entry in matches if entry[1] == name]
+            selected.update((number, (test, item)) for number, test, item in exact_matches or matches)
+        return list(selected.values())
 
     def select_in_order(self, tests: Iterable[str]) -> list[tuple[str, Any]]:
         """Return the tests of some ids, in the order of the run."""
-        wanted = set(tests)
-        return [entry for entry in self.in_order if entry[0] in wanted]
+        ids = set(tests)
+        return [entry for entry in self.in_order if entry[0] in ids]

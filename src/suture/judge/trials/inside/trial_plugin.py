@@ -1,7 +1,8 @@
-"""A pytest plugin that serves trials with two processes: one with nothing imported, one that has collected.
+"""A pytest plugin that serves trials with two processes.
 
-The first makes a fork for each candidate that changes what an import does. In the second, functions get their
-new code in place. Both use pytest's own hooks, including those of the project's plugins.
+The first process has imported nothing. It makes a fork for each candidate that changes what an import does.
+The second one, a fork of the first, has collected the tests. In its own forks, functions get their new code in
+place. Both use pytest's own hooks, including those of the project's plugins.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class TrialServer:
         self._began_s = 0.0
 
     def serve(self) -> None:
-        """Answer requests until the connection ends; return in a fork that continues as pytest does."""
+        """Answer requests until the connection ends. This returns only in a fork, which continues as pytest."""
         while True:
             command = self._connection.read()
             if command is None:
@@ -98,16 +99,17 @@ class TrialServer:
             self._forward(command)
 
     def _start_collected(self, command: dict[str, Any]) -> bool:
-        our_end, their_end = socket.socketpair()
+        """Start the process that collects; return true in that process, which continues as pytest does."""
+        parent_end, child_end = socket.socketpair()
         if os.fork():
-            their_end.close()
-            self._collected = HostChannel(our_end.fileno(), our_end.detach())
+            child_end.close()
+            self._collected = HostChannel(parent_end.fileno(), parent_end.detach())
             self._wait()
             return False
         os.setsid()
-        our_end.close()
-        handle = their_end.detach()
-        self._task = {**command, "requests": HostChannel(handle, handle)}
+        parent_end.close()
+        fd = child_end.detach()
+        self._task = {**command, "requests": HostChannel(fd, fd)}
         return True
 
     def _forward(self, command: dict[str, Any]) -> None:
@@ -165,10 +167,10 @@ class TrialServer:
         null_fd = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null_fd, 2)
         os.close(null_fd)
-        known = early_config.known_args_namespace
+        arguments = early_config.known_args_namespace
         for name, value in DISABLED_EARLY_OPTIONS.items():
-            if hasattr(known, name):
-                setattr(known, name, value)
+            if hasattr(arguments, name):
+                setattr(arguments, name, value)
         if not self._compiled:
             sys.pycache_prefix = os.path.join(OWN_FOLDER, "compiled")  # used by this process only
         if self._task["op"] == "collect":
@@ -210,16 +212,15 @@ class TrialServer:
         if report.failed:
             self._errors.append(report.nodeid)
             if self._task.get("test_files"):  # pytest would import the other files first
-                self._write(
-                    b"f\n" + json.dumps(self._describe_import_failure(report.nodeid)).encode("ascii") + b"\n"
-                )
+                failure = json.dumps(self._describe_import_failure(report.nodeid))
+                self._write(b"f\n" + failure.encode("ascii") + b"\n")
                 os._exit(0)
 
     def _describe_import_failure(self, node_id: str) -> dict[str, Any]:
         """Return how far the import of a test file got, as the failure of its first test."""
         tests = [str(test) for test in self._task["tests"]]
-        own = (test for test in tests if test.partition("::")[0].endswith(node_id))
-        return {"test": next(own, tests[0]), "error": self._error, "traceback": self._traceback}
+        tests_of_file = (test for test in tests if test.partition("::")[0].endswith(node_id))
+        return {"test": next(tests_of_file, tests[0]), "error": self._error, "traceback": self._traceback}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: Any) -> None:
@@ -254,8 +255,8 @@ class TrialServer:
 
     def _run_after_import(self, items: Items) -> None:
         tests = self._task["tests"]
-        known = self._limits.by_test or items.ids  # if nothing was collected before, all tests
-        chosen = items.select_in_order(known) if tests is None else items.select(tests)
+        limited_tests = self._limits.by_test or items.ids  # if nothing was collected before, all tests
+        chosen = items.select_in_order(limited_tests) if tests is None else items.select(tests)
         missing = [name for name in tests or () if not items.select([name])]
         for _ in missing:
             self._write(b"f")
