@@ -1,8 +1,7 @@
-"""What a run works with: its request, its record, and its services. It travels beside the graph's state."""
+"""The context of a run: its specification, its record and its services. Nodes get it beside the state."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from suture.agents.calling.call_context import CallContext
@@ -17,8 +16,8 @@ from suture.loop.run_spec import RunSpec
 from suture.loop.services.candidate_store import CandidateStore
 from suture.loop.services.safety_gate import SafetyGate
 from suture.loop.services.search_prefetch import SearchPrefetch
-from suture.loop.services.suite_provider import SuiteProvider
-from suture.loop.state import LoopState, role_contributions
+from suture.loop.services.suite_provider import SuiteProvider, add_checks
+from suture.loop.state import LoopState, RoleContributions
 from suture.models import NO_MODEL, Role, RoleModels
 from suture.project.languages import Interpreter
 from suture.sandbox import Sandbox
@@ -26,21 +25,17 @@ from suture.sandbox import Sandbox
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunContext:
-    """What one run works with; `compose_context` builds it.
+    """Everything that the nodes of one run work with; `compose_context` builds it.
 
     Attributes:
-        spec: What the run was asked to be.
-        folder: The run folder.
-        ledger: The run's ledger.
-        budget: What the run may use, and has used.
-        sandbox: The sandbox.
+        spec: What the user requested.
         recipe: Which moves and roles take part.
         interpreter: What `python` means in the test command; `None` if there is no such command.
-        extensions: What installed packages contribute, as far as the recipe wants it.
-        calls: The paid model calls.
-        suites: The task and the suite that judges candidates.
-        candidates: The stored candidates and verdicts.
-        safety: The safety scan of candidates.
+        extensions: The extensions of installed packages that the recipe names.
+        calls: Makes the paid model calls.
+        suites: Prepares the suite that judges candidates.
+        candidates: Stores candidates and verdicts.
+        safety: Scans candidates before they run.
         prefetch: What was started ahead of a search.
     """
 
@@ -65,7 +60,7 @@ class RunContext:
 
     @property
     def settings(self) -> Settings:
-        """Return the settings."""
+        """Return the settings of the run."""
         return self.spec.settings
 
     @property
@@ -100,21 +95,16 @@ def compose_context(
     """Build the services of a run, and return its context.
 
     Args:
-        spec: What the run was asked to be.
-        folder: The run folder.
-        ledger: The run's ledger.
-        budget: The run's budget.
         models: The model of each role; every reply is stored in the run folder.
-        sandbox: The sandbox.
-        recipe: The recipe.
         interpreter: What `python` means in the test command.
         prompts: The prompt files; by default those that ship with Suture.
-        extensions: What installed packages contribute.
 
     Raises:
         UsageError: The settings name a safety rule that does not exist.
     """
 
+    # The suite asks the safety gate, and the gate reads the suite's packages: one of them must refer to a
+    # variable that is set afterwards.
     def vet(candidate: Candidate) -> Verdict | None:
         return safety.vet(candidate)
 
@@ -153,19 +143,17 @@ def coder_role(state: LoopState, context: RunContext) -> Role:
     return "escalate" if state.get("escalated") and context.models.escalation else "coder"
 
 
-async def load_deciding_suite(state: LoopState, context: RunContext) -> Suite:
+async def load_deciding_suite(contributions: RoleContributions, context: RunContext) -> Suite:
     """Return the suite that judges candidates now, with the generated tests that have earned trust.
 
     Raises:
         UsageError: The test command cannot start, or there are no tests.
         SandboxError: The sandbox failed.
     """
-    return await context.suites.load_with_checks(
-        load_checks(role_contributions(state).deciding, context.folder)
-    )
+    return add_checks(await context.suites.load(), load_checks(contributions.deciding, context.folder))
 
 
-def load_checks(blob: str, folder: RunFolder) -> Sequence[Check]:
+def load_checks(blob: str, folder: RunFolder) -> tuple[Check, ...]:
     """Return the checks that a blob of the run folder holds; none for an empty hash."""
     if not blob:
         return ()

@@ -1,9 +1,8 @@
-"""Run a task from its first event to its last. Here faults become outcomes."""
+"""Run a task from its first event to its last. A fault that ends the run becomes its outcome."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -15,6 +14,7 @@ from suture.core.ledger import load_result, open_reservations
 from suture.core.ledger.kinds import (
     CandidateChecked,
     CandidateProposed,
+    ForkPoint,
     ReviewAsked,
     RunFailed,
     RunResumed,
@@ -34,11 +34,12 @@ from suture.loop.evaluation.certification import CertifiedCandidate
 from suture.loop.evaluation.judging import with_verdict
 from suture.loop.graph import CompiledGraph, build_graph
 from suture.loop.nodes.finish import certify_best, write_result
-from suture.loop.policy.attempts import Attempt, find_best
-from suture.loop.resume.forking import begin_fork, enter_state, make_unstarted_fork_point, rewind
+from suture.loop.policy.attempts import find_best
+from suture.loop.resume.forking import begin_fork, enter_state, rewind
 from suture.loop.resume.recorded_run import load_fork_origin, make_start_event
 from suture.loop.review.answering import get_answer
 from suture.loop.run_spec import ForkOrigin
+from suture.loop.services.candidate_store import Lineage, make_attempt
 from suture.loop.state import LoopState, initial_state, judged_attempts, with_judged_attempts
 
 GraphInput = LoopState | Command[str] | None
@@ -72,7 +73,9 @@ async def fork_task(
         await begin_fork(origin, started, context, graph)
     except (Exception, asyncio.CancelledError) as fault:
         if not context.ledger.events:
-            context.ledger.append(replace(started, fork=make_unstarted_fork_point(origin)))
+            # It failed before it had taken over anything, so that the state has no blob.
+            fork = ForkPoint(run=origin.run, step=origin.decision, state="", events=len(origin.events) + 1)
+            context.ledger.append(replace(started, fork=fork))
         return await _end_by_fault(fault, context, graph)
     return await _run_to_end(context, graph, None)
 
@@ -83,22 +86,19 @@ async def resume_task(context: RunContext, checkpointer: BaseCheckpointSaver[Any
     Its process was killed, or it waits for an answer, or it ended because the machinery failed or the user
     stopped it (see `RecordedRun.require_resumable`).
 
-    Replies that were received are in the run folder and are not paid for again. What was in progress when the
-    process ended is repeated: its tokens stay booked in full, and its attempt is given back.
-
-    Args:
-        context: The run; its ledger holds the events so far.
-        checkpointer: The checkpointer that the run was started with.
+    Replies that were received are in the run folder and are not paid for again. A model call that was in
+    progress when the process ended is repeated: its tokens stay booked in full, and its attempt is given back.
     """
     for reservation in open_reservations(context.ledger.events):
         context.budget.write_off(reservation)
     graph = build_graph(checkpointer)
-    reached = await graph.aget_state(_config(context))
-    if _has_state(reached.values) and not reached.next:
+    snapshot = await graph.aget_state(_config(context))
+    has_state = "schema_version" in snapshot.values  # The very first checkpoint of a run is empty.
+    if has_state and not snapshot.next:
         await rewind(context, graph)
-        reached = await graph.aget_state(_config(context))
-    context.ledger.append(RunResumed(next_nodes=tuple(reached.next), project=str(context.spec.project)))
-    if _has_state(reached.values):
+        snapshot = await graph.aget_state(_config(context))
+    context.ledger.append(RunResumed(next_nodes=tuple(snapshot.next), project=str(context.spec.project)))
+    if has_state:
         return await _run_to_end(context, graph, None)
     origin = load_fork_origin(context.folder, context.ledger.events)
     if origin is None:
@@ -114,62 +114,45 @@ async def _run_to_end(context: RunContext, graph: CompiledGraph, graph_input: Gr
             reached = await _run_until_question(context, graph, graph_input)
             if isinstance(reached, Result):
                 return reached
-            graph_input = await _answer(reached, context, graph)
-            if graph_input is None:
+            try:
+                answer = await get_answer(reached, context)
+            except Exception:  # A run whose reviewer fails waits for another answer and loses nothing.
+                await _park(reached, context, graph)
+                raise
+            if answer is None:
                 return await _park(reached, context, graph)
+            graph_input = Command(resume=answer)
     except asyncio.CancelledError as fault:
         return await _end_by_fault(fault, context, graph)
     finally:
         await context.prefetch.close()
 
 
-def _has_state(values: Mapping[str, Any]) -> bool:
-    """Return whether a checkpoint holds a complete state: the very first one does not."""
-    return "schema_version" in values
-
-
-async def _answer(
-    question: Mapping[str, Any], context: RunContext, graph: CompiledGraph
-) -> Command[str] | None:
-    """Return the answer as the next input of the graph. A run whose reviewer fails is parked and loses
-    nothing.
-    """
-    try:
-        answer = await get_answer(question, context)
-    except Exception:
-        await _park(question, context, graph)
-        raise
-    return None if answer is None else Command(resume=answer)
-
-
-async def _park(question: Mapping[str, Any], context: RunContext, graph: CompiledGraph) -> Result:
+async def _park(question: ReviewAsked, context: RunContext, graph: CompiledGraph) -> Result:
     """Write the result of a run that waits for an answer."""
     snapshot = await graph.aget_state(_config(context))
-    asked = decode_record(ReviewAsked, question)
-    reason = Reason(code="waiting_for_answer", detail=asked.stage, count=len(asked.moves))
+    reason = Reason(code="waiting_for_answer", detail=question.stage, count=len(question.moves))
     return write_result(cast(LoopState, snapshot.values), context, "waiting", reason)
 
 
 async def _run_until_question(
     context: RunContext, graph: CompiledGraph, graph_input: GraphInput
-) -> Result | Mapping[str, Any]:
+) -> Result | ReviewAsked:
     """Return the result, or the question that a person has to answer first."""
     try:
         reached = await graph.ainvoke(graph_input, _config(context), context=context, durability="sync")
     except Exception as fault:
         return await _end_by_fault(fault, context, graph)
-    for asked in reached.get("__interrupt__", ()):
-        question: Mapping[str, Any] = asked.value
-        return question
+    interrupts = reached.get("__interrupt__", ())
+    if interrupts:
+        return decode_record(ReviewAsked, interrupts[0].value)
     result = load_result(context.folder)
     assert result is not None  # The graph's last node has written it.
     return result
 
 
 async def _end_by_fault(fault: BaseException, context: RunContext, graph: CompiledGraph) -> Result:
-    """Record the end of a run that a fault ended. A fault that the result does not express is raised
-    again.
-    """
+    """Record the end of a run that a fault ended; raise the fault unless the outcome says all about it."""
     if isinstance(fault, SutureError):
         fault.stopped_run_id = context.folder.id
     if isinstance(fault, asyncio.CancelledError):
@@ -197,10 +180,14 @@ def _config(context: RunContext) -> RunnableConfig:
 
 
 async def _end(context: RunContext, graph: CompiledGraph, outcome: Outcome, reason: Reason) -> Result:
-    """Write the result of a run that did not reach its last node, with the best candidate that it had."""
+    """Write the result of a run that did not reach its last node, with the best candidate that it had.
+
+    A run that was cut off by its budget or a fault is healed all the same if a candidate passes; but not one
+    that the user stopped, or whose delivery a person wants to review.
+    """
     snapshot = await graph.aget_state(_config(context))
     state = cast(LoopState, {**initial_state(context.folder.id), **snapshot.values})
-    state = with_recorded_candidates(state, context)
+    state = _with_recorded_candidates(state, context)
     best = find_best(judged_attempts(state))
     certified = None
     may_deliver = context.settings.loop.autonomy != "review_all" and outcome != "cancelled"
@@ -219,32 +206,20 @@ async def _try_to_certify(state: LoopState, context: RunContext) -> CertifiedCan
         return None
 
 
-def with_recorded_candidates(state: LoopState, context: RunContext) -> LoopState:
+def _with_recorded_candidates(state: LoopState, context: RunContext) -> LoopState:
     """Return the state with every candidate that was judged before the end, as the ledger records it."""
-    judged = judged_attempts(state)
-    known = {attempt.candidate for attempt in judged}
-    proposed: dict[str, CandidateProposed] = {}
-    found: list[Attempt] = []
+    judged = list(judged_attempts(state))
+    judged_hashes = {attempt.candidate for attempt in judged}
+    baseline = context.candidates.baseline_verdict(state)
+    proposals: dict[str, CandidateProposed] = {}
     for event in context.ledger.events:
         match event.payload:
             case CandidateProposed() as proposal:
-                proposed.setdefault(proposal.candidate, proposal)
-            case CandidateChecked(candidate=name, verdict=blob) if name in proposed and name not in known:
-                known.add(name)
-                found.append(_restore_attempt(proposed[name], blob, state, context))
-    return with_judged_attempts(state, (*judged, *found))
-
-
-def _restore_attempt(
-    proposal: CandidateProposed, verdict: str, state: LoopState, context: RunContext
-) -> Attempt:
-    attempt = Attempt(
-        candidate=proposal.candidate,
-        blob=proposal.blob,
-        label=proposal.label,
-        origin=proposal.origin,
-        round=state["round"],
-        start=state["round"],
-    )
-    store = context.candidates
-    return with_verdict(attempt, store.load_verdict(verdict), store.baseline_verdict(state), context)
+                proposals.setdefault(proposal.candidate, proposal)
+            case CandidateChecked(candidate=candidate, verdict=blob):
+                if candidate in proposals and candidate not in judged_hashes:
+                    judged_hashes.add(candidate)
+                    attempt = make_attempt(proposals[candidate], Lineage.beginning(state["round"]))
+                    verdict = context.candidates.load_verdict(blob)
+                    judged.append(with_verdict(attempt, verdict, baseline, context))
+    return with_judged_attempts(state, judged)

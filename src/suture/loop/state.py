@@ -13,31 +13,27 @@ from suture.loop.policy.attempts import Attempt
 SCHEMA_VERSION = 1
 """A run with a state of another version is not resumed, because the state could be misread."""
 
-EncodedAttempt = dict[str, Any]
-"""An `Attempt` as JSON values."""
-
 
 class LoopState(TypedDict):
     """What a checkpoint holds.
 
-    `schema_version` is the version of this state, and `run_id` the run.
-
-    `decisions` counts the decisions so far: the state after step N is the one in which N decisions have been
-    carried out. `round` is the current round, `checks` the number of deciding checks, and `moves` the moves
-    that were decided and are not carried out yet.
-
-    `proposals` are the attempts of every round as they were proposed, including those that brought no
-    candidate. `judged` are the candidates among them that were judged, each once. `samples_asked`,
-    `repairs_asked` and `agents_asked` count the moves of each kind.
-
-    `searched` says whether the search has run, and `found_repairs` is the blob of its repairs that wait to be
-    judged. `cause` is the cause if no change of the code could make the tests pass, and `cause_detail` its
-    description. `outcome` and `reason` are set when the run ends.
-
-    `rejected_decision` is the last decision that a person rejected, or 0, and `hints` is what they told the
-    model. `contributions` is `RoleContributions`. `escalated` is the round in which a stronger model took
-    over, or 0. `issue_test` is the `IssueTest` that a person is asked about, and `test_attempts` the number
-    of tests that were requested.
+    Attributes:
+        decisions: The number of decisions so far; after step N of a run, N decisions have been carried out.
+        checks: The number of deciding checks.
+        moves: The `Move`s that were decided and are not carried out yet.
+        samples_asked: The number of `sample` moves so far; the two other `*_asked` count the other kinds.
+        proposals: The `Attempt`s of every round as proposed, including those that brought no candidate.
+        judged: The `Attempt`s whose candidates were judged, each candidate once.
+        searched: Whether the search has run.
+        cause: Why no change of the code could make the tests pass; empty if a change may.
+        outcome: Set with `reason`, a `Reason`, when the run ends.
+        rejected_decision: The last decision that a person rejected; 0 if there is none.
+        hints: What people told the model.
+        contributions: A `RoleContributions`.
+        escalated: The round in which a stronger model took over; 0 if none has.
+        found_repairs: The blob of the search's repairs that wait to be judged.
+        issue_test: The `IssueTest` that a person is asked about.
+        test_attempts: The number of such tests that were requested.
     """
 
     schema_version: int
@@ -48,8 +44,8 @@ class LoopState(TypedDict):
     moves: list[dict[str, Any]]
     samples_asked: int
     repairs_asked: int
-    proposals: Annotated[list[EncodedAttempt], operator.add]
-    judged: list[EncodedAttempt]
+    proposals: Annotated[list[dict[str, Any]], operator.add]
+    judged: list[dict[str, Any]]
     searched: bool
     cause: str
     cause_detail: str
@@ -90,7 +86,7 @@ def initial_state(run_id: str) -> LoopState:
 
 
 def judged_attempts(state: LoopState) -> tuple[Attempt, ...]:
-    """Return every candidate that was judged, in the order of proposal."""
+    """Return the attempts whose candidates were judged, in the order of proposal."""
     return tuple(decode_record(Attempt, encoded) for encoded in state["judged"])
 
 
@@ -99,7 +95,7 @@ def proposed_attempts(state: LoopState) -> tuple[Attempt, ...]:
     return tuple(decode_record(Attempt, encoded) for encoded in state["proposals"])
 
 
-def encode_attempts(attempts: Iterable[Attempt]) -> list[EncodedAttempt]:
+def encode_attempts(attempts: Iterable[Attempt]) -> list[dict[str, Any]]:
     """Return attempts as the state holds them."""
     return [encode_record(attempt) for attempt in attempts]
 
@@ -107,6 +103,11 @@ def encode_attempts(attempts: Iterable[Attempt]) -> list[EncodedAttempt]:
 def with_judged_attempts(state: LoopState, attempts: Iterable[Attempt]) -> LoopState:
     """Return the state with these attempts as the judged ones."""
     return {**state, "judged": encode_attempts(attempts)}
+
+
+def add_judged_attempt(state: LoopState, attempt: Attempt) -> LoopState:
+    """Return the state with one more judged attempt."""
+    return {**state, "judged": [*state["judged"], encode_record(attempt)]}
 
 
 def ended_state(outcome: str, reason: Reason) -> dict[str, Any]:
@@ -122,7 +123,6 @@ class RoleContributions:
         plan: The blob of the planner's `Plan`; empty if there is none.
         generated: The blob of the tests that testers wrote; empty if there are none.
         deciding: The blob of those tests that have enough trust to decide; empty if there are none.
-        lessons: What the summariser has learned from the run.
         remarks: Hash of a candidate -> what the debugger, the critic and the advisers say about it.
         done: What was done for a candidate and is not repeated, such as `critic:<hash>`.
     """

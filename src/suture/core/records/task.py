@@ -249,7 +249,7 @@ class Counterexample:
         call: The call that went wrong, as source.
         expected: What the check expected, as source or in words.
         actual: What the call returned instead; empty if an exception was raised.
-        exception: Type and message of the exception; empty if there was none.
+        exception: The exception as `Type: message`; empty if there was none.
         file: File of the candidate in which it was raised.
         line: Line in that file, from 1.
         code: Why the check did not pass, if Suture itself observed the reason; `exception` then says it in
@@ -264,6 +264,11 @@ class Counterexample:
     file: str = ""
     line: int | None = None
     code: FailureCode | None = None
+
+    @property
+    def exception_type(self) -> str:
+        """The type of the exception; empty if there was none."""
+        return self.exception.partition(":")[0]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,9 @@ from suture.loop.context import RunContext
 from suture.loop.evaluation.repeated_runs import RepeatedVerdict, find_unrepeated, merge_runs, run_twice
 from suture.loop.policy.attempts import Attempt, failure_signature
 from suture.loop.policy.stagnation import code_fingerprint
+from suture.loop.services.candidate_store import Lineage
 from suture.loop.services.safety_gate import is_refusal
+from suture.loop.state import LoopState
 from suture.loop.tuning import MAX_LISTED_CHECKS
 
 T = TypeVar("T")
@@ -37,15 +39,12 @@ async def judge(
 ) -> Verdict:
     """Run the suite on one candidate, and record the verdict.
 
-    A candidate that passes a test command is run a second time, from the start. Only if both runs pass is it
-    recorded as one that passes. If there is no time for the second run, the verdict is not recorded at all;
-    except for a candidate that has passed a trial, whose tests have passed twice by then. Its verdict says
-    that only one of them was a complete run.
+    A candidate that passes a test command is run a second time. Only if both runs pass is it recorded as one
+    that passes. If the time is up before the second run has ended, no verdict is recorded. A candidate that
+    has passed a trial is an exception, because its tests have passed twice by then: its verdict notes that
+    only one of these was a complete run.
 
     Args:
-        candidate: The candidate.
-        suite: The suite that decides.
-        context: The run.
         confirm: Whether a pass is repeated; not if the same files have just passed.
         trial_run_s: For a candidate that has passed a trial, wall-clock seconds of one run of the suite. The
             two runs may then start at the same time.
@@ -60,7 +59,10 @@ async def judge(
         return check_candidate(candidate, suite)
 
     def needs_second_run(verdict: Verdict) -> bool:
-        return confirm and _must_repeat(candidate, verdict, suite, threshold)
+        # The check of a single call gives the same result each time; a user's command may not.
+        passed, failed, _ = count_deciding_checks(verdict, None, threshold)
+        is_command = suite.command is not None and candidate.origin != "user"
+        return confirm and is_command and bool(passed) and not failed
 
     async with context.budget.time_limit():
         if trial_run_s is not None and confirm and suite.command is not None:
@@ -108,39 +110,29 @@ def _merge(candidate: Candidate, runs: RepeatedVerdict, context: RunContext) -> 
 
 
 def count_unreached(verdict: Verdict) -> int:
-    """Return how many checks did not run to their end, because the run of all of them ended before."""
+    """Return how many checks did not run to their end, because the whole run was cut off."""
     return sum(outcome.status == "missing" for outcome in verdict.outcomes)
 
 
-def _must_repeat(candidate: Candidate, verdict: Verdict, suite: Suite, threshold: float) -> bool:
-    """Return whether a pass needs a second run. Checks of single calls repeat; a user's command may not."""
-    passed, failed, _ = count_deciding_checks(verdict, None, threshold)
-    return suite.command is not None and candidate.origin != "user" and bool(passed) and not failed
+async def gather_verdicts(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Judge several candidates at the same time, and return the results of those that did not fail.
 
-
-async def gather_verdicts(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Wait for several verdicts side by side, and return those that came.
-
-    All of them have ended when this returns. A verdict that came is in the ledger, and so is not lost where
-    another one failed.
+    All of them have ended when this returns or raises.
 
     Raises:
-        BudgetExceeded: The time was up before any of them came. If some came, they are returned, because one
-            of them may have solved the task.
+        BudgetExceeded: The time was up before any of them had a result. If some have, they are returned,
+            because one of them may have solved the task.
         Exception: The first other fault; the other faults are its notes.
     """
-    answers = await asyncio.gather(*work, return_exceptions=True)
-    found = [answer for answer in answers if not isinstance(answer, BaseException)]
-    faults = [answer for answer in answers if isinstance(answer, BaseException)]
-    timed_out = [fault for fault in faults if isinstance(fault, BudgetExceeded)]
-    other = [fault for fault in faults if not isinstance(fault, BudgetExceeded)]
-    if not other and (found or not timed_out):
-        return found
-    ordered: list[BaseException] = [*other, *timed_out]
-    first = ordered[0]
-    for fault in ordered[1:]:
-        first.add_note(f"at the same time: {type(fault).__name__}: {fault}")
-    raise first
+    results = await asyncio.gather(*coroutines, return_exceptions=True)
+    verdicts = [result for result in results if not isinstance(result, BaseException)]
+    faults = [result for result in results if isinstance(result, BaseException)]
+    faults.sort(key=lambda fault: isinstance(fault, BudgetExceeded))
+    if not faults or (verdicts and isinstance(faults[0], BudgetExceeded)):
+        return verdicts
+    for fault in faults[1:]:
+        faults[0].add_note(f"at the same time: {type(fault).__name__}: {fault}")
+    raise faults[0]
 
 
 def record_verdict(
@@ -149,22 +141,25 @@ def record_verdict(
     """Return an attempt with its verdict, and record its regressions."""
     judged = with_verdict(attempt, verdict, baseline, context)
     if judged.regressed:
-        lost = sorted((baseline.passed if baseline else frozenset()) - verdict.passed)
-        checks = tuple(lost[:MAX_LISTED_CHECKS])
+        regressed = sorted((baseline.passed if baseline else frozenset()) - verdict.passed)
+        checks = tuple(regressed[:MAX_LISTED_CHECKS])
         context.ledger.append(CandidateRegressed(candidate=attempt.candidate, checks=checks))
     files = context.candidates.load(attempt.blob).files
     return replace(judged, fingerprint=code_fingerprint(files))
 
 
-async def judge_again(attempt: Attempt, suite: Suite, context: RunContext) -> Attempt:
-    """Return a candidate of a `write` task under the present checks, which may have changed.
+async def judge_at_once(
+    candidate: Candidate, lineage: Lineage, suite: Suite, state: LoopState, context: RunContext
+) -> Attempt:
+    """Propose a candidate outside the moves of a round, judge it, and return its attempt.
 
     Raises:
         BudgetExceeded: The time is up.
         SandboxError: The sandbox failed.
     """
-    verdict = await judge(context.candidates.load(attempt.blob), suite, context)
-    return with_verdict(attempt, verdict, None, context)
+    proposal = context.candidates.propose(context.candidates.make_proposal(candidate), lineage)
+    verdict = await judge(candidate, suite, context)
+    return record_verdict(proposal, verdict, context.candidates.baseline_verdict(state), context)
 
 
 def with_verdict(

@@ -1,4 +1,4 @@
-"""Decide: ask the policy for the next moves, and record them before they are made."""
+"""Decide: ask the policy for the next moves, and record them before they are carried out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from suture.loop.state import LoopState
 
 
 async def decide_moves(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Turn the facts and the remaining budget into the moves of the next round, or into an outcome."""
+    """Return the update with the moves of the next round, or with the outcome of the run."""
     context = runtime.context
     progress = summarise_progress(state, context)
     escalation = find_escalation(progress, context.recipe)
@@ -34,10 +34,9 @@ async def decide_moves(state: LoopState, runtime: Runtime[RunContext]) -> dict[s
         )
     )
     update: dict[str, Any] = {"decisions": state["decisions"] + 1}
-    first = moves[0]
-    if first.kind == "stop":
-        reason = encode_record(first.reason) if first.reason is not None else None
-        return {**update, "moves": [], "outcome": first.outcome, "reason": reason}
+    if moves[0].kind == "stop":
+        reason = encode_record(moves[0].reason) if moves[0].reason is not None else None
+        return {**update, "moves": [], "outcome": moves[0].outcome, "reason": reason}
     stronger = context.models.escalation
     if escalation is not None and stronger is not None:
         coder = context.models.for_role("coder").model.name
@@ -64,7 +63,7 @@ def _recipe_for_model(context: RunContext, *, has_escalated: bool) -> Recipe:
 
 def _warn_near_limit(context: RunContext) -> None:
     """Record once that the recipe's limit of attempts is near."""
-    recipe, used = context.recipe, context.budget.spend().attempts
+    warn_at, used = context.recipe.warn_at, context.budget.spend().attempts
     has_warned = first_payload(context.ledger.events, AttemptsNearLimit) is not None
-    if recipe.warn_at is not None and used >= recipe.warn_at and not has_warned:
-        context.ledger.append(AttemptsNearLimit(used=used, limit=recipe.attempt_limit))
+    if warn_at is not None and used >= warn_at and not has_warned:
+        context.ledger.append(AttemptsNearLimit(used=used, limit=context.recipe.attempt_limit))

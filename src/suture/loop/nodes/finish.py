@@ -1,4 +1,4 @@
-"""Finish: certify the best candidate, name the outcome, and write the result."""
+"""Finish: certify the best candidate, set the outcome, and write the result."""
 
 from __future__ import annotations
 
@@ -9,23 +9,16 @@ from langgraph.runtime import Runtime
 
 from suture.agents.calling.role_call import list_degraded_roles
 from suture.core.ledger.kinds import RunFinished, RunPaused
-from suture.core.records import (
-    Candidate,
-    FaultCause,
-    Outcome,
-    Reason,
-    Result,
-    Verdict,
-    decode_record,
-)
+from suture.core.records import Candidate, FaultCause, Outcome, Reason, Result, Verdict, decode_record
 from suture.judge.confidence import estimate_confidence, reduce_confidence_for_warnings
 from suture.loop.context import RunContext, load_deciding_suite
 from suture.loop.evaluation.certification import CertifiedCandidate, certify, must_abstain
 from suture.loop.evaluation.change_warnings import find_warnings
 from suture.loop.policy.attempts import find_best
 from suture.loop.services.safety_gate import summarise_findings
-from suture.loop.state import LoopState, judged_attempts
+from suture.loop.state import LoopState, judged_attempts, role_contributions
 from suture.project.workspace import overlay_candidate, unified_diff
+from suture.sandbox.packages import AddedPackages
 
 UNTESTED_FEATURE_TEXT = "nothing shows the new feature: only that what worked before still does"
 
@@ -40,16 +33,11 @@ async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, An
 
 
 async def certify_best(state: LoopState, context: RunContext) -> CertifiedCandidate | None:
-    """Return the best candidate with its certification; `None` if there is none.
-
-    Raises:
-        SandboxError: The sandbox failed.
-        StorageError: The run folder cannot be written.
-    """
+    """Certify the best candidate, and return it; `None` if there is none. Raises as `certify` does."""
     candidate, verdict = _load_best(state, context)
     if candidate is None or verdict is None:
         return None
-    suite = await load_deciding_suite(state, context)
+    suite = await load_deciding_suite(role_contributions(state), context)
     baseline = context.candidates.baseline_verdict(state)
     return await certify(candidate, verdict, baseline, suite, context)
 
@@ -64,10 +52,7 @@ def write_result(
     """Write the result, whatever ended the run; the best candidate so far is never lost.
 
     Args:
-        state: The state of the run.
-        context: The run.
         outcome: The outcome, unless a setting turns a repair into `not_healed`.
-        reason: Why the run ended so.
         certified: The best candidate, if it was certified.
     """
     candidate, verdict = _load_best(state, context)
@@ -92,8 +77,9 @@ def write_result(
     project = context.task.project
     if project is not None and project.is_feature_untested:
         warnings = (*warnings, UNTESTED_FEATURE_TEXT)
-    if candidate and outcome == "healed":
-        warnings = (*warnings, *context.suites.follow_up_notes(candidate))
+    packages = context.suites.packages
+    if candidate and outcome == "healed" and isinstance(packages, AddedPackages):
+        warnings = (*warnings, *packages.follow_up_notes(candidate.files))
     result = Result(
         run_id=context.folder.id,
         outcome=outcome,
@@ -114,11 +100,11 @@ def write_result(
 
 
 def _make_diff(candidate: Candidate | None, context: RunContext) -> str:
-    # The user's task has no accepted test: such a test is a part of what is delivered.
+    """Return the diff from the user's files; a test that a person accepted in the run is a part of it."""
     before = context.spec.task.given_files
-    has_changes = candidate is not None and candidate.files
-    after = overlay_candidate(context.task.files, candidate.files) if candidate and has_changes else before
-    return unified_diff(before, after)
+    if candidate is None or not candidate.files:
+        return ""
+    return unified_diff(before, overlay_candidate(context.task.files, candidate.files))
 
 
 def _record_end(result: Result, context: RunContext) -> None:

@@ -34,20 +34,20 @@ from suture.project.languages import LANGUAGES
 
 async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Collect the checks; for a `heal` task, run them on the code as it is."""
-    context = runtime.context
+    context, task = runtime.context, runtime.context.task
     await _load_suite(context)
-    task, threshold = context.task, context.trust_threshold
-    has_tests = bool(task.test_command) + bool(task.project and task.project.kind)
-    trusted = [check for check in task.checks if check.trust >= threshold]
-    context.ledger.append(_prepared_event(len(trusted), context))
-    update: dict[str, Any] = {"checks": len(trusted) + has_tests}
+    trusted_count = sum(check.trust >= context.trust_threshold for check in task.checks)
+    # A test command counts as one check, and so does starting the project.
+    command_count = bool(task.test_command) + bool(task.project and task.project.kind)
+    context.ledger.append(_make_prepared_event(trusted_count, context))
+    update: dict[str, Any] = {"checks": trusted_count + command_count}
     if task.kind != "heal":
         await recall_memories(None, context)
         return update
     async with context.budget.time_limit():
-        endless = await triage_endless_tests(await context.suites.load())
-    if endless.cause:
-        return {**update, **await _record_triage(endless, context)}
+        triage = await triage_endless_tests(await context.suites.load())
+    if triage.cause:
+        return {**update, **await _record_triage(triage, context)}
     attempt = await _judge_baseline(context)
     verdict = context.candidates.load_verdict(attempt.verdict)
     _require_complete_run(verdict, context)
@@ -59,42 +59,42 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
 
 
 async def equip(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Ask the roles that the recipe wants once before the first move."""
+    """Ask the roles that plan and write tests before the first move, if the recipe wants them."""
     context = runtime.context
     if state["cause"] or context.task.kind != "write":
         return {}  # The run is over, or there is code already and nothing to plan.
-    known = role_contributions(state)
-    contributions = await make_plan(known, state, context)
+    earlier = role_contributions(state)
+    contributions = await make_plan(earlier, state, context)
     contributions = await write_tests_from_task(contributions, state, context)
-    return {"contributions": encode_record(contributions)} if contributions != known else {}
+    return {"contributions": encode_record(contributions)} if contributions != earlier else {}
 
 
 async def _load_suite(context: RunContext) -> None:
-    """Build the suite. Where there is code, its first run shows which tests there are and how they end.
+    """Build the suite. For a `heal` task its tests run, which shows which tests there are and how they end.
 
     Raises:
         BudgetExceeded: The time was up before that run ended.
     """
-    heals = context.task.kind == "heal"
+    is_heal = context.task.kind == "heal"
     try:
         async with context.budget.time_limit():
             await start_trial_pool(context)
-            runs_baseline = heals and not has_endless_loops(context.task.files)
+            runs_baseline = is_heal and not has_endless_loops(context.task.files)
             await context.suites.load(runs_baseline=runs_baseline)
     except BudgetExceeded as fault:
-        if not heals:
+        if not is_heal:
             raise
         message = f"the first run of your tests had not ended when the {fault.limit:g} seconds were over"
         raise BudgetExceeded(fault.kind, fault.used, fault.limit, message=message) from fault
 
 
-def _prepared_event(checks: int, context: RunContext) -> TaskPrepared:
+def _make_prepared_event(trusted_count: int, context: RunContext) -> TaskPrepared:
     task, interpreter = context.task, context.interpreter
     toolchain = interpreter.toolchain if interpreter else None
     python = interpreter if toolchain is None else None
     smoke_steps = len(list_step_ids(plan_smoke_groups(task))) if task.project else 0
     return TaskPrepared(
-        checks=checks + smoke_steps,
+        checks=trusted_count + smoke_steps,
         test_command=tuple(task.test_command),
         test_origin=task.test_origin,
         language=task.language,
@@ -131,7 +131,7 @@ async def _judge_baseline(context: RunContext) -> Attempt:
 
 
 async def _triage(baseline: Verdict, context: RunContext) -> dict[str, Any]:
-    """Ask whether the code is at fault at all, before anything is spent on a repair."""
+    """Find out whether the code is at fault at all, before anything is spent on a repair."""
     async with context.budget.time_limit():
         suite = await context.suites.load()
         result = await triage_failures(suite, baseline, start_baseline(suite, baseline, context))
@@ -152,26 +152,26 @@ async def _record_triage(result: TriageResult, context: RunContext) -> dict[str,
 
 
 def _require_complete_run(baseline: Verdict, context: RunContext) -> None:
-    """End the run if its first run of the tests was cut off, because a verdict on a change takes as long.
+    """End the run if the first run of the tests was cut off: each verdict on a change would take as long.
 
     Raises:
-        BudgetExceeded: The run was cut off. The message says how far it came, and how long all tests may
-        take.
+        BudgetExceeded: The tests were cut off. The message says how far they came, and estimates how long all
+            of them take.
     """
     if all(note.code != "cut_off" for note in baseline.notes):
         return
     unreached = count_unreached(baseline)
     reached = len(baseline.outcomes) - unreached
     failed = len(baseline.failed) - unreached
-    whole_s = baseline.wall_s * len(baseline.outcomes) / max(1, reached)
+    estimate_s = baseline.wall_s * len(baseline.outcomes) / max(1, reached)
     timeout_s = context.settings.sandbox.test_timeout_s
     message = (
         f"your tests were cut off after {baseline.wall_s:.0f} s: {len(baseline.passed):,} passed, "
-        f"{failed:,} failed, {unreached:,} were not reached; all of them may take {whole_s:,.0f} s"
+        f"{failed:,} failed, {unreached:,} were not reached; all of them may take {estimate_s:,.0f} s"
     )
-    remedy = f"--seconds {_round_up_to_ten(HEAL_RUNS * whole_s)}"
-    if whole_s > timeout_s:
-        remedy += f" --set sandbox.test_timeout_s={_round_up_to_ten(BUSY_MACHINE_FACTOR * whole_s)}"
+    remedy = f"--seconds {_round_up_to_ten(HEAL_RUNS * estimate_s)}"
+    if estimate_s > timeout_s:
+        remedy += f" --set sandbox.test_timeout_s={_round_up_to_ten(BUSY_MACHINE_FACTOR * estimate_s)}"
     raise BudgetExceeded(
         "seconds",
         context.budget.spend().seconds,

@@ -1,9 +1,9 @@
-"""Propose: carry out one move, and bring one candidate. The branches of a round run at the same time."""
+"""Propose: carry out one move, which brings one candidate. The branches of a round run at the same time."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 from langgraph.runtime import Runtime
@@ -33,7 +33,7 @@ from suture.loop.briefing import brief_for_move
 from suture.loop.context import RunContext, coder_role, load_deciding_suite
 from suture.loop.policy.attempts import Attempt, ProposalFault
 from suture.loop.roles.planning import PlannedWriting, load_plan, write_planned_files
-from suture.loop.services.candidate_store import Lineage, ProposalFacts
+from suture.loop.services.candidate_store import Lineage
 from suture.loop.state import LoopState, encode_attempts, judged_attempts, role_contributions
 from suture.project.workspace import overlay_candidate
 from suture.sandbox.packages import AddedPackages, PackagesRefused
@@ -67,20 +67,20 @@ class _WrittenFiles:
 async def propose(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Bring one candidate.
 
-    A malformed reply, and a model that fails, use up the move and bring no candidate. That is a value and not
-    an exception here, so that the other branches of the round continue.
+    A move fails if the reply is malformed or the model fails. It is used up then and brings no candidate. That
+    is a value and not an exception here, so that the other branches of the round continue.
     """
     context = runtime.context
     with in_round_branch(state["state"]["round"], state["branch"]):
         async with context.calls.reply_turn():
-            attempt = await _carry_out(state, context)
+            attempt = await _carry_out(decode_record(Move, state["move"]), state["state"], context)
             return {"proposals": encode_attempts([attempt])}
 
 
-async def _carry_out(branch: RoundBranch, context: RunContext) -> Attempt:
-    state = branch["state"]
+async def _carry_out(move: Move, state: LoopState, context: RunContext) -> Attempt:
+    """Return the attempt of a move, with a fault in place of a candidate if the move failed."""
     try:
-        return await _make_proposal(decode_record(Move, branch["move"]), state, context)
+        return await _make_proposal(move, state, context)
     except (ModelAuthError, asyncio.CancelledError):
         raise
     except (ModelError, BudgetExceeded) as fault:
@@ -95,8 +95,9 @@ async def _carry_out(branch: RoundBranch, context: RunContext) -> Attempt:
 
 
 async def _make_proposal(move: Move, state: LoopState, context: RunContext) -> Attempt:
-    parent = next((a for a in judged_attempts(state) if a.candidate == move.parent), None)
-    suite = await load_deciding_suite(state, context)
+    attempts = judged_attempts(state)
+    parent = next((attempt for attempt in attempts if attempt.candidate == move.parent), None)
+    suite = await load_deciding_suite(role_contributions(state), context)
     written = await _write_files(move, parent, state, context, suite)
     files = _with_requested_packages(written.files, suite)
     inherited = dict(context.candidates.load(parent.blob).files) if parent else {}
@@ -105,16 +106,20 @@ async def _make_proposal(move: Move, state: LoopState, context: RunContext) -> A
         files=allowed,
         origin="sample" if move.kind == "sample" or parent is None else "repair",
         parent=move.parent,
-        label=_label(move, context),
+        label=_make_label(move, context),
     )
     dropped = {path for path in files if path not in allowed}
-    facts = ProposalFacts(
+    proposal = replace(
+        context.candidates.make_proposal(candidate),
         call=written.call,
-        shown=written.shown,
-        written=tuple(sorted(path for path in files if path in allowed)),
-        surplus=tuple(sorted({*written.surplus, *dropped})),
+        shown_files=written.shown,
+        files=tuple(sorted(path for path in files if path in allowed)),
+        surplus_files=tuple(sorted({*written.surplus, *dropped})),
     )
-    return context.candidates.propose(candidate, _lineage(state["round"], parent), facts)
+    lineage = Lineage.beginning(state["round"])
+    if parent is not None and parent.origin != "user":
+        lineage = Lineage(round=state["round"], start=parent.start, depth=parent.depth + 1)
+    return context.candidates.propose(proposal, lineage)
 
 
 async def _write_files(
@@ -155,9 +160,8 @@ async def _write_files(
 def _make_agent_turn(
     move: Move, parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
 ) -> AgentTurn:
-    store = context.candidates
-    parent_files = store.load(parent.blob).files if parent else {}
-    verdict = store.load_verdict(parent.verdict) if parent else None
+    parent_files = context.candidates.load(parent.blob).files if parent else {}
+    verdict = context.candidates.load_verdict(parent.verdict) if parent else None
     return AgentTurn(
         move=move,
         files=overlay_candidate(context.task.files, parent_files),
@@ -172,7 +176,7 @@ def _make_agent_turn(
 
 
 def _with_requested_packages(files: dict[str, str], suite: Suite) -> dict[str, str]:
-    """Return the files, with the packages that they request in the manifest of an existing project.
+    """Return the files; in an existing project, requests for packages are written into its manifest.
 
     Raises:
         MalformedReply: A requested package is not available.
@@ -186,8 +190,7 @@ def _with_requested_packages(files: dict[str, str], suite: Suite) -> dict[str, s
 
 
 def _drop_protected(files: dict[str, str], suite: Suite) -> dict[str, str]:
-    """Return the files without those that no candidate may write, so that what is judged is what is
-    delivered.
+    """Return the files that a candidate may write: what is judged must be what is delivered.
 
     Raises:
         MalformedReply: No file is left.
@@ -197,12 +200,6 @@ def _drop_protected(files: dict[str, str], suite: Suite) -> dict[str, str]:
     if not allowed:
         raise MalformedReply(f"the reply writes only files that are protected: {', '.join(protected)}")
     return allowed
-
-
-def _lineage(round_: int, parent: Attempt | None) -> Lineage:
-    if parent is None or parent.origin == "user":
-        return Lineage.beginning(round_)
-    return Lineage(round=round_, start=parent.start, depth=parent.depth + 1)
 
 
 def _record_failure(
@@ -225,7 +222,7 @@ def _record_failure(
     )
 
 
-def _label(move: Move, context: RunContext) -> str:
+def _make_label(move: Move, context: RunContext) -> str:
     if move.kind == "agent":
         return f"{'proposer' if context.spec.has_proposer else 'agent'}, turn {move.index + 1}"
     sampling = "greedy" if move.temperature == 0 else f"T={move.temperature:g}"

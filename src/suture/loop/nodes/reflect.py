@@ -8,9 +8,8 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.core.records import encode_record
-from suture.judge import Suite
 from suture.loop.briefing import brief_for_repair
-from suture.loop.context import RunContext, load_checks
+from suture.loop.context import RunContext, load_deciding_suite
 from suture.loop.policy.attempts import Attempt, find_best
 from suture.loop.policy.next_moves import decide, next_parent
 from suture.loop.progress_summary import summarise_progress
@@ -34,15 +33,15 @@ from suture.loop.state import (
 )
 from suture.project.languages import LANGUAGES
 
-Step = tuple[LoopState, RoleContributions]
-"""The state and the contributions after a role has worked."""
+StateAndContributions = tuple[LoopState, RoleContributions]
+"""The state, and the contributions that are stored in it at the end of the node."""
 
 
 async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Have tests written and assessed, ties broken, code criticised, failures diagnosed, and lessons drawn.
+    """Ask the roles that the recipe wants about the candidates of the round.
 
-    A role is asked about a candidate once, and none of them decides: tests do once they are trusted, and a
-    critic may send passing code back only a few times.
+    Each role is asked about a candidate once. No role decides. But generated tests decide once they are
+    trusted, and a critic may send passing code back a few times.
     """
     context = runtime.context
     helpers, has_tournament = context.recipe.helpers, context.recipe.tournament
@@ -55,7 +54,7 @@ async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     if helpers.writes_tests and accepts_generated_tests(context):
         state, contributions = await _write_tests(state, contributions, context)
     if has_tournament:
-        suite = await _deciding_suite(contributions, context)
+        suite = await load_deciding_suite(contributions, context)
         state = await rank_equal_candidates(suite, state, context)
     state, contributions = await _use_extensions(state, contributions, context)
     state, contributions = await _criticise(state, contributions, context)
@@ -65,10 +64,16 @@ async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
         lessons = await draw_lessons(contributions, state, context)
         contributions = replace(contributions, lessons=lessons)
     update: dict[str, Any] = {"contributions": encode_record(contributions)}
-    return update | {key: state[key] for key in ("judged", "checks") if state[key] != before[key]}
+    if state["judged"] != before["judged"]:
+        update["judged"] = state["judged"]
+    if state["checks"] != before["checks"]:
+        update["checks"] = state["checks"]
+    return update
 
 
-async def _write_tests(state: LoopState, contributions: RoleContributions, context: RunContext) -> Step:
+async def _write_tests(
+    state: LoopState, contributions: RoleContributions, context: RunContext
+) -> StateAndContributions:
     """Assess the generated tests; a candidate that fails none of them gets adversarial tests."""
     state, contributions = await adopt_generated_tests(state, contributions, context)
     best = find_best(judged_attempts(state))
@@ -81,14 +86,16 @@ async def _write_tests(state: LoopState, contributions: RoleContributions, conte
     return await adopt_generated_tests(state, contributions, context)
 
 
-async def _use_extensions(state: LoopState, contributions: RoleContributions, context: RunContext) -> Step:
+async def _use_extensions(
+    state: LoopState, contributions: RoleContributions, context: RunContext
+) -> StateAndContributions:
     """Let the extensions of packages repair the next candidate without a model, and comment on it."""
     extensions = context.extensions
     attempt = _next_failing(state, context)
-    is_wanted = bool(extensions.fixers or extensions.advisers)
-    if not is_wanted or attempt is None or _is_done("brought", attempt, contributions):
+    has_extensions = bool(extensions.fixers or extensions.advisers)
+    if not has_extensions or attempt is None or _is_done("brought", attempt, contributions):
         return state, contributions
-    suite = await _deciding_suite(contributions, context)
+    suite = await load_deciding_suite(contributions, context)
     brief = brief_for_repair(attempt, state, context, suite)
     contributions = _mark_done("brought", attempt, contributions)
     state = await try_fixers(brief, attempt, suite, state, context)
@@ -98,14 +105,16 @@ async def _use_extensions(state: LoopState, contributions: RoleContributions, co
     return state, contributions
 
 
-async def _criticise(state: LoopState, contributions: RoleContributions, context: RunContext) -> Step:
+async def _criticise(
+    state: LoopState, contributions: RoleContributions, context: RunContext
+) -> StateAndContributions:
     """Ask the critic about code that passes, or about the next candidate to repair."""
     mode, attempt = context.recipe.helpers.critic, _criticised_attempt(state, context)
     if mode == "off" or attempt is None or _is_done("critic", attempt, contributions):
         return state, contributions
     if mode == "gate" and not attempt.solved:
         return state, contributions
-    suite = await _deciding_suite(contributions, context)
+    suite = await load_deciding_suite(contributions, context)
     brief = brief_for_repair(attempt, state, context, suite)
     critique = await criticise(brief, attempt, state, context)
     contributions = _mark_done("critic", attempt, contributions)
@@ -117,13 +126,15 @@ async def _criticise(state: LoopState, contributions: RoleContributions, context
     return state, contributions
 
 
-async def _diagnose(state: LoopState, contributions: RoleContributions, context: RunContext) -> Step:
+async def _diagnose(
+    state: LoopState, contributions: RoleContributions, context: RunContext
+) -> StateAndContributions:
     """Ask the debugger why the next candidate to repair fails."""
     attempt = _next_failing(state, context)
-    is_wanted = context.recipe.helpers.diagnose != "off"
-    if not is_wanted or attempt is None or _is_done("debugger", attempt, contributions):
+    is_off = context.recipe.helpers.diagnose == "off"
+    if is_off or attempt is None or _is_done("debugger", attempt, contributions):
         return state, contributions
-    suite = await _deciding_suite(contributions, context)
+    suite = await load_deciding_suite(contributions, context)
     brief = brief_for_repair(attempt, state, context, suite)
     diagnosis = await diagnose(brief, attempt, suite, state, context)
     contributions = _mark_done("debugger", attempt, contributions)
@@ -134,13 +145,15 @@ async def _diagnose(state: LoopState, contributions: RoleContributions, context:
     return state, _add_remarks(attempt, (diagnosis.root_cause,), contributions)
 
 
-async def _polish(state: LoopState, contributions: RoleContributions, context: RunContext) -> Step:
+async def _polish(
+    state: LoopState, contributions: RoleContributions, context: RunContext
+) -> StateAndContributions:
     """Simplify and review code that is about to be delivered, each once."""
     helpers, best = context.recipe.helpers, find_best(judged_attempts(state))
     is_wanted = (helpers.optimise or helpers.review) and not _continues(state, context)
     if best is None or not is_wanted or not best.solved or best.origin == "user":
         return state, contributions
-    suite = await _deciding_suite(contributions, context)
+    suite = await load_deciding_suite(contributions, context)
     brief = brief_for_repair(best, state, context, suite)
     if helpers.optimise and not _is_done("optimiser", best, contributions):
         state = await simplify(brief, best, suite, state, context)
@@ -149,10 +162,6 @@ async def _polish(state: LoopState, contributions: RoleContributions, context: R
         await review_quality(brief, best, state, context)
         contributions = _mark_done("reviewer", best, contributions)
     return state, contributions
-
-
-async def _deciding_suite(contributions: RoleContributions, context: RunContext) -> Suite:
-    return await context.suites.load_with_checks(load_checks(contributions.deciding, context.folder))
 
 
 def _criticised_attempt(state: LoopState, context: RunContext) -> Attempt | None:
@@ -178,23 +187,26 @@ def _continues(state: LoopState, context: RunContext) -> bool:
 
 
 def _with_changed_attempt(state: LoopState, changed: Attempt) -> LoopState:
-    attempts = judged_attempts(state)
     return with_judged_attempts(
-        state, [changed if one.candidate == changed.candidate else one for one in attempts]
+        state,
+        (
+            changed if attempt.candidate == changed.candidate else attempt
+            for attempt in judged_attempts(state)
+        ),
     )
 
 
-def _is_done(what: str, attempt: Attempt, contributions: RoleContributions) -> bool:
-    return f"{what}:{attempt.candidate}" in contributions.done
+def _is_done(work: str, attempt: Attempt, contributions: RoleContributions) -> bool:
+    return f"{work}:{attempt.candidate}" in contributions.done
 
 
-def _mark_done(what: str, attempt: Attempt, contributions: RoleContributions) -> RoleContributions:
-    return replace(contributions, done=(*contributions.done, f"{what}:{attempt.candidate}"))
+def _mark_done(work: str, attempt: Attempt, contributions: RoleContributions) -> RoleContributions:
+    return replace(contributions, done=(*contributions.done, f"{work}:{attempt.candidate}"))
 
 
 def _add_remarks(
     attempt: Attempt, remarks: tuple[str, ...], contributions: RoleContributions
 ) -> RoleContributions:
-    known = contributions.remarks.get(attempt.candidate, ())
-    all_remarks = {**contributions.remarks, attempt.candidate: (*known, *remarks)}
+    earlier = contributions.remarks.get(attempt.candidate, ())
+    all_remarks = {**contributions.remarks, attempt.candidate: (*earlier, *remarks)}
     return replace(contributions, remarks=all_remarks)

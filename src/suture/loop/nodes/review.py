@@ -1,4 +1,4 @@
-"""Review: stop before a step until a person has said whether to take it."""
+"""Review: ask a person whether the decided step may be taken, and wait for the answer."""
 
 from __future__ import annotations
 
@@ -19,20 +19,18 @@ from suture.loop.state import LoopState, encode_attempts, ended_state, judged_at
 
 
 async def review(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Ask a person, and do what they say.
-
-    Nothing is done before the answer, so that the node can run again when the answer is there.
-    """
+    """Ask a person about the decision, and return the update of the state that their answer leads to."""
     context = runtime.context
-    question = make_question(state, context)
+    question = _make_question(state, context)
+    # LangGraph runs this node again from its start when the answer is there: so far, nothing was changed.
     answer: Mapping[str, Any] = interrupt(encode_record(question))
     choice = answer["choice"]
     if choice == "redirect":
         update = {"hints": [*state["hints"], answer["hint"]]}
-        return update if state["moves"] else {**update, **_without_decision(question, state)}
+        return update if state["moves"] else {**update, **_drop_decision(question, state)}
     if choice == "edit":
-        candidate, lineage = context.candidates.load(answer["blob"]), Lineage.beginning(state["round"])
-        attempt = context.candidates.propose(candidate, lineage)
+        proposal = context.candidates.make_proposal(context.candidates.load(answer["blob"]))
+        attempt = context.candidates.propose(proposal, Lineage.beginning(state["round"]))
         return {**_set_aside(question, state), "proposals": encode_attempts([attempt])}
     if choice == "reject":
         return _reject(question, state)
@@ -43,15 +41,14 @@ async def review(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, An
 
 def needs_review(state: LoopState, context: RunContext) -> bool:
     """Return whether a person is asked before the decision is carried out."""
-    stage, autonomy = _stage(state), context.settings.loop.autonomy
+    stage, autonomy = _find_stage(state), context.settings.loop.autonomy
     if autonomy == "review_all":
         return stage is not None
     return autonomy == "review_repairs" and stage == "repairs"
 
 
-def make_question(state: LoopState, context: RunContext) -> ReviewAsked:
-    """Return the question about the present decision."""
-    stage, attempt = _stage(state), _shown_attempt(state)
+def _make_question(state: LoopState, context: RunContext) -> ReviewAsked:
+    stage, attempt = _find_stage(state), _find_shown_attempt(state)
     if stage is None:
         raise AssertionError("there is nothing to review")
     candidate = attempt.candidate if attempt else ""
@@ -75,7 +72,8 @@ def make_question(state: LoopState, context: RunContext) -> ReviewAsked:
     )
 
 
-def _stage(state: LoopState) -> ReviewStage | None:
+def _find_stage(state: LoopState) -> ReviewStage | None:
+    """Return what happens after the decision; `None` if there is nothing to review."""
     kinds = {move["kind"] for move in state["moves"]}
     if not kinds:
         return "delivery" if state["outcome"] == "healed" else None
@@ -84,39 +82,43 @@ def _stage(state: LoopState) -> ReviewStage | None:
     return "search" if kinds == {"mutate"} else "samples"
 
 
-def _shown_attempt(state: LoopState) -> Attempt | None:
+def _find_shown_attempt(state: LoopState) -> Attempt | None:
     """Return the candidate that would be repaired, else the best one."""
-    parents = [move["parent"] for move in state["moves"] if move.get("parent")]
     attempts = judged_attempts(state)
-    best = find_best(attempts)
-    shown = parents[0] if parents else best.candidate if best else ""
-    return next((attempt for attempt in attempts if attempt.candidate == shown), None)
+    for move in state["moves"]:
+        if move.get("parent"):
+            return next((attempt for attempt in attempts if attempt.candidate == move["parent"]), None)
+    return find_best(attempts)
 
 
 def _find_diagnosis(candidate: str, context: RunContext) -> Diagnosis | None:
     """Return the last recorded diagnosis of a candidate."""
-    for _, made in select_events(reversed(context.ledger.events), DiagnosisMade):
-        if made.candidate == candidate:
-            return made.diagnosis
+    for _, event in select_events(reversed(context.ledger.events), DiagnosisMade):
+        if event.candidate == candidate:
+            return event.diagnosis
     return None
 
 
 def _reject(question: ReviewAsked, state: LoopState) -> dict[str, Any]:
-    """Decide again. A person who rejects that too has seen everything there is, and the run ends."""
+    """Return the update after a rejection: decide again, or end the run if the last one was rejected too."""
     if state["rejected_decision"] and state["rejected_decision"] == state["decisions"] - 1:
         reason = encode_record(Reason(code="rejected_twice"))
         return {**_set_aside(question, state), "outcome": "not_healed", "reason": reason}
-    return {"rejected_decision": state["decisions"], **_without_decision(question, state)}
+    return {"rejected_decision": state["decisions"], **_drop_decision(question, state)}
 
 
-def _without_decision(question: ReviewAsked, state: LoopState) -> dict[str, Any]:
-    """Return the update that drops the decision, so that another one is made."""
-    searched = {"searched": True} if question.stage == "search" else {}
-    return {**_set_aside(question, state), **searched}
+def _drop_decision(question: ReviewAsked, state: LoopState) -> dict[str, Any]:
+    """Return the update that drops the decision. A search that a person does not want is not proposed
+    again.
+    """
+    update = _set_aside(question, state)
+    return {**update, "searched": True} if question.stage == "search" else update
 
 
 def _set_aside(question: ReviewAsked, state: LoopState) -> dict[str, Any]:
-    """Return the update without moves and outcome. A result that was not delivered never is."""
+    """Return the update without moves and outcome. A candidate whose delivery was refused is rejected for
+    good.
+    """
     update: dict[str, Any] = {"moves": [], "outcome": "", "reason": None}
     if question.stage == "delivery":
         update["judged"] = encode_attempts(

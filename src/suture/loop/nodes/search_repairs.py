@@ -38,8 +38,8 @@ from suture.loop.evaluation.search_setup import (
 from suture.loop.nodes.propose import RoundBranch
 from suture.loop.policy.attempts import Attempt
 from suture.loop.review.repair_choice import PlausibleRepairs, apply_choice
-from suture.loop.services.candidate_store import SEARCH_ROUND, Lineage, ProposalFacts
-from suture.loop.state import LoopState, encode_attempts, judged_attempts
+from suture.loop.services.candidate_store import SEARCH_ROUND, Lineage
+from suture.loop.state import LoopState, encode_attempts, judged_attempts, role_contributions
 from suture.mutation import has_grammar
 from suture.project.workspace import decode_text
 from suture.search import (
@@ -57,13 +57,13 @@ from suture.search import (
 )
 
 SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
-"""Beginnings of the exceptions that Python raises for a file that it cannot parse."""
+"""Exceptions that Python raises for a file that it cannot parse."""
 
 
 async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Search once. It costs no attempt and no token, and leaves clues for the model."""
     context, loop_state = runtime.context, state["state"]
-    suite = await load_deciding_suite(loop_state, context)
+    suite = await load_deciding_suite(role_contributions(loop_state), context)
     texts = editable_texts(suite)
     baseline = context.candidates.baseline_verdict(loop_state)
     if texts and has_grammar(context.task.language):
@@ -90,9 +90,9 @@ async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, 
         unparsable = "" if found.plausible else find_unparsable_python_file(baseline, texts)
         if unparsable:
             # No operator applies to a file that does not parse: so far only reverted changes were tried.
-            left = limits.minus(found.seconds, found.tried_count)
+            remaining_limits = limits.minus(found.seconds, found.tried_count)
             project = failing_project(suite, targets.command, texts, baseline)
-            found = await recover_python(project, unparsable, left, tests)
+            found = await recover_python(project, unparsable, remaining_limits, tests)
         repairs, difference = await rank_python_repairs(
             found, targets.command, tests, seed=limits.seed, seconds=_ranking_s(limits, found)
         )
@@ -129,9 +129,9 @@ async def _run_tree_search(
             await early.close()  # No test ran in it, because the file does not parse.
             early = None
         is_certain = not unparsable.line
-        own_s = limits.max_seconds * (1.0 if is_certain else tuning.UNPARSABLE_FILE_SHARE)
-        own = replace(limits, max_seconds=own_s)
-        found = await recover_with_tree_sitter(project, unparsable, own, wall_s=baseline.wall_s)
+        recovery_s = limits.max_seconds * (1.0 if is_certain else tuning.UNPARSABLE_FILE_SHARE)
+        recovery_limits = replace(limits, max_seconds=recovery_s)
+        found = await recover_with_tree_sitter(project, unparsable, recovery_limits, wall_s=baseline.wall_s)
         limits = limits.minus(found.seconds, found.tried_count)
         is_over = limits.max_seconds < tuning.MIN_SEARCH_S or not limits.max_candidates
         if found.plausible or (found.tried_count and is_certain) or is_over:
@@ -154,7 +154,7 @@ def _record_start(texts: Mapping[str, str], failing: int, limits: SearchLimits, 
 def _save_repairs(
     repairs: tuple[Repair, ...], difference: DistinguishingInput | None, context: RunContext
 ) -> dict[str, Any]:
-    """Store the repairs for the next node, which may have to wait for a person."""
+    """Store the repairs for the node `try_repairs`, which may have to wait for a person."""
     if not repairs:
         return {"searched": True}
     found = PlausibleRepairs(repairs=repairs, difference=difference)
@@ -162,10 +162,10 @@ def _save_repairs(
 
 
 def find_unparsable_python_file(baseline: Verdict | None, texts: Mapping[str, str]) -> str:
-    """Return the changeable file that the tests could not parse; empty if there is none."""
+    """Return the editable file that Python could not parse in the tests' run; empty if there is none."""
     facts = baseline.counterexamples if baseline else ()
-    named = [fact.file for fact in facts if fact.exception.startswith(SYNTAX_ERRORS)]
-    return next((path for path in named if path in texts), "")
+    paths = (fact.file for fact in facts if fact.exception_type in SYNTAX_ERRORS)
+    return next((path for path in paths if path in texts), "")
 
 
 def _ranking_s(limits: SearchLimits, found: SearchResult) -> float:
@@ -226,17 +226,17 @@ async def _find_divergences(
 
 
 async def try_repairs(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Judge the repairs of the search, after a person was asked which is right, where that is wanted."""
+    """Judge the repairs of the search. If two of them differ, a person may be asked first which is right."""
     context, blob = runtime.context, state.get("found_repairs", "")
     if not blob:
         return {}
     found = decode_record(PlausibleRepairs, context.folder.load_json(blob))
     if found.difference is not None and context.spec.asks_to_distinguish:
-        # Nothing was done before, so that the node can run again when the answer is there.
+        # LangGraph runs this node again from its start when the answer is there: so far, nothing was changed.
         question = _distinguishing_question(found.difference, state)
         answer: Mapping[str, Any] = interrupt(encode_record(question))
         found = apply_choice(found, answer["choice"])
-    suite = await load_deciding_suite(state, context)
+    suite = await load_deciding_suite(role_contributions(state), context)
     judged = await _judge_repairs(found, suite, state, context)
     return {"found_repairs": "", "judged": encode_attempts((*judged_attempts(state), *judged))}
 
@@ -257,8 +257,8 @@ async def _judge_repairs(
 ) -> list[Attempt]:
     """Judge the most likely repairs one after the other, until one of them passes.
 
-    Each is run twice, side by side if there is time, because all of them have passed a trial. If the sandbox
-    fails, the next repair is still judged, so that a recorded verdict is not lost; then the fault is raised.
+    If the sandbox fails, the next repair is still judged, so that a repair that passes is recorded; the fault
+    is raised at the end.
     """
     baseline = context.candidates.baseline_verdict(state)
     run_s = baseline.wall_s if baseline is not None else 0.0
@@ -294,23 +294,26 @@ def _propose(repair: Repair, found: PlausibleRepairs, context: RunContext) -> At
     )
     remaining = {other.proposal.label for other in found.repairs}  # A person may have ruled out some.
     rivals = tuple(label for label in repair.rivals if label in remaining)
-    facts = ProposalFacts(
+    proposal = replace(
+        context.candidates.make_proposal(candidate),
         warnings=tuple(map(render_tampering_warning, repair.warnings)),
-        agreement=_agreement(repair, found),
+        agreement=_compute_agreement(repair, found),
         rivals=len(rivals),
         rival_descriptions=rivals[: tuning.MAX_LISTED_RIVALS],
-        score_share=_score_share(repair, found),
+        score_share=_compute_score_share(repair, found),
     )
-    return context.candidates.propose(candidate, Lineage.beginning(SEARCH_ROUND), facts)
+    return context.candidates.propose(proposal, Lineage.beginning(SEARCH_ROUND))
 
 
-def _agreement(repair: Repair, found: PlausibleRepairs) -> float | None:
-    """Return the share of the other plausible repairs that behave like one; `None` if there are no others."""
+def _compute_agreement(repair: Repair, found: PlausibleRepairs) -> float | None:
+    """Return the share of the other plausible repairs that behave like `repair`; `None` if it is the only
+    one.
+    """
     others = sum(1 + len(other.equivalents) for other in found.repairs) - 1
     return round(len(repair.equivalents) / others, 4) if others else None
 
 
-def _score_share(repair: Repair, found: PlausibleRepairs) -> float:
+def _compute_score_share(repair: Repair, found: PlausibleRepairs) -> float:
     """Return a repair's part of the scores of itself and its rivals."""
     rival_scores = sum(other.score for other in found.repairs if other.proposal.label in repair.rivals)
     total = repair.score + rival_scores

@@ -1,6 +1,6 @@
-"""Write a test: if every test passes and the user reports a fault, a test that shows the fault comes first.
+"""Write a test that shows a reported fault, for a project whose own tests all pass.
 
-A model writes the test, it runs on the code as it is, and a person sees how it fails. It decides nothing
+A model writes the test, it runs on the unchanged code, and a person sees how it fails. It decides nothing
 before the person has accepted it.
 """
 
@@ -42,19 +42,19 @@ TEST_FAULTS = (
     "NameError",
     "SyntaxError",
     "IndentationError",
-    "fixture ",
+    "fixture ",  # pytest's "fixture 'name' not found" has no exception type.
 )
 """Beginnings of exceptions that are faults of the test itself: it would fail on repaired code too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IssueTest:
-    """A test that fails on the code as it is.
+    """A test that fails on the unchanged code.
 
     Attributes:
         path: Its file, relative to the project root.
         blob: The blob of a candidate that is this file and nothing else.
-        verdict: The blob of the verdict of the test on the code as it is.
+        verdict: The blob of the verdict of the test on the unchanged code.
         command: The test command that runs it together with the other tests.
         accepted: Whether a person accepted it.
     """
@@ -67,9 +67,7 @@ class IssueTest:
 
 
 def needs_test(state: LoopState, context: RunContext) -> bool:
-    """Return whether the user reports a fault that no test shows, and a test for it can be written and
-    run.
-    """
+    """Return whether no test shows the reported fault, and one can be written and run."""
     task, baseline = context.task, next(iter(judged_attempts(state)), None)
     is_reported = task.kind == "heal" and bool(task.statement.strip())
     can_test = is_pytest_command(task.test_command) and context.has_model
@@ -79,26 +77,24 @@ def needs_test(state: LoopState, context: RunContext) -> bool:
 
 
 async def write_test(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Have a test written that fails on the code as it is. If there is none, the run ends."""
-    context, first = runtime.context, state.get("test_attempts", 0)
-    refused: list[str] = []
-    for number in range(first, first + MAX_TEST_ATTEMPTS):
+    """Have a test written that fails on the unchanged code, or end the run."""
+    context, attempts = runtime.context, state.get("test_attempts", 0)
+    refusals: list[str] = []
+    for number in range(attempts, attempts + MAX_TEST_ATTEMPTS):
         try:
-            test = await _request_test(number, refused, state, context)
+            test = await _request_test(number, refusals, state, context)
             return {"issue_test": encode_record(test), "test_attempts": number + 1}
         except MalformedReply as fault:
-            refused.append(fault.message)
-    reason = Reason(code="issue_not_reproduced", count=MAX_TEST_ATTEMPTS, detail=refused[-1])
+            refusals.append(fault.message)
+    reason = Reason(code="issue_not_reproduced", count=MAX_TEST_ATTEMPTS, detail=refusals[-1])
     return ended_state("not_healed", reason)
 
 
 async def accept_test(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Ask a person whether the test may decide, and do what they say.
-
-    Nothing is done before the answer, so that the node can run again when the answer is there.
-    """
+    """Ask a person whether the test may decide, and return the update that their answer leads to."""
     context = runtime.context
     test = decode_record(IssueTest, state.get("issue_test", {}))
+    # LangGraph runs this node again from its start when the answer is there: so far, nothing was changed.
     answer = interrupt(encode_record(_make_question(test, state)))
     choice = answer["choice"]
     if choice == "redirect":
@@ -135,28 +131,33 @@ def _make_question(test: IssueTest, state: LoopState) -> ReviewAsked:
 
 
 async def _request_test(
-    number: int, refused: Sequence[str], state: LoopState, context: RunContext
+    number: int, refusals: Sequence[str], state: LoopState, context: RunContext
 ) -> IssueTest:
-    """Return one test that was tried on the code as it is.
+    """Return a test that a model wrote and that fails on the unchanged code.
+
+    Args:
+        number: The number of the request in this run, from 0.
+        refusals: Why the tests before were refused; the model reads it.
 
     Raises:
-        MalformedReply: The test does not show the fault, or cannot run. The model is told the message next.
+        MalformedReply: The test does not show the fault, or cannot run.
     """
     suite = await context.suites.load()
     path = _choose_path(suite)
+    test_files = [file for file in suite.test_files if file in suite.task.files]
     brief = ReproducerBrief(
         statement=context.task.statement,
         path=path,
         files=_select_files(suite, context),
-        examples=_example_test(suite),
-        refused=refused,
+        examples=decode_text(suite.task.files[test_files[0]]) if test_files else "",
+        refused=refusals,
         hints=state["hints"],
     )
     call = RoleCall(
         helper="reproducer",
         calls=context.calls,
         round=number,
-        temperature=TEST_RETRY_TEMPERATURE if refused else 0.0,
+        temperature=TEST_RETRY_TEMPERATURE if refusals else 0.0,
     )
     source = await call.ask_and_parse(draft_reproducer_prompt(brief, call.prompt), test_from_reply)
     context.ledger.append(TestsWritten(role="reproducer", tests=(source,), dropped={}))
@@ -165,29 +166,32 @@ async def _request_test(
 
 
 async def _try_test(path: str, source: str, suite: Suite, context: RunContext) -> IssueTest:
+    """Run the test with the project's command, and if that does not run it, with its path added."""
     unchanged = Candidate(files={}, origin="user")
     before = await check_candidate(unchanged, suite)
     for command in (suite.task.test_command, (*suite.task.test_command, path)):
         files = {**suite.task.files, path: source.encode()}
         try:
-            with_test = await context.suites.prepare(replace(suite.task, files=files, test_command=command))
+            suite_with_test = await context.suites.prepare(
+                replace(suite.task, files=files, test_command=command)
+            )
         except UsageError:
             continue
-        verdict = await check_candidate(unchanged, with_test)
+        verdict = await check_candidate(unchanged, suite_with_test)
         outcomes = [outcome for outcome in verdict.outcomes if outcome.check_id.startswith(f"{path}::")]
         if not outcomes or before.passed - verdict.passed:
             continue  # The command does not run the test, or runs only the test.
         _require_shows_fault(outcomes, path)
-        second = await check_candidate(unchanged, with_test)
-        if second.failed != verdict.failed:
+        second_verdict = await check_candidate(unchanged, suite_with_test)
+        if second_verdict.failed != verdict.failed:
             raise MalformedReply("the test fails at one time and passes at another")
         test = Candidate(files={path: source}, origin="sample", label="a test for the issue")
         # The other tests pass, and nobody is asked about them.
-        shown = replace(verdict, outcomes=tuple(outcomes))
+        test_verdict = replace(verdict, outcomes=tuple(outcomes))
         return IssueTest(
             path=path,
             blob=context.candidates.save(test),
-            verdict=context.candidates.save(shown),
+            verdict=context.candidates.save(test_verdict),
             command=command,
         )
     raise MalformedReply("the test cannot be collected by the project's test command")
@@ -216,13 +220,8 @@ def _choose_path(suite: Suite) -> str:
 def _select_files(suite: Suite, context: RunContext) -> dict[str, str]:
     """Return the code that the bug report mentions, and as much other code as there is room for."""
     files = suite.task.files
-    closed = {
+    protected = {
         *find_protected_files(dict.fromkeys(files, ""), suite),
         *(path for path in files if is_protected(path)),
     }
-    return select_named_files(files, context.task.statement, closed, context.task.language)
-
-
-def _example_test(suite: Suite) -> str:
-    paths = [path for path in suite.test_files if path in suite.task.files]
-    return decode_text(suite.task.files[paths[0]]) if paths else ""
+    return select_named_files(files, context.task.statement, protected, context.task.language)

@@ -1,4 +1,4 @@
-"""What the policy knows of a run: every attempt as numbers, and the order of preference among them."""
+"""The facts that the policy decides by: every attempt as numbers, and the order of preference among them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from suture.core.records import FaultCause, Origin, Strategy, TaskKind, Verdict, content_hash
+from suture.core.records import (
+    Counterexample,
+    FaultCause,
+    Origin,
+    Strategy,
+    TaskKind,
+    Verdict,
+    content_hash,
+)
 
 ProposalFault = Literal["", "malformed", "budget", "model"]
 """Why a move brought no candidate: an unusable reply, no budget, or no model; empty if it brought one."""
@@ -14,19 +22,15 @@ ProposalFault = Literal["", "malformed", "budget", "model"]
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """A candidate and its evaluation: it waits for its checks first, and has a verdict later.
+    """The result of one move: a candidate, which has a verdict once it is judged, or a fault.
 
     Attributes:
         candidate: The content hash of the candidate; empty if the move brought none.
-        origin: How the candidate came to be.
         round: The round that proposed it; -1 for the user's own code and for what the search found.
         start: The round of the fresh start that its lineage began with.
         depth: The number of repairs between that start and the candidate.
-        parent: The candidate that it was made from; empty if there is none.
         label: A short name for people.
         blob: The blob of the candidate in the run folder.
-        fault: Why the move brought no candidate.
-        fault_message: The message of that fault.
         verdict: The blob of the verdict; empty while the candidate waits for its checks.
         passed: Number of deciding checks that passed.
         failed: Number of deciding checks that failed.
@@ -47,7 +51,6 @@ class Attempt:
     round: int
     start: int
     depth: int = 0
-    parent: str = ""
     label: str = ""
     blob: str = ""
     fault: ProposalFault = ""
@@ -73,10 +76,9 @@ class Attempt:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """A run up to now.
+    """The facts about a run that the policy decides by.
 
     Attributes:
-        kind: `write` or `heal`.
         round: The round to decide on, from 0.
         attempts: Every judged candidate in the order of proposal. A `heal` run's first is the user's own
             code.
@@ -85,12 +87,9 @@ class Progress:
         attempts_left: Attempts left in the budget; `None` for no limit.
         checks: The number of deciding checks; 0 means that nothing can be trusted.
         faults: The faults of the last round, if it brought no candidate at all.
-        last_fault_message: The message of the last of these faults.
         can_search: Whether there is code to search for a repair without a model, and no search has run yet.
         cause: Why no change of the code could make the tests pass; `None` if a change may.
-        cause_detail: A description of that cause.
         rejected_last: Whether a person rejected the last decision.
-        attempts_used: Attempts used so far.
         has_untrusted_tests: Whether there are generated tests that may earn trust from more candidates.
         has_model: Whether there is a model to ask. A run without one has only its search.
         can_escalate: Whether the user named a stronger model that has not taken over yet.
@@ -155,16 +154,19 @@ def find_best(attempts: Sequence[Attempt]) -> Attempt | None:
 
 
 def failure_signature(verdict: Verdict, threshold: float) -> str:
-    """Return a hash of which deciding checks failed and how, without prose and line numbers.
+    """Return a hash of which deciding checks failed and how, without messages and line numbers.
 
     Args:
-        verdict: The verdict on a candidate.
         threshold: Trust below which a check does not decide.
     """
     failed = verdict.failed  # The property computes the set on each access.
     failures = [
-        (o.check_id, o.status, o.counterexample.exception.split(":")[0] if o.counterexample else "")
-        for o in verdict.outcomes
-        if o.check_id in failed and o.trust >= threshold
+        (outcome.check_id, outcome.status, _failure_kind(outcome.counterexample))
+        for outcome in verdict.outcomes
+        if outcome.check_id in failed and outcome.trust >= threshold
     ]
     return content_hash(sorted(failures))
+
+
+def _failure_kind(fact: Counterexample | None) -> str:
+    return "" if fact is None else fact.code or fact.exception_type

@@ -1,4 +1,4 @@
-"""Start a run where another one was: with its state, its events until then, and its blobs."""
+"""Fork a run: start a new one with the state, the events and the blobs that another had at some step."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from suture.loop.graph import CompiledGraph, build_graph
 from suture.loop.policy.attempts import find_best
 from suture.loop.review.answering import make_edited_candidate
 from suture.loop.run_spec import ForkOrigin
-from suture.loop.services.candidate_store import Lineage
+from suture.loop.services.candidate_store import Lineage, make_attempt
 from suture.loop.state import SCHEMA_VERSION, LoopState, judged_attempts, proposed_attempts
 from suture.storage.database import open_checkpointer
 
 ENTRY_NODE = "review"
-"""The node that a state is written as: its edges lead on from any state (see `graph`)."""
+"""LangGraph continues after the node that is said to have written a state. From `review`, the edges lead on
+from any state.
+"""
 
 
 async def load_state_at(folder: RunFolder, decision: int, database: Path | str) -> ForkOrigin:
@@ -46,23 +48,18 @@ async def load_state_at(folder: RunFolder, decision: int, database: Path | str) 
             if snapshot.next == ("decide",) and snapshot.values.get("schema_version") == SCHEMA_VERSION:
                 states.setdefault(snapshot.values["decisions"], cast(LoopState, snapshot.values))
     if decision not in states:
-        known = (
+        remedy = (
             f"there are {min(states)} to {max(states)}" if states else "its checkpoints are gone, or older"
         )
-        raise UsageError(f"run {folder.id} has no step {decision} to start from", remedy=known)
+        raise UsageError(f"run {folder.id} has no step {decision} to start from", remedy=remedy)
     events = events_until(read_ledger(folder.ledger_path).events, decision)
     return ForkOrigin(run=folder.id, decision=decision, state=states[decision], events=events, folder=folder)
-
-
-def make_unstarted_fork_point(origin: ForkOrigin) -> ForkPoint:
-    """Return what the first event of a fork says that failed before it had taken over anything."""
-    return ForkPoint(run=origin.run, step=origin.decision, state="", events=len(origin.events) + 1)
 
 
 async def begin_fork(
     origin: ForkOrigin, started: RunStarted, context: RunContext, graph: CompiledGraph
 ) -> None:
-    """Record what a fork takes over, and set the graph to its state.
+    """Record in the ledger what a fork takes over, and set the graph to the state that it starts from.
 
     Raises:
         UsageError: A person's candidate writes a file that no candidate may write.
@@ -86,7 +83,7 @@ async def enter_state(state: LoopState, context: RunContext, graph: CompiledGrap
 async def rewind(context: RunContext, graph: CompiledGraph) -> None:
     """Set a run that ended because no model answered back to the state before that round.
 
-    The number of decisions stays, so that the next decision gets a number of its own.
+    The number of decisions is not set back, so that the next decision gets a number of its own.
 
     Raises:
         UsageError: The checkpoints hold no state before that round.
@@ -105,8 +102,8 @@ async def rewind(context: RunContext, graph: CompiledGraph) -> None:
 
 def _reached_no_model(state: LoopState) -> bool:
     """Return whether the last round brought no candidate because no model could be asked."""
-    last = [attempt.fault for attempt in proposed_attempts(state) if attempt.round == state["round"] - 1]
-    return bool(last) and set(last) <= {"budget", "model"}
+    faults = {attempt.fault for attempt in proposed_attempts(state) if attempt.round == state["round"] - 1}
+    return bool(faults) and faults <= {"budget", "model"}
 
 
 async def _apply_changes(
@@ -121,13 +118,14 @@ async def _apply_changes(
     best = find_best(judged_attempts(state))
     shown = context.candidates.load(best.blob) if best else None
     candidate = await make_edited_candidate(origin.files, shown, context)
-    attempt, event = context.candidates.make_proposal(candidate, Lineage.beginning(state["round"]))
+    proposal = context.candidates.make_proposal(candidate)
+    attempt = make_attempt(proposal, Lineage.beginning(state["round"]))
     state["proposals"] = [*state["proposals"], encode_record(attempt)]
-    return state, [event]
+    return state, [proposal]
 
 
 def _link_blobs(source: RunFolder, target: RunFolder) -> None:
-    """Put the blobs of one run into another, as hard links where the file system can."""
+    """Put the blobs of one run into another, as hard links if the file system has them, else as copies."""
     blobs = target.path / "blobs"
     try:
         blobs.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Get the answer to a question of the graph: from the ledger, from a person, or not now."""
+"""Get the answer to a question of the graph: from the ledger, or from a person."""
 
 from __future__ import annotations
 
@@ -15,33 +15,28 @@ from suture.core.ledger.kinds import (
     ReviewChoice,
     UserAnswered,
 )
-from suture.core.records import Candidate, decode_record
+from suture.core.records import Candidate
 from suture.errors import UsageError
 from suture.judge import find_protected_files
 from suture.loop.context import RunContext
 from suture.loop.review.review import find_recorded_choice, load_review
 
 
-async def get_answer(question: Mapping[str, Any], context: RunContext) -> dict[str, Any] | None:
-    """Return a person's answer to a question, recorded before it is used; `None` if nobody answers now.
+async def get_answer(question: ReviewAsked, context: RunContext) -> dict[str, Any] | None:
+    """Return a person's answer as JSON values, recorded before it is used; `None` if nobody answers now.
 
     A question that was answered before, in a process that was killed since, is not asked again.
-
-    Args:
-        question: A `ReviewAsked` as JSON values.
-        context: The run.
 
     Raises:
         UsageError: The answer does not fit the question, or edits a file that no candidate may write.
     """
-    asked = decode_record(ReviewAsked, question)
-    recorded = _find_recorded_answer(asked, context)
-    if recorded is not None:
-        return recorded
-    context.ledger.append(asked)
+    recorded_answer = _find_recorded_answer(question, context)
+    if recorded_answer is not None:
+        return recorded_answer
+    context.ledger.append(question)
     if context.spec.on_review is None:
         return None
-    review = load_review(context.folder, asked)
+    review = load_review(context.folder, question)
     result = context.spec.on_review(review)
     answer = await result if inspect.isawaitable(result) else result
     if answer is None:
@@ -54,8 +49,8 @@ async def get_answer(question: Mapping[str, Any], context: RunContext) -> dict[s
         candidate = await make_edited_candidate(answer.files, review.candidate, context)
         blob = context.candidates.save(candidate)
     answered = ReviewAnswered(
-        key=asked.key,
-        stage=asked.stage,
+        key=question.key,
+        stage=question.stage,
         choice=cast(ReviewChoice, answer.choice),
         hint=answer.hint,
         blob=blob,
@@ -64,12 +59,12 @@ async def get_answer(question: Mapping[str, Any], context: RunContext) -> dict[s
     return _encode_answer(answered)
 
 
-def _find_recorded_answer(asked: ReviewAsked, context: RunContext) -> dict[str, Any] | None:
-    if asked.distinguishing_input is not None:
-        choice = find_recorded_choice(asked.distinguishing_input, context.ledger.events)
+def _find_recorded_answer(question: ReviewAsked, context: RunContext) -> dict[str, Any] | None:
+    if question.distinguishing_input is not None:
+        choice = find_recorded_choice(question.distinguishing_input, context.ledger.events)
         return {"choice": choice} if choice is not None else None
     for _, answered in select_events(context.ledger.events, ReviewAnswered):
-        if answered.key == asked.key:
+        if answered.key == question.key:
             return _encode_answer(answered)
     return None
 

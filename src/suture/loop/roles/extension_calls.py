@@ -1,6 +1,4 @@
-"""Use the extensions of installed packages: checks, advice and repairs, under the same rules as Suture's
-own.
-"""
+"""Call the extensions of installed packages, which bring checks, advice and repairs."""
 
 from __future__ import annotations
 
@@ -13,16 +11,16 @@ from suture.agents.calling.model_call import ModelQuestion, ask
 from suture.agents.calling.role_call import RoleCall, is_suspended, record_degradation
 from suture.agents.roles.coder import RepairBrief
 from suture.core.ledger.kinds import AdviceGiven, TestsWritten
-from suture.core.records import Candidate, Check, Provenance, Task
+from suture.core.records import Candidate, Check, Task
 from suture.errors import SutureError
 from suture.judge import Suite, find_protected_files
 from suture.loop.briefing import make_role_call
 from suture.loop.context import RunContext
-from suture.loop.evaluation.judging import judge, record_verdict
+from suture.loop.evaluation.judging import judge_at_once
 from suture.loop.policy.attempts import Attempt
 from suture.loop.recipes.recipe_files import Adviser, CheckSource, Fixer
 from suture.loop.services.candidate_store import Lineage
-from suture.loop.state import LoopState, judged_attempts, with_judged_attempts
+from suture.loop.state import LoopState, add_judged_attempt, judged_attempts
 from suture.models import Message, Sampling
 
 T = TypeVar("T")
@@ -32,12 +30,12 @@ def collect_extension_checks(context: RunContext) -> tuple[Check, ...]:
     """Return the checks of the packages' check sources, all with trust 0."""
     checks: list[Check] = []
     for name, source in context.extensions.check_sources.items():
-        found = _call_extension(name, partial(_untrusted_checks, source, context.task), 0, context)
-        if found is None:
+        written = _call_extension(name, partial(_write_checks, source, context.task), 0, context)
+        if written is None:
             continue
-        sources = tuple(check.source for check in found)
+        sources = tuple(check.source for check in written)
         context.ledger.append(TestsWritten(role=name, tests=sources, dropped={}))
-        checks += found
+        checks += written
     return tuple(checks)
 
 
@@ -52,12 +50,16 @@ def _call_extension(name: str, call: Callable[[], T], round_: int, context: RunC
         return None
 
 
-def _untrusted_checks(source: CheckSource, task: Task) -> list[Check]:
-    return [replace(check, trust=0.0, provenance=_generated_provenance(check)) for check in source(task)]
-
-
-def _generated_provenance(check: Check) -> Provenance:
-    return check.provenance if check.provenance in ("adversarial", "property") else "spec"
+def _write_checks(source: CheckSource, task: Task) -> list[Check]:
+    """Return the checks of a source without trust; none of them may claim that the user wrote it."""
+    return [
+        replace(
+            check,
+            trust=0.0,
+            provenance=check.provenance if check.provenance in ("adversarial", "property") else "spec",
+        )
+        for check in source(task)
+    ]
 
 
 async def collect_advice(brief: RepairBrief, state: LoopState, context: RunContext) -> tuple[str, ...]:
@@ -73,10 +75,8 @@ async def collect_advice(brief: RepairBrief, state: LoopState, context: RunConte
 
 
 async def _ask_adviser(adviser: Adviser, brief: RepairBrief, call: RoleCall) -> tuple[str, ...]:
-    calls = call.calls
-
     async def ask_text(text: str) -> str:
-        critic = calls.models.for_role("critic")
+        critic = call.calls.models.for_role("critic")
         question = ModelQuestion(
             role="critic",
             messages=(Message(role="user", content=text),),
@@ -84,21 +84,21 @@ async def _ask_adviser(adviser: Adviser, brief: RepairBrief, call: RoleCall) -> 
             sampling=Sampling(max_tokens=critic.max_tokens, index=call.round),
             helper=call.helper,
         )
-        return (await ask(question, calls)).text
+        return (await ask(question, call.calls)).text
 
     try:
         return tuple(map(str, await adviser(brief, ask_text)))
     except SutureError:
         raise  # It comes from the question that the adviser asked through us.
     except Exception as fault:
-        record_degradation(call.helper, call.round, fault, calls.ledger)
+        record_degradation(call.helper, call.round, fault, call.calls.ledger)
         return ()
 
 
 async def try_fixers(
     brief: RepairBrief, attempt: Attempt, suite: Suite, state: LoopState, context: RunContext
 ) -> LoopState:
-    """Return the state with the judged repairs of the fixers. They use no attempt.
+    """Return the state with the judged repairs of the fixers, which use up no attempt of the budget.
 
     Raises:
         BudgetExceeded: The time is up.
@@ -112,14 +112,10 @@ async def try_fixers(
         candidate = Candidate(
             files={**parent.files, **written}, origin="mutation", parent=parent.hash, label=f"by {name}"
         )
-        if candidate.hash in {one.candidate for one in judged_attempts(state)}:
+        if any(candidate.hash == judged.candidate for judged in judged_attempts(state)):
             continue
         lineage = Lineage(round=attempt.round, start=attempt.start, depth=attempt.depth + 1)
-        proposal = context.candidates.propose(candidate, lineage)
-        verdict = await judge(candidate, suite, context)
-        baseline = context.candidates.baseline_verdict(state)
-        judged = record_verdict(proposal, verdict, baseline, context)
-        state = with_judged_attempts(state, (*judged_attempts(state), judged))
+        state = add_judged_attempt(state, await judge_at_once(candidate, lineage, suite, state, context))
     return state
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 from suture.agents.calling.role_call import RoleCall
 from suture.agents.prompting.fitting import PromptDraft
@@ -21,11 +22,12 @@ from suture.agents.roles.testers import (
 from suture.agents.tuning import PROPERTIES_PER_CALL
 from suture.core.ledger.kinds import AssessedTest, RemovedTest, TestsAssessed, TestsWritten
 from suture.core.records import Check, encode_record
+from suture.judge import Suite
 from suture.judge.trust.assessment import TrustAssessment, assess_checks
 from suture.judge.trust.check_filter import render_rejection
 from suture.loop.briefing import make_role_call
-from suture.loop.context import RunContext, load_checks
-from suture.loop.evaluation.judging import judge_again
+from suture.loop.context import RunContext, load_checks, load_deciding_suite
+from suture.loop.evaluation.judging import judge, with_verdict
 from suture.loop.policy.attempts import Attempt
 from suture.loop.roles.extension_calls import collect_extension_checks
 from suture.loop.services.suite_provider import add_checks
@@ -44,13 +46,13 @@ def accepts_generated_tests(context: RunContext) -> bool:
 
 def load_generated_checks(contributions: RoleContributions, context: RunContext) -> tuple[Check, ...]:
     """Return the tests that were written so far."""
-    return tuple(load_checks(contributions.generated, context.folder))
+    return load_checks(contributions.generated, context.folder)
 
 
 async def write_tests_from_task(
     contributions: RoleContributions, state: LoopState, context: RunContext
 ) -> RoleContributions:
-    """Add the tests of the spec tester and the property tester, who never see code, and of packages."""
+    """Add the tests of installed packages, and of the spec and property testers, which see no code."""
     helpers, task = context.recipe.helpers, context.task
     if not accepts_generated_tests(context):
         return contributions
@@ -100,24 +102,24 @@ async def write_adversarial_tests(
 async def adopt_generated_tests(
     state: LoopState, contributions: RoleContributions, context: RunContext
 ) -> tuple[LoopState, RoleContributions]:
-    """Assess the generated tests on the candidates, and judge every candidate again if other tests decide
-    now.
+    """Assess the generated tests on the candidates; adopt those with enough trust, and return the new state.
 
-    Returns:
-        The state with the new verdicts, and the contributions with the tests that decide from now on.
+    If other tests decide now than before, every candidate is judged again.
 
     Raises:
         BudgetExceeded: The time is up.
         SandboxError: The sandbox failed.
     """
-    store = context.candidates
     written = load_generated_checks(contributions, context)
-    judged = [(store.load(a.blob), store.load_verdict(a.verdict)) for a in judged_attempts(state)]
+    judged = [
+        (context.candidates.load(attempt.blob), context.candidates.load_verdict(attempt.verdict))
+        for attempt in judged_attempts(state)
+    ]
     if not written or not judged:
         return state, contributions
     deciding = load_checks(contributions.deciding, context.folder)
     async with context.budget.time_limit():
-        suite = await context.suites.load_with_checks(deciding)
+        suite = await load_deciding_suite(contributions, context)
         logprobs = _load_logprobs(contributions.generated, context)
         assessment = await assess_checks(written, judged, suite, logprobs=logprobs)
     context.ledger.append(_assessment_event(assessment))
@@ -127,13 +129,19 @@ async def adopt_generated_tests(
     if {check.source for check in trusted} == {check.source for check in deciding}:
         return state, contributions
     suite = add_checks(await context.suites.load(), trusted)
-    again = [await judge_again(attempt, suite, context) for attempt in judged_attempts(state)]
+    attempts = [await judge_again(attempt, suite, context) for attempt in judged_attempts(state)]
     trusted_checks = sum(check.trust >= threshold for check in suite.task.checks)
     checks = trusted_checks + bool(suite.task.test_command)
     return (
-        with_judged_attempts({**state, "checks": checks}, again),
+        with_judged_attempts({**state, "checks": checks}, attempts),
         replace(contributions, deciding=_save(trusted, context)),
     )
+
+
+async def judge_again(attempt: Attempt, suite: Suite, context: RunContext) -> Attempt:
+    """Return an attempt with a new verdict, because other checks decide now."""
+    verdict = await judge(context.candidates.load(attempt.blob), suite, context)
+    return with_verdict(attempt, verdict, None, context)  # A task with generated tests has no baseline.
 
 
 async def _write_tests(
@@ -149,8 +157,8 @@ async def _write_tests(
     written, reply = answer
     sources = tuple(check.source for check in written.checks)
     context.ledger.append(TestsWritten(role=call.helper, tests=sources, dropped=written.dropped))
-    known = load_generated_checks(contributions, context)
-    by_source = {check.source: check for check in (*known, *written.checks)}
+    earlier = load_generated_checks(contributions, context)
+    by_source = {check.source: check for check in (*earlier, *written.checks)}
     logprobs = _load_logprobs(contributions.generated, context)
     for check in written.checks:
         logprob = mean_logprob(check.source, reply)
@@ -161,7 +169,10 @@ async def _write_tests(
 
 def _save(checks: Sequence[Check], context: RunContext, logprobs: Mapping[str, float] = NO_LOGPROBS) -> str:
     encoded = [encode_record(check) for check in checks]
-    return context.folder.save_json({"checks": encoded, **({"logprobs": dict(logprobs)} if logprobs else {})})
+    blob: dict[str, Any] = {"checks": encoded}
+    if logprobs:
+        blob["logprobs"] = dict(logprobs)
+    return context.folder.save_json(blob)
 
 
 def _load_logprobs(blob: str, context: RunContext) -> dict[str, float]:
@@ -170,7 +181,7 @@ def _load_logprobs(blob: str, context: RunContext) -> dict[str, float]:
 
 
 def _examples(context: RunContext) -> str:
-    """Return the tests that the user gave."""
+    """Return the sources of the tests that the user gave."""
     return "\n".join(check.source for check in context.task.checks if check.provenance in ("user", "visible"))
 
 

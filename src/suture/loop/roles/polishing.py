@@ -1,4 +1,4 @@
-"""After success: simplify code that passes, and have its security and quality reviewed."""
+"""Polish code that passes: simplify it, and have its security and quality reviewed."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ from suture.core.records import Candidate
 from suture.judge import Suite, find_protected_files
 from suture.loop.briefing import make_role_call
 from suture.loop.context import RunContext
-from suture.loop.evaluation.judging import judge, record_verdict
+from suture.loop.evaluation.judging import judge_at_once
 from suture.loop.policy.attempts import Attempt
 from suture.loop.services.candidate_store import Lineage
-from suture.loop.state import LoopState, judged_attempts, with_judged_attempts
+from suture.loop.state import LoopState, add_judged_attempt, judged_attempts
 from suture.project.python_source.parsing import parse_module
 
 
 async def simplify(
     brief: RepairBrief, attempt: Attempt, suite: Suite, state: LoopState, context: RunContext
 ) -> LoopState:
-    """Return the state with a simpler version of code that passes, if the optimiser writes one that passes
-    too.
+    """Have the optimiser simplify code that passes, and return the state with its version as a candidate.
 
-    "Simpler" is measured: the version has fewer nodes in its syntax trees. A version that does not pass every
-    trusted check, or is not simpler, is recorded in the ledger and discarded.
+    A version is simpler if it has fewer nodes in its syntax trees. A version that is not simpler, or does not
+    pass every trusted check, is recorded in the ledger and discarded.
 
     Raises:
         BudgetExceeded: The time is up.
@@ -50,18 +49,17 @@ async def simplify(
     )
     nodes = (_count_nodes(original, brief), _count_nodes(candidate, brief))
     event = CandidateOptimised(candidate=candidate.hash, original=original.hash, nodes=nodes, accepted=False)
-    if candidate.hash in {one.candidate for one in judged_attempts(state)} or nodes[1] >= nodes[0]:
+    was_judged = any(candidate.hash == judged.candidate for judged in judged_attempts(state))
+    if was_judged or nodes[1] >= nodes[0]:
         context.ledger.append(event)
         return state
     lineage = Lineage(round=attempt.round, start=attempt.start, depth=attempt.depth)
-    proposal = context.candidates.propose(candidate, lineage)
-    verdict = await judge(candidate, suite, context)
-    judged = record_verdict(proposal, verdict, context.candidates.baseline_verdict(state), context)
-    context.ledger.append(replace(event, accepted=judged.solved))
-    if not judged.solved:
+    simplified = await judge_at_once(candidate, lineage, suite, state, context)
+    context.ledger.append(replace(event, accepted=simplified.solved))
+    if not simplified.solved:
         return state
-    ranked = replace(judged, rank=(attempt.rank or 0) + 1)
-    return with_judged_attempts(state, (*judged_attempts(state), ranked))
+    # It passes the same checks as the original: a higher rank makes it the best candidate.
+    return add_judged_attempt(state, replace(simplified, rank=(attempt.rank or 0) + 1))
 
 
 async def review_quality(brief: RepairBrief, attempt: Attempt, state: LoopState, context: RunContext) -> None:

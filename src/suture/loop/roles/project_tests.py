@@ -16,10 +16,10 @@ from suture.core.ledger.kinds import TestsWritten
 from suture.core.records import Candidate, encode_record
 from suture.judge import Suite, find_protected_files
 from suture.loop.context import RunContext
-from suture.loop.evaluation.judging import judge, record_verdict
+from suture.loop.evaluation.judging import judge_at_once
 from suture.loop.policy.attempts import Attempt, find_best
 from suture.loop.services.candidate_store import Lineage
-from suture.loop.state import LoopState, judged_attempts, role_contributions, with_judged_attempts
+from suture.loop.state import LoopState, add_judged_attempt, judged_attempts, role_contributions
 from suture.loop.tuning import MAX_TEST_OUTPUT_CHARS
 from suture.models import Role
 from suture.project.workspace import overlay_candidate
@@ -30,14 +30,11 @@ TESTER = "project_tester"
 
 
 async def complete_project(state: LoopState, context: RunContext) -> dict[str, Any]:
-    """Once a project passes all that decides, add the files that belong to it: tests and a lock file.
+    """Add tests and a lock file to a project that passes every deciding check; return the state's update.
 
-    Tests are written for a new project where the user gave none. A model's test of a model's code has earned
-    no trust, so a project is not sent back for failing it: a test file that fails is left out, and the ledger
-    says so. The lock file says with which packages the code was started.
-
-    Returns:
-        The update of the state.
+    Tests are written for a new project if the user gave none. They have earned no trust, because a model wrote
+    them as it wrote the code. So the project is not repaired to pass them: a test file that fails is left out,
+    and the ledger says so. The lock file lists the packages with which the code was started.
 
     Raises:
         BudgetExceeded: The time is up.
@@ -50,48 +47,44 @@ async def complete_project(state: LoopState, context: RunContext) -> dict[str, A
     suite = await context.suites.load()
     added: dict[str, str] = {}
     if project.is_new and not context.task.test_command:
-        added |= await _write_passing_tests(best, suite, context)
+        added |= await _write_passing_tests(project.name, best, suite, context)
     added |= await _make_lock_file(best, suite, context)
     done = replace(contributions, done=(*contributions.done, COMPLETED))
     update: dict[str, Any] = {"contributions": encode_record(done)}
     if added:
-        completed = await _judge_with_files(added, best, suite, context)
-        update["judged"] = with_judged_attempts(state, (*judged_attempts(state), completed))["judged"]
+        completed = await _judge_with_files(added, best, suite, state, context)
+        update["judged"] = add_judged_attempt(state, completed)["judged"]
     return update
 
 
 async def _make_lock_file(best: Attempt, suite: Suite, context: RunContext) -> dict[str, str]:
+    """Return the files that the installation of the packages writes, unless the project has them already."""
     files = overlay_candidate(context.task.files, context.candidates.load(best.blob).files)
-    packages, interpreter = suite.packages, suite.interpreter
-    if packages is None or interpreter is None:
+    if suite.packages is None or suite.interpreter is None:
         return {}
-    installed = await packages.install_for(files, interpreter)
-    made = installed.files if installed is not None else {}
-    return {path: text for path, text in made.items() if files.get(path) != text.encode()}
+    installed = await suite.packages.install_for(files, suite.interpreter)
+    if installed is None:
+        return {}
+    return {path: text for path, text in installed.files.items() if files.get(path) != text.encode()}
 
 
-async def _write_tests(best: Attempt, context: RunContext) -> tuple[str, str] | None:
-    """Return the path and the text of the tests; `None` if the tester is degraded."""
-    task = context.task
+async def _write_passing_tests(
+    project_name: str, best: Attempt, suite: Suite, context: RunContext
+) -> dict[str, str]:
+    """Return the written tests if they pass on the code, path -> text; none if the tester is degraded."""
+    original = context.candidates.load(best.blob)
     brief = ProjectTestBrief(
-        statement=task.statement,
-        language=task.language,
-        name=task.project.name if task.project else "",
-        files=context.candidates.load(best.blob).files,
+        statement=context.task.statement,
+        language=context.task.language,
+        name=project_name,
+        files=original.files,
     )
     role: Role = "tester" if "tester" in context.recipe.helpers.model_roles else "coder"
     tester = RoleCall(helper=TESTER, calls=context.calls, round=0, model_role=role)
     text = await tester.parse_or_degrade(partial(draft_project_test_prompt, brief), tests_from_project_reply)
-    return None if text is None else (brief.path, text)
-
-
-async def _write_passing_tests(best: Attempt, suite: Suite, context: RunContext) -> dict[str, str]:
-    """Return the written tests if they pass on the code: path -> text."""
-    written = await _write_tests(best, context)
-    if written is None:
+    if text is None:
         return {}
-    path, text = written
-    original = context.candidates.load(best.blob)
+    path = brief.path
     candidate = replace(original, files={**original.files, path: text}, origin="repair")
     refusal = ""
     if find_protected_files({path: text}, suite):
@@ -112,7 +105,7 @@ async def _write_passing_tests(best: Attempt, suite: Suite, context: RunContext)
 
 
 async def _judge_with_files(
-    added: dict[str, str], best: Attempt, suite: Suite, context: RunContext
+    added: dict[str, str], best: Attempt, suite: Suite, state: LoopState, context: RunContext
 ) -> Attempt:
     """Return the best candidate with further files, judged again."""
     original = context.candidates.load(best.blob)
@@ -123,9 +116,7 @@ async def _judge_with_files(
         label=f"{original.label}, with {' and '.join(sorted(added))}",
     )
     lineage = Lineage(round=best.round, start=best.start, depth=best.depth)
-    proposal = context.candidates.propose(candidate, lineage)
-    verdict = await judge(candidate, suite, context)
-    judged = record_verdict(proposal, verdict, None, context)
+    judged = await judge_at_once(candidate, lineage, suite, state, context)
     return replace(judged, rank=(best.rank or 0) + 1)
 
 

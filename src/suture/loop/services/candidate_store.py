@@ -16,13 +16,7 @@ SEARCH_ROUND = -1
 
 @dataclass(frozen=True, kw_only=True)
 class Lineage:
-    """The place of a candidate in a run.
-
-    Attributes:
-        round: The round that proposes it; -1 for what the search found.
-        start: The round of the fresh start that its lineage began with.
-        depth: The number of repairs between that start and the candidate.
-    """
+    """The place of a candidate in a run; the fields are those of `Attempt`."""
 
     round: int
     start: int
@@ -34,44 +28,8 @@ class Lineage:
         return cls(round=round_, start=round_)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProposalFacts:
-    """What is known of a candidate when it is proposed, besides its files.
-
-    Attributes:
-        call: The model call that brought it; empty if there was none.
-        shown: The project's files that the model saw.
-        written: The files that were written for it; `None` for all of its files.
-        warnings: What is suspicious about it.
-        agreement: The share of the other plausible repairs that behave like it, where they were compared.
-        rivals: After a search, the number of other repairs that pass and behave differently, or are about as
-            likely and not known to behave the same.
-        rival_descriptions: Some of those rivals as text.
-        score_share: After a search, its part of the scores of itself and those rivals.
-        surplus: Files in the reply that the candidate does not write.
-    """
-
-    call: str = ""
-    shown: tuple[str, ...] = ()
-    written: tuple[str, ...] | None = None
-    warnings: tuple[str, ...] = ()
-    agreement: float | None = None
-    rivals: int | None = None
-    rival_descriptions: tuple[str, ...] = ()
-    score_share: float | None = None
-    surplus: tuple[str, ...] = ()
-
-
-NO_FACTS = ProposalFacts()
-
-
 class CandidateStore:
-    """The candidates of a run.
-
-    Args:
-        folder: The run folder, which holds the blobs.
-        ledger: The run's ledger, which says how each candidate was proposed.
-    """
+    """The candidates of a run: their blobs in the run folder, and their proposals in the ledger."""
 
     def __init__(self, folder: RunFolder, ledger: Ledger) -> None:
         self._folder = folder
@@ -94,48 +52,21 @@ class CandidateStore:
         first = next(iter(judged_attempts(state)), None)
         return self.load_verdict(first.verdict) if first and first.origin == "user" else None
 
-    def propose(self, candidate: Candidate, lineage: Lineage, facts: ProposalFacts = NO_FACTS) -> Attempt:
-        """Store a candidate, record its proposal, and return the attempt that waits for its checks.
-
-        Raises:
-            StorageError: The run folder cannot be written.
-        """
-        attempt, event = self.make_proposal(candidate, lineage, facts)
-        self._ledger.append(event)
-        return attempt
-
-    def make_proposal(
-        self, candidate: Candidate, lineage: Lineage, facts: ProposalFacts = NO_FACTS
-    ) -> tuple[Attempt, CandidateProposed]:
-        """As `propose`, but return the event, for a caller that writes several events at once."""
-        blob = self.save(candidate)
-        event = CandidateProposed(
+    def make_proposal(self, candidate: Candidate) -> CandidateProposed:
+        """Store a candidate, and return the event that proposes it; the caller may add further facts."""
+        return CandidateProposed(
             candidate=candidate.hash,
-            blob=blob,
+            blob=self.save(candidate),
             origin=candidate.origin,
             parent=candidate.parent,
             label=candidate.label,
-            call=facts.call,
-            shown_files=facts.shown,
-            files=tuple(sorted(candidate.files)) if facts.written is None else facts.written,
-            warnings=facts.warnings,
-            agreement=facts.agreement,
-            rivals=facts.rivals,
-            rival_descriptions=facts.rival_descriptions,
-            score_share=facts.score_share,
-            surplus_files=facts.surplus,
+            files=tuple(sorted(candidate.files)),
         )
-        attempt = Attempt(
-            candidate=candidate.hash,
-            blob=blob,
-            origin=candidate.origin,
-            round=lineage.round,
-            start=lineage.start,
-            depth=lineage.depth,
-            label=candidate.label,
-            parent=candidate.parent or "",
-        )
-        return attempt, event
+
+    def propose(self, proposal: CandidateProposed, lineage: Lineage) -> Attempt:
+        """Record a proposal, and return the attempt that waits for its checks."""
+        self._ledger.append(proposal)
+        return make_attempt(proposal, lineage)
 
     def find_proposal(self, candidate: str) -> CandidateProposed | None:
         """Return how a candidate was first proposed, by the candidate's hash."""
@@ -151,3 +82,16 @@ class CandidateStore:
         if proposal is None or proposal.rivals is None:
             proposal = self.find_proposal(candidate.parent or "") or proposal
         return proposal.rival_descriptions if proposal else ()
+
+
+def make_attempt(proposal: CandidateProposed, lineage: Lineage) -> Attempt:
+    """Return the attempt that a proposal begins."""
+    return Attempt(
+        candidate=proposal.candidate,
+        blob=proposal.blob,
+        origin=proposal.origin,
+        round=lineage.round,
+        start=lineage.start,
+        depth=lineage.depth,
+        label=proposal.label,
+    )

@@ -25,10 +25,7 @@ class SuiteProvider:
 
     Args:
         task: The task as the user gave it.
-        settings: The settings of the run.
-        sandbox: The sandbox.
         interpreter: The program that the test command's `python` means.
-        ledger: The run's ledger.
         budget: The run's budget, which limits the time of one run of the tests.
         vet: Returns a verdict on a candidate that must not run, else `None`.
     """
@@ -43,7 +40,7 @@ class SuiteProvider:
         budget: Budget,
         vet: Callable[[Candidate], Verdict | None],
     ) -> None:
-        self._given = task
+        self._user_task = task
         self._settings = settings
         self._sandbox = sandbox
         self._interpreter = interpreter
@@ -56,11 +53,11 @@ class SuiteProvider:
     @property
     def task(self) -> Task:
         """Return the task, including the test that a person has accepted, if any."""
-        if self._given.kind != "heal" or not self._given.statement:
-            return self._given
+        if self._user_task.kind != "heal" or not self._user_task.statement:
+            return self._user_task  # Only a bug report leads to such a test.
         if self._task_with_test is None:
-            task = add_accepted_test(self._given, self._ledger.events)
-            if task is self._given:
+            task = add_accepted_test(self._user_task, self._ledger.events)
+            if task is self._user_task:
                 return task
             self._task_with_test, self._suite = task, None
         return self._task_with_test
@@ -94,35 +91,21 @@ class SuiteProvider:
             self._suite = replace(suite, vet=self._vet)
         return self._suite
 
-    async def load_with_checks(self, generated: Sequence[Check]) -> Suite:
-        """Return the suite with generated checks that have earned enough trust to decide.
-
-        Raises:
-            UsageError: The test command cannot start, or there are no tests.
-            SandboxError: The sandbox failed.
-        """
-        return add_checks(await self.load(), generated)
-
     async def prepare(self, task: Task) -> Suite:
-        """Prepare the suite of another task in the same surroundings, such as the task with one more test."""
+        """Prepare the suite of another task with the same sandbox, such as the task with one more test."""
         suite = await prepare_suite(task, self._sandbox, self._settings.sandbox, self._interpreter, run=False)
         return replace(suite, vet=self._vet)
 
     def test_sources(self) -> dict[str, str]:
-        """Return the texts of the project's tests, as far as the prepared suite knows them: path -> text."""
+        """Return the project's test files, path -> text; none before the suite is prepared."""
         paths = self._suite.test_files if self._suite is not None else ()
         return {path: decode_text(self.task.files[path]) for path in paths if path in self.task.files}
-
-    def follow_up_notes(self, candidate: Candidate) -> tuple[str, ...]:
-        """Return what remains to do for whoever takes over a candidate, besides its files."""
-        packages = self.packages
-        return packages.follow_up_notes(candidate.files) if isinstance(packages, AddedPackages) else ()
 
     def _record_packages(self, installed: InstalledPackages) -> None:
         self._ledger.append(PackagesInstalled(packages=installed.names))
 
     def _limits(self) -> SandboxSettings:
-        """Return the sandbox limits. No run of the tests may take the time that a repair of them needs."""
+        """Return the sandbox limits. One run of the tests leaves time for another, which a repair needs."""
         limits, left_s = self._settings.sandbox, self._budget.remaining_s()
         if not left_s:
             return limits
@@ -132,6 +115,6 @@ class SuiteProvider:
 
 def add_checks(suite: Suite, generated: Sequence[Check]) -> Suite:
     """Return a suite with further checks, each with the trust that it has earned."""
-    own = {check.id for check in suite.task.checks}
-    new = tuple(check for check in generated if check.id not in own)
+    task_check_ids = {check.id for check in suite.task.checks}
+    new = tuple(check for check in generated if check.id not in task_check_ids)
     return replace(suite, task=replace(suite.task, checks=(*suite.task.checks, *new))) if new else suite
