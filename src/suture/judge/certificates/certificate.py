@@ -25,7 +25,7 @@ class UnverifiedClaims:
     Attributes:
         suture: Version of Suture that made the certificate.
         made_at_s: Seconds since the epoch.
-        model: The models that wrote the code, as `provider:model`; otherwise the model of the run.
+        model: The models that wrote the code, as `provider:model`; the model of the run if none did.
         seed: The setting `model.seed`.
         prompts: Hashes of the prompt files that were used.
         calls: Hashes of the model calls, which name their replies in the run folder.
@@ -81,7 +81,7 @@ class Certificate:
         project_hash: Content hash of `project`.
         diff: The change as a unified diff.
         result: Changed path -> SHA-256 after the change.
-        evidence: The kind of evidence of the verdicts.
+        evidence: The kind of evidence of the verdict on the result.
         before: Check id -> status before the change; empty if there was no code yet.
         after: Check id -> status after the change.
         fixed: Ids of checks that failed before and pass after.
@@ -89,8 +89,8 @@ class Certificate:
             false.
         coverage: Which changed statements the tests run.
         mutation: How well the tests guard them.
-        confidence: In [0, 1], by the model of `suture.judge.confidence` over all of the above, lowered by the
-            claimed rivals and warnings. That a search found no rival does not raise it, because a replay
+        confidence: In [0, 1], computed by `suture.judge.confidence` from all of the above and lowered by the
+            claimed rivals and warnings. A claim that there are no rivals does not raise it, because a replay
             cannot confirm that.
         claims: What a replay cannot confirm.
         seal: Content hash of everything else. It reveals accidental changes; the replay reveals forgery.
@@ -138,7 +138,7 @@ def strip_task(task: Task) -> Task:
 
 def check_statuses(verdict: Verdict | None) -> dict[str, str]:
     """Return check id -> status; empty without a verdict."""
-    return {o.check_id: o.status for o in verdict.outcomes} if verdict else {}
+    return {outcome.check_id: outcome.status for outcome in verdict.outcomes} if verdict else {}
 
 
 def find_new_failures(before: Verdict | None, after: Verdict) -> tuple[str, ...]:

@@ -47,9 +47,9 @@ def parse_certificate(content: bytes) -> Certificate:
         data = json.loads(
             content.decode("ascii"), object_pairs_hook=_reject_duplicates, parse_constant=_reject_constant
         )
-        stated = data.get("format") if isinstance(data, dict) else None
-        if stated != FORMAT:
-            raise InvalidCertificate(f"the format is {stated!r}, and this Suture reads {FORMAT!r}")
+        stated_format = data.get("format") if isinstance(data, dict) else None
+        if stated_format != FORMAT:
+            raise InvalidCertificate(f"the format is {stated_format!r}, and this Suture reads {FORMAT!r}")
         certificate = decode_record(Certificate, data)
     except InvalidCertificate:
         raise
@@ -65,12 +65,12 @@ def parse_certificate(content: bytes) -> Certificate:
 
 
 def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; refuse duplicate keys, of which one reader takes the first, another the last."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        duplicate = next(key for key in found if sum(key == other for other, _ in pairs) > 1)
+    """Return a JSON object. Refuse duplicate keys: some readers use the first value, others the last."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        duplicate = next(key for key in members if sum(key == other for other, _ in pairs) > 1)
         raise ValueError(f"the key {duplicate!r} occurs more than once")
-    return found
+    return members
 
 
 def _reject_constant(name: str) -> float:

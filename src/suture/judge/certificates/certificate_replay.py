@@ -53,13 +53,13 @@ async def replay_certificate(
     settings: Settings,
     interpreter: Interpreter | None,
 ) -> AsyncIterator[ReplayedClaim]:
-    """Verify what a certificate says, statement by statement.
+    """Verify what a certificate says, and yield each statement with what was found.
 
     The first statement that does not hold is the last one that is yielded.
 
     Args:
-        project: The files before the change, path -> content; see `revert_certified_change`. It may have
-            more.
+        project: The files before the change, path -> content; see `revert_certified_change`. There may be
+            more files than the certificate names.
         sandbox: A sandbox in which nothing of the original run is left.
         settings: The limits and the trust threshold; those in the certificate are only claims.
         interpreter: What `python` means in the test command.
@@ -69,34 +69,30 @@ async def replay_certificate(
     """
     try:
         files = check_project_files(certificate, project)
-        yield ReplayedClaim(name="project", ok=True, detail=f"{len(files)} files have the certified hashes")
+        yield _confirm("project", f"{len(files)} files have the certified hashes")
         after = check_certified_diff(certificate, files)
-        yield ReplayedClaim(
-            name="diff",
-            ok=True,
-            detail=f"it results in the certified {', '.join(sorted(certificate.result))}",
-        )
+        yield _confirm("diff", f"it results in the certified {', '.join(sorted(certificate.result))}")
         task = replace(strip_task(certificate.task), files=files)
-        suite = await _suite(certificate, task, sandbox, settings, interpreter)
-        candidate = Candidate(
-            files={path: decode_text(after[path]) for path in certificate.result}, origin="repair"
-        )
-        ready, _ = await suite.install_packages(after)  # a lock is allowed where its packages are kept
+        suite = await _prepare_certified_suite(certificate, task, sandbox, settings, interpreter)
+        changed_files = {path: decode_text(after[path]) for path in certificate.result}
+        candidate = Candidate(files=changed_files, origin="repair")
+        # This refuses a change whose packages are not kept here; a lock file is allowed only with its packages.
+        suite_with_packages, _ = await suite.install_packages(after)
         check_changed_paths(certificate, candidate, suite, after)
-        yield ReplayedClaim(name="files", ok=True, detail="it changes no test and no protected file")
+        yield _confirm("files", "it changes no test and no protected file")
         before = await _replay_before(certificate, suite)
         if before is not None:
             detail = f"{len(before.failed)} checks fail and {len(before.passed)} pass, as certified"
-            yield ReplayedClaim(name="before", ok=True, detail=detail)
+            yield _confirm("before", detail)
         verdict = await check_candidate(candidate, suite)
         _require_after(certificate, before, verdict, settings.loop.trust_threshold)
         detail = (
             f"{len(verdict.passed)} checks pass, {len(certificate.fixed)} of them newly, and none newly fails"
         )
-        yield ReplayedClaim(name="after", ok=True, detail=f"{detail}; evidence: {verdict.evidence}")
-        yield await _coverage(certificate, ready, after)
-        yield await _mutation(certificate, ready, candidate, after, verdict)
-        yield _confidence(certificate, before, verdict, settings)
+        yield _confirm("after", f"{detail}; evidence: {verdict.evidence}")
+        yield await _replay_coverage(certificate, suite_with_packages, after)
+        yield await _replay_mutation(certificate, suite_with_packages, candidate, after, verdict)
+        yield _replay_confidence(certificate, before, verdict, settings)
     except ClaimRefuted as refuted:
         yield ReplayedClaim(name=refuted.name, ok=False, detail=refuted.detail)
     except UsageError as fault:
@@ -105,22 +101,22 @@ async def replay_certificate(
         yield ReplayedClaim(name="packages", ok=False, detail=fault.reason)
 
 
-async def _suite(
+def _confirm(name: ClaimName, detail: str) -> ReplayedClaim:
+    return ReplayedClaim(name=name, ok=True, detail=detail)
+
+
+async def _prepare_certified_suite(
     certificate: Certificate,
     task: Task,
     sandbox: Sandbox,
     settings: Settings,
     interpreter: Interpreter | None,
 ) -> Suite:
-    started = task.project is not None and task.project.kind is not None
-    require(
-        bool(task.checks or task.test_command or started),
-        "checks",
-        "the certificate names nothing that was checked",
-    )
-    require(
-        all(check.provenance != "oracle" for check in task.checks), "checks", "the run had a hidden check"
-    )
+    has_smoke_checks = task.project is not None and task.project.kind is not None
+    has_checks = bool(task.checks or task.test_command or has_smoke_checks)
+    require(has_checks, "checks", "the certificate names nothing that was checked")
+    has_hidden_check = any(check.provenance == "oracle" for check in task.checks)
+    require(not has_hidden_check, "checks", "the run had a hidden check")
     if interpreter is not None:
         interpreter = replace(interpreter, source_roots=certificate.source_roots)
     packages = packages_for_task(task, settings, may_fetch=False)
@@ -140,83 +136,88 @@ def _require_after(
     certificate: Certificate, before: Verdict | None, verdict: Verdict, threshold: float
 ) -> None:
     require_equal("after", certificate.after, check_statuses(verdict))
-    deciding = [o for o in verdict.outcomes if o.trust >= threshold and o.status != "skipped"]
-    require(bool(deciding) and all(o.passed for o in deciding), "after", "not every deciding check passes")
+    deciding = [
+        outcome for outcome in verdict.outcomes if outcome.trust >= threshold and outcome.status != "skipped"
+    ]
+    is_accepted = bool(deciding) and all(outcome.passed for outcome in deciding)
+    require(is_accepted, "after", "not every deciding check passes")
     fixed = tuple(sorted(verdict.passed - (before.passed if before else frozenset())))
-    require(
-        bool(fixed) and certificate.fixed == fixed, "after", "the fixed checks are not the certified ones"
-    )
+    is_fixed = bool(fixed) and certificate.fixed == fixed
+    require(is_fixed, "after", "the fixed checks are not the certified ones")
     require(not find_new_failures(before, verdict), "after", "a check fails that passed before")
     require(not certificate.newly_failing, "after", "the certificate itself names a check that newly fails")
     require(certificate.evidence == verdict.evidence, "after", f"the evidence is {verdict.evidence}")
 
 
-async def _coverage(certificate: Certificate, suite: Suite, after: Mapping[str, bytes]) -> ReplayedClaim:
-    stated = certificate.coverage
+async def _replay_coverage(
+    certificate: Certificate, suite: Suite, after: Mapping[str, bytes]
+) -> ReplayedClaim:
+    certified = certificate.coverage
     statements = find_touched_by_file(suite.task.files, after)
-    changed = {path: tuple(lines.start for lines in found) for path, found in statements.items()}
-    if stated.unmeasured:
-        require(not stated.covered, "coverage", "it is called unmeasured and has results")
-        is_consistent = not stated.changed or stated.changed == changed
+    changed = {path: tuple(lines.start for lines in ranges) for path, ranges in statements.items()}
+    if certified.unmeasured:
+        require(not certified.covered, "coverage", "it is called unmeasured and has results")
+        is_consistent = not certified.changed or certified.changed == changed
         require(is_consistent, "coverage", "the changed statements are not the certified ones")
-        return _not_measured("coverage", stated.unmeasured)
-    require_equal("coverage", stated.changed, changed)
-    found = await measure_coverage(suite, after)
-    if found.unmeasured:
-        raise ClaimRefuted("coverage", f"it cannot be measured here: {render_unmeasured(found.unmeasured)}")
-    require_equal("coverage", stated.covered, found.covered)
-    detail = f"the tests run {found.covered_count} of {found.changed_count} changed statements"
-    return ReplayedClaim(name="coverage", ok=True, detail=detail)
+        return _confirm_unmeasured("coverage", certified.unmeasured)
+    require_equal("coverage", certified.changed, changed)
+    measured = await measure_coverage(suite, after)
+    if measured.unmeasured:
+        reason = render_unmeasured(measured.unmeasured)
+        raise ClaimRefuted("coverage", f"it cannot be measured here: {reason}")
+    require_equal("coverage", certified.covered, measured.covered)
+    counts = f"{measured.covered_count} of {measured.changed_count}"
+    return _confirm("coverage", f"the tests run {counts} changed statements")
 
 
-def _not_measured(name: ClaimName, reason: UnmeasuredReason) -> ReplayedClaim:
-    return ReplayedClaim(name=name, ok=True, detail=f"not measured: {render_unmeasured(reason)}")
+def _confirm_unmeasured(name: ClaimName, reason: UnmeasuredReason) -> ReplayedClaim:
+    return _confirm(name, f"not measured: {render_unmeasured(reason)}")
 
 
-async def _mutation(
+async def _replay_mutation(
     certificate: Certificate, suite: Suite, candidate: Candidate, after: Mapping[str, bytes], verdict: Verdict
 ) -> ReplayedClaim:
-    stated = certificate.mutation
-    if stated.selected is None:
-        is_empty = not stated.generated and not stated.mutants
-        if not stated.unmeasured or not is_empty:
+    certified = certificate.mutation
+    if certified.selected is None:
+        is_empty = not certified.generated and not certified.mutants
+        if not certified.unmeasured or not is_empty:
             raise ClaimRefuted("mutation", "the mutation results are inconsistent")
-        return _not_measured("mutation", stated.unmeasured)
+        return _confirm_unmeasured("mutation", certified.unmeasured)
     language = suite.task.language
-    mutable = find_mutable_lines(suite.task.files, after, language)
-    selection = await select_mutants(after, mutable, language)
-    run = [replace(run, killed=False) for run in stated.mutants]
-    is_selection = (stated.generated, stated.selected) == (selection.generated, len(selection.mutants))
+    mutable_lines = find_mutable_lines(suite.task.files, after, language)
+    selection = await select_mutants(after, mutable_lines, language)
+    runs = [replace(run, killed=False) for run in certified.mutants]
+    counts_match = (certified.generated, certified.selected) == (selection.generated, len(selection.mutants))
     require(
-        is_selection and run == list(selection.mutants[: len(run)]),
+        counts_match and runs == list(selection.mutants[: len(runs)]),
         "mutation",
         f"the mutants are not the first ones of the selection (made by Suture {certificate.claims.suture})",
     )
-    in_full = len(run) == stated.selected > 0
-    require(
-        in_full == (stated.unmeasured is None), "mutation", "it is not stated whether all mutants were run"
-    )
-    is_of_change = all(one.path in candidate.files for one in run)
-    require(is_of_change, "mutation", "a mutant is in a file that the change does not touch")
+    ran_all = len(runs) == certified.selected > 0
+    is_consistent = ran_all == (certified.unmeasured is None)
+    require(is_consistent, "mutation", "it is not stated whether all mutants were run")
+    are_in_change = all(run.path in candidate.files for run in runs)
+    require(are_in_change, "mutation", "a mutant is in a file that the change does not touch")
     is_noticed = await build_mutant_detector(suite, candidate.files, verdict, certificate.fixed)
     try:
-        replayed = await replay_mutants(after, run, is_noticed)
+        replayed_runs = await replay_mutants(after, runs, is_noticed)
     except DiffDoesNotApply as fault:
         raise ClaimRefuted("mutation", str(fault)) from fault
-    wrong = [one.label for one, again in zip(stated.mutants, replayed, strict=True) if one != again]
+    pairs = zip(certified.mutants, replayed_runs, strict=True)
+    wrong = [run.label for run, replayed_run in pairs if run != replayed_run]
     require(not wrong, "mutation", f"the tests answer differently for: {'; '.join(wrong[:MAX_LISTED])}")
-    if not stated.selected and stated.unmeasured:
-        return _not_measured("mutation", stated.unmeasured)
-    missing = "" if in_full else f"; {stated.selected - len(run)} were not run and count as not noticed"
-    counts = f"{stated.killed} of {stated.selected} mutants, selected from {stated.generated}"
-    return ReplayedClaim(name="mutation", ok=True, detail=f"the tests notice {counts}{missing}")
+    if not certified.selected and certified.unmeasured:
+        return _confirm_unmeasured("mutation", certified.unmeasured)
+    missing = "" if ran_all else f"; {certified.selected - len(runs)} were not run and count as not noticed"
+    counts = f"{certified.killed} of {certified.selected} mutants, selected from {certified.generated}"
+    return _confirm("mutation", f"the tests notice {counts}{missing}")
 
 
-def _confidence(
+def _replay_confidence(
     certificate: Certificate, before: Verdict | None, verdict: Verdict, settings: Settings
 ) -> ReplayedClaim:
     claims = certificate.claims
-    found = compute_certified_confidence(
+    confidence = compute_certified_confidence(
         verdict,
         settings.loop.trust_threshold,
         before=before,
@@ -225,12 +226,10 @@ def _confidence(
         share=claims.share,
         has_warnings=bool(claims.warnings),
     )
-    require(certificate.confidence == found, "confidence", f"the evidence supports {found:.2f}")
+    require(certificate.confidence == confidence, "confidence", f"the evidence supports {confidence:.2f}")
     require(
-        found >= settings.loop.abstain_below,
+        confidence >= settings.loop.abstain_below,
         "confidence",
-        f"{found:.2f} is below loop.abstain_below, so no result would be called healed",
+        f"{confidence:.2f} is below loop.abstain_below, so no result would be called healed",
     )
-    return ReplayedClaim(
-        name="confidence", ok=True, detail=f"at least {found:.2f}, computed from all of the above"
-    )
+    return _confirm("confidence", f"at least {confidence:.2f}, computed from all of the above")

@@ -89,29 +89,26 @@ def check_project_files(certificate: Certificate, project: Mapping[str, bytes]) 
 
     A further file that could change what the tests say refutes the certificate.
     """
-    require(
-        certificate.project_hash == content_hash(dict(certificate.project)),
-        "project",
-        "the list of files does not have the certified hash",
-    )
+    has_hash = certificate.project_hash == content_hash(dict(certificate.project))
+    require(has_hash, "project", "the list of files does not have the certified hash")
     wrong = [
         path
-        for path, hash_ in certificate.project.items()
-        if path not in project or sha256_hex(project[path]) != hash_
+        for path, sha256 in certificate.project.items()
+        if path not in project or sha256_hex(project[path]) != sha256
     ]
     listed = ", ".join(sorted(wrong)[:MAX_LISTED])
     require(not wrong, "project", f"{len(wrong)} file(s) are missing or differ: {listed}")
-    more = sorted(path for path in project.keys() - certificate.project.keys() if _decides(path))
-    listed = ", ".join(more[:MAX_LISTED])
+    added = sorted(path for path in project.keys() - certificate.project.keys() if _may_decide(path))
+    listed = ", ".join(added[:MAX_LISTED])
     require(
-        not more or certificate.task.kind == "write",
+        not added or certificate.task.kind == "write",
         "project",
-        f"{len(more)} further file(s) may change the result: {listed}",
+        f"{len(added)} further file(s) may change the result: {listed}",
     )
     return {path: project[path] for path in certificate.project}
 
 
-def _decides(path: str) -> bool:
+def _may_decide(path: str) -> bool:
     """Return whether a file may change what the tests say: code, a test, or a configuration file."""
     is_code = PurePosixPath(path).suffix in COMPILED_SUFFIXES or bool(detect_file_languages((path,)))
     return is_code or is_protected(path, default_protected())
@@ -136,38 +133,30 @@ def check_changed_paths(
     """Refute a diff that changes files that decide, whatever the certificate calls protected."""
     task = suite.task
     paths = candidate.files.keys()
-    require(
-        task.kind == "heal" or task.project is not None or not paths & task.files.keys(),
-        "files",
-        "the task asks for new code, and the diff changes existing files",
-    )
+    may_change_files = task.kind == "heal" or task.project is not None or not paths & task.files.keys()
+    require(may_change_files, "files", "the task asks for new code, and the diff changes existing files")
+    is_new_project = task.project is not None and task.project.is_new
     protected = {path for path in paths if is_protected(path, default_protected())}
     if task.kind == "heal":
         protected |= paths & set(find_deciding_files(task.test_command, after, NOWHERE))
     elif not task.test_command:
         protected -= set(task.modules)  # asserts run in another process
-        if task.project is not None and task.project.is_new:
-            protected = {
-                path for path in protected if not is_test_file(path)
-            }  # tests of a new project do not decide
-    if task.project is not None and task.project.is_new:  # they only name packages
-        protected = {
-            path for path in protected if path != manifest_name_for(task.language) and not is_lock_path(path)
-        }
+        if is_new_project:
+            # Tests of a new project do not decide.
+            protected = {path for path in protected if not is_test_file(path)}
+    if is_new_project:
+        # Manifests and lock files only name packages.
+        manifest = manifest_name_for(task.language)
+        protected = {path for path in protected if path != manifest and not is_lock_path(path)}
     protected = {path for path in protected if not is_dependency_file(path, candidate.files, suite)}
     protected |= set(find_protected_files(candidate.files, suite))
+    has_protected_module = any(is_protected(path, default_protected()) for path in task.modules)
     require(
-        not task.test_command or not any(is_protected(path, default_protected()) for path in task.modules),
+        not task.test_command or not has_protected_module,
         "files",
         f"the module {task.module!r} or one beside it is a protected file",
     )
-    require(
-        not protected,
-        "files",
-        f"the diff changes protected files: {', '.join(sorted(protected)[:MAX_LISTED])}",
-    )
-    require(
-        overlay_candidate(task.files, candidate.files) == dict(after),
-        "files",
-        "no candidate of a run can have this result",
-    )
+    listed = ", ".join(sorted(protected)[:MAX_LISTED])
+    require(not protected, "files", f"the diff changes protected files: {listed}")
+    is_reachable = overlay_candidate(task.files, candidate.files) == dict(after)
+    require(is_reachable, "files", "no candidate of a run can have this result")

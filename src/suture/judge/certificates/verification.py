@@ -49,7 +49,7 @@ def load_certificate(path: Path) -> Certificate:
 
     Raises:
         UsageError: The file cannot be read.
-        CertificateRefused: It is no certificate of this format, or was changed since it was sealed.
+        InvalidCertificate: It is no certificate of this format, or was changed since it was sealed.
     """
     try:
         content = read_regular_file(path, MAX_BYTES, follow=True)
@@ -63,16 +63,15 @@ def load_certificate(path: Path) -> Certificate:
 async def verify_certificate_file(
     name: str | Path, project: Path | None, settings: Settings, sandbox: Sandbox | None = None
 ) -> AsyncIterator[ReplayedClaim]:
-    """Replay a certificate in a clean sandbox.
+    """Replay a certificate in a clean sandbox, and yield each statement with what was found.
+
+    The first statement that is not `ok` is the last.
 
     Args:
         name: The certificate, as in `find_certificate`.
         project: The project's folder, with or without the change; by default the files in the run folder.
         settings: The limits of the replay.
         sandbox: The sandbox to use; by default the one that the settings name.
-
-    Yields:
-        Each statement with what was found; the first one that is not `ok` is the last.
 
     Raises:
         UsageError: There is no such certificate, or neither a project nor a run folder has the files.
@@ -86,13 +85,13 @@ async def verify_certificate_file(
         yield ReplayedClaim(name="certificate", ok=False, detail=str(refused))
         return
     files, interpreter = _find_files_and_interpreter(certificate, path.parent, project, settings.sandbox)
-    opened = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
+    replay_sandbox = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
-        async for finding in replay_certificate(certificate, files, opened, settings, interpreter):
-            yield finding
+        async for claim in replay_certificate(certificate, files, replay_sandbox, settings, interpreter):
+            yield claim
     finally:
-        if opened is not sandbox:
-            await opened.close()
+        if replay_sandbox is not sandbox:
+            await replay_sandbox.close()
 
 
 def _find_files_and_interpreter(
@@ -102,8 +101,8 @@ def _find_files_and_interpreter(
     if project is not None:
         snapshot = take_snapshot(project, secrets=settings.secrets)
         language = certificate.task.language
-        found = discover_programs(snapshot.root, os.environ, language, settings.python)
-        return revert_certified_change(certificate, snapshot.files), found
+        interpreter = discover_programs(snapshot.root, os.environ, language, settings.python)
+        return revert_certified_change(certificate, snapshot.files), interpreter
     run = RunFolder(folder)
     if not (folder / "blobs").is_dir():
         raise UsageError(
@@ -111,19 +110,19 @@ def _find_files_and_interpreter(
             remedy="name the project: --project PATH",
         )
     files: dict[str, bytes] = {}
-    for path, hash_ in certificate.project.items():
+    for path, sha256 in certificate.project.items():
         try:
-            files[path] = run.load_blob(hash_)
+            files[path] = run.load_blob(sha256)
         except StorageError:
             continue  # the replay reports which files are missing
-    return files, _recorded_interpreter(run, certificate.task.language)
+    return files, _find_interpreter(run, certificate.task.language)
 
 
-def _recorded_interpreter(run: RunFolder, language: Language) -> Interpreter:
+def _find_interpreter(run: RunFolder, language: Language) -> Interpreter:
     """Return the interpreter of the run if it still exists, and otherwise the one found here."""
     try:
         started = first_payload(read_ledger(run.ledger_path).events, RunStarted)
-        found = load_interpreter(started, run, Settings().paths.home) if started else None
+        recorded = load_interpreter(started, run, Settings().paths.home) if started else None
     except (StorageError, ValueError):
-        found = None
-    return found or discover_programs(Path.cwd(), os.environ, language)
+        recorded = None
+    return recorded or discover_programs(Path.cwd(), os.environ, language)
