@@ -1,4 +1,4 @@
-"""A job and its end as plain data."""
+"""The records `Job` and `JobEnd`, and how they are read from JSON."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ JSON_TYPES: Mapping[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One piece of work for its own process.
+    """A piece of work that runs in its own process, such as one repair.
 
     Attributes:
         id: An id like that of a run; a new run gets the job's id.
         run: The run that the job creates, continues or inspects.
-        kind: What to do.
-        request: The arguments as JSON values (read by `suture.interfaces.jobs.job_execution`).
+        kind: The kind of work.
+        request: The arguments as JSON values, which `suture.interfaces.jobs.job_execution` reads.
         flags: Settings of this job by dotted key; they take precedence over the server's.
         caller: The caller's name.
         created_s: When it was requested, in seconds since the epoch.
@@ -127,9 +127,9 @@ def _checked_values(cls: type[Job | JobEnd], plain: Any) -> dict[str, Any]:
         raise StorageError(
             f"a job file does not contain a {cls.__name__}", remedy="move it out of the folder `jobs`"
         )
-    known = {one.name: JSON_TYPES[str(one.type)] for one in fields(cls)}
-    values = {name: value for name, value in plain.items() if name in known}
+    types_by_field = {field.name: JSON_TYPES[str(field.type)] for field in fields(cls)}
+    values = {name: value for name, value in plain.items() if name in types_by_field}
     for name, value in values.items():
-        if not isinstance(value, known[name]):
+        if not isinstance(value, types_by_field[name]):
             raise StorageError(f"the {name!r} of a {cls.__name__} is a {type(value).__name__}")
     return values

@@ -1,4 +1,4 @@
-"""What a job's process does: call the api, or resume what an earlier process has started."""
+"""Execute a job in its process: call the api, or resume the run that an earlier process has started."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def require_sandbox(settings: Settings) -> None:
 
 async def _wait_for_release(folder: RunFolder) -> None:
     """Wait until no other process writes the run, such as the dying process of a killed server."""
-    until_s = time.monotonic() + RELEASE_TIMEOUT_S
-    while folder.ledger_path.is_file() and time.monotonic() < until_s:
+    deadline_s = time.monotonic() + RELEASE_TIMEOUT_S
+    while folder.ledger_path.is_file() and time.monotonic() < deadline_s:
         if get_run_state(folder, read_ledger(folder.ledger_path)) != "running":
             return
         await asyncio.sleep(0.1)
@@ -127,18 +127,18 @@ async def _execute_fork(job: Job, settings: Settings) -> JobEnd:
 
 
 async def _execute_replay(job: Job, settings: Settings) -> JobEnd:
-    done = await replay(str(job.request["of"]), settings=settings, run_id=job.run)
+    replayed = await replay(str(job.request["of"]), settings=settings, run_id=job.run)
     answer = {
-        "recorded": done.recorded,
-        "replay": done.result.run_id,
-        "same": done.same,
-        "difference": vars(done.difference) if done.difference else None,
+        "recorded": replayed.recorded,
+        "replay": replayed.result.run_id,
+        "same": replayed.same,
+        "difference": vars(replayed.difference) if replayed.difference else None,
     }
-    return replace(_job_end(done.result), answer=answer, exit_code=0 if done.same else 1)
+    return replace(_job_end(replayed.result), answer=answer, exit_code=0 if replayed.same else 1)
 
 
 async def _resume_run(job: Job, settings: Settings, folder: RunFolder) -> JobEnd:
-    """Resume a run, with the answer that it waits for if the job contains one."""
+    """Resume a run; if the job contains the answer that the run waits for, pass it on."""
     recorded = load_recorded_run(job.run, settings)
     require_sandbox(recorded.settings)
     finished = last_payload(recorded.events, RunFinished)
@@ -147,7 +147,7 @@ async def _resume_run(job: Job, settings: Settings, folder: RunFolder) -> JobEnd
         return _job_end(folder.load_record(Result, finished.result))
     answer_values: Mapping[str, Any] = job.request.get("answer") or {}
     answer = None
-    # Otherwise an earlier process has used the answer already.
+    # Without a pending review, an earlier process has used the answer already.
     if answer_values and pending_review(job.run, settings=settings) is not None:
         answer = ReviewAnswer(**answer_values)
     return _job_end(await resume(job.run, settings=settings, answer=answer))

@@ -1,4 +1,4 @@
-"""The folder of jobs: requests, stop requests and ends, one file each."""
+"""The journal of jobs: a folder with one file for each request, each stop request and each end of a job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRIVATE_MODE = 0o700
 
 
 class JobJournal:
-    """All jobs of one home; only one process at a time may write there.
+    """The journal of one home; only one process at a time may have it open.
 
     Args:
         home: The state folder, as the setting `paths.home`.
@@ -77,13 +77,15 @@ class JobJournal:
         return end
 
     def load_end(self, job: Job) -> JobEnd | None:
-        """Return how a job ended, or `None`.
+        """Return how a job ended, or `None` if it has to be executed.
 
-        `None` also covers a job that its server stopped in order to resume it later.
+        It also has to be executed if its server cancelled it, without a request of the caller, at shutdown.
         """
         plain = self._read_json(self.end_path(job))
-        end = job_end_from_json(plain) if plain is not None else None
-        return None if end is not None and end.cancelled and not self.is_stop_requested(job) else end
+        if plain is None:
+            return None
+        end = job_end_from_json(plain)
+        return None if end.cancelled and not self.is_stop_requested(job) else end
 
     def request_stop(self, job: Job) -> None:
         """Record that the caller wants the job to stop."""

@@ -1,4 +1,4 @@
-"""A job in its own process, which ends with the process that started it."""
+"""Run a job in a process of its own, which ends together with the process that started it."""
 
 from __future__ import annotations
 
@@ -30,17 +30,20 @@ EventHandler = Callable[[Event], Awaitable[None]]
 
 
 class JobProcess:
-    """A process that executes a job. Its stdin stays open, so that it ends when this process ends."""
+    """A process that executes a job.
 
-    def __init__(self, process: asyncio.subprocess.Process, end_path: Path, log: Path) -> None:
+    The write end of its stdin stays open here: the process exits when the pipe breaks (see `job_main`).
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process, end_path: Path, log_path: Path) -> None:
         self._process = process
         self._end_path = end_path
-        self._log = log
-        self._stopping: asyncio.Task[None] | None = None
+        self._log_path = log_path
+        self._kill_task: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(
-        cls, job: Job, flags: Mapping[str, object], *, end_path: Path, log: Path, cwd: Path
+        cls, job: Job, flags: Mapping[str, object], *, end_path: Path, log_path: Path, cwd: Path
     ) -> JobProcess:
         """Start the process.
 
@@ -48,10 +51,10 @@ class JobProcess:
             job: The job.
             flags: Settings by dotted key; the job's own take precedence.
             end_path: The file to which the process writes the job's end.
-            log: The file for its stdout and stderr.
-            cwd: The working folder; an empty folder for jobs without a project.
+            log_path: The file for its stdout and stderr.
+            cwd: An empty folder, whose settings cannot affect the job.
         """
-        with log.open("wb") as words:
+        with log_path.open("wb") as log_file:
             # Its own session, because Ctrl-C is for the server, which stops its jobs itself.
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -59,12 +62,12 @@ class JobProcess:
                 "-m",
                 "suture.interfaces.jobs.job_main",
                 stdin=asyncio.subprocess.PIPE,
-                stdout=words,
-                stderr=words,
+                stdout=log_file,
+                stderr=log_file,
                 cwd=cwd,
                 start_new_session=True,
             )
-        order = {
+        instructions = {
             "job": job_as_json(job),
             "flags": {**flags, **job.flags},
             "end": str(end_path),
@@ -72,53 +75,50 @@ class JobProcess:
         }
         assert process.stdin is not None
         with suppress(ConnectionError):  # it died before reading; `ended` reports it
-            process.stdin.write(json.dumps(order).encode() + b"\n")
+            process.stdin.write(json.dumps(instructions).encode() + b"\n")
             await process.stdin.drain()
-        return cls(process, end_path, log)
+        return cls(process, end_path, log_path)
 
     async def ended(self) -> JobEnd:
         """Wait for the process and return how the job ended."""
         status = await self._process.wait()
-        if self._stopping is not None:
-            self._stopping.cancel()
+        if self._kill_task is not None:
+            self._kill_task.cancel()
         content = read_regular_file(self._end_path, MAX_END_BYTES)
         if content is not None:
             with suppress(ValueError, StorageError):
                 return job_end_from_json(json.loads(content))
-        how = f"signal {-status}" if status < 0 else f"exit code {status}"
-        words = self._log_tail()
-        return JobEnd(exit_code=6, error=f"the run's process died ({how}){words}", fault="ProcessDied")
+        cause = f"signal {-status}" if status < 0 else f"exit code {status}"
+        log_tail = (read_regular_file(self._log_path, 2**20) or b"")[-MAX_LOG_TAIL_BYTES:]
+        last_line = log_tail.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        error = f"the run's process died ({cause})" + (f": {last_line}" if last_line else "")
+        return JobEnd(exit_code=6, error=error, fault="ProcessDied")
 
     def stop(self) -> None:
         """Ask the process to stop; it is killed if it does not stop in time."""
-        if self._stopping is None and self._process.returncode is None:
+        if self._kill_task is None and self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.send_signal(signal.SIGINT)
-            self._stopping = asyncio.get_running_loop().create_task(self._kill_after_timeout())
+            self._kill_task = asyncio.get_running_loop().create_task(self._kill_after_timeout())
 
     async def _kill_after_timeout(self) -> None:
         await asyncio.sleep(STOP_TIMEOUT_S)
         with suppress(ProcessLookupError):
             self._process.kill()
 
-    def _log_tail(self) -> str:
-        content = (read_regular_file(self._log, 2**20) or b"")[-MAX_LOG_TAIL_BYTES:]
-        last = content.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        return f": {last}" if last else ""
-
 
 async def start_standalone_job(
     job: Job, flags: Mapping[str, object]
 ) -> tuple[JobProcess, tempfile.TemporaryDirectory[str]]:
     """Start a job without a journal; the caller must remove the returned folder."""
-    folder = tempfile.TemporaryDirectory(prefix="suture-job-")
-    workspace = Path(folder.name)
-    here = workspace / "here"
-    here.mkdir()
+    workspace = tempfile.TemporaryDirectory(prefix="suture-job-")
+    folder = Path(workspace.name)
+    empty_folder = folder / "here"
+    empty_folder.mkdir()
     process = await JobProcess.start(
-        job, flags, end_path=workspace / "end.json", log=workspace / "log", cwd=here
+        job, flags, end_path=folder / "end.json", log_path=folder / "log", cwd=empty_folder
     )
-    return process, folder
+    return process, workspace
 
 
 async def run_standalone_job(
@@ -131,44 +131,43 @@ async def run_standalone_job(
     flags: Mapping[str, object] | None = None,
     job_flags: Mapping[str, object] | None = None,
 ) -> tuple[RunFolder, JobEnd]:
-    """Run a job to its end for one caller; if the caller is cancelled, the job is stopped cleanly first.
+    """Run a job to its end; return the run's folder and how the job ended.
+
+    If the caller is cancelled, the job is stopped cleanly first.
 
     Args:
-        home: The folder of all runs.
-        kind: What to do.
-        request: The arguments.
+        home: The state folder, as the setting `paths.home`.
+        kind: The kind of the job.
+        request: The job's arguments.
         on_event: Called with each event of the run; an exception ends the forwarding, not the run.
-        run: The run that the job is about; by default a new one.
+        run: The id of the run that the job is about; by default a new one.
         flags: Settings from the server's command line.
         job_flags: Settings of this job; they take precedence.
-
-    Returns:
-        The run's folder, and how the job ended.
 
     Raises:
         JobFailed: The job ended with an error.
     """
-    new = run or new_run_id()
-    folder = RunFolder(home / "runs" / new)
-    job = Job(id=new, run=new, kind=kind, request=request, flags=job_flags or {}, created_s=time.time())
+    run = run or new_run_id()
+    folder = RunFolder(home / "runs" / run)
+    job = Job(id=run, run=run, kind=kind, request=request, flags=job_flags or {}, created_s=time.time())
     known_events = len(read_ledger(folder.ledger_path).events) if folder.ledger_path.is_file() else 0
     process, workspace = await start_standalone_job(job, flags or {})
     forwarder = _EventForwarder(folder.ledger_path, known_events, on_event)
-    forwarding = asyncio.create_task(forwarder.forward_all())
+    forward_task = asyncio.create_task(forwarder.forward_all())
     try:
         end = await process.ended()
         with suppress(TimeoutError):
             async with asyncio.timeout(FINAL_EVENTS_TIMEOUT_S):
-                await forwarder.wait_until_forwarded(forwarding)
+                await forwarder.wait_until_forwarded(forward_task)
     except asyncio.CancelledError:
         process.stop()
         await process.ended()
         raise
     finally:
-        forwarding.cancel()
-        await asyncio.wait([forwarding])
-        if not forwarding.cancelled():
-            forwarding.exception()  # retrieved, so that asyncio does not log it; the run is not affected
+        forward_task.cancel()
+        await asyncio.wait([forward_task])
+        if not forward_task.cancelled():
+            forward_task.exception()  # retrieved, so that asyncio does not log it; the run is not affected
         workspace.cleanup()
     if end.error:
         raise JobFailed(end)
@@ -176,25 +175,25 @@ async def run_standalone_job(
 
 
 class _EventForwarder:
-    """Forwards the events of a run that are written after the known ones."""
+    """Calls a handler with the events of a run that are written after the known ones."""
 
     def __init__(self, ledger: Path, known_events: int, on_event: EventHandler) -> None:
-        self._ledger, self._known, self._on_event = ledger, known_events, on_event
-        self._forwarded = known_events
+        self._ledger, self._known_events, self._on_event = ledger, known_events, on_event
+        self._forwarded_events = known_events
 
     async def forward_all(self) -> None:
         """Forward every event from now on, until the run ends."""
         while not self._ledger.is_file():  # noqa: ASYNC110  # another process creates it
             await asyncio.sleep(LEDGER_POLL_S)
         async for event in follow_ledger(
-            self._ledger, poll_interval_s=LEDGER_POLL_S, known_events=self._known
+            self._ledger, poll_interval_s=LEDGER_POLL_S, known_events=self._known_events
         ):
-            if event.seq >= self._known:
+            if event.seq >= self._known_events:
                 await self._on_event(event)
-            self._forwarded = max(self._forwarded, event.seq + 1)
+            self._forwarded_events = max(self._forwarded_events, event.seq + 1)
 
-    async def wait_until_forwarded(self, forwarding: asyncio.Task[None]) -> None:
+    async def wait_until_forwarded(self, forward_task: asyncio.Task[None]) -> None:
         """Wait until every event written so far has been forwarded, or forwarding has stopped."""
-        written = len(read_ledger(self._ledger).events) if self._ledger.is_file() else 0
-        while self._forwarded < written and not forwarding.done():  # noqa: ASYNC110  # another task forwards them
+        written_events = len(read_ledger(self._ledger).events) if self._ledger.is_file() else 0
+        while self._forwarded_events < written_events and not forward_task.done():  # noqa: ASYNC110  # the task forwards them
             await asyncio.sleep(LEDGER_POLL_S)

@@ -1,4 +1,4 @@
-"""The registry of jobs: which exist, their state, and what each caller has used."""
+"""The interface of the two job pools, and what they share: which jobs exist, their ends, and each caller's usage."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ class RunBusy(UsageError):
 
 
 class JobRegistry(ABC):
-    """Jobs and their ends. All methods must be called in one event loop."""
+    """The base class of job pools: it knows all jobs and their ends.
+
+    All methods must be called in one event loop.
+    """
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
@@ -87,8 +90,8 @@ class JobRegistry(ABC):
 
     def find_last_job(self, run: str) -> Job | None:
         """Return the newest job that created or continued a run."""
-        found = (job for job in reversed(self._jobs.values()) if job.run == run and job.kind != "verify")
-        return next(found, None)
+        newest_first = reversed(self._jobs.values())
+        return next((job for job in newest_first if job.run == run and job.kind != "verify"), None)
 
     def find_by_key(self, caller: str, key: str) -> Job | None:
         """Return the job that a caller submitted with this idempotency key."""
@@ -98,7 +101,7 @@ class JobRegistry(ABC):
 
     def ends(self) -> Iterable[tuple[Job, JobEnd]]:
         """Yield every ended job with its end."""
-        return ((self._jobs[name], end) for name, end in self._ends.items())
+        return ((self._jobs[job_id], end) for job_id, end in self._ends.items())
 
     def usage_of(self, caller: str) -> tuple[int, float]:
         """Return the tokens and seconds that a caller's jobs of the last day have used or may still use."""
@@ -108,10 +111,11 @@ class JobRegistry(ABC):
         for job in self._jobs.values():
             if job.caller != caller or job.created_s < since_s:
                 continue
-            end = self._ends.get(job.id)
-            used = (job.tokens, job.seconds) if end is None else (end.tokens, end.seconds)
-            tokens[job.run] = max(used[0], tokens.get(job.run, 0))  # a run that was resumed counts once
-            seconds[job.run] = max(used[1], seconds.get(job.run, 0.0))
+            spender = self._ends.get(job.id, job)  # an unfinished job may still use all that it reserved
+            tokens[job.run] = max(
+                spender.tokens, tokens.get(job.run, 0)
+            )  # a run that was resumed counts once
+            seconds[job.run] = max(spender.seconds, seconds.get(job.run, 0.0))
         return sum(tokens.values()), sum(seconds.values())
 
     def unfinished(self) -> list[Job]:

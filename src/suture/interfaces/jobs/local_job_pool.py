@@ -54,9 +54,8 @@ class LocalJobPool(JobRegistry):
                 end = self._journal.write_end(job, CANCELLED)
             elif end is None and job.kind in ("verify", "replay"):  # its caller's connection is gone
                 error = "the server was stopped before this was done"
-                end = self._journal.write_end(
-                    job, JobEnd(exit_code=6, error=error, remedy="ask for it again")
-                )
+                interrupted_end = JobEnd(exit_code=6, error=error, remedy="ask for it again")
+                end = self._journal.write_end(job, interrupted_end)
             if end is None:
                 self._journal.remove_end(job)
                 unfinished.append(job)
@@ -123,7 +122,7 @@ class LocalJobPool(JobRegistry):
                 job,
                 self._flags,
                 end_path=self._journal.end_path(job),
-                log=self._journal.log_path(job),
+                log_path=self._journal.log_path(job),
                 cwd=self._journal.empty_folder,
             )
             self._processes[job.id] = process
@@ -134,8 +133,8 @@ class LocalJobPool(JobRegistry):
             if end.fault == "ProcessDied" and stop_requested:
                 # The signal came too early, or the process did not stop in time and was killed.
                 end = CANCELLED
-            # A person can abort a run through an answer, which is an end of its own and not the server's
-            # stop.
+            # While the server runs, `cancelled` without a stop request means that a person aborted the run
+            # through an answer. That end is recorded.
             if not stop_requested and self._closed and (end.cancelled or end.fault == "ProcessDied"):
                 return  # stopped together with the server; a later one resumes it
             tokens, seconds = run_spend(RunFolder(self._home / "runs" / job.run))

@@ -1,4 +1,4 @@
-"""Projects that callers send as archives: each is unpacked once, into a folder of its own.
+"""Store the projects that callers send as archives: each archive is unpacked once, into a folder of its own.
 
 Every entry is checked before anything is written: only plain files and folders, no path that leaves the
 folder, no duplicate names, and limits on files and bytes. The limits count what is really unpacked, not what
@@ -34,10 +34,19 @@ MAX_NAME_BYTES = 255
 """`NAME_MAX` of Linux."""
 MAX_PATH_CHARS = 1024
 MAX_DEPTH = 32
+"""Far more than projects need. Chosen by judgement; not measured."""
 TAR_HEADER_BYTES = 4096
 """Overhead of one entry of a tar file: header, long name, padding of the last block."""
 ARCHIVE_ID = re.compile(r"[0-9a-f]{64}")
 FORBIDDEN_PARTS = (".", "..", "")
+INVALID_ARCHIVE_ERRORS = (
+    EOFError,
+    NotImplementedError,
+    OverflowError,
+    RuntimeError,  # a password
+    ValueError,
+)
+"""What the libraries raise for archives with invalid headers or unsupported features, besides their own errors."""
 
 
 class ArchiveRefused(UsageError):
@@ -59,10 +68,12 @@ class ArchiveLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class _Entry:
+    """A file or folder in an archive; `content` is `None` for a folder."""
+
     path: str
     is_folder: bool
     is_executable: bool
-    open: IO[bytes] | None
+    content: IO[bytes] | None
 
 
 class ProjectArchives:
@@ -71,7 +82,7 @@ class ProjectArchives:
     Args:
         home: The state folder, as the setting `paths.home`.
         limits: Limits on the contents of an archive.
-        shared: Where other machines find the archives too.
+        shared: The database through which other machines find the archives too.
     """
 
     def __init__(self, home: Path, limits: ArchiveLimits, shared: SharedJobs | None = None) -> None:
@@ -80,23 +91,22 @@ class ProjectArchives:
         self._shared = shared
 
     def find_folder(self, archive: str) -> Path:
-        """Return the folder of an unpacked archive; one that was sent to another machine is unpacked now.
+        """Return the folder of an archive; an archive that was sent to another machine is unpacked now.
 
         Raises:
             UsageError: There is no such archive.
             StorageError: The disk or the database failed.
         """
-        folder = self._folder / archive
-        is_valid_id = bool(ARCHIVE_ID.fullmatch(archive))
-        if is_valid_id:
+        if ARCHIVE_ID.fullmatch(archive):
+            folder = self._folder / archive
             _touch(folder)
-        if is_valid_id and self._shared is not None and not folder.is_dir():
-            content = self._shared.load_archive(archive)
-            if content is not None:
-                self._unpack(archive, content)
-        if not is_valid_id or not folder.is_dir():
-            raise UsageError(f"there is no archive {archive!r:.80}", remedy="upload it: POST /v1/archives")
-        return folder
+            if self._shared is not None and not folder.is_dir():
+                content = self._shared.load_archive(archive)
+                if content is not None:
+                    self._unpack(archive, content)
+            if folder.is_dir():
+                return folder
+        raise UsageError(f"there is no archive {archive!r:.80}", remedy="upload it: POST /v1/archives")
 
     def store(self, content: bytes) -> tuple[str, int]:
         """Unpack an archive; return its name and its number of files. An identical archive is unpacked once.
@@ -125,7 +135,7 @@ class ProjectArchives:
             try:
                 temporary.rename(self._folder / name)
             except OSError:
-                # Otherwise the same archive was sent twice at the same time.
+                # The same archive may have been sent twice at the same time; then one copy is enough.
                 if not (self._folder / name).is_dir():
                     raise
         except OSError as fault:
@@ -141,12 +151,7 @@ def _touch(folder: Path) -> None:
 
 
 def unpack_archive(content: bytes, target: Path, limits: ArchiveLimits) -> None:
-    """Write the contents of an archive to an empty folder.
-
-    Args:
-        content: A zip file or a tar file, optionally compressed with gzip.
-        target: The folder.
-        limits: Limits on the contents.
+    """Write the contents of a zip file or a tar file, which may be compressed with gzip, to an empty folder.
 
     Raises:
         ArchiveRefused: It is not an archive, or contains something that no project should contain.
@@ -161,22 +166,19 @@ def unpack_archive(content: bytes, target: Path, limits: ArchiveLimits) -> None:
             if entry.is_folder and entry.path.rstrip("/") == ".":
                 continue  # the project folder itself, which `tar c .` includes
             parts = _path_parts(entry.path)
-            folded = "/".join(parts).casefold()
-            if not entry.is_folder and folded in seen_paths:
+            folded_path = "/".join(parts).casefold()
+            if not entry.is_folder and folded_path in seen_paths:
                 raise ArchiveRefused(f"the archive contains {entry.path!r:.200} twice")
-            seen_paths.add(folded)
+            seen_paths.add(folded_path)
             path = target.joinpath(*parts)
             if entry.is_folder:
                 path.mkdir(parents=True, exist_ok=True)
-            elif entry.open is not None:
+            elif entry.content is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 remaining_bytes -= _write_file(entry, path, remaining_bytes, limits)
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as fault:
         raise ArchiveRefused("the archive contains a file and a folder with the same path") from fault
-    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as fault:
-        raise ArchiveRefused(f"the archive cannot be read: {fault}") from fault
-    # Such as a password or an invalid header.
-    except (RuntimeError, ValueError, UnicodeError, OverflowError) as fault:
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, *INVALID_ARCHIVE_ERRORS) as fault:
         raise ArchiveRefused(f"the archive cannot be read: {fault}") from fault
     if not seen_paths:
         raise ArchiveRefused("the archive is empty", remedy="send the project's folder as .zip or .tar.gz")
@@ -185,10 +187,10 @@ def unpack_archive(content: bytes, target: Path, limits: ArchiveLimits) -> None:
 def _write_file(entry: _Entry, path: Path, remaining_bytes: int, limits: ArchiveLimits) -> int:
     """Write a file and return its length, without trusting the length that the archive claims."""
     written = 0
-    assert entry.open is not None
+    assert entry.content is not None
     mode = 0o700 if entry.is_executable else 0o600
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
-    with os.fdopen(handle, "wb") as file, entry.open as source:
+    with os.fdopen(handle, "wb") as file, entry.content as source:
         while chunk := source.read(CHUNK_BYTES):
             written += len(chunk)
             if written > remaining_bytes:
@@ -207,9 +209,10 @@ def _path_parts(name: str) -> tuple[str, ...]:
         ArchiveRefused: The path leaves the project, or is not valid on every system.
     """
     parts = name.removeprefix("./").rstrip("/").split("/")
-    long = len(name) > MAX_PATH_CHARS or any(len(os.fsencode(part)) > MAX_NAME_BYTES for part in parts)
-    odd = any(ord(char) < 32 or char in "\\:\x7f" for char in name)
-    if long or odd or len(parts) > MAX_DEPTH or any(part in FORBIDDEN_PARTS for part in parts):
+    is_too_long = len(name) > MAX_PATH_CHARS or any(len(os.fsencode(part)) > MAX_NAME_BYTES for part in parts)
+    has_invalid_chars = any(ord(char) < 32 or char in "\\:\x7f" for char in name)
+    has_invalid_parts = len(parts) > MAX_DEPTH or any(part in FORBIDDEN_PARTS for part in parts)
+    if is_too_long or has_invalid_chars or has_invalid_parts:
         raise ArchiveRefused(
             f"the archive contains the invalid path {name!r:.200}", remedy="use plain relative paths"
         )
@@ -262,16 +265,18 @@ def _zip_entries(archive: zipfile.ZipFile) -> Iterator[_Entry]:
             path=info.filename,
             is_folder=info.is_dir(),
             is_executable=bool(mode & 0o100),
-            open=None if info.is_dir() else archive.open(info),
+            content=None if info.is_dir() else archive.open(info),
         )
 
 
 def _tar_entry(archive: tarfile.TarFile, info: tarfile.TarInfo) -> _Entry:
     if info.isdir():
-        return _Entry(path=info.name, is_folder=True, is_executable=False, open=None)
+        return _Entry(path=info.name, is_folder=True, is_executable=False, content=None)
     if not info.isreg() or info.issparse():
         raise ArchiveRefused(f"the archive contains {info.name!r:.200}, which is a link, a device or sparse")
-    is_executable = bool(info.mode & 0o100)
     return _Entry(
-        path=info.name, is_folder=False, is_executable=is_executable, open=archive.extractfile(info)
+        path=info.name,
+        is_folder=False,
+        is_executable=bool(info.mode & 0o100),
+        content=archive.extractfile(info),
     )

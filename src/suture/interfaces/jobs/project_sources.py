@@ -31,34 +31,31 @@ def find_allowed_folder(path: str, roots: Iterable[str | Path]) -> Path | None:
     """Return a folder below an allowed root, with symbolic links resolved, or `None` if it is not allowed.
 
     A folder that does not exist gives `None` too, so that callers cannot find out which folders exist.
-
-    Args:
-        path: The absolute path that a caller names.
-        roots: The allowed folders.
     """
     try:
-        real = Path(path).resolve(strict=True)
-        is_allowed = any(real.is_relative_to(Path(root).expanduser().resolve()) for root in roots)
-        return real if is_allowed and Path(path).is_absolute() and real.is_dir() else None
+        folder = Path(path).resolve(strict=True)
+        is_allowed = any(folder.is_relative_to(Path(root).expanduser().resolve()) for root in roots)
+        return folder if is_allowed and Path(path).is_absolute() and folder.is_dir() else None
     except (OSError, ValueError, RuntimeError):
         return None
 
 
-def require_allowed_git_url(url: str, ref: str, allowed: Collection[str]) -> None:
+def require_allowed_git_url(url: str, ref: str, allowed_prefixes: Collection[str]) -> None:
     """Reject a repository that the settings do not allow.
 
     Args:
         url: The repository's URL.
         ref: A branch or tag; empty for the default branch.
-        allowed: Allowed prefixes of URLs, as the setting `serve.git`.
+        allowed_prefixes: Prefixes of URLs, as the setting `serve.git`.
 
     Raises:
         UsageError: No prefix matches, or the URL has a forbidden part. The message does not repeat the URL,
             because people paste passwords.
     """
     is_plain_url = GIT_URL.fullmatch(url) is not None and not {".", ".."} & set(urlsplit(url).path.split("/"))
-    prefixes = (one.rstrip("/") for one in allowed)
-    if not is_plain_url or not any(url.rstrip("/") == one or url.startswith(f"{one}/") for one in prefixes):
+    prefixes = (prefix.rstrip("/") for prefix in allowed_prefixes)
+    is_allowed = any(url.rstrip("/") == prefix or url.startswith(f"{prefix}/") for prefix in prefixes)
+    if not is_plain_url or not is_allowed:
         raise UsageError(
             "this git URL is not allowed",
             remedy="use a URL without user, password, ? and #, that starts with one in serve.git",
@@ -79,25 +76,28 @@ def locate_project(request: Mapping[str, Any], settings: Settings, run: str) -> 
         return _clone_once(str(request["git"]), str(request.get("ref") or ""), settings, run)
     if "archive" not in request:
         return Path(request["path"])
-    with ExitStack() as open_:
-        shared = None
+    with ExitStack() as stack:
+        shared_jobs = None
         if settings.store.runs == "database":
-            from suture.storage.postgresql.shared_jobs import (
-                open_shared_jobs,  # imports SQLAlchemy, which only shared archives need
-            )
+            # Imported on demand: it imports SQLAlchemy, which only shared archives need.
+            from suture.storage.postgresql.shared_jobs import open_shared_jobs
 
-            shared = open_shared_jobs(settings)
-            open_.callback(shared.close)
-        return ProjectArchives(settings.paths.home, archive_limits(settings), shared).find_folder(
-            request["archive"]
-        )
+            shared_jobs = open_shared_jobs(settings)
+            stack.callback(shared_jobs.close)
+        archives = ProjectArchives(settings.paths.home, archive_limits(settings), shared_jobs)
+        return archives.find_folder(request["archive"])
 
 
 def _clone_once(url: str, ref: str, settings: Settings, run: str) -> Path:
     target = settings.paths.home / "clones" / run
     if not target.is_dir():
         require_allowed_git_url(url, ref, settings.serve.git)
-        archive_limit = archive_limits(settings)
-        limits = CloneLimits(files=archive_limit.files, total_bytes=archive_limit.unpacked_bytes)
-        clone(url, target, limits, ref=ref, private=settings.serve.git_private)
+        limits = archive_limits(settings)
+        clone(
+            url,
+            target,
+            CloneLimits(files=limits.files, total_bytes=limits.unpacked_bytes),
+            ref=ref,
+            private=settings.serve.git_private,
+        )
     return target

@@ -1,4 +1,4 @@
-"""Remove archives and clones of callers that nobody has used for long and no run can need any more."""
+"""Remove the archives and clones that nobody has used for long and that no run can need any more."""
 
 from __future__ import annotations
 
@@ -27,52 +27,51 @@ FOLDER_NAMES = {
     "archives": ARCHIVE_ID,
     "clones": re.compile(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}", re.ASCII),
 }
-"""The parent folders and the names of folders in them; a person may keep other things beside them."""
+"""Parent folder -> pattern of our folder names in it; a person may keep other things beside them."""
 
 
 def names_in_use(jobs: Iterable[Job]) -> set[str]:
-    """Return the archives and runs that unfinished jobs can need."""
-    names_of_jobs = ((job.run, job.request.get("archive"), job.request.get("of")) for job in jobs)
-    return {str(name) for names in names_of_jobs for name in names if name}
+    """Return the names of archives and runs that unfinished jobs can need."""
+    names_by_job = ((job.run, job.request.get("archive"), job.request.get("of")) for job in jobs)
+    return {str(name) for names in names_by_job for name in names if name}
 
 
 def remove_unused_uploads(home: Path, days: float, needed: Collection[str] = ()) -> list[Path]:
-    """Remove the archives and clones that nobody has used for some days.
+    """Remove the archives and clones that nobody has used for some days; return the removed folders.
 
     A folder is kept if a run in it can be resumed: one that waits for a person, was stopped or cancelled, or
-    failed. A finished run no longer needs it, because its files are in the run's own folder.
+    failed. A finished run no longer needs it, because its files are in the run's own folder. Nothing is
+    removed if a run cannot be checked.
 
     Args:
-        home: The state folder.
+        home: The state folder, as the setting `paths.home`.
         days: How many days a folder is kept after its last use.
-        needed: Archives and runs of jobs that have not started.
-
-    Returns:
-        The removed folders; empty if a run cannot be checked.
+        needed: Names of archives and runs that unfinished jobs can need.
     """
-    before_s = time.time() - max(days * DAY_S, MIN_UPLOAD_AGE_S)
-    old = {
+    cutoff_s = time.time() - max(days * DAY_S, MIN_UPLOAD_AGE_S)
+    unused_folders = {
         folder
         for folder in _uploaded_folders(home)
-        if folder.name not in needed and _last_used_s(folder) < before_s
+        if folder.name not in needed and _last_used_s(folder) < cutoff_s
     }
     try:
-        old -= set(_folders_in_use(home, old, needed, before_s)) if old else set()
+        if unused_folders:
+            unused_folders -= set(_folders_in_use(home, unused_folders, needed, cutoff_s))
     except OSError as fault:  # such as too many open files: the unreadable run could need any of the folders
         log.warning("no uploads are removed, because a run cannot be checked: %s", fault)
         return []
-    return [folder for folder in sorted(old) if _try_remove(folder, before_s)]
+    return [folder for folder in sorted(unused_folders) if _try_remove(folder, cutoff_s)]
 
 
-def _try_remove(folder: Path, before_s: float) -> bool:
+def _try_remove(folder: Path, cutoff_s: float) -> bool:
     """Remove a folder unless a caller uses it meanwhile; callers touch a folder before they look it up."""
     try:
-        if _last_used_s(folder) >= before_s:
+        if _last_used_s(folder) >= cutoff_s:
             return False
         renamed = folder
         if not folder.name.startswith(INCOMPLETE_PREFIX):
             renamed = folder.rename(folder.with_name(f"{REMOVAL_PREFIX}{folder.name}"))
-            if _last_used_s(renamed) >= before_s:
+            if _last_used_s(renamed) >= cutoff_s:
                 renamed.rename(folder)
                 return False
         shutil.rmtree(renamed)
@@ -83,12 +82,12 @@ def _try_remove(folder: Path, before_s: float) -> bool:
 
 def _uploaded_folders(home: Path) -> Iterator[Path]:
     """Yield the folders of uploads, including incomplete ones of killed processes."""
-    for place, ours in FOLDER_NAMES.items():
+    for parent, name_pattern in FOLDER_NAMES.items():
         with suppress(OSError):
-            for one in (home / place).iterdir():
-                is_ours = ours.fullmatch(one.name) or one.name.startswith(INCOMPLETE_PREFIX)
-                if is_ours and one.is_dir() and not one.is_symlink():
-                    yield one
+            for path in (home / parent).iterdir():
+                is_ours = name_pattern.fullmatch(path.name) or path.name.startswith(INCOMPLETE_PREFIX)
+                if is_ours and path.is_dir() and not path.is_symlink():
+                    yield path
 
 
 def _last_used_s(folder: Path) -> float:
@@ -99,15 +98,20 @@ def _last_used_s(folder: Path) -> float:
 
 
 def _folders_in_use(
-    home: Path, folders: set[Path], needed: Collection[str], before_s: float
+    home: Path, folders: set[Path], needed: Collection[str], cutoff_s: float
 ) -> Iterator[Path]:
-    real = {folder.resolve(): folder for folder in folders}
-    for path in (home / "runs").glob("*/ledger.jsonl"):
-        project = _read_project_folder(path)
-        within = [real[one] for one in (project, *project.parents) if one in real] if project else []
-        run = RunFolder(path.parent)
-        if within and (run.id in needed or _last_used_s(path) >= before_s or not _is_finished(run)):
-            yield from within
+    """Yield those of the folders that contain the project of a run that can still need it."""
+    folders_by_real_path = {folder.resolve(): folder for folder in folders}
+    for ledger in (home / "runs").glob("*/ledger.jsonl"):
+        project = _read_project_folder(ledger)
+        if project is None:
+            continue
+        used = [
+            folders_by_real_path[path] for path in (project, *project.parents) if path in folders_by_real_path
+        ]
+        run = RunFolder(ledger.parent)
+        if used and (run.id in needed or _last_used_s(ledger) >= cutoff_s or not _is_finished(run)):
+            yield from used
 
 
 def _read_project_folder(ledger: Path) -> Path | None:

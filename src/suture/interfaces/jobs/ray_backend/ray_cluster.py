@@ -18,7 +18,7 @@ class RayCluster:
 
     Args:
         address: The address, as `ray.init` takes it.
-        owner: A prefix for the names of our actors.
+        owner: The prefix of the names of our actors: the namespace of the shared runs.
 
     Raises:
         PrerequisiteError: Ray is not installed, or the cluster does not answer.
@@ -63,9 +63,8 @@ class RayCluster:
             names = self._ray.util.list_named_actors()
         except (self._ray.exceptions.RayError, ConnectionError, RuntimeError) as fault:
             raise _cluster_error(fault) from fault
-        return {
-            name.removeprefix(self._actor_name("")) for name in names if name.startswith(self._actor_name(""))
-        }
+        prefix = self._actor_name("")
+        return {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
 
     def close(self) -> None:
         """Disconnect from the cluster; its jobs continue."""

@@ -1,7 +1,7 @@
 """Jobs that several servers share: stored in PostgreSQL, executed by Ray, visible to every server.
 
-No server owns a job. A request is in the database before anything is done. Each server makes sure that Ray
-has every unfinished job, knows all jobs, and copies their runs here while they run.
+No server owns a job. A request is in the database before anything is done. Each server knows all jobs, makes
+sure that Ray has every unfinished one, and copies their runs to its own home while they run.
 """
 
 from __future__ import annotations
@@ -132,11 +132,8 @@ class RayJobPool(JobRegistry):
         self._shared.close()
 
     async def _follow_changes(self) -> None:
-        """Follow the shared jobs until the server stops.
-
-        The database or the cluster may be unavailable meanwhile.
-        """
-        last_error = ""
+        """Follow the shared jobs until the server stops, also after the database or the cluster was unavailable."""
+        last_error = ""  # an error that lasts is logged once
         while True:
             self._wake_up.clear()
             try:
@@ -161,11 +158,11 @@ class RayJobPool(JobRegistry):
         """Return the changed rows, after copying their runs here, so that an ended run is complete."""
         rows = self._shared.list_changed(self._last_change_s, unfinished)
         runs = {job.run for row in rows if row.attempts and (job := self._decode_job(row)) is not None}
-        failed = fetch_runs(self._shared.store, self._home, runs)
-        for run, why in failed.items():
-            if self._copy_failures.get(run) != why:
-                log.warning("run %s cannot be copied here: %s", run, why)
-        self._copy_failures = failed
+        failures = fetch_runs(self._shared.store, self._home, runs)
+        for run, reason in failures.items():
+            if self._copy_failures.get(run) != reason:
+                log.warning("run %s cannot be copied here: %s", run, reason)
+        self._copy_failures = failures
         return rows
 
     def _apply_rows(self, rows: list[JobRow]) -> list[Job]:
@@ -213,10 +210,11 @@ class RayJobPool(JobRegistry):
 
     def _reset_loss_counts(self, unfinished: set[str]) -> None:
         """Forget old losses: a worker that is lost after hours is not the third loss of an impossible job."""
-        well_s = time.monotonic() - STABLE_AFTER_S
-        for job in [*self._start_counts]:
-            if job not in unfinished or (job in self._on_cluster and self._started_at_s[job] < well_s):
-                del self._start_counts[job], self._started_at_s[job]
+        stable_since_s = time.monotonic() - STABLE_AFTER_S
+        for job_id in list(self._start_counts):
+            is_stable = job_id in self._on_cluster and self._started_at_s[job_id] < stable_since_s
+            if job_id not in unfinished or is_stable:
+                del self._start_counts[job_id], self._started_at_s[job_id]
 
     def _abandon_job(self, job: Job) -> None:
         error = "the cluster has no worker that can execute this job"
@@ -231,9 +229,9 @@ class RayJobPool(JobRegistry):
             self._notify()
 
 
-def _decode_end(ended: str) -> JobEnd:
+def _decode_end(ending: str) -> JobEnd:
     try:
-        return job_end_from_json(json.loads(ended))
+        return job_end_from_json(json.loads(ending))
     except (StorageError, ValueError, RecursionError) as fault:
         error = f"the end of the job cannot be read: {fault}"
         return JobEnd(exit_code=6, error=error, remedy="inspect the run itself", fault="StorageError")
@@ -241,10 +239,6 @@ def _decode_end(ended: str) -> JobEnd:
 
 def open_ray_job_pool(settings: Settings, flags: Mapping[str, object]) -> tuple[SharedJobs, RayJobPool]:
     """Open the jobs of the settings' database and cluster; closing the pool closes both.
-
-    Args:
-        settings: The server's settings.
-        flags: The settings from its command line.
 
     Raises:
         UsageError: Runs are not shared, or `store.url` is not PostgreSQL.
@@ -262,16 +256,11 @@ def open_ray_job_pool(settings: Settings, flags: Mapping[str, object]) -> tuple[
     except BaseException:
         jobs.close()
         raise
-    given = worker_flags(flags, settings.store.namespace)
-    return jobs, RayJobPool(jobs, cluster, settings.paths.home, given, queue=settings.serve.queue)
+    shared_flags = worker_flags(flags, settings.store.namespace)
+    return jobs, RayJobPool(jobs, cluster, settings.paths.home, shared_flags, queue=settings.serve.queue)
 
 
 def worker_flags(flags: Mapping[str, object], namespace: str) -> dict[str, object]:
-    """Return the command-line settings that workers take over; everyone in the cluster can see them.
-
-    Args:
-        flags: Settings by dotted key.
-        namespace: The namespace of the shared runs.
-    """
+    """Return the command-line settings that workers take over; everyone in the cluster can see them."""
     worker_settings = {name: value for name, value in flags.items() if not name.startswith(SERVER_SETTINGS)}
     return {**worker_settings, "store.runs": "database", "store.namespace": namespace}

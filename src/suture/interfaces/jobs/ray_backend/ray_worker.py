@@ -1,4 +1,4 @@
-"""The Ray actor of a job: on whatever machine it starts, it resumes the job's run there."""
+"""The Ray actor of a job: it starts or resumes the job's run on whatever machine Ray chooses."""
 
 from __future__ import annotations
 
@@ -83,18 +83,17 @@ async def run_worker_job(
         end = await _run_job(jobs, job, flags)
     tokens, seconds = run_spend(RunFolder(settings.paths.home / "runs" / job.run))
     await _write_end(jobs, job, replace(end, tokens=tokens, seconds=seconds, ended_s=time.time()))
-    remove_unused_uploads(
-        settings.paths.home, settings.serve.keep_sent_days
-    )  # whatever is still needed is fetched again
+    # No job of another worker is excluded: what it still needs is fetched again.
+    remove_unused_uploads(settings.paths.home, settings.serve.keep_sent_days)
 
 
 async def _run_job(jobs: SharedJobs, job: Job, flags: Mapping[str, object]) -> JobEnd:
     process, workspace = await start_standalone_job(job, flags)
-    watching = asyncio.create_task(_watch_for_stop(jobs, job, process))
+    watch_task = asyncio.create_task(_watch_for_stop(jobs, job, process))
     try:
         end = await process.ended()
     finally:
-        watching.cancel()
+        watch_task.cancel()
         workspace.cleanup()
     if end.fault == "ProcessDied" and jobs.is_stop_requested(job.id):
         return CANCELLED  # it did not stop in time and was killed
