@@ -55,60 +55,61 @@ def choose_model(settings: Settings) -> tuple[str, str]:
     name = settings.model.name
     if name != AUTO:
         return name, "as set"
-    found = next((seen for seen in detect_models(settings) if seen.model), None)
-    if found is not None:
-        return found.model, f"found: {found.detail}"
+    detected = next((place for place in detect_models(settings) if place.model), None)
+    if detected is not None:
+        return detected.model, f"found: {detected.detail}"
     return f"local:{next(iter(CATALOGUE))}", "the default; nothing else was found"
 
 
-def resolve_auto_model(settings: Settings, given: str | None = None) -> Settings:
-    """Return the settings with a concrete model name: `given`, or what `auto` stands for.
+def resolve_auto_model(settings: Settings, model_name: str | None = None) -> Settings:
+    """Return the settings with a concrete model name: `model_name`, or what `auto` stands for.
 
     `model.base_url` was written (and checked against sending a key to the wrong server) for the provider in
-    `model.name`, where `auto` may become Ollama. A given model of another provider does not inherit it.
+    `model.name`, where `auto` may become Ollama. A model of another provider does not inherit it.
     """
-    name = given or choose_model(settings)[0]
-    before, now = (text.partition(":")[0] for text in (settings.model.name, name))
+    name = model_name or choose_model(settings)[0]
+    old_provider = settings.model.name.partition(":")[0]
+    new_provider = name.partition(":")[0]
     update: dict[str, object] = {"name": name}
-    if now != before and (before, now) != (AUTO, "ollama"):
+    if new_provider != old_provider and (old_provider, new_provider) != (AUTO, "ollama"):
         update["base_url"] = None
     return settings.model_copy(update={"model": settings.model.model_copy(update=update)})
 
 
 def detect_models(settings: Settings) -> Iterator[DetectedModel]:
     """Yield what each place has, in the order of `auto`; a place is inspected when its turn comes."""
-    yield _embedded(settings)
-    yield _ollama(settings)
+    yield _detect_embedded_model(settings)
+    yield _detect_ollama_model(settings)
 
 
-def _embedded(settings: Settings) -> DetectedModel:
+def _detect_embedded_model(settings: Settings) -> DetectedModel:
     label = "embedded model"
     if importlib.util.find_spec("xllamacpp") is None:
         return DetectedModel(label=label, detail="the extra `local` is not installed")
-    here = [
-        cached.entry.name for cached in list_cached_models(settings.paths.cache) if cached.path is not None
-    ]
-    if not here:
-        return DetectedModel(label=label, detail=f"no weights in {settings.paths.cache}")
-    return DetectedModel(label=label, model=f"local:{here[0]}", detail="its weights are here")
+    for cached in list_cached_models(settings.paths.cache):
+        if cached.path is not None:
+            return DetectedModel(
+                label=label, model=f"local:{cached.entry.name}", detail="its weights are here"
+            )
+    return DetectedModel(label=label, detail=f"no weights in {settings.paths.cache}")
 
 
-def _ollama(settings: Settings) -> DetectedModel:
+def _detect_ollama_model(settings: Settings) -> DetectedModel:
     label = "ollama"
     if importlib.util.find_spec("langchain_ollama") is None:
         return DetectedModel(label=label, detail="the extra `ollama` is not installed")
     address = settings.model.base_url or PROVIDERS["ollama"].address
-    names = _ollama_models(address)
+    names = _list_ollama_models(address)
     address = mask_credentials(address)  # from here on it is only displayed
     if names is None:
         return DetectedModel(label=label, detail=f"no server answers at {address}")
     if not names:
         return DetectedModel(label=label, detail=f"it answers at {address} and has no model")
-    best = next((name for name in names if "code" in name.lower()), names[0])
-    return DetectedModel(label=label, model=f"ollama:{best}", detail=f"it answers at {address}")
+    name = next((name for name in names if "code" in name.lower()), names[0])
+    return DetectedModel(label=label, model=f"ollama:{name}", detail=f"it answers at {address}")
 
 
-def _ollama_models(address: str) -> list[str] | None:
+def _list_ollama_models(address: str) -> list[str] | None:
     """Return the models of an Ollama server, newest first, or `None` if there is no such server.
 
     The request runs in a thread because a server may send its headers arbitrarily slowly, which httpx's
@@ -116,32 +117,34 @@ def _ollama_models(address: str) -> list[str] | None:
     """
     import httpx
 
-    listed: list[list[str] | None] = []
-    proxied = not is_loopback(address)
+    results: list[list[str] | None] = []
+    use_proxy = not is_loopback(address)
     with (
-        contextlib.suppress(ValueError),
-        httpx.Client(timeout=OLLAMA_DETECTION_TIMEOUT_S, trust_env=proxied) as client,
+        contextlib.suppress(ValueError),  # of httpx, for a proxy variable that it does not understand
+        httpx.Client(timeout=OLLAMA_DETECTION_TIMEOUT_S, trust_env=use_proxy) as client,
     ):
-        asking = threading.Thread(target=lambda: listed.append(_listing(client, address)), daemon=True)
-        asking.start()
-        asking.join(OLLAMA_DETECTION_TIMEOUT_S)  # closing the client ends an unfinished request
-    return listed[0] if listed else None
+        request = threading.Thread(
+            target=lambda: results.append(_request_ollama_models(client, address)), daemon=True
+        )
+        request.start()
+        request.join(OLLAMA_DETECTION_TIMEOUT_S)  # closing the client ends an unfinished request
+    return results[0] if results else None
 
 
-def _listing(client: httpx.Client, address: str) -> list[str] | None:
+def _request_ollama_models(client: httpx.Client, address: str) -> list[str] | None:
     import httpx
 
-    url, plain = f"{address.rstrip('/')}/api/tags", {"accept-encoding": "identity"}
-    listing = b""
+    url = f"{address.rstrip('/')}/api/tags"
+    body = b""
     try:
-        with client.stream("GET", url, headers=plain) as answer:
-            answer.raise_for_status()
-            for piece in answer.iter_raw():  # not decompressed: a compressed body is rejected as JSON
-                listing += piece
-                if len(listing) > MAX_OLLAMA_LISTING_BYTES:
+        with client.stream("GET", url, headers={"accept-encoding": "identity"}) as response:
+            response.raise_for_status()
+            for chunk in response.iter_raw():  # not decompressed: a compressed body is rejected as JSON
+                body += chunk
+                if len(body) > MAX_OLLAMA_LISTING_BYTES:
                     return None
-        listed: Any = json.loads(listing)
-        return [str(model["name"]) for model in listed["models"]]
+        listing: Any = json.loads(body)
+        return [str(model["name"]) for model in listing["models"]]
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     except RuntimeError:  # the client was closed meanwhile

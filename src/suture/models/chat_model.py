@@ -135,37 +135,30 @@ NO_MODEL = "none"
 
 
 class UnavailableModel:
-    """Stand-in for a model that cannot be called.
+    """Stand-in for a model that cannot be called; each call raises the error that `make_error` makes.
 
-    None is configured, a prerequisite is missing, or only its recording is used.
-
-    Args:
-        name: `provider:model`, or `NO_MODEL`.
-        make_error: Makes the error that each call raises.
+    It is used if no model is configured, if a prerequisite is missing, or if only recorded replies are used.
     """
 
     def __init__(self, name: str, make_error: Callable[[], SutureError]) -> None:
         self.name = name
-        self._fault = make_error
+        self._make_error = make_error
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> NoReturn:
-        """Raise the error.
-
-        Raises:
-            SutureError: Always.
-        """
-        raise self._fault()
+        """Raise the error."""
+        raise self._make_error()
 
     async def close(self) -> None:
         """Do nothing: there is no connection."""
 
 
-def model_required_error(why: str) -> PrerequisiteError:
+def model_required_error(reason: str) -> PrerequisiteError:
     """Return the error for something that needs a model while `model.name` is `none`.
 
     Args:
-        why: What needs the model; the message starts with it.
+        reason: What needs the model; the message starts with it.
     """
     return PrerequisiteError(
-        f"{why}, and model.name is {NO_MODEL!r}", remedy="name a model with --model, as docs/models.md shows"
+        f"{reason}, and model.name is {NO_MODEL!r}",
+        remedy="name a model with --model, as docs/models.md shows",
     )

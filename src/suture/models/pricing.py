@@ -54,78 +54,77 @@ class Price:
         """Return how many reply tokens `money` US dollars buy beyond the prompt; `None` for any number."""
         if self.output == 0:
             return None
-        left = money * 1_000_000 - prompt_tokens * self.input
-        return max(0, int(left / self.output))
+        money_for_reply = money * 1_000_000 - prompt_tokens * self.input
+        return max(0, int(money_for_reply / self.output))
 
 
 class PriceTable:
     """Prices by `provider:model`.
 
     Args:
-        table: Prices that `genai-prices` lacks: exact `provider:model` -> price.
+        shipped: Prices that `genai-prices` lacks: exact `provider:model` -> price.
         custom_address_provider: A provider whose models are served at an address of the user's choice, where
             its published prices need not apply.
-        own: The user's own prices; they always apply.
+        user_prices: The user's own prices; they always apply.
     """
 
     def __init__(
         self,
-        table: Mapping[str, Price],
+        shipped: Mapping[str, Price],
         *,
         custom_address_provider: str = "",
-        own: Mapping[str, Price] | None = None,
+        user_prices: Mapping[str, Price] | None = None,
     ) -> None:
-        self._table = table
-        self._elsewhere = custom_address_provider
-        self._own = own or {}
+        self._shipped = shipped
+        self._custom_address_provider = custom_address_provider
+        self._user_prices = user_prices or {}
 
     def find(self, name: str, prompt_tokens: int = 0) -> Price | None:
         """Return a model's price for a prompt of this length, or `None` if it is unknown."""
         provider = name.partition(":")[0]
-        tables = (self._own,) if provider == self._elsewhere else (self._own, self._table)
-        for table in tables:
-            for known in (name, _SNAPSHOT.sub("", name)):
-                price = table.get(known)
+        has_custom_address = provider == self._custom_address_provider
+        for table in (self._user_prices,) if has_custom_address else (self._user_prices, self._shipped):
+            for model_name in (name, _SNAPSHOT.sub("", name)):
+                price = table.get(model_name)
                 if price is not None:
-                    most = price.up_to_prompt_tokens
-                    return price if most is None or prompt_tokens <= most else None
+                    limit = price.up_to_prompt_tokens
+                    return price if limit is None or prompt_tokens <= limit else None
         if provider in FREE_PROVIDERS:
             return Price(input=0, output=0)
-        return None if provider == self._elsewhere else published_price(name, prompt_tokens)
+        return None if has_custom_address else published_price(name, prompt_tokens)
 
 
 def published_price(name: str, prompt_tokens: int) -> Price | None:
-    """Return the provider's price in the data that ships with `genai-prices`; nothing is downloaded.
+    """Return the price of `provider:model` in the data that ships with `genai-prices`.
 
-    Args:
-        name: `provider:model`.
-        prompt_tokens: Length of the prompt: some providers charge more for long ones, also for the reply's
-            tokens.
+    Nothing is downloaded. Some providers charge more for long prompts, also for the reply's tokens.
     """
     from genai_prices.data_snapshot import get_snapshot
 
-    provider, _, model = name.partition(":")
+    provider_name, _, model_name = name.partition(":")
     try:
-        found, known = get_snapshot().find_provider_model(model, None, provider, None)
+        provider, model = get_snapshot().find_provider_model(model_name, None, provider_name, None)
     except LookupError:
         return None
-    if found.id != provider:  # it also matches names that merely contain a provider's name
+    if provider.id != provider_name:  # it also matches names that merely contain a provider's name
         return None
-    asked = known.get_prices(datetime.now(UTC))
-    prompt, reply = _rate(asked.input_mtok, prompt_tokens), _rate(asked.output_mtok, prompt_tokens)
-    if (
-        prompt is None or reply is None or asked.requests_kcount is not None
-    ):  # the price is unknown, or is not only per token
+    prices = model.get_prices(datetime.now(UTC))
+    prompt_rate, reply_rate = (
+        _rate(prices.input_mtok, prompt_tokens),
+        _rate(prices.output_mtok, prompt_tokens),
+    )
+    charges_per_request = prices.requests_kcount is not None
+    if prompt_rate is None or reply_rate is None or charges_per_request:
         return None
-    return Price(input=prompt, output=reply)
+    return Price(input=prompt_rate, output=reply_rate)
 
 
-def _rate(asked: Decimal | TieredPrices | None, prompt_tokens: int) -> float | None:
+def _rate(price: Decimal | TieredPrices | None, prompt_tokens: int) -> float | None:
     """Return US dollars per million tokens; the highest tier that the prompt reaches applies to all."""
-    if asked is None or isinstance(asked, Decimal):
-        return None if asked is None else float(asked)
-    reached = [tier.price for tier in asked.tiers if prompt_tokens > tier.start]
-    return float(reached[-1] if reached else asked.base)
+    if price is None or isinstance(price, Decimal):
+        return None if price is None else float(price)
+    tier_prices = [tier.price for tier in price.tiers if prompt_tokens > tier.start]
+    return float(tier_prices[-1] if tier_prices else price.base)
 
 
 def load_prices(settings: Settings) -> PriceTable:
@@ -135,27 +134,22 @@ def load_prices(settings: Settings) -> PriceTable:
         UsageError: The file that `model.prices` names cannot be read or is not a price table.
     """
     shipped = (files("suture.models") / "prices.toml").read_text("utf-8")
-    own: Mapping[str, Price] = {}
+    user_prices: Mapping[str, Price] = {}
     path = settings.model.prices
     if path is not None:
         text = read_text_file(path, MAX_PRICE_FILE_BYTES, "the prices", remedy="see model.prices")
-        own = parse_prices(text, str(path))
-    scheme = settings.model.name.partition(":")[0]
+        user_prices = parse_prices(text, str(path))
+    provider = settings.model.name.partition(":")[0]
+    has_custom_address = settings.model.base_url is not None and provider not in FREE_PROVIDERS
     return PriceTable(
         parse_prices(shipped, "prices.toml"),
-        custom_address_provider=scheme
-        if settings.model.base_url is not None and scheme not in FREE_PROVIDERS
-        else "",
-        own=own,
+        custom_address_provider=provider if has_custom_address else "",
+        user_prices=user_prices,
     )
 
 
-def parse_prices(text: str, place: str) -> dict[str, Price]:
-    """Parse a price file: one table per `provider:model` with `input`, `output` and `checked`.
-
-    Args:
-        text: The file's TOML text.
-        place: The file's name, for errors.
+def parse_prices(text: str, file_name: str) -> dict[str, Price]:
+    """Parse a price file in TOML: one table per `provider:model` with `input`, `output` and `checked`.
 
     Raises:
         UsageError: The text is not such a table.
@@ -163,23 +157,22 @@ def parse_prices(text: str, place: str) -> dict[str, Price]:
     try:
         tables = parse_toml(text)
     except ValueError as fault:
-        raise UsageError(f"the prices {place!r} are not TOML: {fault}") from fault
-    return {name: _price(name, entry, place) for name, entry in tables.items()}
+        raise UsageError(f"the prices {file_name!r} are not TOML: {fault}") from fault
+    for name, entry in tables.items():
+        if not _is_price_entry(entry):
+            raise UsageError(
+                f"the price of {name!r} in {file_name!r} is not understood",
+                remedy="give input and output in US dollars per million tokens, and checked as a date",
+            )
+    return {name: Price(**entry) for name, entry in tables.items()}
 
 
-def _price(name: str, entry: Any, place: str) -> Price:
-    known = {"input", "output", "checked", "up_to_prompt_tokens"}
-    numbers = entry.values() if isinstance(entry, dict) else ()
-    wrong = (
-        not isinstance(entry, dict)
-        or not {"input", "output", "checked"} <= entry.keys() <= known
-        or not isinstance(entry["checked"], date)
-        or any(isinstance(n, int | float) and not 0 <= n < math.inf for n in numbers)
-        or not all(isinstance(entry[key], int | float) for key in ("input", "output"))
+def _is_price_entry(entry: Any) -> bool:
+    required = {"input", "output", "checked"}
+    return (
+        isinstance(entry, dict)
+        and required <= entry.keys() <= required | {"up_to_prompt_tokens"}
+        and isinstance(entry["checked"], date)
+        and all(isinstance(entry[key], int | float) for key in ("input", "output"))
+        and all(0 <= value < math.inf for value in entry.values() if isinstance(value, int | float))
     )
-    if wrong:
-        raise UsageError(
-            f"the price of {name!r} in {place!r} is not understood",
-            remedy="give input and output in US dollars per million tokens, and checked as a date",
-        )
-    return Price(**entry)

@@ -41,14 +41,15 @@ def call_record(model: str, messages: Sequence[Message], sampling: Sampling) -> 
     Temperature, token limit and index always identify a call. Other sampling fields are included only if they
     are set, so that a new field does not change the hashes of the benchmarks' recordings.
     """
-    plain = asdict(sampling)
-    unused = {
-        f.name for f in fields(sampling) if f.name not in IDENTIFYING_FIELDS and plain[f.name] == f.default
-    }
+    values = asdict(sampling)
     return {
         "model": model,
         "messages": [asdict(message) for message in messages],
-        "sampling": {name: value for name, value in plain.items() if name not in unused},
+        "sampling": {
+            field.name: values[field.name]
+            for field in fields(sampling)
+            if field.name in IDENTIFYING_FIELDS or values[field.name] != field.default
+        },
     }
 
 
@@ -82,122 +83,112 @@ class ReplyRecording:
         if entry is None:
             return None
         if "reply" not in entry:
-            _raise_again(entry.get("fault", {}))
-        return replace(parse_recorded_reply(entry["reply"]), replayed=True, from_run=self.name)
+            _raise_recorded_fault(entry.get("fault", {}))
+        return replace(_parse_record(Reply, entry["reply"]), replayed=True, from_run=self.name)
 
 
 class ReplyNotRecorded(UsageError):
-    """A replay made a call that is not in its recording.
-
-    Args:
-        source: The recording.
-        model: The model of the call, `provider:model`.
-        sampling: Sampling of the call.
-    """
+    """A replay made a call that is not in its recording."""
 
     def __init__(self, source: ReplyRecording, model: str, sampling: Sampling) -> None:
-        others = "" if model in source.models else f"; its replies are of {', '.join(sorted(source.models))}"
+        origin = "" if model in source.models else f"; its replies are of {', '.join(sorted(source.models))}"
         super().__init__(
-            f"{source.name!r} holds no reply to this call of {model!r} (sample {sampling.index}){others}",
+            f"{source.name!r} holds no reply to this call of {model!r} (sample {sampling.index}){origin}",
             remedy="--or-live asks the model for it; prompts, settings or code may have changed since then",
         )
 
 
 def replay_only_model(name: str) -> UnavailableModel:
     """Return a stand-in for a model whose replies all come from a recording; it needs no key or weights."""
-    why = f"{name!r} is only replayed here and cannot be asked"
-    return UnavailableModel(name, lambda: ModelError(why))
+    return UnavailableModel(name, lambda: ModelError(f"{name!r} is only replayed here and cannot be asked"))
 
 
-def load_recording(where: Path, *, may_be_empty: bool = False) -> ReplyRecording:
+def load_recording(path: Path, *, may_be_empty: bool = False) -> ReplyRecording:
     """Load the replies of a run, or of a file of replies.
 
     Args:
-        where: A run's folder, its folder of replies, or a file with one entry per line.
+        path: A run's folder, its folder of replies, or a file with one entry per line.
         may_be_empty: Whether a run without model calls is accepted.
 
     Raises:
         UsageError: There are no replies, or no such file.
         StorageError: The replies cannot be read.
     """
-    is_run = (where / "ledger.jsonl").is_file()  # a run may have made no call
-    folder = where / "replies" if is_run or (where / "replies").is_dir() else where
-    read = _entries_of_folder(folder) if is_run or folder.is_dir() else _entries_of_file(where)
-    name = where.parent.name if where.name == "replies" else where.name
+    is_run = (path / "ledger.jsonl").is_file()  # a run may have made no call
+    folder = path / "replies" if is_run or (path / "replies").is_dir() else path
+    read_entries = _read_folder(folder) if is_run or folder.is_dir() else _read_file(path)
     entries: dict[str, Mapping[str, Any]] = {}
-    for key, entry in read:
+    for key, entry in read_entries:
         if key not in entries or "reply" in entry:  # a call that failed first and was answered later
             entries[key] = entry
     if not entries and not may_be_empty:
-        raise UsageError(f"{str(where)!r} holds no replies", remedy="name a run that asked a model")
-    models = frozenset(str(entry.get("model", "")) for entry in entries.values())
-    return ReplyRecording(name=name, models=models, entries=entries)
+        raise UsageError(f"{str(path)!r} holds no replies", remedy="name a run that asked a model")
+    return ReplyRecording(
+        name=path.parent.name if path.name == "replies" else path.name,
+        models=frozenset(str(entry.get("model", "")) for entry in entries.values()),
+        entries=entries,
+    )
 
 
-def _entries_of_folder(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _read_folder(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for path in sorted(folder.glob("*.json")):
-        yield _parse_entry(_read(path, MAX_REPLY_RECORD_BYTES), str(path))
+        yield _parse_entry(_read_bytes(path, MAX_REPLY_RECORD_BYTES), str(path))
 
 
-def _entries_of_file(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for number, line in enumerate(_read(path).splitlines(), 1):
+def _read_file(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for number, line in enumerate(_read_bytes(path, MAX_RECORDING_BYTES).splitlines(), 1):
         if line.strip():
             yield _parse_entry(line, f"line {number} of {str(path)!r}")
 
 
-def _read(path: Path, most_bytes: int = MAX_RECORDING_BYTES) -> bytes:
+def _read_bytes(path: Path, max_bytes: int) -> bytes:
     try:
-        return read_state_file(path, most_bytes, "the replies")
+        return read_state_file(path, max_bytes, "the replies")
     except FileNotFoundError as fault:
         raise UsageError(f"there is no {str(path)!r}", remedy="name a run or a file of replies") from fault
 
 
-def _parse_entry(raw: bytes, where: str) -> tuple[str, Mapping[str, Any]]:
-    """Return an entry with its call hash, computed from the entry and not taken from the file's name."""
+def _parse_entry(text: bytes, origin: str) -> tuple[str, Mapping[str, Any]]:
+    """Return `(call_hash, entry)`; the hash is computed from the entry and not taken from the file's name."""
     try:
-        entry = json.loads(raw)
+        entry = json.loads(text)
         messages = [Message(**message) for message in entry["messages"]]
         return call_hash(entry["model"], messages, _parse_record(Sampling, entry["sampling"])), entry
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as fault:
-        raise StorageError(f"{where} is not a recorded reply: {fault!r}") from fault
+        raise StorageError(f"{origin} is not a recorded reply: {fault!r}") from fault
 
 
-def parse_recorded_reply(plain: Mapping[str, Any]) -> Reply:
-    """Parse a recorded reply.
-
-    Raises:
-        StorageError: The record is damaged.
-    """
-    return _parse_record(Reply, plain)
-
-
-def _parse_record(cls: type[T], plain: Mapping[str, Any]) -> T:
+def _parse_record(cls: type[T], values: Mapping[str, Any]) -> T:
     """Parse one of our records; fields that a newer Suture added are ignored."""
     try:
-        return decode_record(cls, plain)
+        return decode_record(cls, values)
     except (ValueError, TypeError, AttributeError) as fault:
         raise StorageError(f"a recorded {cls.__name__} is damaged: {fault}") from fault
 
 
-def _raise_again(fault: Mapping[str, Any]) -> NoReturn:
-    kinds = {kind.__name__: kind for kind in _class_tree(ModelError)}
-    kind = kinds.get(str(fault.get("kind")), ModelError)
-    again = kind(str(fault.get("message") or "the model failed"), remedy=str(fault.get("remedy") or ""))
-    again.is_replayed = True
-    raise again
+def _raise_recorded_fault(fault: Mapping[str, Any]) -> NoReturn:
+    classes = {cls.__name__: cls for cls in _class_tree(ModelError)}
+    error_class = classes.get(str(fault.get("kind")), ModelError)
+    error = error_class(
+        str(fault.get("message") or "the model failed"), remedy=str(fault.get("remedy") or "")
+    )
+    error.is_replayed = True
+    raise error
 
 
-def _class_tree(kind: type[ModelError]) -> Iterator[type[ModelError]]:
-    yield kind
-    for narrower in kind.__subclasses__():
-        yield from _class_tree(narrower)
+def _class_tree(cls: type[ModelError]) -> Iterator[type[ModelError]]:
+    yield cls
+    for subclass in cls.__subclasses__():
+        yield from _class_tree(subclass)
 
 
 MAX_REPLY_RECORD_BYTES = 256 * 2**20
 """Limit of one recorded reply with its prompt."""
 COUNT_SAMPLING = Sampling(max_tokens=0)
-"""A token count is recorded like a reply without text, so that a replay shrinks its prompts as the run
-did."""
+"""Sampling of a recorded token count, which is stored like a reply without text.
+
+It is recorded so that a replay shrinks its prompts as the run did.
+"""
 
 
 class RecordedModel:
@@ -258,9 +249,9 @@ class RecordedModel:
     async def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the tokens of a prompt from the recordings, else count and record them."""
         key = call_hash(self.name, messages, COUNT_SAMPLING)
-        known = self._load(key) or (self._source.find(key) if self._source is not None else None)
-        tokens = known.prompt_tokens if known else await count_tokens(self.model, messages)
-        if known is None or known.from_run:
+        recorded = self._load(key) or (self._source.find(key) if self._source is not None else None)
+        tokens = recorded.prompt_tokens if recorded else await count_tokens(self.model, messages)
+        if recorded is None or recorded.from_run:
             counted = Reply(text="", prompt_tokens=tokens, model=self.name, call_hash=key)
             call = call_record(self.name, messages, COUNT_SAMPLING)
             self._store(f"{key}.json", {**call, "reply": asdict(counted)})
@@ -282,10 +273,8 @@ class RecordedModel:
     def _load(self, key: str) -> Reply | None:
         path = self._replies_dir / f"{key}.json"
         try:
-            stored = parse_recorded_reply(
-                json.loads(read_state_file(path, MAX_REPLY_RECORD_BYTES, "the reply"))["reply"]
-            )
-            return replace(stored, replayed=True, from_run="")
+            entry = json.loads(read_state_file(path, MAX_REPLY_RECORD_BYTES, "the reply"))
+            return replace(_parse_record(Reply, entry["reply"]), replayed=True, from_run="")
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, KeyError, RecursionError, StorageError) as fault:

@@ -13,29 +13,29 @@ ReplyListener = Callable[[int, str | None], None]
 complete."""
 
 _numbers = count()
-_hearer: ContextVar[ReplyListener | None] = ContextVar("hearer", default=None)
+_listener: ContextVar[ReplyListener | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def listen_to_replies(hearer: ReplyListener) -> Iterator[None]:
+def listen_to_replies(listener: ReplyListener) -> Iterator[None]:
     """Let `listener` follow all replies generated inside this context, if the provider can stream."""
-    token = _hearer.set(hearer)
+    token = _listener.set(listener)
     try:
         yield
     finally:
-        _hearer.reset(token)
+        _listener.reset(token)
 
 
 @contextmanager
-def report_reply(hearer: ReplyListener) -> Iterator[Callable[[str], None]]:
+def report_reply(listener: ReplyListener) -> Iterator[Callable[[str], None]]:
     """Yield a function that reports one reply's text so far; several replies may run at the same time."""
     number = next(_numbers)
     try:
-        yield partial(hearer, number)
+        yield partial(listener, number)
     finally:
-        hearer(number, None)
+        listener(number, None)
 
 
 def current_listener() -> ReplyListener | None:
     """Return the listener of the current context, or `None`."""
-    return _hearer.get()
+    return _listener.get()

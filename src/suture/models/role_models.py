@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from suture.core.settings.schema import Settings
@@ -72,9 +72,9 @@ class RoleModels:
         prices: PriceTable,
         opened: tuple[Model, ...] = (),
         *,
-        common: str = "",
+        default_model_name: str = "",
     ) -> None:
-        self.default_model_name = common
+        self.default_model_name = default_model_name
         self._roles = dict(roles)
         self._prices = prices
         self._opened = opened
@@ -95,7 +95,7 @@ class RoleModels:
     @property
     def unpriced_models(self) -> tuple[str, ...]:
         """Return the names of the models in use whose price is unknown."""
-        names = {model.name: None for seat in self._roles.values() for model in seat.chain}
+        names = {model.name: None for role_model in self._roles.values() for model in role_model.chain}
         return tuple(name for name in names if name != NO_MODEL and self.price_for(name) is None)
 
     def require_prices(self) -> None:
@@ -113,20 +113,13 @@ class RoleModels:
 
     def with_wrapped_models(self, wrap: Callable[[Model], Model]) -> RoleModels:
         """Return a copy in which `wrap` was applied once to each distinct model."""
-        known: dict[int, Model] = {}
-
-        def once(model: Model) -> Model:
-            return known.setdefault(id(model), wrap(model))
-
-        roles: dict[Role, RoleModel] = {
-            role: RoleModel(
-                chain=tuple(once(model) for model in seat.chain),
-                temperature=seat.temperature,
-                max_tokens=seat.max_tokens,
-            )
-            for role, seat in self._roles.items()
+        models = {id(model): model for role_model in self._roles.values() for model in role_model.chain}
+        wrapped = {key: wrap(model) for key, model in models.items()}
+        roles = {
+            role: replace(role_model, chain=tuple(wrapped[id(model)] for model in role_model.chain))
+            for role, role_model in self._roles.items()
         }
-        return RoleModels(roles, self._prices, self._opened, common=self.default_model_name)
+        return RoleModels(roles, self._prices, self._opened, default_model_name=self.default_model_name)
 
     async def close(self) -> None:
         """Close the models that were opened for this run; safe to call twice."""
@@ -134,28 +127,28 @@ class RoleModels:
             await model.close()
 
 
-def open_model(settings: Settings, given: str | BaseChatModel | Model | None = None) -> Model:
+def open_model(settings: Settings, model: str | BaseChatModel | Model | None = None) -> Model:
     """Return the model that the settings name, or the given one. Nothing is loaded or called yet.
 
     Args:
-        settings: `model.name` names the model unless `given` does.
-        given: `provider:model`, a LangChain chat model, or a `Model`, which is returned as it is.
+        settings: `model.name` names the model unless `model` does.
+        model: `provider:model`, a LangChain chat model, or a `Model`, which is returned as it is.
 
     Raises:
         PrerequisiteError: A key, an extra or the weights are missing.
         UsageError: The name is not a model name.
     """
-    if isinstance(given, Model):
-        return given
-    if given is not None and not isinstance(given, str):
-        return wrap_langchain_chat(settings, given)
-    settings = resolve_auto_model(settings, given)
+    if isinstance(model, Model):
+        return model
+    if model is not None and not isinstance(model, str):
+        return wrap_langchain_chat(settings, model)
+    settings = resolve_auto_model(settings, model)
     return open_model_by_name(settings, settings.model.name)
 
 
 def open_role_models(
     settings: Settings,
-    given: str | BaseChatModel | Model | None = None,
+    model: str | BaseChatModel | Model | None = None,
     *,
     opener: Callable[[Settings, str], Model] = open_model_by_name,
     in_use: Sequence[Role] = ("coder",),
@@ -166,7 +159,7 @@ def open_role_models(
 
     Args:
         settings: `model.*` applies to all roles, `models.*` to each one.
-        given: Replaces `model.name`, as for `open_model`.
+        model: Replaces `model.name`, as for `open_model`.
         opener: Opens a model by its name.
         in_use: The roles that may call a model.
 
@@ -174,40 +167,41 @@ def open_role_models(
         PrerequisiteError: A key, an extra or the weights of a named model are missing.
         UsageError: A name is not a model name, or the price file cannot be read.
     """
-    if given is None or isinstance(given, str):
-        settings = resolve_auto_model(settings, given)
-        given = None
-    common = opener(settings, settings.model.name) if given is None else open_model(settings, given)
-    known = {settings.model.name: common} if given is None else {}
+    models_by_name: dict[str, Model] = {}
 
-    def named(name: str) -> Model:
-        if name not in known:
-            known[name] = opener(settings, name)
-        return known[name]
+    def open_named(name: str) -> Model:
+        if name not in models_by_name:
+            models_by_name[name] = opener(settings, name)
+        return models_by_name[name]
 
-    fallbacks = tuple(named(name) for name in settings.model.fallbacks)
+    if model is None or isinstance(model, str):
+        settings = resolve_auto_model(settings, model)
+        default_model = open_named(settings.model.name)
+    else:
+        default_model = open_model(settings, model)
+    fallbacks = tuple(open_named(name) for name in settings.model.fallbacks)
     roles: dict[Role, RoleModel] = {}
     for role in (*in_use, "escalate") if settings.models.escalate else in_use:
-        own = _role_setting(settings, role, "")
-        first = named(own) if own else common
+        role_model_name = _role_setting(settings, role, "")
+        role_model = open_named(role_model_name) if role_model_name else default_model
         temperature = _role_setting(settings, role, "_temperature")
         roles[role] = RoleModel(
-            chain=(first, *(model for model in fallbacks if model is not first)),
+            chain=(role_model, *(fallback for fallback in fallbacks if fallback is not role_model)),
             temperature=settings.model.temperature if temperature is None else temperature,
             max_tokens=_role_setting(settings, role, "_max_tokens") or settings.model.max_tokens,
         )
-    opened = {id(model): model for model in (*known.values(), common) if model is not given}
-    return RoleModels(roles, load_prices(settings), tuple(opened.values()), common=common.name)
-
-
-def _role_setting(settings: Settings, role: Role, what: str) -> Any:
-    """Return a role's own setting, else that of its default role; `None` if neither is set."""
-    own = getattr(settings.models, role + what)
-    return (
-        _role_setting(settings, DEFAULT_ROLE_FOR[role], what)
-        if own is None and role in DEFAULT_ROLE_FOR
-        else own
+    opened = {id(each): each for each in (*models_by_name.values(), default_model) if each is not model}
+    return RoleModels(
+        roles, load_prices(settings), tuple(opened.values()), default_model_name=default_model.name
     )
+
+
+def _role_setting(settings: Settings, role: Role, suffix: str) -> Any:
+    """Return a role's own setting, else that of its default role; `None` if neither is set."""
+    value = getattr(settings.models, role + suffix)
+    if value is None and role in DEFAULT_ROLE_FOR:
+        return _role_setting(settings, DEFAULT_ROLE_FOR[role], suffix)
+    return value
 
 
 def supports_prefill(name: str, settings: Settings) -> bool:

@@ -18,8 +18,8 @@ from suture.models.token_counting import prompt_token_upper_bound, token_upper_b
 from suture.models.tuning import SCRIPTED_BYTES_PER_TOKEN
 
 SCRIPTABLE_ERRORS: Mapping[str, type[errors.SutureError]] = {
-    fault.__name__: fault
-    for fault in (
+    error.__name__: error
+    for error in (
         errors.ContextTooLong,
         errors.MalformedReply,
         errors.ModelAuthError,
@@ -79,7 +79,16 @@ class ScriptedModel:
         with self._lock:
             position = len(self.calls)
             self.calls.append(ScriptedCall(messages=tuple(messages), sampling=sampling))
-        entry = self._entry(position)
+        if position < len(self._replies):
+            entry = self._replies[position]
+        elif self._repeat_last and self._replies:
+            entry = self._replies[-1]
+        else:
+            raise ScriptExhausted(
+                f"{self.name!r} was asked {position + 1} times but its script holds {len(self._replies)} "
+                "replies",
+                remedy="add replies to the script, or `repeat: true` to its last one",
+            )
         if isinstance(entry, Exception):
             raise entry
         if isinstance(entry, Reply):
@@ -89,16 +98,6 @@ class ScriptedModel:
             prompt_tokens=prompt_token_upper_bound(messages) // SCRIPTED_BYTES_PER_TOKEN,
             completion_tokens=token_upper_bound(entry) // SCRIPTED_BYTES_PER_TOKEN,
             model=self.name,
-        )
-
-    def _entry(self, position: int) -> str | Exception | Reply:
-        if position < len(self._replies):
-            return self._replies[position]
-        if self._repeat_last and self._replies:
-            return self._replies[-1]
-        raise ScriptExhausted(
-            f"{self.name!r} was asked {position + 1} times but its script holds {len(self._replies)} replies",
-            remedy="add replies to the script, or `repeat: true` to its last one",
         )
 
     async def close(self) -> None:
@@ -120,18 +119,16 @@ def open_script(name: str) -> ScriptedModel:
     if not isinstance(entries, list) or not entries:
         raise UsageError(f"the script {name!r} is not a list of replies", remedy="write a YAML or JSON list")
     replies = [_parse_entry(entry, f"entry {number} of {name!r}") for number, entry in enumerate(entries, 1)]
-    last = entries[-1]
-    return ScriptedModel(
-        replies,
-        name=f"scripted:{name}",
-        repeat_last=isinstance(last, dict) and bool(last.get("repeat", False)),
-    )
+    repeat_last = isinstance(entries[-1], dict) and bool(entries[-1].get("repeat", False))
+    return ScriptedModel(replies, name=f"scripted:{name}", repeat_last=repeat_last)
 
 
 def _read_entries(name: str) -> Any:
     packaged = resources.files("suture.models") / "scripts" / f"{name}.yaml"
-    ours = "/" not in name and packaged.is_file()
-    text = packaged.read_text("utf-8") if ours else read_text_file(Path(name), MAX_SCRIPT_BYTES, "the script")
+    if "/" not in name and packaged.is_file():
+        text = packaged.read_text("utf-8")
+    else:
+        text = read_text_file(Path(name), MAX_SCRIPT_BYTES, "the script")
     if name.endswith(".json"):
         try:
             return json.loads(text)
@@ -145,25 +142,25 @@ def _read_entries(name: str) -> Any:
         raise UsageError(f"the script {name!r} is not YAML: {fault}", remedy=SCRIPT_REMEDY) from fault
 
 
-def _parse_entry(entry: Any, where: str) -> str | Exception | Reply:
+def _parse_entry(entry: Any, position: str) -> str | Exception | Reply:
     if isinstance(entry, str):
         return entry
     if not isinstance(entry, dict):
-        raise UsageError(f"{where} is neither a text nor a mapping", remedy=SCRIPT_REMEDY)
+        raise UsageError(f"{position} is neither a text nor a mapping", remedy=SCRIPT_REMEDY)
     unknown = entry.keys() - {"text", "finish", "repeat", "raise", "message"}
     if unknown:
-        raise UsageError(f"{where} has unknown keys {sorted(map(str, unknown))!r}", remedy=SCRIPT_REMEDY)
+        raise UsageError(f"{position} has unknown keys {sorted(map(str, unknown))!r}", remedy=SCRIPT_REMEDY)
     if "raise" in entry:
-        fault = SCRIPTABLE_ERRORS.get(entry["raise"])
-        if fault is None:
+        error_class = SCRIPTABLE_ERRORS.get(entry["raise"])
+        if error_class is None:
             raise UsageError(
-                f"{where} raises {entry['raise']!r}", remedy=f"one of {', '.join(SCRIPTABLE_ERRORS)}"
+                f"{position} raises {entry['raise']!r}", remedy=f"one of {', '.join(SCRIPTABLE_ERRORS)}"
             )
-        return fault(str(entry.get("message") or "raised by the script"))
+        return error_class(str(entry.get("message") or "raised by the script"))
     finish: FinishReason = entry.get("finish", "stop")
     if not isinstance(entry.get("text"), str) or finish not in get_args(FinishReason):
         raise UsageError(
-            f"{where} needs a `text`, and a `finish` of {', '.join(get_args(FinishReason))}",
+            f"{position} needs a `text`, and a `finish` of {', '.join(get_args(FinishReason))}",
             remedy=SCRIPT_REMEDY,
         )
     text = entry["text"]

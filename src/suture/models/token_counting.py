@@ -41,9 +41,9 @@ def estimate_tokens(messages: Sequence[Message]) -> int:
     """Estimate the tokens of a prompt for a model that cannot count."""
     text = "".join(message.content for message in messages)
     ascii_bytes = sum(character < "\x80" for character in text)
-    others = token_upper_bound(text) - ascii_bytes
-    marks = PROMPT_OVERHEAD_TOKENS + MESSAGE_OVERHEAD_TOKENS * len(messages)
-    return marks + math.ceil(ascii_bytes / ASCII_CHARS_PER_TOKEN + others / OTHER_BYTES_PER_TOKEN)
+    other_bytes = token_upper_bound(text) - ascii_bytes
+    overhead = PROMPT_OVERHEAD_TOKENS + MESSAGE_OVERHEAD_TOKENS * len(messages)
+    return overhead + math.ceil(ascii_bytes / ASCII_CHARS_PER_TOKEN + other_bytes / OTHER_BYTES_PER_TOKEN)
 
 
 def token_upper_bound(text: str) -> int:
@@ -61,19 +61,15 @@ def token_lower_bound(text: str) -> int:
     The bound is deliberately low: it rejects impossible counts, never honest ones.
     """
     words = text.split()
-    letters_bytes = sum(map(token_upper_bound, words))
-    fewest = max(len(words) / MAX_WORDS_PER_TOKEN, letters_bytes / MAX_BYTES_PER_TOKEN)
-    return max(int(fewest), 1 if words else 0)
+    word_bytes = sum(map(token_upper_bound, words))
+    minimum = max(len(words) / MAX_WORDS_PER_TOKEN, word_bytes / MAX_BYTES_PER_TOKEN)
+    return max(int(minimum), 1 if words else 0)
 
 
 def prompt_token_upper_bound(messages: Sequence[Message]) -> int:
     """Return the maximum number of tokens of a prompt, for reserving budget before the call.
 
-    Args:
-        messages: The prompt, oldest message first.
-
-    Returns:
-        UTF-8 bytes of all messages plus an allowance for the chat template, in tokens.
+    It is the number of UTF-8 bytes of all messages plus an allowance for the chat template.
     """
     return PROMPT_OVERHEAD_TOKENS + sum(
         token_upper_bound(message.content) + MESSAGE_OVERHEAD_TOKENS for message in messages

@@ -17,8 +17,8 @@ punctuation make short tokens."""
 OTHER_BYTES_PER_TOKEN = 2
 """UTF-8 bytes per token of text that is not ASCII."""
 MAX_WORDS_PER_TOKEN = 1.5
-"""More words than any tokenizer puts into one token: most split at blanks, and those that do not ("SuperBPE",
-Liu et al. 2025) reach about 1.2."""
+"""More words than any tokenizer puts into one token: most split at blanks, and those that do not
+("SuperBPE", Liu et al. 2025) reach about 1.2."""
 MAX_BYTES_PER_TOKEN = 16
 """Upper bound of the average over a text. Single tokens are longer; prose and code have three to five."""
 SCRIPTED_BYTES_PER_TOKEN = 4
@@ -36,28 +36,24 @@ RESPONSE_FRAME_BYTES = 256 * 1024
 """Allowance for everything around a reply: ids, usage, headers of a stream, the signature of a thought."""
 BODY_BYTES_PER_TOKEN = 1024
 """Bytes of a response body per token. A streamed line around one token has about 150 bytes with Ollama, 350
-with
-llama.cpp, and about 300 with log probabilities in OpenAI's format."""
+with llama.cpp, and about 300 with log probabilities in OpenAI's format."""
 MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 """Limit of any response, whatever reply length was requested."""
 MAX_ERROR_BODY_BYTES = 64 * 1024
 """An error body is only quoted, so the rest is not read."""
 MAX_TEXT_BYTES_PER_TOKEN = 128
 """Length of the longest single tokens of today's models. A longer text cannot be a reply of the requested
-length,
-whatever usage its server reports."""
+length, whatever usage its server reports."""
 SPARE_TEXT_BYTES = 4096
 """Allowance on top of `MAX_TEXT_BYTES_PER_TOKEN`, for replies of a few tokens."""
 MAX_PROVIDER_OVERHEAD_TOKENS = 4096
 """Tokens that a provider may add to our prompt: a schema, and its instructions about tools (Anthropic
-documents up
-to 804 tokens for these)."""
+documents up to 804 tokens for these)."""
 
 # Retries and the circuit breaker
 FIRST_RETRY_PAUSE_S = 0.5
 """Upper bound of the first pause; it doubles with each retry. The pause is drawn at random below the bound,
-so that
-parallel runs do not retry in step."""
+so that parallel runs do not retry in step."""
 MAX_RETRY_PAUSE_S = 30.0
 """Upper bound of our own pauses; a provider may ask for a longer one."""
 CIRCUIT_BREAKER_FAULTS = 6
@@ -74,8 +70,7 @@ MAX_RETRY_TEMPERATURE = 1.0
 """Retries never sample at a higher temperature."""
 TRUNCATED_BELOW_SHARE = 0.9
 """A reply that ends with a smaller share of its token limit was cut by something else (the budget or the
-context),
-so a higher limit does not help."""
+context), so a higher limit does not help."""
 MAX_QUOTED_REPLY_CHARS = 1500
 """How much of an unusable reply is shown to the model again."""
 MAX_NESTING = 20
@@ -96,8 +91,7 @@ MAX_SERVER_SLOTS = 4
 """Replies that are generated in parallel; further calls wait in the server's queue."""
 THREADS_PER_SLOT = 2
 """With fewer threads a further slot gains nothing: one reply keeps them busy, and parallel replies take as
-long as
-sequential ones."""
+long as sequential ones."""
 SERVER_WORKING_BYTES = 300 << 20
 """Memory for the interpreter, compute buffers and the server itself; 240 MiB were measured."""
 MAX_PROMPT_CACHE_BYTES = 512 << 20
@@ -108,8 +102,7 @@ MIN_THREAD_GAIN = 1.1
 """More threads must be faster by this factor, because each of them is taken from the sandbox."""
 CALIBRATION_REPLY_TOKENS = 12
 """Tokens that are timed per thread count. More would separate close thread counts better, but the first use
-waits
-for the calibration."""
+waits for the calibration."""
 BUSY_LOAD = 0.5
 """Load average above which a calibration is repeated once the machine is less busy."""
 
@@ -119,5 +112,5 @@ CONNECT_TIMEOUT_S = 5.0
 STALL_TIMEOUT_S = 30.0
 """Seconds without a byte after which the download continues at the next source."""
 PARALLEL_WHEELS = 3
-"""Wheels that are fetched ahead of the one being read: this hides pip's start-up time and still fits a small
-disk."""
+"""Wheels that are fetched ahead of the one being read: this hides pip's start-up time and still fits a
+small disk."""

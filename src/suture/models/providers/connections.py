@@ -63,7 +63,7 @@ def connect_openai(
         base_url: The server's address up to `/v1`; `None` means OpenAI itself.
         timeout_s: Maximum seconds without a byte.
         prefill_body: See `Connection`.
-        streams: See `Connection`; some servers do not know the option that includes the usage.
+        streams: See `Connection`; some servers do not know the option that adds the usage to a stream.
     """
     from langchain_openai import ChatOpenAI
     from openai import DefaultAsyncHttpxClient
@@ -108,14 +108,7 @@ def connect_anthropic(model: str, *, key: str, base_url: str | None, timeout_s: 
 
 
 def connect_ollama(model: str, *, base_url: str, timeout_s: float, context_tokens: int) -> Connection:
-    """Connect to Ollama.
-
-    Args:
-        model: The model's name at the server.
-        base_url: The server's address.
-        timeout_s: Maximum seconds without a byte.
-        context_tokens: Context size to load the model with; Ollama's default silently cuts longer prompts.
-    """
+    """Connect to Ollama; it loads the model with this context size, because its default cuts longer prompts."""
     from langchain_ollama import ChatOllama
 
     chat = ChatOllama(

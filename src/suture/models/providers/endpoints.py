@@ -65,7 +65,7 @@ class Endpoint:
         self._lock = threading.Lock()
         self._next_start = 0.0
         self._faults = 0
-        self._closed_until = 0.0
+        self._paused_until = 0.0
         self._last_fault = ""
 
     @contextlib.asynccontextmanager
@@ -96,37 +96,36 @@ class Endpoint:
             if now < self._next_start:
                 return self._next_start - now
             if self._faults >= CIRCUIT_BREAKER_FAULTS:
-                self._closed_until = (
-                    now + CIRCUIT_BREAKER_PAUSE_S
-                )  # one try goes through; the others wait for its outcome
+                # One try goes through; the others wait for its outcome.
+                self._paused_until = now + CIRCUIT_BREAKER_PAUSE_S
             if self._limits.requests_per_minute is not None:
                 self._next_start = now + 60 / self._limits.requests_per_minute
             return 0
 
     def _refuse_if_open(self) -> None:
-        left_s = self._closed_until - self._now()
-        if left_s > 0:
+        pause_s = self._paused_until - self._now()
+        if pause_s > 0:
             raise ModelError(
-                f"calls to {self.address!r} are paused for {left_s:.0f} s more after "
+                f"calls to {self.address!r} are paused for {pause_s:.0f} s more after "
                 f"{self._faults} consecutive faults; the last one: {self._last_fault}",
                 remedy="fix the cause of that fault, or wait",
             )
 
     def record_failure(self, fault: ModelError, *, counts: bool) -> None:
         """Record a fault; `counts` says whether it counts towards the circuit breaker."""
+        if not counts:
+            self.record_success()  # the server did answer
+            return
         with self._lock:
-            if not counts:
-                self._faults, self._closed_until = 0, 0.0  # the server did answer
-                return
             self._faults += 1
             self._last_fault = fault.message
             if self._faults >= CIRCUIT_BREAKER_FAULTS:
-                self._closed_until = self._now() + CIRCUIT_BREAKER_PAUSE_S
+                self._paused_until = self._now() + CIRCUIT_BREAKER_PAUSE_S
 
     def record_success(self) -> None:
-        """Record a success, which resets the count of consecutive faults."""
+        """Record an answer of the server, which resets the count of consecutive faults."""
         with self._lock:
-            self._faults, self._closed_until = 0, 0.0
+            self._faults, self._paused_until = 0, 0.0
 
 
 _endpoints: WeakValueDictionary[tuple[str, EndpointLimits], Endpoint] = WeakValueDictionary()
@@ -136,29 +135,26 @@ _endpoints_lock = threading.Lock()
 def get_endpoint(address: str, limits: EndpointLimits) -> Endpoint:
     """Return the shared endpoint of an address; it exists as long as any model uses it."""
     with _endpoints_lock:
-        found = _endpoints.get((address, limits))
-        if found is None:
-            found = _endpoints[address, limits] = Endpoint(address, limits)
-        return found
+        return _endpoints.setdefault((address, limits), Endpoint(address, limits))
 
 
 T = TypeVar("T")
 
 
 async def call_with_retries(
-    ask: Callable[[], Awaitable[T]],
+    call: Callable[[], Awaitable[T]],
     *,
     retries: int,
     timeout_s: float,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> T:
-    """Call `ask` until it succeeds, fails permanently, or the time is used up.
+    """Return the result of `call`, which is repeated after transient faults, at most `retries` times.
 
     The pause is the provider's Retry-After, or random up to a bound that doubles each time ("full jitter",
     Brooker 2015). A pause that would exceed the time limit is not started: the fault is raised at once.
 
     Args:
-        ask: Makes one try.
+        call: Makes one try.
         retries: Maximum number of tries after the first.
         timeout_s: Maximum seconds of all tries and pauses together.
         sleep: Waits for a number of seconds.
@@ -172,8 +168,8 @@ async def call_with_retries(
 
     def pause_s(state: RetryCallState) -> float:
         fault = state.outcome.exception() if state.outcome else None
-        asked = fault.retry_after_s if isinstance(fault, ModelRateLimited) else None
-        return backoff(state) if asked is None else asked
+        retry_after_s = fault.retry_after_s if isinstance(fault, ModelRateLimited) else None
+        return backoff(state) if retry_after_s is None else retry_after_s
 
     tries = tenacity.AsyncRetrying(
         sleep=sleep,
@@ -182,4 +178,4 @@ async def call_with_retries(
         retry=tenacity.retry_if_exception(lambda fault: isinstance(fault, ModelError) and fault.is_transient),
         reraise=True,
     )
-    return await tries(ask)
+    return await tries(call)

@@ -108,9 +108,7 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
     ),
     "server_error": ErrorRule(error=ModelError, retry=True, counts=True, sentence="failed"),
     "gateway": ErrorRule(
-        error=ReplyLost,
-        counts=True,
-        sentence="may have answered, but a gateway lost the reply",
+        error=ReplyLost, counts=True, sentence="may have answered, but a gateway lost the reply"
     ),
     "unreachable": ErrorRule(
         error=ModelUnreachable,
@@ -140,9 +138,7 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
         remedy=CHECK_ADDRESS,
     ),
     "bad_encoding": ErrorRule(
-        error=ModelProtocolError,
-        sentence="answered in an unsupported encoding",
-        remedy=CHECK_ADDRESS,
+        error=ModelProtocolError, sentence="answered in an unsupported encoding", remedy=CHECK_ADDRESS
     ),
     "not_a_reply": ErrorRule(
         error=ModelProtocolError, sentence="answered with something that is not a reply", remedy=CHECK_ADDRESS

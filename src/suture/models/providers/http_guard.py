@@ -54,46 +54,42 @@ async def check_body(protocol: WireProtocol, pieces: AsyncIterator[bytes]) -> As
     Raises:
         ResponseRefused: The body is not an answer of this protocol.
     """
-    rest, began = bytearray(), False
+    unchecked, has_content = bytearray(), False
     async for piece in pieces:
-        rest += piece
-        began = began or bool(piece.strip())
+        unchecked += piece
+        has_content = has_content or bool(piece.strip())
         if protocol == "Ollama" and b"\n" in piece:  # pass on complete lines: the last one may take long
-            whole, _, begun = bytes(rest).rpartition(b"\n")
-            rest = bytearray(begun)
-            for line in filter(bytes.strip, whole.split(b"\n")):
-                _require(protocol, line)
-            yield whole + b"\n"
-    if rest.strip() or protocol != "Ollama" or not began:
-        _require(protocol, bytes(rest))
-    yield bytes(rest)
+            lines, _, last_line = bytes(unchecked).rpartition(b"\n")
+            unchecked = bytearray(last_line)
+            for line in filter(bytes.strip, lines.split(b"\n")):
+                _require_answer(protocol, line)
+            yield lines + b"\n"
+    if unchecked.strip() or protocol != "Ollama" or not has_content:
+        _require_answer(protocol, bytes(unchecked))
+    yield bytes(unchecked)
 
 
-def _require(protocol: WireProtocol, text: bytes) -> None:
+def _require_answer(protocol: WireProtocol, text: bytes) -> None:
     try:
         answer: Any = json.loads(text)
     except (ValueError, RecursionError):
-        shown = ascii(text[:QUOTED_CHARS].decode("utf-8", "replace")) if text.strip() else "an empty body"
+        quoted = ascii(text[:QUOTED_CHARS].decode("utf-8", "replace")) if text.strip() else "an empty body"
         if text.lstrip().startswith(b"{") and not text.rstrip().endswith(b"}"):
-            raise ResponseRefused("cut_off", f"its JSON has no end: {shown}") from None
-        raise ResponseRefused("not_a_reply", f"it is not JSON: {shown}") from None
-    complaint = _complaint(protocol, answer)
-    if complaint:
-        raise ResponseRefused("not_a_reply", complaint)
-
-
-def _complaint(protocol: WireProtocol, answer: Any) -> str:
-    """Return what is wrong with an answer; empty if nothing is."""
+            raise ResponseRefused("cut_off", f"its JSON has no end: {quoted}") from None
+        raise ResponseRefused("not_a_reply", f"it is not JSON: {quoted}") from None
     if not isinstance(answer, Mapping):
-        return f"a JSON {type(answer).__name__} in place of an object: {_quoted(answer)}"
+        raise ResponseRefused(
+            "not_a_reply", f"a JSON {type(answer).__name__} in place of an object: {_quoted(answer)}"
+        )
     error = answer.get("error")
     if error:
         message = error.get("message") if isinstance(error, Mapping) else error
-        return f"an error in place of a reply: {_quoted(message or error)}"
+        raise ResponseRefused("not_a_reply", f"an error in place of a reply: {_quoted(message or error)}")
     if not _is_answer(protocol, answer):
         names = ", ".join(ascii(key) for key in list(answer)[:8]) or "nothing"
-        return f"it lacks {EXPECTED_CONTENT[protocol]} and has {names[:QUOTED_CHARS]}"
-    return ""
+        raise ResponseRefused(
+            "not_a_reply", f"it lacks {EXPECTED_CONTENT[protocol]} and has {names[:QUOTED_CHARS]}"
+        )
 
 
 def _is_answer(protocol: WireProtocol, answer: Mapping[str, Any]) -> bool:
@@ -106,7 +102,8 @@ def _is_answer(protocol: WireProtocol, answer: Mapping[str, Any]) -> bool:
     return (
         isinstance(choices, list)
         and bool(choices)
-        and all(isinstance(one, Mapping) and isinstance(one.get("message"), Mapping) for one in choices)
+        and all(isinstance(choice, Mapping) for choice in choices)
+        and all(isinstance(choice.get("message"), Mapping) for choice in choices)
     )
 
 
@@ -115,12 +112,12 @@ def _quoted(value: Any) -> str:
     return ascii(text[:QUOTED_CHARS])
 
 
-AUTODETECT = 32 + zlib.MAX_WBITS
+ZLIB_DETECT_FORMAT = 32 + zlib.MAX_WBITS
 """Tells zlib to detect the gzip and zlib formats by their headers."""
 BLANKS = b"\xef\xbb\xbf \t\r\n"
 """Allowed before a JSON text; some gateways send blanks to keep a slow call alive."""
-PLAIN = ("", "identity")
-PACKED = ("gzip", "x-gzip", "deflate")
+PLAIN_ENCODINGS = ("", "identity")
+COMPRESSED_ENCODINGS = ("gzip", "x-gzip", "deflate")
 
 _max_body_bytes: ContextVar[int] = ContextVar("_max_body_bytes", default=RESPONSE_FRAME_BYTES)
 _expects_events: ContextVar[bool] = ContextVar("_expects_events", default=False)
@@ -139,13 +136,13 @@ def limit_response_bytes(size_bytes: int, *, expects_events: bool = False) -> It
         size_bytes: The limit.
         expects_events: Whether the replies are streamed, with one event per token.
     """
-    left_bytes = _max_body_bytes.set(size_bytes)
-    events = _expects_events.set(expects_events)
+    max_body_token = _max_body_bytes.set(size_bytes)
+    events_token = _expects_events.set(expects_events)
     try:
         yield
     finally:
-        _max_body_bytes.reset(left_bytes)
-        _expects_events.reset(events)
+        _max_body_bytes.reset(max_body_token)
+        _expects_events.reset(events_token)
 
 
 def guarded_client_options(protocol: WireProtocol) -> dict[str, Any]:
@@ -171,90 +168,76 @@ async def _check_response(protocol: WireProtocol, response: Any) -> None:
         ResponseRefused: The response is a redirect, an unexpected stream, or in an unknown encoding.
     """
     if 300 <= response.status_code < 400:
-        raise ResponseRefused("redirect", _target(response))
+        location = response.headers.get("location", "")
+        destination = ascii(location[:QUOTED_CHARS]) if location else "nowhere"
+        raise ResponseRefused("redirect", f"HTTP {response.status_code} to {destination}")
     encoding = response.headers.get("content-encoding", "").strip().lower()
-    if encoding not in (*PLAIN, *PACKED):
+    if encoding not in (*PLAIN_ENCODINGS, *COMPRESSED_ENCODINGS):
         raise ResponseRefused("bad_encoding", f"content-encoding {encoding[:QUOTED_CHARS]!a}")
-    if encoding in PACKED:
+    decompressor = None
+    if encoding in COMPRESSED_ENCODINGS:
         del response.headers["content-encoding"]  # the library's decoder would unpack a chunk without limit
-    unpack = zlib.decompressobj(AUTODETECT) if encoding in PACKED else None
+        decompressor = zlib.decompressobj(ZLIB_DETECT_FORMAT)
     if response.status_code >= 400:
-        pieces = _bounded(response.stream, MAX_ERROR_BODY_BYTES, unpack, cut=True)
+        pieces = _limit_body(response.stream, MAX_ERROR_BODY_BYTES, decompressor, truncate=True)
         if protocol == "Ollama":
-            pieces = _as_object(pieces)
-    elif response.headers.get("content-type", "").strip().lower().startswith("text/event-stream"):
-        if protocol == "Ollama" or not _expects_events.get():  # Ollama streams in lines of JSON
-            raise ResponseRefused("not_a_reply", "a stream of events, which was not requested")
-        pieces = _bounded(response.stream, _max_body_bytes.get(), unpack, cut=False)
+            pieces = _wrap_error_body(pieces)
     else:
-        pieces = check_body(
-            protocol, _refuse_web_page(_bounded(response.stream, _max_body_bytes.get(), unpack, cut=False))
-        )
-    response.stream = _as_stream(response.stream, pieces)
+        pieces = _limit_body(response.stream, _max_body_bytes.get(), decompressor, truncate=False)
+        if response.headers.get("content-type", "").strip().lower().startswith("text/event-stream"):
+            if protocol == "Ollama" or not _expects_events.get():  # Ollama streams in lines of JSON
+                raise ResponseRefused("not_a_reply", "a stream of events, which was not requested")
+        else:
+            pieces = check_body(protocol, _refuse_web_page(pieces))
+    response.stream = _as_library_stream(response.stream, pieces)
 
 
-def _target(response: Any) -> str:
-    location = response.headers.get("location", "")
-    where = ascii(location[:QUOTED_CHARS]) if location else "nowhere"
-    return f"HTTP {response.status_code} to {where}"
-
-
-async def _bounded(stream: Any, max_bytes: int, unpack: Any, *, cut: bool) -> AsyncIterator[bytes]:
-    """Yield a body, unpacked; one longer than `max_bytes` is cut there, or refused.
-
-    Raises:
-        ResponseRefused: The body is too long, or not in the encoding that it names.
-    """
-    packed_bytes, left_bytes = 0, max_bytes
-    async for packed in stream:
-        packed_bytes += len(packed)
+async def _limit_body(
+    stream: Any, max_bytes: int, decompressor: Any, *, truncate: bool
+) -> AsyncIterator[bytes]:
+    """Yield a body, decompressed; one longer than `max_bytes` is truncated or refused."""
+    received_bytes, remaining_bytes = 0, max_bytes
+    async for chunk in stream:
+        received_bytes += len(chunk)
         try:
-            piece = packed if unpack is None else unpack.decompress(packed, left_bytes + 1)
+            piece = chunk if decompressor is None else decompressor.decompress(chunk, remaining_bytes + 1)
         except zlib.error as fault:
             raise ResponseRefused(
                 "bad_encoding", f"its body is not in its content-encoding: {fault}"
             ) from fault
         # A compressed body can be endless and unpack to nothing, so both sizes are counted.
-        if len(piece) > left_bytes or packed_bytes > max_bytes:
-            if not cut:
+        if len(piece) > remaining_bytes or received_bytes > max_bytes:
+            if not truncate:
                 raise ResponseRefused("too_long", f"the body continues after {max_bytes:,} bytes")
-            yield piece[:left_bytes]
+            yield piece[:remaining_bytes]
             return
-        left_bytes -= len(piece)
+        remaining_bytes -= len(piece)
         yield piece
 
 
 async def _refuse_web_page(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the same pieces, unless they start like a web page.
-
-    Raises:
-        ResponseRefused: The body is HTML.
-    """
-    began = False
+    """Yield the same pieces, but refuse a body that starts like HTML."""
+    has_content = False
     async for piece in pieces:
-        start = b"" if began else piece.lstrip(BLANKS)
+        start = b"" if has_content else piece.lstrip(BLANKS)
         if start.startswith(b"<"):
             raise ResponseRefused("web_page", ascii(start[:QUOTED_CHARS].decode("utf-8", "replace")))
-        began = began or bool(start)
+        has_content = has_content or bool(start)
         yield piece
 
 
-async def _as_object(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _wrap_error_body(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield an error body as a JSON object: Ollama's library crashes on any other JSON."""
     body = b"".join([piece async for piece in pieces])
     try:
-        plain = isinstance(json.loads(body), dict)
+        is_object = isinstance(json.loads(body), dict)
     except (ValueError, RecursionError):
-        plain = False
-    yield body if plain else json.dumps({"error": body.decode("utf-8", "replace")}).encode("ascii")
+        is_object = False
+    yield body if is_object else json.dumps({"error": body.decode("utf-8", "replace")}).encode("ascii")
 
 
-def _as_stream(stream: Any, pieces: AsyncIterator[bytes]) -> Any:
+def _as_library_stream(stream: Any, pieces: AsyncIterator[bytes]) -> Any:
     """Return `pieces` as a stream of the library of `stream`; httpx and httpx2 accept only their own."""
-    base = next(kind for kind in type(stream).__mro__ if kind.__name__ == "AsyncByteStream")
-    kind = type(
-        "GuardedStream",
-        (base,),
-        {"__aiter__": lambda _: pieces.__aiter__(), "aclose": lambda _: stream.aclose()},
-    )
-    return kind()
+    base = next(cls for cls in type(stream).__mro__ if cls.__name__ == "AsyncByteStream")
+    methods = {"__aiter__": lambda _: pieces.__aiter__(), "aclose": lambda _: stream.aclose()}
+    return type("GuardedStream", (base,), methods)()

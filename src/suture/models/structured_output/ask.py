@@ -25,8 +25,7 @@ from suture.models.tuning import (
 T = TypeVar("T", bound=BaseModel)
 
 Complete = Callable[[Sequence[Message], Sampling], Awaitable[Reply]]
-"""One model call. The loop passes a function that reserves budget first; elsewhere `Model.complete` will
-do."""
+"""One model call: `Model.complete`, or in the loop a function that reserves budget before it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,33 +75,42 @@ async def ask_structured(
         ModelError: The model failed.
         BudgetExceeded: `complete` had no budget for another call.
     """
-    limit = max(limit_tokens or 0, sampling.max_tokens)
-    current = replace(sampling, schema=strict_schema(type_))
+    limit_tokens = max(limit_tokens or 0, sampling.max_tokens)
+    sampling = replace(sampling, schema=strict_schema(type_))
     prompt, reason, was_truncated = tuple(messages), "", False
     for call in range(1, tries + 1):
         try:
-            reply = await complete(prompt, current)
+            reply = await complete(prompt, sampling)
         except ModelError as fault:
-            if current.schema is None or not _refuses_schema(fault):
+            if sampling.schema is None or not _refuses_schema(fault):
                 raise
-            reason, current = str(fault), replace(current, schema=None)
+            reason = str(fault)
+            sampling = replace(sampling, schema=None)
             continue
         was_truncated = reply.finish == "length"
         if was_truncated:
-            _require_full_length(reply, current, type_.__name__)
-            reason = f"it was cut at {current.max_tokens} tokens"
+            _require_full_length(reply, sampling, type_.__name__)
+            reason = f"it was cut at {sampling.max_tokens} tokens"
             prompt = tuple(messages)
-            if current.max_tokens < limit:
-                current = replace(current, max_tokens=min(2 * current.max_tokens, limit))
+            if sampling.max_tokens < limit_tokens:
+                sampling = replace(sampling, max_tokens=min(2 * sampling.max_tokens, limit_tokens))
             else:
-                current = _raise_temperature(current)
+                sampling = _raise_temperature(sampling)
             continue
         try:
             parsed = parse_reply(reply.text, type_, salvage=reply.finish == "stop")
         except UnreadableReply as fault:
             reason = str(fault)
-            prompt = (*messages, *_correction(reply, reason))
-            current = _raise_temperature(current)
+            prompt = (
+                *messages,
+                Message(role="assistant", content=reply.text[:MAX_QUOTED_REPLY_CHARS] or "(nothing)"),
+                Message(
+                    role="user",
+                    content=f"That reply cannot be used: {reason}. Reply again, with the complete JSON object "
+                    "alone.",
+                ),
+            )
+            sampling = _raise_temperature(sampling)
             continue
         return StructuredAnswer(value=parsed.value, reply=reply, salvaged=parsed.salvaged, calls=call)
     raise MalformedReply(
@@ -112,11 +120,7 @@ async def ask_structured(
 
 
 def _require_full_length(reply: Reply, sampling: Sampling, type_name: str) -> None:
-    """Refuse a reply that was cut before its token limit, which a higher limit would not help.
-
-    Raises:
-        MalformedReply: The budget or the context ended the reply.
-    """
+    """Refuse a reply that the budget or the context cut before its token limit: a higher limit cannot help."""
     if reply.counted_by == "provider" and (
         reply.completion_tokens < TRUNCATED_BELOW_SHARE * sampling.max_tokens
     ):
@@ -132,18 +136,8 @@ def _raise_temperature(sampling: Sampling) -> Sampling:
     return replace(sampling, temperature=max(sampling.temperature, raised))
 
 
-def _correction(reply: Reply, reason: str) -> tuple[Message, Message]:
-    return (
-        Message(role="assistant", content=reply.text[:MAX_QUOTED_REPLY_CHARS] or "(nothing)"),
-        Message(
-            role="user",
-            content=f"That reply cannot be used: {reason}. Reply again, with the complete JSON object alone.",
-        ),
-    )
-
-
 def _refuses_schema(fault: ModelError) -> bool:
-    """Return whether a server said that it takes no schema; its reply can be validated without one."""
+    """Return whether a server refused the schema; it can be called without one, as replies are validated."""
     if type(fault) not in (ModelError, ModelRequestRejected):
         return False
     text = fault.message.lower()

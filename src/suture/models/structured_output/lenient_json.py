@@ -1,7 +1,7 @@
-"""A reader of almost-JSON, as small models write it, and the search for it in a reply.
+"""Finding and reading almost-JSON in a reply, as small models write it.
 
-It accepts unusual notation (other quotes, Python's constants, missing or doubled commas, comments, bare keys,
-newlines and unescaped quotes inside strings, missing closing brackets) and refuses incomplete data: a member
+Unusual notation is accepted: other quotes, Python's constants, missing or doubled commas, comments, bare keys,
+newlines and unescaped quotes inside strings, missing closing brackets. Incomplete data is refused: a member
 without a value, a string without an end. Nothing is invented.
 """
 
@@ -36,149 +36,148 @@ class NotJsonLike(ValueError):
     """The text is not an object, even with tolerance."""
 
 
-def parse_lenient_object(text: str, start: int = 0) -> tuple[Any, int]:
-    """Return the object that begins at `start`, and the position after it.
+class _LenientParser:
+    """A recursive descent parser over one text; each method reads from `position` and moves it.
 
-    Raises:
-        NotJsonLike: There is no object, or a part of it is missing.
+    The patterns that it passes down tell where a quoted string may end.
     """
-    reader = _Reader(text, start)
-    return reader.object(), reader.at
 
-
-class _Reader:
-    """A recursive descent parser over one text."""
-
-    def __init__(self, text: str, at: int) -> None:
+    def __init__(self, text: str, position: int) -> None:
         self.text = text
-        self.at = at
+        self.position = position
         self.depth = 0
 
-    def object(self) -> dict[str, Any]:
-        self._open("{")
+    def parse_object(self) -> dict[str, Any]:
+        """Read an object.
+
+        Raises:
+            NotJsonLike: There is no object, or a part of it is missing.
+        """
+        self._open_bracket("{")
         members: dict[str, Any] = {}
         while not self._closes("}"):
-            key = self._key()
-            self._skip()
+            key = self._parse_key()
+            self._skip_blank()
             if self._peek() not in (":", "="):
                 raise NotJsonLike(f"no colon behind {key!r}")
-            self.at += 2 if self.text.startswith("=>", self.at) else 1
-            value = self._value(ENDS_VALUE)
+            self.position += 2 if self.text.startswith("=>", self.position) else 1
+            value = self._parse_value(ENDS_VALUE)
             if key in members and members[key] != value:
                 raise NotJsonLike(f"{key!r} is said twice, differently")
             members[key] = value
-            self._commas()
+            self._skip_commas()
         return members
 
-    def array(self) -> list[Any]:
-        self._open("[")
+    def _parse_array(self) -> list[Any]:
+        self._open_bracket("[")
         items: list[Any] = []
         while not self._closes("]"):
-            items.append(self._value(ENDS_ITEM))
-            self._commas()
+            items.append(self._parse_value(ENDS_ITEM))
+            self._skip_commas()
         return items
 
-    def _open(self, bracket: str) -> None:
+    def _open_bracket(self, bracket: str) -> None:
         if self._peek() != bracket:
             raise NotJsonLike(f"no {bracket!r}")
         self.depth += 1
         if self.depth > MAX_NESTING:
             raise NotJsonLike("nested too deeply")
-        self.at += 1
-        self._skip()
+        self.position += 1
+        self._skip_blank()
 
     def _closes(self, bracket: str) -> bool:
         """Return whether the bracket closes here; the end of the text closes all open brackets."""
-        self._skip()
-        closed = self._peek() == bracket
-        if closed:
-            self.at += 1
-        if closed or self.at >= len(self.text):
-            self.depth -= 1
-            return True
-        return False
+        self._skip_blank()
+        if self.position < len(self.text):
+            if self.text[self.position] != bracket:
+                return False
+            self.position += 1
+        self.depth -= 1
+        return True
 
-    def _value(self, ends: re.Pattern[str]) -> Any:
-        self._skip()
-        mark = self._peek()
-        if mark == "{":
-            return self.object()
-        if mark == "[":
-            return self.array()
-        if mark in QUOTES:
-            return self._quoted(ends)
-        if number := NUMBER.match(self.text, self.at):
-            self.at = number.end()
+    def _parse_value(self, end_pattern: re.Pattern[str]) -> Any:
+        self._skip_blank()
+        character = self._peek()
+        if character == "{":
+            return self.parse_object()
+        if character == "[":
+            return self._parse_array()
+        if character in QUOTES:
+            return self._parse_quoted(end_pattern)
+        if number := NUMBER.match(self.text, self.position):
+            self.position = number.end()
             return float(number[0]) if re.search(r"[.eE]", number[0]) else int(number[0])
-        return self._bare()
+        return self._parse_bare_word()
 
-    def _key(self) -> str:
+    def _parse_key(self) -> str:
         if self._peek() in QUOTES:
-            return self._quoted(ENDS_KEY)
-        word = WORD.match(self.text, self.at)
+            return self._parse_quoted(ENDS_KEY)
+        word = WORD.match(self.text, self.position)
         if word is None:
             raise NotJsonLike("a member has no name")
-        self.at = word.end()
+        self.position = word.end()
         return word[0]
 
-    def _bare(self) -> Any:
+    def _parse_bare_word(self) -> Any:
         """Read a constant, or one word without quotes."""
-        word = WORD.match(self.text, self.at)
+        word = WORD.match(self.text, self.position)
         if word is None or not ENDS_WORD.match(self.text, word.end()):
             raise NotJsonLike("a member has no value")
         if word[0].lower() in EMPTY_WORDS:
             raise NotJsonLike(f"a member says {word[0]!r}")
-        self.at = word.end()
+        self.position = word.end()
         return CONSTANTS.get(word[0].lower(), word[0])
 
-    def _quoted(self, ends: re.Pattern[str]) -> str:
-        """Read a quoted string. A quote inside ends it only where a string may end."""
-        opening = self.text[self.at]
+    def _parse_quoted(self, end_pattern: re.Pattern[str]) -> str:
+        """Read a quoted string; a quote inside it ends it only where `end_pattern` matches what follows."""
+        opening = self.text[self.position]
         triple = opening * 3
-        if opening in "\"'`" and self.text.startswith(triple, self.at):
-            close = self.text.find(triple, self.at + 3)
-            if close > 0:
-                inside = self.text[self.at + 3 : close]
-                self.at = close + 3
-                return inside.strip()
+        if opening in "\"'`" and self.text.startswith(triple, self.position):
+            end = self.text.find(triple, self.position + 3)
+            if end > 0:
+                content = self.text[self.position + 3 : end]
+                self.position = end + 3
+                return content.strip()
         closing = QUOTES[opening]
         parts: list[str] = []
-        at = self.at + 1
-        while at < len(self.text):
-            character = self.text[at]
-            if character == "\\" and at + 1 < len(self.text):
-                character_text, at = self._escaped(at)
-                parts.append(character_text)
-            elif character == closing and ends.match(self.text, at + 1):
-                self.at = at + 1
+        position = self.position + 1
+        while position < len(self.text):
+            character = self.text[position]
+            if character == "\\" and position + 1 < len(self.text):
+                unescaped, position = self._unescape(position)
+                parts.append(unescaped)
+            elif character == closing and end_pattern.match(self.text, position + 1):
+                self.position = position + 1
                 return "".join(parts)
             else:
                 parts.append(character)
-                at += 1
+                position += 1
         raise NotJsonLike("a text has no end")
 
-    def _escaped(self, at: int) -> tuple[str, int]:
-        mark = self.text[at + 1]
-        if mark in ESCAPES:
-            return ESCAPES[mark], at + 2
-        if mark == "u" and re.match(r"[0-9a-fA-F]{4}", self.text[at + 2 : at + 6]):
-            return chr(int(self.text[at + 2 : at + 6], 16)), at + 6
-        if mark in QUOTES:
-            return mark, at + 2
-        return "\\" + mark, at + 2
+    def _unescape(self, position: int) -> tuple[str, int]:
+        """Return what the backslash at `position` stands for, and the position after it, as a pair."""
+        character = self.text[position + 1]
+        if character in ESCAPES:
+            return ESCAPES[character], position + 2
+        digits = self.text[position + 2 : position + 6]
+        if character == "u" and re.match(r"[0-9a-fA-F]{4}", digits):
+            return chr(int(digits, 16)), position + 6
+        if character in QUOTES:
+            return character, position + 2
+        return "\\" + character, position + 2
 
-    def _commas(self) -> None:
-        self._skip()
+    def _skip_commas(self) -> None:
+        self._skip_blank()
         while self._peek() in (",", ";"):
-            self.at += 1
-            self._skip()
+            self.position += 1
+            self._skip_blank()
 
-    def _skip(self) -> None:
-        if blank := BLANK.match(self.text, self.at):
-            self.at = blank.end()
+    def _skip_blank(self) -> None:
+        if blank := BLANK.match(self.text, self.position):
+            self.position = blank.end()
 
     def _peek(self) -> str:
-        return self.text[self.at] if self.at < len(self.text) else ""
+        return self.text[self.position] if self.position < len(self.text) else ""
 
 
 LABEL = re.compile(
@@ -198,57 +197,57 @@ def find_objects(text: str, names: Collection[str]) -> Iterator[dict[str, Any]]:
         text: The reply's text.
         names: Names of the requested members.
     """
-    own = {normalise_name(name) for name in names}
-    text = _answer_part(text)
-    found = list(_top_objects(text))
-    if not found and '\\"' in text:
-        found = list(_top_objects(text.replace('\\\\"', "'").replace('\\"', '"').replace("\\n", "\n")))
-    for data in found:
-        yield from _unwrap(data, own)
+    requested = {normalise_name(name) for name in names}
+    text = _strip_thinking(text)
+    objects = list(_find_outermost_objects(text))
+    if not objects and '\\"' in text:
+        unescaped = text.replace('\\\\"', "'").replace('\\"', '"').replace("\\n", "\n")
+        objects = list(_find_outermost_objects(unescaped))
+    for data in objects:
+        yield from _unwrap(data, requested)
 
 
-def _answer_part(text: str) -> str:
-    _, closing, answer = text.rpartition("</think>")
-    if closing:
-        return answer
-    return text.partition("<think>")[0]
+def _strip_thinking(text: str) -> str:
+    _, closing_tag, answer = text.rpartition("</think>")
+    return answer if closing_tag else text.partition("<think>")[0]
 
 
-def _top_objects(text: str) -> Iterator[Any]:
-    at = 0
+def _find_outermost_objects(text: str) -> Iterator[Any]:
+    position = 0
     for _ in range(MAX_OBJECT_STARTS):
-        at = text.find("{", at)
-        if at < 0:
+        position = text.find("{", position)
+        if position < 0:
             return
+        parser = _LenientParser(text, position)
         try:
-            data, at = parse_lenient_object(text, at)
-            yield data
+            yield parser.parse_object()
+            position = parser.position
         except NotJsonLike:
-            at = _end_of_object(text, at)
+            position = _skip_object(text, position)
 
 
-def _end_of_object(text: str, at: int) -> int:
-    """Return the position after the brace that closes the unreadable object at `at`."""
+def _skip_object(text: str, start: int) -> int:
+    """Return the position after the brace that closes the unreadable object at `start`."""
     depth = 0
-    for brace in BRACE.finditer(text, at):
+    for brace in BRACE.finditer(text, start):
         depth += 1 if brace[0] == "{" else -1
         if depth == 0:
             return brace.end()
     return len(text)
 
 
-def _unwrap(data: Any, own: Collection[str]) -> Iterator[dict[str, Any]]:
+def _unwrap(data: Any, requested: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yield the objects in a value, down to those that have a requested member."""
     if isinstance(data, dict):
         yield data
-        if not any(normalise_name(str(name)) in own for name in data):
-            for inner in data.values():
-                yield from _unwrap(inner, own)
+        if not any(normalise_name(str(name)) in requested for name in data):
+            yield from _unwrap(list(data.values()), requested)
     elif isinstance(data, list):
-        for inner in data:
-            yield from _unwrap(inner, own)
+        for item in data:
+            yield from _unwrap(item, requested)
     elif isinstance(data, str) and data.lstrip().startswith("{"):
         try:
-            yield from _unwrap(json.loads(data), own)
+            yield from _unwrap(json.loads(data), requested)
         except (ValueError, RecursionError):
             return
 
@@ -263,26 +262,26 @@ def find_labelled_fields(text: str, names: Collection[str]) -> dict[str, str] | 
     Returns:
         Name -> text, or `None` if a name occurs twice, which is ambiguous.
     """
-    wanted = {normalise_name(name) for name in names}
-    text = _answer_part(text)
-    tags = [
-        (normalise_name(name), value) for name, value in TAG.findall(text) if normalise_name(name) in wanted
-    ]
-    pairs = tags or list(_labelled_lines(text, wanted))
+    requested = {normalise_name(name) for name in names}
+    text = _strip_thinking(text)
+    tags = [(normalise_name(name), value) for name, value in TAG.findall(text)]
+    pairs = [(name, value) for name, value in tags if name in requested] or list(
+        _find_labelled_lines(text, requested)
+    )
     return dict(pairs) if len({name for name, _ in pairs}) == len(pairs) else None
 
 
-def _labelled_lines(text: str, wanted: Collection[str]) -> Iterator[tuple[str, str]]:
+def _find_labelled_lines(text: str, requested: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield each name with the text after it, up to a blank line or the next name."""
     name, lines = "", list[str]()
     for line in (*text.splitlines(), ""):
         label = LABEL.match(line)
-        named = normalise_name(label[1]) if label else ""
-        if name and (named in wanted or (not line.strip() and any(lines))):
+        label_name = normalise_name(label[1]) if label else ""
+        if name and (label_name in requested or (not line.strip() and any(lines))):
             yield name, _join_value(lines)
             name, lines = "", []
-        if label and named in wanted:
-            name, lines = named, [label[2]]
+        if label and label_name in requested:
+            name, lines = label_name, [label[2]]
         elif name and line.strip():
             lines.append(line)
     if name:

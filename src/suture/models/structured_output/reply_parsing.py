@@ -24,119 +24,108 @@ PLACEHOLDER = re.compile(
 
 
 class SchemaMismatch(ValueError):
-    """A value that does not fit the schema; the message names the member and the reason, for the model."""
+    """A value does not fit the schema. The message is for the model: it names the member and the reason."""
 
 
-def coerce_value(value: Any, part: Mapping[str, Any], root: Mapping[str, Any], where: str = "") -> Any:
+def coerce_value(value: Any, part: Mapping[str, Any], root: Mapping[str, Any], path: str = "") -> Any:
     """Convert a value to the form that a part of a schema asks for. Only the form changes, never the meaning.
 
     Args:
         value: A JSON value of the reply.
         part: The schema of the value.
         root: The whole schema, for its `$defs`.
-        where: Path of the value, for messages.
+        path: Path of the value in the reply, such as `steps[0].name`, for messages.
 
     Raises:
         SchemaMismatch: The value cannot be converted without guessing.
     """
     part = resolve_reference(part, root)
     if isinstance(value, dict) and part.get("type") != "object":
-        value = _unwrap_schema_value(value, where)
+        # Some models mix schema and data: {"type": "string", "value": ...}
+        if "value" not in value or not value.keys() <= {"value", "type", "description", "title", "enum"}:
+            raise SchemaMismatch(f"{path} is an object")
+        value = value["value"]
     if "enum" in part or "const" in part:
-        return _choice(value, part.get("enum") or [part["const"]], where)
+        return _coerce_choice(value, part.get("enum") or [part["const"]], path)
     match part.get("type"):
         case "object":
-            return _object(value, part, root, where)
+            return _coerce_object(value, part, root, path)
         case "array":
             items = value if isinstance(value, list) else [value]
-            return [coerce_value(item, part["items"], root, f"{where}[{i}]") for i, item in enumerate(items)]
+            return [coerce_value(item, part["items"], root, f"{path}[{i}]") for i, item in enumerate(items)]
         case "number" | "integer" as kind:
-            return _number(value, kind, where)
+            return _coerce_number(value, kind, path)
         case "boolean":
-            return _boolean(value, where)
+            if isinstance(value, str):
+                value = BOOLEAN_WORDS.get(value.strip().lower())
+            if not isinstance(value, bool):
+                raise SchemaMismatch(f"{path} must be true or false")
         case "string":
-            return _text(value, where)
+            return _coerce_text(value, path)
     return value
 
 
-def _unwrap_schema_value(value: dict[str, Any], where: str) -> Any:
-    """Return the value of `{"type": "string", "value": ...}`: some models mix schema and data."""
-    if "value" in value and value.keys() <= {"value", "type", "description", "title", "enum"}:
-        return value["value"]
-    raise SchemaMismatch(f"{where} is an object")
-
-
-def _object(value: Any, part: Mapping[str, Any], root: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _coerce_object(value: Any, part: Mapping[str, Any], root: Mapping[str, Any], path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise SchemaMismatch(f"{where or 'the reply'} is not an object")
-    given: dict[str, Any] = {}
-    for name, inner in value.items():
-        bare = normalise_name(str(name))
-        if bare in given and given[bare] != inner:
+        raise SchemaMismatch(f"{path or 'the reply'} is not an object")
+    members: dict[str, Any] = {}
+    for name, member in value.items():
+        normalised = normalise_name(str(name))
+        if normalised in members and members[normalised] != member:
             raise SchemaMismatch(f"{name!r} is said twice, differently")
-        given[bare] = inner
+        members[normalised] = member
     result: dict[str, Any] = {}
-    for name, field in part.get("properties", {}).items():
-        path = f"{where}.{name}" if where else name
-        if normalise_name(name) not in given:
-            raise SchemaMismatch(f"{path} is missing")
-        result[name] = coerce_value(given[normalise_name(name)], field, root, path)
+    for name, member_schema in part.get("properties", {}).items():
+        member_path = f"{path}.{name}" if path else name
+        if normalise_name(name) not in members:
+            raise SchemaMismatch(f"{member_path} is missing")
+        result[name] = coerce_value(members[normalise_name(name)], member_schema, root, member_path)
     return result
 
 
-def _choice(value: Any, choices: list[Any], where: str) -> Any:
+def _coerce_choice(value: Any, choices: list[Any], path: str) -> Any:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, str):
+        # Some models write an enum member as in code: `Category.LOGIC`.
         name = normalise_name(value.rpartition(".")[2] if re.fullmatch(r"[A-Z]\w*\.\w+", value) else value)
-        for wanted in (name, KIND_WORD.sub("", name)):
-            named = [choice for choice in choices if normalise_name(str(choice)) == wanted]
-            if len(named) == 1:
-                return named[0]
+        for spelling in (name, KIND_WORD.sub("", name)):
+            matches = [choice for choice in choices if normalise_name(str(choice)) == spelling]
+            if len(matches) == 1:
+                return matches[0]
     elif value in choices and type(value) is not bool:
         return value
-    raise SchemaMismatch(f"{where} must be one of {', '.join(map(str, choices))}, not {value!r:.60}")
+    raise SchemaMismatch(f"{path} must be one of {', '.join(map(str, choices))}, not {value!r:.60}")
 
 
-def _number(value: Any, kind: str, where: str) -> int | float:
+def _coerce_number(value: Any, kind: str, path: str) -> int | float:
     if isinstance(value, str):
-        value = _parsed_number(value, where)
+        text = value.strip()
+        if percent := PERCENT.fullmatch(text):
+            value = float(percent[1]) / 100
+        elif (fraction := FRACTION.fullmatch(text)) and float(fraction[2]):
+            value = float(fraction[1]) / float(fraction[2])
+        elif re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text):
+            value = float(text)
+        else:
+            raise SchemaMismatch(f"{path} must be a number, not {text!r:.60}")
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SchemaMismatch(f"{where} must be a number, not {value!r:.60}")
+        raise SchemaMismatch(f"{path} must be a number, not {value!r:.60}")
     if kind == "integer" and value != int(value):
-        raise SchemaMismatch(f"{where} must be a whole number, not {value!r}")
+        raise SchemaMismatch(f"{path} must be a whole number, not {value!r}")
     return int(value) if kind == "integer" else value
 
 
-def _parsed_number(text: str, where: str) -> float:
-    text = text.strip()
-    if percent := PERCENT.fullmatch(text):
-        return float(percent[1]) / 100
-    if (fraction := FRACTION.fullmatch(text)) and float(fraction[2]):
-        return float(fraction[1]) / float(fraction[2])
-    if re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text):
-        return float(text)
-    raise SchemaMismatch(f"{where} must be a number, not {text!r:.60}")
-
-
-def _boolean(value: Any, where: str) -> bool:
-    if isinstance(value, str):
-        value = BOOLEAN_WORDS.get(value.strip().lower())
-    if not isinstance(value, bool):
-        raise SchemaMismatch(f"{where} must be true or false")
-    return value
-
-
-def _text(value: Any, where: str) -> str:
+def _coerce_text(value: Any, path: str) -> str:
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         value = " ".join(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise SchemaMismatch(f"{where} must be a text, not {value!r:.60}")
+        raise SchemaMismatch(f"{path} must be a text, not {value!r:.60}")
     text = value.strip()
     if PLACEHOLDER.fullmatch(text.lower()):
-        raise SchemaMismatch(f"{where} says nothing: {text!r:.60}")
+        raise SchemaMismatch(f"{path} says nothing: {text!r:.60}")
     return text
 
 
@@ -149,7 +138,7 @@ class UnreadableReply(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedReply(Generic[T]):
-    """A parsed value, and whether it took tolerance to read it."""
+    """A parsed value; `salvaged` says whether the reply was anything but plain JSON of the right form."""
 
     value: T
     salvaged: bool
@@ -193,20 +182,23 @@ def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _salvage(text: str, type_: type[T], schema: dict[str, Any]) -> T:
+    names = schema.get("properties", ())
     values: list[T] = []
     faults: list[SchemaMismatch] = []
-    for data in find_objects(text, schema.get("properties", ())):
+
+    def add_value(data: Mapping[str, Any]) -> None:
         try:
             value = _validate(coerce_value(data, schema, schema), type_)
         except SchemaMismatch as fault:
             faults.append(fault)
         else:
-            values += [value] if value not in values else []
-    if not values and not faults and (lines := find_labelled_fields(text, schema.get("properties", ()))):
-        try:
-            values = [_validate(coerce_value(lines, schema, schema), type_)]
-        except SchemaMismatch as fault:
-            faults.append(fault)
+            if value not in values:
+                values.append(value)
+
+    for data in find_objects(text, names):
+        add_value(data)
+    if not values and not faults and (fields := find_labelled_fields(text, names)):
+        add_value(fields)
     if len(values) > 1:
         raise UnreadableReply(f"it holds {len(values)} different answers")
     if not values:
@@ -215,14 +207,10 @@ def _salvage(text: str, type_: type[T], schema: dict[str, Any]) -> T:
 
 
 def _validate(data: Any, type_: type[T]) -> T:
-    """Validate strictly: all tolerance is in `coerce_value`.
-
-    Raises:
-        SchemaMismatch: The value breaks a bound of the type.
-    """
+    """Validate strictly: all tolerance is in `coerce_value`."""
     try:
         return type_.model_validate_json(json.dumps(data), strict=True)
     except ValidationError as fault:
-        first = fault.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise SchemaMismatch(f"{where}: {first['msg']}" if where else str(first["msg"])) from fault
+        error = fault.errors(include_url=False)[0]
+        path = ".".join(map(str, error["loc"]))
+        raise SchemaMismatch(f"{path}: {error['msg']}" if path else str(error["msg"])) from fault

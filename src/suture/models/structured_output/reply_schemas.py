@@ -56,17 +56,17 @@ def resolve_reference(part: Mapping[str, Any], root: Mapping[str, Any]) -> Mappi
     reference = part.get("$ref")
     if reference is None:
         return part
-    found: Mapping[str, Any] = root["$defs"][str(reference).rpartition("/")[2]]
-    return found
+    definition: Mapping[str, Any] = root["$defs"][str(reference).rpartition("/")[2]]
+    return definition
 
 
 def describe_schema(type_: type[BaseModel]) -> str:
     """Describe a type for a prompt: one line per field, in an object's braces."""
     schema = strict_schema(type_)
-    return _described(schema, schema, "")
+    return _describe_part(schema, schema, "")
 
 
-def _described(part: Mapping[str, Any], root: Mapping[str, Any], indent: str) -> str:
+def _describe_part(part: Mapping[str, Any], root: Mapping[str, Any], indent: str) -> str:
     part = resolve_reference(part, root)
     if "const" in part:
         return f'"{part["const"]}"'
@@ -74,29 +74,24 @@ def _described(part: Mapping[str, Any], root: Mapping[str, Any], indent: str) ->
         return "one of " + ", ".join(f'"{value}"' for value in part["enum"])
     match part.get("type"):
         case "object":
-            inner = indent + "  "
-            lines = [
-                f'{inner}"{name}": {_described(field, root, inner)}{_remark(field)}'
-                for name, field in part.get("properties", {}).items()
-            ]
+            inner_indent = indent + "  "
+            lines = []
+            for name, field in part.get("properties", {}).items():
+                remark = f" ({field['description']})" if field.get("description") else ""
+                lines.append(f'{inner_indent}"{name}": {_describe_part(field, root, inner_indent)}{remark}')
             return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
         case "array":
-            return f"[{_described(part.get('items', {}), root, indent)}, ...]"
+            return f"[{_describe_part(part.get('items', {}), root, indent)}, ...]"
         case "number" | "integer" as kind:
-            least, most = part.get("minimum"), part.get("maximum")
-            span = f" from {least} to {most}" if least is not None and most is not None else ""
-            return ("a whole number" if kind == "integer" else "a number") + span
+            minimum, maximum = part.get("minimum"), part.get("maximum")
+            bounds = f" from {minimum} to {maximum}" if minimum is not None and maximum is not None else ""
+            return ("a whole number" if kind == "integer" else "a number") + bounds
         case "boolean":
             return "true or false"
         case "string":
-            most = part.get("maxLength")
-            return f"a text of at most {most} characters" if most else "a text"
+            max_length = part.get("maxLength")
+            return f"a text of at most {max_length} characters" if max_length else "a text"
     return "a value"
-
-
-def _remark(field: Mapping[str, Any]) -> str:
-    text = field.get("description")
-    return f" ({text})" if text else ""
 
 
 def constrain_to_schema(
@@ -112,10 +107,10 @@ def constrain_to_schema(
     title = str(schema.get("title", "reply"))
     fields = type(chat).model_fields
     if "extra_body" in fields:
-        wanted = {"name": title, "strict": True, "schema": dict(schema)}
-        extra: Mapping[str, Any] = getattr(chat, "extra_body", None) or {}
-        body = {**extra, "response_format": {"type": "json_schema", "json_schema": wanted}}
-        return chat.model_copy(update={"extra_body": body})
+        json_schema = {"name": title, "strict": True, "schema": dict(schema)}
+        extra_body: Mapping[str, Any] = getattr(chat, "extra_body", None) or {}
+        response_format = {"type": "json_schema", "json_schema": json_schema}
+        return chat.model_copy(update={"extra_body": {**extra_body, "response_format": response_format}})
     if type(chat).__module__.startswith("langchain_anthropic"):
         tool = {"name": title, "description": "Give the answer.", "input_schema": dict(schema)}
         return chat.bind_tools([tool], tool_choice=title)
@@ -134,16 +129,13 @@ def bind_tools_to(
     chat: BaseChatModel, tools: Sequence[ToolDeclaration]
 ) -> Runnable[LanguageModelInput, AIMessage]:
     """Return `chat` with these tools declared in its provider's protocol."""
-    return chat.bind_tools([_tool_declaration(tool) for tool in tools])
-
-
-def _tool_declaration(tool: ToolDeclaration) -> dict[str, Any]:
-    inputs = {name: {"type": "string", "description": what} for name, what in tool.inputs.items()}
-    schema = {"type": "object", "properties": inputs, "required": list(inputs)}
-    return {
-        "type": "function",
-        "function": {"name": tool.name, "description": tool.description, "parameters": schema},
-    }
+    declarations = []
+    for tool in tools:
+        inputs = {name: {"type": "string", "description": text} for name, text in tool.inputs.items()}
+        parameters = {"type": "object", "properties": inputs, "required": list(inputs)}
+        function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+        declarations.append({"type": "function", "function": function})
+    return chat.bind_tools(declarations)
 
 
 def answer_text_with_tool_call(answer: AIMessage) -> str:
@@ -154,5 +146,5 @@ def answer_text_with_tool_call(answer: AIMessage) -> str:
     text, calls = str(answer.text), answer.tool_calls
     if not calls:
         return text
-    given = json.dumps(calls[0]["args"], ensure_ascii=False)
-    return f"{text}\n\nTOOL: {calls[0]['name']}\nINPUT: {given}".lstrip()
+    arguments = json.dumps(calls[0]["args"], ensure_ascii=False)
+    return f"{text}\n\nTOOL: {calls[0]['name']}\nINPUT: {arguments}".lstrip()
