@@ -21,13 +21,13 @@ from suture.judge.trust.check_matrix import GIVEN, CandidateRow, MatrixLimits, r
 
 NO_LOGPROBS: Mapping[str, float] = MappingProxyType({})
 MAX_TRUST_BY_CANDIDATES = {0: 0.15, 1: 0.85}
-"""Maximum trust if no candidate, or a single one, ran the check. One program and one test that agree may
-share one mistake of one model."""
+"""Number of candidates that ran the check -> maximum trust. One program and one test that agree may share one
+mistake of one model. Chosen by judgement; not measured."""
 INTERCEPT = 0.1
 WEIGHTS = {"votes": 2.1, "sets": 1.15, "author": 0.7, "examples": 0.5}
-"""Fitted. The log odds of a right check without any signal are `INTERCEPT`; each signal adds its weight."""
+"""Fitted weights. The log odds that a check is right are `INTERCEPT` plus the weighted sum of its signals."""
 MIN_SURE_LOGPROB = -0.25
-"""Mean natural logarithm of the token probabilities from which on the model counts as sure."""
+"""Mean natural logarithm of the token probabilities at which the model counts as sure. Not fitted."""
 LOG_ODDS_PER_NAT = 2.0
 """By how much each further nat per token lowers the log odds. Not fitted; it can only lower the trust."""
 
@@ -50,10 +50,10 @@ class TrustSignals:
     """What speaks for a check, or against it if negative.
 
     Attributes:
-        votes: Log odds of candidates that pass it to those that do not, with half a vote added to each side.
-        sets: In [-1, 1]: the weight share of behaviours that pass it, minus that of the others.
+        votes: Logarithm of (candidates that pass it + 0.5) / (candidates that do not + 0.5).
+        sets: In [-1, 1]: the share of the behaviours' weight that passes it, minus the share that does not.
         author: In [-1, 1]: the mean of `sets` over the author's other checks.
-        examples: In [-1, 1]: how often the author repeated given checks rather than contradicting them.
+        examples: In (-1, 1): (given checks that the author repeated - contradicted) / (their number + 1).
     """
 
     votes: float = 0.0
@@ -64,11 +64,11 @@ class TrustSignals:
 
 def group_by_behaviour(rows: Sequence[CandidateRow]) -> BehaviourGroups:
     """Group the viable candidates that pass any check; code that passes nothing is only broken."""
-    counted = tuple(row for row in rows if row.viable and row.passed)
+    viable = tuple(row for row in rows if row.viable and row.passed)
     sets: dict[frozenset[str], int] = {}
-    for row in counted:
+    for row in viable:
         sets[row.passed] = sets.get(row.passed, 0) + len(row.passed)
-    return BehaviourGroups(rows=counted, sets=sets)
+    return BehaviourGroups(rows=viable, sets=sets)
 
 
 def compute_agreement(check: str, groups: BehaviourGroups) -> tuple[float, float]:
@@ -76,35 +76,28 @@ def compute_agreement(check: str, groups: BehaviourGroups) -> tuple[float, float
     ran = [row for row in groups.rows if check in row.statuses]
     passing = sum(check in row.passed for row in ran)
     votes = math.log((passing + 0.5) / (len(ran) - passing + 0.5))
-    whole = sum(groups.sets.values())
-    if not ran or not whole:
+    total_weight = sum(groups.sets.values())
+    if not ran or not total_weight:
         return votes, 0.0
-    share = sum(weight for passed, weight in groups.sets.items() if check in passed) / whole
+    share = sum(weight for passed, weight in groups.sets.items() if check in passed) / total_weight
     return votes, 2 * share - 1
 
 
 def compute_uncertainty(mean_logprob: float | None) -> float:
-    """Return by how many nats per token the model was less sure than it should be; 0 if unknown."""
+    """Return by how many nats per token the model was less sure than `MIN_SURE_LOGPROB`; 0 if unknown."""
     return 0.0 if mean_logprob is None else max(0.0, MIN_SURE_LOGPROB - mean_logprob)
-
-
-def compute_logit(signals: TrustSignals, uncertainty: float = 0.0) -> float:
-    """Return the log odds that a check with these signals is right."""
-    values = asdict(signals)
-    return (
-        INTERCEPT
-        + sum((weight * values[name] for name, weight in WEIGHTS.items()), 0.0)
-        - LOG_ODDS_PER_NAT * uncertainty
-    )
 
 
 def compute_trust(signals: TrustSignals, *, candidates: int, uncertainty: float = 0.0) -> float:
     """Return a trust in [0, 1].
 
     Args:
-        candidates: Number of counted candidates that it ran on.
+        candidates: Number of viable candidates that the check ran on.
     """
-    trust = 1 / (1 + math.exp(-max(-30.0, min(30.0, compute_logit(signals, uncertainty)))))
+    values = asdict(signals)
+    weighted_sum = sum((weight * values[name] for name, weight in WEIGHTS.items()), 0.0)
+    log_odds = INTERCEPT + weighted_sum - LOG_ODDS_PER_NAT * uncertainty
+    trust = 1 / (1 + math.exp(-max(-30.0, min(30.0, log_odds))))  # clamped, so that `exp` never overflows
     return round(min(trust, MAX_TRUST_BY_CANDIDATES.get(candidates, 1.0)), 4)
 
 
@@ -139,13 +132,13 @@ class TrustAssessment:
     @property
     def checks(self) -> tuple[Check, ...]:
         """The usable checks with their trust."""
-        return tuple(one.check for one in self.kept)
+        return tuple(assessed.check for assessed in self.kept)
 
 
 def get_given_checks(task: Task) -> tuple[Check, ...]:
     """Return the checks that are right by definition: user, visible, and the examples of the statement."""
-    own = tuple(check for check in task.checks if check.provenance in GIVEN)
-    return (*own, *extract_examples(task.statement, task.entry_point))
+    checks = tuple(check for check in task.checks if check.provenance in GIVEN)
+    return (*checks, *extract_examples(task.statement, task.entry_point))
 
 
 def assess_matrix(
@@ -158,23 +151,29 @@ def assess_matrix(
             reported it.
     """
     groups = group_by_behaviour(rows)
-    assessed = [
+    all_assessed = [
         _assess_check(check, filtered, groups, compute_uncertainty(logprobs.get(check.source)))
         for check in filtered.checks
     ]
-    assessed.sort(key=lambda one: -one.check.trust)
+    all_assessed.sort(key=lambda assessed: -assessed.check.trust)
     kept: list[AssessedCheck] = []
     removed = list(filtered.removed)
-    for one in assessed:
-        contradicting = [
-            other for other in assessed if other is not one and _contradicts(one, other, filtered)
-        ]
-        better = next((other for other in contradicting if other.check.trust >= one.check.trust), None)
+    for assessed in all_assessed:
+        check = assessed.check
+        better = next(
+            (
+                other.check
+                for other in all_assessed
+                if other is not assessed
+                and other.check.trust >= check.trust
+                and _contradicts(assessed, other, filtered)
+            ),
+            None,
+        )
         if better is None:
-            kept.append(one)
+            kept.append(assessed)
         else:
-            rejected = RejectedCheck(check=one.check, code="contradicts_generated", subject=better.check.id)
-            removed.append(rejected)
+            removed.append(RejectedCheck(check=check, code="contradicts_generated", subject=better.id))
     return TrustAssessment(
         kept=tuple(kept), removed=tuple(removed), candidates=len(groups.rows), behaviours=len(groups.sets)
     )
@@ -231,8 +230,8 @@ def _assess_check(
     return AssessedCheck(check=replace(check, trust=trust), reasons=tuple(reasons), signals=signals)
 
 
-def _contradicts(one: AssessedCheck, other: AssessedCheck, filtered: FilteredChecks) -> bool:
-    left, right = filtered.claims[one.check.id], filtered.claims[other.check.id]
+def _contradicts(assessed: AssessedCheck, other: AssessedCheck, filtered: FilteredChecks) -> bool:
+    left, right = filtered.claims[assessed.check.id], filtered.claims[other.check.id]
     if left.expected is None or right.expected is None or left.call != right.call:
         return False
     return contradict(left.expected, right.expected)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from suture.core.records import Check, Provenance
@@ -50,8 +50,8 @@ class CheckClaim:
 
     Attributes:
         program: The program in a normal form, without messages and comments.
-        call: The statements before the assert and the call in it; empty unless the check is a single assert
-            of one call.
+        call: The statements before the assert, and the call in it, as source; empty unless the check is a
+            single assert of one call.
         expected: What the call should give; `None` if `call` is empty.
         names: All names that the program reads.
         trivial: Whether it compares an expression with itself, or asserts a constant.
@@ -103,7 +103,7 @@ class FilteredChecks:
 
     Attributes:
         checks: The checks without repetitions; their ids are unique, also among the given checks.
-        record: Author -> how many of its checks repeated a given check, and how many contradicted one.
+        record: Author -> (number of its checks that repeat a given check, number that contradict one).
     """
 
     checks: tuple[Check, ...]
@@ -115,8 +115,7 @@ class FilteredChecks:
 def filter_checks(
     generated: Sequence[Check], given: Sequence[Check], entry_point: str | None = None
 ) -> FilteredChecks:
-    """Remove generated checks that repeat or contradict given ones, that repeat each other, or that test
-    nothing.
+    """Remove generated checks that repeat or contradict given ones, repeat each other, or test nothing.
 
     Generated checks that contradict each other all stay: running them shows which one is wrong.
 
@@ -131,23 +130,23 @@ def filter_checks(
     record = {check.provenance: (0, 0) for check in generated}
     for check in generated:
         claim = parse_claim(check)
-        rejected = RejectedCheck(check=check, code="unparsable") if claim is None else None
-        if claim is not None:
-            rejected = (
-                _reject_unfit(check, claim, entry_point)
-                or _reject_against_given(check, claim, examples)
-                or _reject_repetition(check, claim, claims)
-            )
-        if claim is None or rejected is not None:
-            assert rejected is not None
-            removed.append(rejected)
-            right, wrong = record[check.provenance]
-            right += rejected.code == "repeats_given"
-            wrong += rejected.code == "contradicts_given"
-            record[check.provenance] = (right, wrong)
-        else:
+        if claim is None:
+            removed.append(RejectedCheck(check=check, code="unparsable"))
+            continue
+        rejected = (
+            _reject_unfit(check, claim, entry_point)
+            or _reject_against_given(check, claim, examples)
+            or _reject_repetition(check, claim, claims)
+        )
+        if rejected is None:
             kept.append(check)
             claims.append(claim)
+            continue
+        removed.append(rejected)
+        right, wrong = record[check.provenance]
+        right += rejected.code == "repeats_given"
+        wrong += rejected.code == "contradicts_given"
+        record[check.provenance] = (right, wrong)
     # Different checks may have equal ids, so they are renamed together with the given ones.
     named = deduplicate_checks((*given, *kept))[len(deduplicate_checks(given)) :]
     return FilteredChecks(
@@ -179,8 +178,10 @@ def _reject_against_given(
     return None
 
 
-def _reject_repetition(check: Check, claim: CheckClaim, known: Sequence[CheckClaim]) -> RejectedCheck | None:
-    for other in known:
+def _reject_repetition(
+    check: Check, claim: CheckClaim, earlier: Sequence[CheckClaim]
+) -> RejectedCheck | None:
+    for other in earlier:
         is_same = claim.call and claim.call == other.call and repr(claim.expected) == repr(other.expected)
         if is_same or claim.program == other.program:
             return RejectedCheck(check=check, code="repeats_generated", subject=other.last_line)
@@ -205,21 +206,23 @@ def _parse_tree(tree: ast.Module) -> CheckClaim:
     trivial = bool(asserts) and all(_is_trivial(part.test) for part in asserts)
     program = ast.unparse(tree)
     last = tree.body[-1] if tree.body else None
+    claim = CheckClaim(program=program, names=names, trivial=trivial)
     if len(asserts) == 1 and isinstance(last, ast.Assert):
-        found = _find_expected_result(last.test)
-        if found is not None:
-            before = [ast.unparse(node) for node in tree.body[:-1]]
-            call = "\n".join((*before, ast.unparse(found[0])))
-            return CheckClaim(program=program, call=call, expected=found[1], names=names, trivial=trivial)
-    return CheckClaim(program=program, names=names, trivial=trivial)
+        call_and_result = _find_expected_result(last.test)
+        if call_and_result is not None:
+            call, expected = call_and_result
+            statements = [ast.unparse(node) for node in (*tree.body[:-1], call)]
+            return replace(claim, call="\n".join(statements), expected=expected)
+    return claim
 
 
-def contradict(one: ExpectedResult, other: ExpectedResult) -> bool:
+def contradict(left: ExpectedResult, right: ExpectedResult) -> bool:
     """Return whether one call cannot fulfil both expectations."""
-    if one.kind == other.kind == "equals":
-        values = (one.value, other.value)
+    if left.kind == right.kind == "equals":
+        values = (left.value, right.value)
+        # A value that differs from itself, such as nan, proves nothing.
         return bool(values[0] != values[1]) and not any(value != value for value in values)
-    return bool(one.value) != bool(other.value)
+    return bool(left.value) != bool(right.value)
 
 
 class _Normalizer(ast.NodeTransformer):
@@ -232,8 +235,8 @@ class _Normalizer(ast.NodeTransformer):
         return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
 
 
-def _literal(node: ast.expr) -> tuple[Any] | None:
-    """Return a tuple of a literal's value, or `None`; nothing is evaluated, as a model wrote the text."""
+def _read_literal(node: ast.expr) -> tuple[Any] | None:
+    """Return `(value,)` for a literal, and `None` for other expressions. No code of the model runs."""
     try:
         return (ast.literal_eval(node),)
     except LITERAL_ERRORS:
@@ -241,21 +244,17 @@ def _literal(node: ast.expr) -> tuple[Any] | None:
 
 
 def _find_expected_result(test: ast.expr) -> tuple[ast.expr, ExpectedResult] | None:
+    """Return (call, expected result) of an asserted expression; `None` if it has another form."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and _has_own_call(test.operand):
         return test.operand, ExpectedResult(kind="truth", value=False)
     if isinstance(test, ast.Call) and _has_own_call(test):
         return test, ExpectedResult(kind="truth", value=True)
-    if (
-        not isinstance(test, ast.Compare)
-        or len(test.ops) != 1
-        or not isinstance(test.ops[0], ast.Eq | ast.Is)
-    ):
-        return None
-    left, right = test.left, test.comparators[0]
-    for call, shown in ((left, right), (right, left)):
-        value = _literal(shown)
-        if value is not None and _has_own_call(call):
-            return call, ExpectedResult(kind="equals", value=value[0])
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.Is):
+        left, right = test.left, test.comparators[0]
+        for call, result in ((left, right), (right, left)):
+            value = _read_literal(result)
+            if value is not None and _has_own_call(call):
+                return call, ExpectedResult(kind="equals", value=value[0])
     return None
 
 
@@ -268,4 +267,4 @@ def _has_own_call(node: ast.expr) -> bool:
 def _is_trivial(test: ast.expr) -> bool:
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return ast.dump(test.left) == ast.dump(test.comparators[0])
-    return _literal(test) is not None
+    return _read_literal(test) is not None

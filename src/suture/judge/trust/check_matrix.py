@@ -55,7 +55,7 @@ class CandidateRow:
 def is_viable(verdict: Verdict) -> bool:
     """Return whether a candidate fails none of the given checks."""
     failed = verdict.failed
-    return not any(o.check_id in failed for o in verdict.outcomes if o.provenance in GIVEN)
+    return not any(outcome.check_id in failed for outcome in verdict.outcomes if outcome.provenance in GIVEN)
 
 
 async def run_matrix(
@@ -73,29 +73,30 @@ async def run_matrix(
         suite: The suite that judged them. Its own checks do not run again.
     """
     limits = limits or MatrixLimits()
-    once = {candidate.hash: (candidate, is_viable(verdict)) for candidate, verdict in judged}
-    chosen = sorted(once.values(), key=lambda pair: not pair[1])[: limits.candidates]
+    distinct = {candidate.hash: (candidate, is_viable(verdict)) for candidate, verdict in judged}
+    chosen = sorted(distinct.values(), key=lambda pair: not pair[1])[: limits.candidates]
     statuses: dict[str, dict[str, CheckStatus]] = {candidate.hash: {} for candidate, _ in chosen}
     wall_s = min(limits.check_timeout_s, suite.settings.check_timeout_s)
     slots = asyncio.Semaphore(limits.concurrency)
 
-    async def run_one(candidate: Candidate, batch: Sequence[Check]) -> None:
-        own_statuses = statuses[candidate.hash]
-        if list(own_statuses.values()).count("timeout") >= MAX_CHECK_TIMEOUTS:
+    async def run_batch(candidate: Candidate, batch: Sequence[Check]) -> None:
+        candidate_statuses = statuses[candidate.hash]
+        if list(candidate_statuses.values()).count("timeout") >= MAX_CHECK_TIMEOUTS:
             return
-        part = replace(suite, command=None, task=replace(suite.task, checks=tuple(batch)))
+        batch_suite = replace(suite, command=None, task=replace(suite.task, checks=tuple(batch)))
         async with slots:
-            verdict = await check_candidate(candidate, part, wall_s=wall_s)
-        own_statuses.update({outcome.check_id: outcome.status for outcome in verdict.outcomes})
+            verdict = await check_candidate(candidate, batch_suite, wall_s=wall_s)
+        candidate_statuses.update({outcome.check_id: outcome.status for outcome in verdict.outcomes})
 
-    wanted = checks[: limits.checks]
+    limited_checks = checks[: limits.checks]
     try:
         async with asyncio.timeout(limits.timeout_s):
-            for first in range(0, len(wanted), CHECK_BATCH):
-                batch = wanted[first : first + CHECK_BATCH]
-                runs = (run_one(candidate, batch) for candidate, _ in chosen)
-                ended = await asyncio.gather(*runs, return_exceptions=True)
-                for fault in filter(None, ended):
+            for start in range(0, len(limited_checks), CHECK_BATCH):
+                batch = limited_checks[start : start + CHECK_BATCH]
+                runs = (run_batch(candidate, batch) for candidate, _ in chosen)
+                # All runs of the batch end before the first fault is raised.
+                results = await asyncio.gather(*runs, return_exceptions=True)
+                for fault in filter(None, results):
                     raise fault
     except TimeoutError:
         pass  # checks that did not run do not count
