@@ -116,7 +116,7 @@ async def test_the_end_token_ends_a_reply(tiny_model: Path) -> None:
 
 
 async def test_a_prompt_beyond_the_context_is_refused_before_generation(tiny_model: Path) -> None:
-    with pytest.raises(ContextTooLong, match=f"context of {CONTEXT_TOKENS} tokens"):
+    with pytest.raises(ContextTooLong, match=f"has {CONTEXT_TOKENS} tokens of context"):
         await opened(tiny_model).complete(PROMPT, Sampling(max_tokens=CONTEXT_TOKENS))
 
 

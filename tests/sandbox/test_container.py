@@ -251,9 +251,8 @@ HOST = """
 import asyncio, sys
 from suture.sandbox import RunRequest
 from suture.sandbox.container import ContainerSandbox
-from suture.sandbox.container import container_spec
-from suture.sandbox.container.sandbox import own_name
-print(own_name(), flush=True)
+from suture.sandbox.container.sandbox import process_name
+print(process_name(), flush=True)
 sandbox = ContainerSandbox(host=sys.argv[1], mode=sys.argv[2])
 asyncio.run(sandbox.run(RunRequest(argv=("/bin/sh", "-c", "sleep 600 # " + sys.argv[3]))))
 """
@@ -329,7 +328,7 @@ def test_who_lives_is_no_orphan() -> None:
 
 
 async def test_another_runtime_is_never_taken_silently(host: str) -> None:
-    with pytest.raises(SandboxUnavailable, match="took the runtime 'runc', not 'runsc'"):
+    with pytest.raises(SandboxUnavailable, match="used the runtime 'runc', not 'runsc'"):
         await ContainerSandbox(host=host, runtime="runsc").choose_mode()
 
 

@@ -109,7 +109,7 @@ async def test_what_has_gone_two_ways_is_not_joined(shared_url: str, tmp_path: P
     mine = tmp_path / "first" / "runs" / run / "ledger.jsonl"
     lines = mine.read_bytes().splitlines(keepends=True)
     mine.write_bytes(b"".join(lines[:-1]) + lines[-1].replace(b'"seq":', b'"seq": '))
-    with pytest.raises(StorageError, match="otherwise than here"):
+    with pytest.raises(StorageError, match="differs from the copy here"):
         await resume(run, settings=settings_of(tmp_path / "first", shared_url), model=Paid(tmp_path / "l"))
 
 
