@@ -11,6 +11,7 @@ from suture.errors import PrerequisiteError, SutureError, UsageError
 from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_raw
 
 if TYPE_CHECKING:  # slow to import; the first line must be on the screen before
+    from suture.api import Reviewer
     from suture.core.ledger import RunFolder
     from suture.core.records import Result, TaskKind
     from suture.core.settings import LoadedSettings, Settings
@@ -23,17 +24,13 @@ def _describe_model(settings: Settings) -> str:
     """Return the model that is asked first; if the user did not name one, also why it was chosen."""
     from suture.models import choose_model, require_model_name
 
-    name, why = (settings.models.coder, "") if settings.models.coder else choose_model(settings)
+    name, reason = (settings.models.coder, "") if settings.models.coder else choose_model(settings)
     require_model_name(name)
-    return f"{name} ({why})" if why and name != settings.model.name else name
+    return f"{name} ({reason})" if reason and name != settings.model.name else name
 
 
 def _require_recipe(settings: Settings) -> None:
-    """Check the recipe before a run is announced.
-
-    Raises:
-        UsageError: There is no such recipe, or its file is invalid.
-    """
+    """Check before a run is announced that its recipe exists and is valid."""
     if settings.loop.recipe == type(settings.loop)().recipe:
         return  # the default recipe exists, and checking it delays the first line by a second
     from suture.loop import load_recipe
@@ -45,45 +42,40 @@ def _add_continuation_hint(fault: SutureError) -> SutureError:
     """Add to the error's remedy how the run that it stopped can be continued."""
     from suture.interfaces.narrative.result_text import continuation_hint
 
-    if fault.stopped_run_id and not (
-        isinstance(fault, UsageError) and not isinstance(fault, PrerequisiteError)
-    ):
-        fault.remedy = "; ".join(
-            filter(None, (fault.remedy, f"then {continuation_hint(fault.stopped_run_id)}"))
-        )
+    is_usage_error = isinstance(fault, UsageError) and not isinstance(fault, PrerequisiteError)
+    if fault.stopped_run_id and not is_usage_error:
+        hint = f"then {continuation_hint(fault.stopped_run_id)}"
+        fault.remedy = f"{fault.remedy}; {hint}" if fault.remedy else hint
     return fault
 
 
 def _proposer_lines(proposer: ProposerSettings, seconds: float) -> Iterator[str]:
     """Yield which program is asked instead of a model, and where it runs."""
-    where = "on this machine" if proposer.outside else "in the sandbox, without network"
+    location = "on this machine" if proposer.outside else "in the sandbox, without network"
     turns = "1 turn" if proposer.turns == 1 else f"{proposer.turns} turns"
     limits = f"at most {turns} of {proposer.seconds:g} s, {seconds:g} s in all"
-    yield f"Proposer {proposer.command!r}, {where}; {limits}."
+    yield f"Proposer {proposer.command!r}, {location}; {limits}."
     if proposer.outside:
         yield (
-            "Warning: the proposer runs as you, with your files, keys and network, and may follow "
-            "instructions "
-            "in the project's text. Its changes are judged in the sandbox; its other actions are not "
-            "restricted."
+            "Warning: the proposer runs as you, with your files, keys and network, and may follow instructions "
+            "in the project's text. Its changes are judged in the sandbox; its other actions are not restricted."
         )
 
 
 def _first_lines(loaded: LoadedSettings, kind: TaskKind) -> Iterator[str]:
     """Yield what a user should know before the run: the model, the recipe and the limits."""
-    yield from (f"note: {remark}" for remark in loaded.notes)
-    budget = loaded.settings.budget
-    proposer = loaded.settings.proposer
-    if kind == "heal" and proposer.command:
-        yield from _proposer_lines(proposer, budget.seconds)
+    yield from (f"note: {note}" for note in loaded.notes)
+    settings, budget = loaded.settings, loaded.settings.budget
+    if kind == "heal" and settings.proposer.command:
+        yield from _proposer_lines(settings.proposer, budget.seconds)
         return
-    if loaded.settings.model.name == "none":
+    if settings.model.name == "none":
         yield f"No model: trying small edits only, for at most {budget.seconds:g} s."
         return
     money = "" if budget.money is None else f"${budget.money:g}, "
-    scripted = " (scripted, not a model)" if loaded.settings.model.name.startswith("scripted:") else ""
+    scripted = " (scripted, not a model)" if settings.model.name.startswith("scripted:") else ""
     yield (
-        f"Model {_describe_model(loaded.settings)}{scripted}, recipe {loaded.settings.loop.recipe}; at most "
+        f"Model {_describe_model(settings)}{scripted}, recipe {settings.loop.recipe}; at most "
         f"{budget.attempts} attempts, {budget.tokens:,} tokens, {money}{budget.seconds:g} s."
     )
 
@@ -101,11 +93,11 @@ def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: D
         yield f"Waiting for you: suture review {folder.id}"
     else:
         yield from rival_lines(result)
-        yield from (f"Warning: {sign}" for sign in result.warnings)
+        yield from (f"Warning: {warning}" for warning in result.warnings)
 
 
 def run_and_report(
-    start: Callable[[RunProgress], Coroutine[Any, Any, Result]],
+    start: Callable[[RunProgress, Reviewer | None], Coroutine[Any, Any, Result]],
     loaded: LoadedSettings,
     *,
     kind: TaskKind,
@@ -115,10 +107,11 @@ def run_and_report(
     """Execute a run, then report its result and exit with its exit code.
 
     Args:
-        start: Creates the run's coroutine; its argument is called with each event.
+        start: Creates the run's coroutine. Its arguments are the listener for events and, on a terminal, the
+            reviewer that asks the person.
         loaded: The settings, and notes about them.
         kind: `write` prints the code, `heal` prints the diff.
-        as_json: Whether to print JSON.
+        as_json: Whether to print the result as JSON.
         detail: How much to print beside the result.
     """
     settings = loaded.settings
@@ -128,6 +121,7 @@ def run_and_report(
             print_note(line)
     from suture.api import run_sync
     from suture.core.ledger import find_run, load_result
+    from suture.interfaces.cli.repair.review_command import terminal_reviewer
     from suture.interfaces.cli.terminal.run_progress import RunProgress
     from suture.interfaces.narrative.exit_codes import EXIT_CODES
     from suture.interfaces.narrative.result_text import applied_files, result_as_json, result_output
@@ -137,7 +131,7 @@ def run_and_report(
         delivery_error = None
         try:
             with listen_to_replies(progress.show_reply):
-                result = run_sync(start(progress))
+                result = run_sync(start(progress, terminal_reviewer(progress)))
         except SutureError as fault:
             if not fault.run_id:
                 raise _add_continuation_hint(fault) from fault.__cause__

@@ -85,9 +85,8 @@ def _task_prepared(prepared: kinds.TaskPrepared) -> str:
     if prepared.checks:
         several = f"{prepared.checks:,} examples and asserts"
         checks.append("1 example or assert" if prepared.checks == 1 else several)
-    if prepared.test_command:
-        origin = f" ({prepared.test_origin})" if prepared.test_origin else ""
-        checks.append(f"{' '.join(prepared.test_command)}{origin}")
+    if command := " ".join(prepared.test_command):
+        checks.append(f"{command} ({prepared.test_origin})" if prepared.test_origin else command)
     text = "checks: " + (" and ".join(checks) or "none, so nothing can be verified")
     if prepared.python:
         text += f"; Python is {prepared.python}, {prepared.python_origin}"
@@ -186,10 +185,11 @@ _render_with(kinds.MoveFailed, lambda failed: f"no candidate: {failed.message}")
 
 
 def _candidate_proposed(proposed: kinds.CandidateProposed) -> str:
-    surplus = ", ".join(proposed.surplus_files)
-    ignored = f"; not taken from the reply: {surplus}" if surplus else ""
-    files = ", ".join(proposed.files)
-    return f"candidate {proposed.candidate[:8]}: {render_label(proposed.label)}, writes {files}{ignored}"
+    text = f"candidate {proposed.candidate[:8]}: {render_label(proposed.label)}, "
+    text += f"writes {', '.join(proposed.files)}"
+    if proposed.surplus_files:
+        text += f"; not taken from the reply: {', '.join(proposed.surplus_files)}"
+    return text
 
 
 def _candidate_checked(checked: kinds.CandidateChecked) -> str:

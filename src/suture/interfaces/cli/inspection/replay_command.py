@@ -27,10 +27,10 @@ from suture.interfaces.cli.terminal.command_options import (
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 
 if TYPE_CHECKING:
-    from suture.api import ReviewAnswer
+    from suture.api import ReviewAnswer, Reviewer
     from suture.core.records import Result
     from suture.interfaces.cli.terminal.run_progress import RunProgress
-    from suture.loop import RecordedRun, Replay
+    from suture.loop import RecordedRun
 
 AnswerWord = Literal["approve", "reject", "abort", "first", "second", "neither", "unsure"]
 """Answers of one word; the last four answer which of two repairs is right."""
@@ -53,36 +53,32 @@ def replay(
     loaded = load_command_settings(Path(), assignments)
     from suture.core.records import render_reason
     from suture.interfaces.cli.terminal.run_progress import RunProgress
-    from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text
-    from suture.interfaces.narrative.plain_text import escape_line_breaks
+    from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text_line
 
     with RunProgress(loaded.settings.budget) as progress:
         from suture.api import replay as replay_run
         from suture.api import run_sync
 
-        done = run_sync(replay_run(run, or_live=or_live, settings=loaded.settings, on_event=progress))
+        comparison = run_sync(replay_run(run, or_live=or_live, settings=loaded.settings, on_event=progress))
+    result, recorded, difference = comparison.result, comparison.recorded, comparison.difference
     if as_json:
-        print_json(_replay_as_json(done))
-    elif done.difference is None:
-        print_text(f"same: {done.recorded} and its replay took the same steps")
+        answer = {
+            "recorded": recorded,
+            "replay": result.run_id,
+            "same": comparison.same,
+            "difference": vars(difference) if difference else None,
+            "outcome": result.outcome,
+            "model_calls": result.spend.model_calls,
+        }
+        print_json(answer)
+    elif difference is None:
+        print_text_line(f"same: {recorded} and its replay took the same steps")
     else:
-        print_text(escape_line_breaks(f"different: {done.difference}"))
-    calls = done.result.spend.model_calls
-    print_note(f"{done.result.outcome}: {render_reason(done.result.reason)}; {calls} model calls")
-    print_note(f"replay: suture show {done.result.run_id}; recorded: suture show {done.recorded}")
-    if not done.same:
+        print_text_line(f"different: {difference}")
+    print_note(f"{result.outcome}: {render_reason(result.reason)}; {result.spend.model_calls} model calls")
+    print_note(f"replay: suture show {result.run_id}; recorded: suture show {recorded}")
+    if not comparison.same:
         raise typer.Exit(1)
-
-
-def _replay_as_json(done: Replay) -> dict[str, Any]:
-    return {
-        "recorded": done.recorded,
-        "replay": done.result.run_id,
-        "same": done.same,
-        "difference": vars(done.difference) if done.difference else None,
-        "outcome": done.result.outcome,
-        "model_calls": done.result.spend.model_calls,
-    }
 
 
 @handle_errors
@@ -117,36 +113,30 @@ def resume(
     detail = output.detail
     loaded = load_command_settings(Path(), assignments)
     from suture.api import load_recorded_run
+    from suture.api import resume as resume_run
     from suture.interfaces.cli.run_execution import run_and_report
 
     recorded = load_recorded_run(run, loaded.settings)
     answer = _parse_review_answer(answer_word, hint, edit or (), recorded)
 
-    def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
-        from suture.api import resume as resume_run
-        from suture.interfaces.cli.repair.review_command import terminal_reviewer
-
+    def start(progress: RunProgress, reviewer: Reviewer | None) -> Coroutine[Any, Any, Result]:
         return resume_run(
             run,
             settings=loaded.settings,
             apply=apply,
             answer=answer,
-            on_review=terminal_reviewer(progress),
+            on_review=reviewer,
             on_event=progress,
         )
 
-    began_with = replace(loaded, settings=recorded.settings)
-    run_and_report(start, began_with, kind=recorded.task.kind, as_json=output.as_json, detail=detail)
+    loaded_at_start = replace(loaded, settings=recorded.settings)
+    run_and_report(start, loaded_at_start, kind=recorded.task.kind, as_json=output.as_json, detail=detail)
 
 
 def _parse_review_answer(
     answer_word: str | None, hint: str, edit: Sequence[str], recorded: RecordedRun
 ) -> ReviewAnswer | None:
-    """Return the answer for a waiting run, or `None` if the options give none.
-
-    Raises:
-        UsageError: There is more than one answer, or an unknown one.
-    """
+    """Return the answer for a waiting run, or `None` if the options give none."""
     from suture.api import ReviewAnswer
 
     if (answer_word is not None) + bool(hint) + bool(edit) > 1:
@@ -197,20 +187,17 @@ def fork(
     """
     detail = output.detail
     loaded = load_command_settings(Path())
-    from suture.api import load_recorded_run
+    from suture.api import fork_from_iteration, load_recorded_run
     from suture.core.settings.writing import override_settings
     from suture.interfaces.cli.run_execution import run_and_report
 
     recorded = load_recorded_run(run, loaded.settings)
-    named = {"model.name": model, "loop.recipe": recipe, "loop.autonomy": autonomy}
-    answer = {key: value for key, value in named.items() if value is not None}
-    changed: dict[str, object] = {**parse_assignments(changes or ()), **answer}
+    options = {"model.name": model, "loop.recipe": recipe, "loop.autonomy": autonomy}
+    changed: dict[str, object] = dict(parse_assignments(changes or ()))
+    changed.update({key: value for key, value in options.items() if value is not None})
     files = read_candidate_files(candidate or (), recorded.task, recorded.project)
 
-    def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
-        from suture.api import fork_from_iteration
-        from suture.interfaces.cli.repair.review_command import terminal_reviewer
-
+    def start(progress: RunProgress, reviewer: Reviewer | None) -> Coroutine[Any, Any, Result]:
         return fork_from_iteration(
             run,
             at,
@@ -219,9 +206,9 @@ def fork(
             candidate=files,
             settings=loaded.settings,
             apply=apply,
-            on_review=terminal_reviewer(progress),
+            on_review=reviewer,
             on_event=progress,
         )
 
-    began_with = replace(loaded, settings=override_settings(recorded.settings, changed))
-    run_and_report(start, began_with, kind=recorded.task.kind, as_json=output.as_json, detail=detail)
+    loaded_with_changes = replace(loaded, settings=override_settings(recorded.settings, changed))
+    run_and_report(start, loaded_with_changes, kind=recorded.task.kind, as_json=output.as_json, detail=detail)

@@ -15,7 +15,7 @@ from suture.interfaces.cli.terminal.command_options import (
     require_at_most_one,
 )
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
-from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text
+from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text_line
 
 
 @handle_errors
@@ -76,14 +76,12 @@ def undo(
     """
     from suture.api import undo as undo_run
 
-    reverted = vars(
-        undo_run(run, settings=load_command_settings(Path(), assignments, read_only=True).settings)
-    )
+    settings = load_command_settings(Path(), assignments, read_only=True).settings
+    reverted = vars(undo_run(run, settings=settings))
     if as_json:
         print_json(reverted)
     else:
         from suture.core.ledger.kinds import TreeUndone
         from suture.interfaces.narrative.certificate_rendering import render_undo
-        from suture.interfaces.narrative.plain_text import escape_line_breaks
 
-        print_text(escape_line_breaks(render_undo(TreeUndone(**reverted))))
+        print_text_line(render_undo(TreeUndone(**reverted)))

@@ -133,15 +133,14 @@ def deliver(
     if refusal is not None:
         _exit_refused(refusal, as_json=as_json)
     delivery = deliver_change(prepared, pipeline, settings, dry_run=dry_run)
-    would = "would be " if dry_run else ""
     if as_json:
-        print_json(
-            {"outcome": "delivered", "how": delivery.how, "address": delivery.address, "dry_run": dry_run}
-        )
+        outcome = {"outcome": "delivered", "how": delivery.how, "address": delivery.address}
+        print_json({**outcome, "dry_run": dry_run})
     else:
-        _print_ci_line(f"suture ci: {would}delivered as {delivery.how} {delivery.address}".rstrip())
+        verb = "would be delivered" if dry_run else "delivered"
+        _print_ci_line(f"{verb} as {delivery.how} {delivery.address}".rstrip())
         if dry_run and delivery.change is not None:
-            _print_ci_line(f"suture ci: {delivery.change.title}, on top of {delivery.change.parent[:12]}")
+            _print_ci_line(f"{delivery.change.title}, on top of {delivery.change.parent[:12]}")
 
 
 def _verification_refusal(certificate: Path, project: Path, settings: Settings) -> Refusal | None:
@@ -152,9 +151,7 @@ def _verification_refusal(certificate: Path, project: Path, settings: Settings) 
 
     async def replay() -> Refusal | None:
         async for finding in replay_certificate(certificate, project=project, settings=settings):
-            _print_ci_line(
-                f"suture ci: {'verified' if finding.ok else 'FALSE'} {finding.name}: {finding.detail}"
-            )
+            _print_ci_line(f"{'verified' if finding.ok else 'FALSE'} {finding.name}: {finding.detail}")
             if not finding.ok:
                 return Refusal(reason="not_verified", detail=f"{finding.name}: {finding.detail}")
         return None
@@ -173,9 +170,9 @@ def _settings(
     """Load the settings; without a named model, no model is used."""
     if not Path(path).is_dir():
         raise UsageError(f"there is no folder at {path!r}", remedy="name the project's folder")
-    require_file(python, "the Python", program=True)
+    require_file(python, "the Python", executable=True)
 
-    def loaded(model: str | None) -> LoadedSettings:
+    def load(model: str | None) -> LoadedSettings:
         return load_command_settings(
             Path(path),
             assignments,
@@ -184,14 +181,10 @@ def _settings(
             budget__seconds=seconds,
         )
 
-    loaded_settings = loaded(model)
-    for remark in loaded_settings.notes:
-        print_note(f"note: {remark}")
-    return (
-        loaded("none").settings
-        if loaded_settings.origins["model.name"] == "default"
-        else loaded_settings.settings
-    )
+    loaded = load(model)
+    for note in loaded.notes:
+        print_note(f"note: {note}")
+    return load("none").settings if loaded.origins["model.name"] == "default" else loaded.settings
 
 
 def _make_request(path: str, test: str | None, base: str | None) -> HealRequest:
@@ -202,8 +195,8 @@ def _make_request(path: str, test: str | None, base: str | None) -> HealRequest:
 
 
 def _print_report(report: HealReport, out: Path) -> None:
-    _print_ci_line(f"suture ci: {report.name}" + (f" ({report.detail})" if report.detail else ""))
-    _print_ci_line(f"suture ci: {len(report.failing)} failing, {report.seconds:.0f} s; see {out}")
+    _print_ci_line(report.name + (f" ({report.detail})" if report.detail else ""))
+    _print_ci_line(f"{len(report.failing)} failing, {report.seconds:.0f} s; see {out}")
 
 
 def _print_plan(refusal: Refusal | None, plan: dict[str, str], *, as_json: bool) -> None:
@@ -211,7 +204,7 @@ def _print_plan(refusal: Refusal | None, plan: dict[str, str], *, as_json: bool)
         print_json({"refused": refusal.reason if refusal else "", "plan": plan})
         return
     for name, value in plan.items():
-        _print_ci_line(f"suture ci: {name}: {value}")
+        _print_ci_line(f"{name}: {value}")
     if refusal is not None:
         _exit_refused(refusal, as_json=False)
 
@@ -222,14 +215,11 @@ def _exit_refused(refusal: Refusal, *, as_json: bool) -> None:
     if as_json:
         print_json({"outcome": "refused", "reason": refusal.reason, "detail": refusal.detail})
     else:
-        _print_ci_line(
-            f"suture ci: refused: {refusal.reason} ({REFUSAL_TEXTS[refusal.reason]}; {refusal.detail})"
-        )
+        _print_ci_line(f"refused: {refusal.reason} ({REFUSAL_TEXTS[refusal.reason]}; {refusal.detail})")
     raise typer.Exit(REFUSED)
 
 
 def _print_ci_line(text: str) -> None:
     """Print one line that no CI service takes for a command: GitHub obeys `##[` anywhere in a line."""
-    print_text(
-        escape_line_breaks(escape_unprintable(text)).replace("##[", "#\\[").replace("##vso[", "#\\vso[")
-    )
+    line = escape_line_breaks(escape_unprintable(f"suture ci: {text}"))
+    print_text(line.replace("##[", "#\\[").replace("##vso[", "#\\vso["))

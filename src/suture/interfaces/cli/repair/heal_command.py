@@ -28,6 +28,7 @@ from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import stdin_is_terminal
 
 if TYPE_CHECKING:
+    from suture.api import Reviewer
     from suture.core.records import Result
     from suture.interfaces.cli.terminal.run_progress import RunProgress
 
@@ -118,7 +119,7 @@ def heal(
     if proposer is not None and not proposer.strip():
         raise UsageError("the proposer's command is empty", remedy="name a program, or leave out --proposer")
     require_at_most_one({"--apply": apply, "--commit": commit, "--branch": branch, "--patch": patch})
-    require_file(python, "the Python", program=True)
+    require_file(python, "the Python", executable=True)
     if patch is not None and os.path.lexists(patch):
         raise UsageError(
             f"{str(patch)!r} exists already and would be overwritten", remedy="move it, or name another file"
@@ -134,27 +135,18 @@ def heal(
     )
     uses_proposer = bool(loaded.settings.proposer.command)
     if proposer_outside and not uses_proposer:
-        raise UsageError(
-            "--proposer-outside needs a proposer",
-            remedy="add --proposer CMD",
-        )
-    if (
-        (hint or issue)
-        and not uses_proposer
-        and "none" in (loaded.settings.model.name, loaded.settings.models.coder)
-    ):
-        options_text = " and ".join(flag for flag, given in (("--hint", hint), ("--issue", issue)) if given)
-        remedy = (
-            f"leave out {options_text}, or --no-model" if no_model else "name a model: --model PROVIDER:MODEL"
-        )
-        raise UsageError(f"{options_text} needs a model, and none is used", remedy=remedy)
+        raise UsageError("--proposer-outside needs a proposer", remedy="add --proposer CMD")
+    uses_model = "none" not in (loaded.settings.model.name, loaded.settings.models.coder)
+    if (hint or issue) and not uses_model and not uses_proposer:
+        flags = " and ".join(flag for flag, value in (("--hint", hint), ("--issue", issue)) if value)
+        remedy = f"leave out {flags}, or --no-model" if no_model else "name a model: --model PROVIDER:MODEL"
+        raise UsageError(f"{flags} needs a model, and none is used", remedy=remedy)
     bug_report = _bug_report(hint, issue)
     from suture.interfaces.cli.run_execution import run_and_report
 
-    def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
+    def start(progress: RunProgress, reviewer: Reviewer | None) -> Coroutine[Any, Any, Result]:
         from suture.api import heal as heal_project
         from suture.api.options import HealOptions
-        from suture.interfaces.cli.repair.review_command import terminal_reviewer
 
         heal_options = HealOptions(
             test=test,
@@ -171,7 +163,7 @@ def heal(
             or_live=options.or_live,
             ask=ask,
             requested_at_s=context.obj if isinstance(context.obj, float) else None,
-            on_review=terminal_reviewer(progress),
+            on_review=reviewer,
             on_event=progress,
         )
         return heal_project(Path(path), heal_options)
@@ -181,8 +173,8 @@ def heal(
 
 def _bug_report(hint: str | None, issue: Path | None) -> str:
     """Return what the user says about the problem, for the model."""
-    options_text = "" if issue is None else _read_issue(issue)
-    return "\n\n".join(filter(None, (options_text.strip(), f"Hint: {hint.strip()}" if hint else "")))
+    issue_text = "" if issue is None else _read_issue(issue)
+    return "\n\n".join(filter(None, (issue_text.strip(), f"Hint: {hint.strip()}" if hint else "")))
 
 
 def _read_issue(issue: Path) -> str:

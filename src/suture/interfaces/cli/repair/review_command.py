@@ -16,15 +16,15 @@ from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, RunName, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
-    DIFF_STYLES,
     make_console,
+    print_diff,
     print_json,
     print_note,
     print_prompt,
     print_text,
     stdin_is_terminal,
 )
-from suture.interfaces.narrative.plain_text import escape_unprintable, join_lines, render_label
+from suture.interfaces.narrative.plain_text import join_lines, render_label
 from suture.interfaces.narrative.review_text import answer_instructions, render_review_question
 
 if TYPE_CHECKING:
@@ -33,12 +33,10 @@ if TYPE_CHECKING:
 
 MAX_COUNTEREXAMPLES = 5
 ANSWER_HELP = "y: yes, n or Enter: no, e: edit, h HINT: no, try this, l: later, x: stop the run"
-
 ANSWER_HELP_BY_STAGE = {
     "test": "y: yes, trust it, n or Enter: no, h HINT: no, write another, l: later, x: stop the run",
     "safety": "y: yes, in this run, n or Enter: no, h HINT: no, try this, l: later, x: stop the run",
 }
-
 ANSWER_BY_KEY: dict[str, Choice] = {"1": "first", "2": "second", "n": "neither", "neither": "neither"}
 
 
@@ -50,9 +48,8 @@ def review(run: RunName = "last", assignments: Assignments = None, as_json: Json
     """
     from suture.api import pending_review
 
-    question = pending_review(
-        run, settings=load_command_settings(Path(), assignments, read_only=True).settings
-    )
+    settings = load_command_settings(Path(), assignments, read_only=True).settings
+    question = pending_review(run, settings=settings)
     if question is None:
         raise UsageError(
             f"run {run!r} is not waiting for an answer", remedy="check its state: suture history"
@@ -62,7 +59,10 @@ def review(run: RunName = "last", assignments: Assignments = None, as_json: Json
 
         print_json(review_as_json(question))
         return
-    print_text(join_lines(_question_lines(question)) + f"\n{question.diff}")
+    lines = [f"run {question.run_id} is waiting for your answer: {render_review_question(question)}"]
+    if question.difference is None:
+        lines += _context_lines(question)
+    print_text(join_lines(lines) + f"\n{question.diff}")
     for line in answer_instructions(question.run_id, question.stage):
         print_note(line)
 
@@ -71,15 +71,19 @@ def terminal_reviewer(progress: RunProgress) -> Reviewer | None:
     """Return a reviewer that asks on the terminal, or `None` without one, so that the run is parked."""
     if not stdin_is_terminal():
         return None
+    from suture.api import ReviewAnswer
+
     reader = _LineReader(sys.stdin.fileno())
 
     async def ask(question: Review) -> ReviewAnswer | None:
         with progress.paused():
-            if question.difference is not None:
-                return await _ask_difference(question.difference, reader)
+            if question.difference is not None:  # the run continues even if the person does not know
+                return ReviewAnswer(
+                    choice=await ask_right_repair(question.difference, reader.read) or "unsure"
+                )
             for line in _context_lines(question):
                 print_note(line)
-            _print_diff(question.diff)
+            print_diff(question.diff, make_console(stderr=True))
             while True:
                 print_note(ANSWER_HELP_BY_STAGE.get(question.stage, ANSWER_HELP))
                 reader.discard_typed_input()  # before the question: only what is typed after it is an answer
@@ -94,25 +98,18 @@ def terminal_reviewer(progress: RunProgress) -> Reviewer | None:
     return ask
 
 
-async def _ask_difference(difference: DistinguishingInput, reader: _LineReader) -> ReviewAnswer:
-    """Ask which of two repairs is right; the run continues even if the person does not know."""
-    from suture.api import ReviewAnswer
-
-    return ReviewAnswer(choice=await ask_right_repair(difference, reader.read) or "unsure")
-
-
 def _parse_answer(line: str, question: Review) -> ReviewAnswer | None:
     """Return the answer that a person typed, or `None` to ask again."""
     from suture.api import ReviewAnswer
 
-    word, _, rest = line.partition(" ")
+    word, _, argument = line.partition(" ")
     word = word.lower()
-    if word in ("h", "hint", "redirect") and rest.strip():
-        return ReviewAnswer(choice="redirect", hint=rest.strip())
+    if word in ("h", "hint", "redirect") and argument.strip():
+        return ReviewAnswer(choice="redirect", hint=argument.strip())
     if word in ("e", "edit") and question.stage not in ("test", "safety"):
-        files = _edit_candidate(question, rest.strip())
+        files = _edit_candidate(question, argument.strip())
         return ReviewAnswer(choice="edit", files=files) if files else None
-    if rest:
+    if argument:
         return None
     if word in ("y", "yes", "a", "approve"):
         return ReviewAnswer(choice="approve")
@@ -122,29 +119,21 @@ def _parse_answer(line: str, question: Review) -> ReviewAnswer | None:
 
 
 def _edit_candidate(question: Review, path_argument: str) -> dict[str, str]:
+    """Let the person edit a file; return its path and new text, or nothing if there is no new text."""
     editable = question.editable
-    if (
-        not path_argument
-        and len(editable) > 1
-        and not (question.candidate and len(question.candidate.files) == 1)
-    ):
+    has_obvious_file = len(editable) <= 1 or (question.candidate and len(question.candidate.files) == 1)
+    if not path_argument and not has_obvious_file:
         print_note(f"Which file? Type: e PATH, with one of: {', '.join(list(editable)[:20])}")
         return {}
     path = path_argument or next(iter(editable))
     if path not in editable:
         print_note(f"{path!r} is not one of the files that may change")
         return {}
-    changed = edit_text(editable[path], path)
-    if changed is None:
+    new_text = edit_text(editable[path], path)
+    if new_text is None:
         print_note("Nothing was changed.")
-    return {} if changed is None else {path: changed}
-
-
-def _question_lines(question: Review) -> Iterator[str]:
-    """Yield the question and its context, without the diff."""
-    yield f"run {question.run_id} is waiting for your answer: {render_review_question(question)}"
-    if question.difference is None:
-        yield from _context_lines(question)
+        return {}
+    return {path: new_text}
 
 
 def _context_lines(question: Review) -> Iterator[str]:
@@ -152,36 +141,23 @@ def _context_lines(question: Review) -> Iterator[str]:
     from suture.interfaces.narrative.event_text import counterexample_lines, render_next_move
 
     for move in question.moves:
-        yield f"next: {render_next_move(move.kind, _strategy_text(move.strategy, move.kind), move.reason)}"
-    if question.diagnosis:
-        answer = question.diagnosis
-        yield f"diagnosis: {answer.category}, confidence {answer.confidence:.2f}: {answer.root_cause}"
+        strategy = f" ({move.strategy})" if move.kind == "repair" else ""
+        yield f"next: {render_next_move(move.kind, strategy, move.reason)}"
+    if diagnosis := question.diagnosis:
+        yield f"diagnosis: {diagnosis.category}, confidence {diagnosis.confidence:.2f}: {diagnosis.root_cause}"
     if question.candidate is None:
         yield "there is no candidate yet"
         return
     verdict = question.verdict
     total = len(verdict.passed) + len(verdict.failed) if verdict else 0
-    passed = (
-        f"{len(verdict.passed)} of {total} checks pass"
-        if verdict and total
-        else "no test or example to check it against"
-    )
-    yield f"candidate {question.candidate.hash[:8]} ({render_label(question.candidate.label)}): {passed}"
-    for fact in question.facts[:MAX_COUNTEREXAMPLES]:
-        yield from (f"  {line}" for line in counterexample_lines(fact))
+    counts = "no test or example to check it against"
+    if verdict and total:
+        counts = f"{len(verdict.passed)} of {total} checks pass"
+    yield f"candidate {question.candidate.hash[:8]} ({render_label(question.candidate.label)}): {counts}"
+    for counterexample in question.facts[:MAX_COUNTEREXAMPLES]:
+        yield from (f"  {line}" for line in counterexample_lines(counterexample))
     if verdict and verdict.failed and not question.facts:
         yield from (f"  | {line}" for line in verdict.output.strip().splitlines()[-15:])
-
-
-def _strategy_text(strategy: str, kind: str) -> str:
-    return f" ({strategy})" if kind == "repair" else ""
-
-
-def _print_diff(diff: str) -> None:
-    screen = make_console(stderr=True)
-    for line in escape_unprintable(diff).splitlines():
-        style = next((style for mark, style in DIFF_STYLES if line.startswith(mark)), None)
-        screen.print(line, style=style)
 
 
 class _LineReader:
@@ -189,25 +165,25 @@ class _LineReader:
 
     def __init__(self, terminal: int) -> None:
         self._terminal = terminal
-        self._rest = b""
+        self._buffer = b""
 
     def discard_typed_input(self) -> None:
         """Discard what was typed before the question appeared, because Enter alone is an answer."""
         import termios
 
-        self._rest = b""
+        self._buffer = b""
         with contextlib.suppress(termios.error):  # stdin is not a terminal
             termios.tcflush(self._terminal, termios.TCIFLUSH)
 
     async def read(self) -> str | None:
         """Return the next line, or `None` at the end of input (Ctrl-D)."""
-        while b"\n" not in self._rest:
+        while b"\n" not in self._buffer:
             await self._wait_for_input()
-            part = os.read(self._terminal, 65536)
-            if not part:
+            content = os.read(self._terminal, 65536)
+            if not content:
                 return None
-            self._rest += part
-        line, self._rest = self._rest.split(b"\n", 1)
+            self._buffer += content
+        line, self._buffer = self._buffer.split(b"\n", 1)
         return line.decode("utf-8", "replace")
 
     async def _wait_for_input(self) -> None:
@@ -224,11 +200,9 @@ class _LineReader:
 async def ask_right_repair(
     difference: DistinguishingInput, read: Callable[[], Awaitable[str | None]]
 ) -> Choice | None:
-    """Show an input with two answers and wait for the number of the right one; end of input is no answer.
+    """Show an input with two answers and wait for the number of the right one.
 
-    Args:
-        difference: An input on which the repairs differ.
-        read: Returns the next typed line, or `None` at the end of input.
+    `read` returns the next typed line, or `None` at the end of input, which is no answer.
     """
     first, second = difference.answer_pair
     print_note(f"Two repairs pass all tests. For {difference.call} they return:")
@@ -245,26 +219,19 @@ async def ask_right_repair(
 
 
 def edit_text(text: str, path: str) -> str | None:
-    """Open a text in the person's editor and return the new text.
+    """Return the new text from the person's editor, or `None` if it is unchanged or the editor failed.
 
-    Returns `None` if the text is unchanged or the editor failed.
-
-    Args:
-        text: The text to edit.
-        path: Its file name, from which the editor derives the language.
-
-    Raises:
-        UsageError: The editor cannot be started.
+    The editor derives the language from the name of the file at `path`.
     """
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="suture-edit-") as folder:
         file = Path(folder) / PurePosixPath(path).name
         file.write_text(text, "utf-8", "surrogateescape")
         try:
-            ended = subprocess.run([*shlex.split(editor), str(file)], check=False)
+            process = subprocess.run([*shlex.split(editor), str(file)], check=False)
         except (OSError, ValueError) as fault:
             raise UsageError(
                 f"the editor {editor!r} cannot be started: {fault}", remedy="set EDITOR to another editor"
             ) from fault
-        changed = file.read_text("utf-8", "surrogateescape")
-    return changed if ended.returncode == 0 and changed != text else None
+        new_text = file.read_text("utf-8", "surrogateescape")
+    return new_text if process.returncode == 0 and new_text != text else None

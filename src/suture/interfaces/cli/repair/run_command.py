@@ -23,6 +23,7 @@ from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import stdin_is_terminal
 
 if TYPE_CHECKING:
+    from suture.api import Reviewer
     from suture.core.records import Result, Task, TaskKind
     from suture.interfaces.cli.terminal.run_progress import RunProgress
 
@@ -95,23 +96,19 @@ def run(
     detail = output.detail
     require_file(test, "the test file")
     require_file(sample, "the sample data")
-    _require_known(language, project)
+    _require_known_names(language, project)
     is_typed = task is None and not example and task_file is None and stdin_is_terminal()
     task_or_text = read_task(task, example=example, file=task_file)
     # The time a person takes to type the task does not count towards the run.
     requested_at_s = context.obj if isinstance(context.obj, float) and not is_typed else time.time()
-    loaded = options.settings(
-        existing or Path(),
-        safety__approve_deps=approve_deps,
-    )
+    loaded = options.settings(existing or Path(), safety__approve_deps=approve_deps)
     if project is not None or existing is not None:
         loaded = replace(loaded, settings=loaded.settings.for_projects())
     from suture.interfaces.cli.run_execution import run_and_report
 
-    def start(progress: RunProgress) -> Coroutine[Any, Any, Result]:
+    def start(progress: RunProgress, reviewer: Reviewer | None) -> Coroutine[Any, Any, Result]:
         from suture.api import solve
         from suture.api.options import WriteOptions
-        from suture.interfaces.cli.repair.review_command import terminal_reviewer
 
         write_options = WriteOptions(
             test=test,
@@ -125,7 +122,7 @@ def run(
             replies=options.replies,
             or_live=options.or_live,
             requested_at_s=requested_at_s,
-            on_review=terminal_reviewer(progress),
+            on_review=reviewer,
             on_event=progress,
         )
         return solve(task_or_text, write_options)
@@ -134,12 +131,8 @@ def run(
     run_and_report(start, loaded, kind=kind, as_json=output.as_json, detail=detail)
 
 
-def _require_known(language: str | None, project: str | None) -> None:
-    """Check the language and the kind of project before anything slow is imported.
-
-    Raises:
-        UsageError: One of them is unknown.
-    """
+def _require_known_names(language: str | None, project: str | None) -> None:
+    """Check the language and the kind of project before anything slow is imported."""
     if language is not None:
         from suture.project.languages import find_language
 
@@ -151,11 +144,7 @@ def _require_known(language: str | None, project: str | None) -> None:
 
 
 def read_task(argument: str | None, *, example: bool, file: Path | None = None) -> str | Task:
-    """Return the task from the argument, a file, stdin, or a prompt.
-
-    Raises:
-        UsageError: There is no task, there are two, or the file cannot be read.
-    """
+    """Return the task from the argument, a file, stdin, or a prompt."""
     if file is not None and (argument is not None or example):
         raise UsageError(
             "--task-file already gives the task", remedy="leave out the other task, or --task-file"

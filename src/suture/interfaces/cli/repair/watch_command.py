@@ -67,8 +67,8 @@ def watch(
         import suture.interfaces.watch.project_watch  # noqa: F401  # fails before anything is started
     except ModuleNotFoundError as fault:
         raise PrerequisiteError(f"this needs the package {fault.name!r}", remedy=INSTALL_COMMAND) from fault
-    for remark in loaded.notes:
-        print_note(f"note: {remark}")
+    for note in loaded.notes:
+        print_note(f"note: {note}")
     from suture.api import run_sync
 
     model_text = f"the model {model}" if model else "no model"
@@ -93,11 +93,11 @@ async def _watch(
     async def write(run: str) -> None:
         await api.apply(run, settings=settings)
 
-    first = True
+    is_first = True
     async for event in watch_project(project, heal, write if apply else None):
-        if first and isinstance(event, HealFailed) and isinstance(event.fault, UsageError):
+        if is_first and isinstance(event, HealFailed) and isinstance(event.fault, UsageError):
             raise event.fault  # such as a missing test command, which no change of a file will fix
-        first = False
+        is_first = False
         _print_event(event, settings, debug=debug)
 
 
@@ -108,9 +108,9 @@ def _print_event(event: WatchEvent, settings: Settings, *, debug: bool) -> None:
     from suture.interfaces.watch.project_watch import HealFailed, HealSuperseded
 
     if isinstance(event, HealSuperseded):
-        named = ", ".join(event.changed[:MAX_LISTED_FILES])
+        files = ", ".join(event.changed[:MAX_LISTED_FILES])
         more = len(event.changed) - MAX_LISTED_FILES
-        print_note(f"You changed {named}{f' and {more} more' if more > 0 else ''}: starting again.")
+        print_note(f"You changed {files}{f' and {more} more' if more > 0 else ''}: starting again.")
         return
     if isinstance(event, HealFailed):
         report_error(event.fault, debug=debug)

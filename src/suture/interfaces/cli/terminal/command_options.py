@@ -124,8 +124,8 @@ class RunCommandOptions:
     assignments: Assignments = None
 
     def settings(self, project: Path, **flags: object) -> LoadedSettings:
-        """Return the run's settings, with further options of the command as in `load_command_settings`."""
-        own: dict[str, Any] = {
+        """Return the run's settings; `flags` are further options, as in `load_command_settings`."""
+        group_flags: dict[str, Any] = {
             "model__name": self.model,
             "loop__recipe": self.recipe,
             "loop__autonomy": self.autonomy,
@@ -135,7 +135,7 @@ class RunCommandOptions:
             "budget__money": self.money,
             "budget__seconds": self.seconds,
         }
-        return load_command_settings(project, self.assignments, **(own | flags))
+        return load_command_settings(project, self.assignments, **(group_flags | flags))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,21 +148,13 @@ class OutputOptions:
 
     @property
     def detail(self) -> Detail:
-        """Return how much to print beside the result.
-
-        Raises:
-            UsageError: Both options are given.
-        """
+        """How much to print beside the result. Raises `UsageError` if both options are given."""
         require_at_most_one({"--verbose": self.verbose, "--quiet": self.quiet})
         return "verbose" if self.verbose else "quiet" if self.quiet else "brief"
 
 
 def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
-    """Parse `key=value` arguments.
-
-    Raises:
-        UsageError: One of them has no `=` or no key.
-    """
+    """Parse the `key=value` arguments of `--set`."""
     values: dict[str, str] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
@@ -174,49 +166,34 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def require_at_most_one(given: Mapping[str, object]) -> None:
-    """Reject options that contradict each other.
+def require_at_most_one(options: Mapping[str, object]) -> None:
+    """Reject options that contradict each other; a value of false or `None` means that one is not used."""
+    used = [flag for flag, value in options.items() if value not in (None, False)]
+    if len(used) > 1:
+        raise UsageError(f"{' and '.join(used)} exclude each other", remedy="use one of them")
+
+
+def require_file(path: Path | None, description: str, *, executable: bool = False) -> None:
+    """Check that the file of an option exists, before anything slow is imported.
 
     Args:
-        given: Each option and its value; false or `None` means that it is not given.
-
-    Raises:
-        UsageError: More than one is given.
-    """
-    flags = [flag for flag, value in given.items() if value not in (None, False)]
-    if len(flags) > 1:
-        raise UsageError(f"{' and '.join(flags)} exclude each other", remedy="use one of them")
-
-
-def require_file(path: Path | None, what: str, *, program: bool = False) -> None:
-    """Check that a file exists, before anything slow is imported.
-
-    Args:
-        path: The file, or `None` if the option is not given.
-        what: What the error message calls it.
-        program: Whether the file must be executable.
-
-    Raises:
-        UsageError: The file does not exist or is not executable.
+        path: The file, or `None` if the option is not used.
+        description: What the error message calls the file.
+        executable: Whether the file must be executable.
     """
     if path is None:
         return
+    name = f"{description} {str(path)!r}"
     if not os.path.lexists(path):
-        raise UsageError(f"{what} {str(path)!r} does not exist", remedy="check the path")
+        raise UsageError(f"{name} does not exist", remedy="check the path")
     if path.is_dir():
-        raise UsageError(f"{what} {str(path)!r} is a folder", remedy="name a file in it")
-    if program and not os.access(path, os.X_OK):
-        raise UsageError(
-            f"{what} {str(path)!r} is not executable", remedy="name an interpreter, such as .venv/bin/python"
-        )
+        raise UsageError(f"{name} is a folder", remedy="name a file in it")
+    if executable and not os.access(path, os.X_OK):
+        raise UsageError(f"{name} is not executable", remedy="name an interpreter, such as .venv/bin/python")
 
 
 def require_test_command(test: str | None) -> None:
-    """Reject an empty test command.
-
-    Raises:
-        UsageError: The command has no words.
-    """
+    """Reject an empty test command."""
     if test is not None and not test.strip():
         raise UsageError(
             "the test command is empty", remedy="leave out --test to detect it from the project's files"
@@ -232,52 +209,44 @@ def load_command_settings(
         project: The folder whose `suture.toml` and `.env` apply.
         assignments: The values of `--set`.
         read_only: As in `load_settings`.
-        **flags: Values by setting name, with `__` for the dot; `None` means not given.
+        **flags: Values by setting name, with `__` for the dot. `None` means that the option is not used.
     """
     from suture.core.settings import load_settings
 
-    given: dict[str, object] = dict(parse_assignments(assignments or ()))
-    given.update({key.replace("__", "."): value for key, value in flags.items() if value is not None})
-    return load_settings(project, given, os.environ, read_only=read_only)
+    values: dict[str, object] = dict(parse_assignments(assignments or ()))
+    values.update({key.replace("__", "."): value for key, value in flags.items() if value is not None})
+    return load_settings(project, values, os.environ, read_only=read_only)
 
 
-def read_candidate_files(named: Iterable[str], task: Task, project: Path) -> Mapping[str, str]:
-    """Read a person's candidate from `FILE` or `PATH=FILE` arguments; return project path -> text.
-
-    Args:
-        named: The values of the option.
-        task: The task that the candidate solves.
-        project: The folder of the task.
-
-    Raises:
-        UsageError: A file cannot be read, or its path in the project is ambiguous.
-    """
-    given: dict[str, str] = {}
-    for name in named:
-        path, equals, file = name.partition("=")
-        source = Path(file if equals else name)
+def read_candidate_files(arguments: Iterable[str], task: Task, project: Path) -> Mapping[str, str]:
+    """Read a person's candidate from `FILE` or `PATH=FILE` arguments; return project path -> text."""
+    texts: dict[str, str] = {}
+    for argument in arguments:
+        path, equals, file = argument.partition("=")
+        source = Path(file if equals else argument)
         try:
             text = source.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as fault:
             raise UsageError(f"{str(source)!r} cannot be read: {fault}") from fault
-        given[path if equals else _project_path(source, task, project)] = text
-    return given
+        texts[path if equals else _project_path(source, task, project)] = text
+    return texts
 
 
 def _project_path(file: Path, task: Task, project: Path) -> str:
+    """Return which file of the project a file replaces, judged by its path and then by its name."""
     if task.kind == "write":
-        named = [path for path in task.modules if Path(path).name == file.name]
-        if len(named) == 1 or not task.allows_more_files:
-            return (named or [task.module])[0]
+        modules = [path for path in task.modules if Path(path).name == file.name]
+        if len(modules) == 1 or not task.allows_more_files:
+            return (modules or [task.module])[0]
     try:
-        inside = file.resolve().relative_to(project.resolve()).as_posix()
+        relative_path = file.resolve().relative_to(project.resolve()).as_posix()
     except ValueError:
-        inside = ""
-    alike = [path for path in task.files if Path(path).name == file.name]
-    if inside in task.files:
-        return inside
-    if len(alike) == 1:
-        return alike[0]
+        relative_path = ""
+    if relative_path in task.files:
+        return relative_path
+    same_name = [path for path in task.files if Path(path).name == file.name]
+    if len(same_name) == 1:
+        return same_name[0]
     raise UsageError(
         f"cannot tell which file of the project {str(file)!r} replaces",
         remedy=f"name it: PATH={file}, with PATH relative to the project",

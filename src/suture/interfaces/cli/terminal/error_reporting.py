@@ -31,8 +31,8 @@ def handle_errors(command: Callable[..., None]) -> Callable[..., None]:
     def guarded(**arguments: Any) -> None:
         debug = arguments["debug"] if "debug" in parameters else arguments.pop("debug")
         try:
-            for name, (group, names) in groups.items():
-                arguments[name] = group(**{field: arguments.pop(field) for field in names})
+            for name, (group, fields) in groups.items():
+                arguments[name] = group(**{field: arguments.pop(field) for field in fields})
             command(**arguments)
         except (typer.Exit, typer.Abort, typer.TyperException, BrokenPipeError):
             raise  # typer ends these itself
@@ -57,17 +57,17 @@ def handle_errors(command: Callable[..., None]) -> Callable[..., None]:
 def _expand_option_groups(
     command: Callable[..., None],
 ) -> tuple[dict[str, inspect.Parameter], dict[str, tuple[Any, tuple[str, ...]]]]:
-    """Return the parameters that the parser sees, and which of them belong to which option group."""
+    """Return `(parameters, groups)`: what the parser sees, and the class and fields of each option group."""
     parameters: dict[str, inspect.Parameter] = {}
     groups: dict[str, tuple[Any, tuple[str, ...]]] = {}
-    for name, one in inspect.signature(command, eval_str=True).parameters.items():
-        if is_dataclass(one.annotation):
-            group: Any = one.annotation
-            inner = inspect.signature(group, eval_str=True).parameters
-            groups[name] = group, tuple(inner)
-            parameters |= inner
+    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
+        if is_dataclass(parameter.annotation):
+            group: Any = parameter.annotation
+            options = inspect.signature(group, eval_str=True).parameters
+            groups[name] = group, tuple(options)
+            parameters |= options
         else:
-            parameters[name] = one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            parameters[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
     return parameters, groups
 
 
@@ -105,28 +105,26 @@ def _missing_package_error(fault: ModuleNotFoundError) -> PrerequisiteError:
 
     package = (fault.name or "").partition(".")[0]
     try:
-        needed = map(Requirement, requires("suture") or ())
+        requirements = requires("suture") or ()
     except PackageNotFoundError:  # running from a source tree without metadata
-        needed = map(Requirement, ())
+        requirements = ()
     extras = [
-        found[1]
-        for one in needed
-        if one.name.lower().replace("-", "_") == package.lower()
-        and (found := re.search(r"extra == ['\"](\w+)['\"]", str(one.marker or "")))
-        and found[1] != "all"
+        extra[1]
+        for requirement in map(Requirement, requirements)
+        if requirement.name.lower().replace("-", "_") == package.lower()
+        and (extra := re.search(r"extra == ['\"](\w+)['\"]", str(requirement.marker or "")))
+        and extra[1] != "all"
     ]
-    extra = f"[{extras[0]}]" if extras else ""
-    missing = PrerequisiteError(f"this needs the package {package!r}", remedy=f'pip install "suture{extra}"')
-    return missing.with_traceback(fault.__traceback__)
+    suffix = f"[{extras[0]}]" if extras else ""
+    error = PrerequisiteError(f"this needs the package {package!r}", remedy=f'pip install "suture{suffix}"')
+    return error.with_traceback(fault.__traceback__)
 
 
 def _usage_hint(fault: SutureError) -> str:
     """Return where to read about the command, if a usage error has no remedy of its own."""
-    context = (
-        typer_click_module("globals").get_current_context(silent=True)
-        if isinstance(fault, UsageError)
-        else None
-    )
+    if not isinstance(fault, UsageError):
+        return ""
+    context = typer_click_module("globals").get_current_context(silent=True)
     return f"`{context.command_path} -h` lists its options" if context else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 COMMAND = re.compile(r"[(`]?suture [a-z]+(?: [^`;) ]+)*")
 """A command in a message: it extends to the line's end, a backtick, a bracket, a semicolon or two blanks."""
@@ -28,36 +29,37 @@ def fold_line(text: str, columns: int, hanging: int | None = None) -> list[str]:
     """
     if _width(text) <= columns or columns < MIN_COLUMNS:
         return [text]
-    lead = len(text) - len(text.lstrip(" "))
-    column = LABEL.match(text)
-    hangs = column.end() if column else lead + HANGING_INDENT
-    below = " " * (hangs if hanging is None else hanging)
-    lines, line, alone = [], " " * lead, False
-    for blanks, unit in _units(text[lead:]):
-        empty = not line.strip()
-        if not empty and (alone or _width(line) + len(blanks) + _width(unit) > columns):
+    indent = len(text) - len(text.lstrip(" "))
+    if hanging is None:
+        label = LABEL.match(text)
+        hanging = label.end() if label else indent + HANGING_INDENT
+    lines, line, is_command_line = [], " " * indent, False
+    for blanks, unit in _units(text[indent:]):
+        is_empty = not line.strip()
+        if not is_empty and (is_command_line or _width(line) + len(blanks) + _width(unit) > columns):
             lines.append(line)
-            line, empty = below, True
+            line, is_empty = " " * hanging, True
             # A command that is copied from the screen must not be followed by other words.
-            alone = " " in unit
+            is_command_line = " " in unit
         else:
-            alone = False
-        line += unit if empty else f"{blanks}{unit}"
-        if alone and _width(line) > columns:
-            *whole, line = _continued(line, columns)
-            lines += whole
+            is_command_line = False
+        line += unit if is_empty else f"{blanks}{unit}"
+        if is_command_line and _width(line) > columns:
+            *complete_lines, line = _fold_command(line, columns)
+            lines += complete_lines
     return [*lines, line]
 
 
-def _continued(command: str, columns: int) -> Iterator[str]:
+def _fold_command(command: str, columns: int) -> Iterator[str]:
     """Yield a command on several lines with backslashes, so that it can be copied into a shell."""
-    lead = len(command) - len(command.lstrip(" "))
-    line = " " * lead
-    for word in re.split(r" (?=-)", command.strip()):
-        if line.strip() and _width(line) + _width(word) + 3 > columns:
+    indent = len(command) - len(command.lstrip(" "))
+    line = " " * indent
+    for option in re.split(r" (?=-)", command.strip()):
+        # 3: the blank before the option, and the blank and the backslash after it
+        if line.strip() and _width(line) + _width(option) + 3 > columns:
             yield f"{line} \\"
-            line = " " * (lead + HANGING_INDENT)
-        line += f" {word}" if line.strip() else word
+            line = " " * (indent + HANGING_INDENT)
+        line += f" {option}" if line.strip() else option
     yield line
 
 
@@ -76,22 +78,21 @@ def fold_table(cells: Sequence[Sequence[str]], columns: int | None) -> list[str]
         widths = [min(width, MAX_PADDED_CELL) for width in widths]
         return ["  ".join(map(_padded, row, widths)).rstrip() for row in cells]
     if _total(widths) > columns:
-        least = [
+        min_widths = [
             max((_width(word) for cell in column for word in cell.split()), default=0)
             for column in zip(*cells, strict=True)
         ]
-        if _total(least) > columns:
-            return [line for row in cells for line in _stacked(row, columns)]
-        while _total(widths) > columns:
-            slack = [width if width > least[i] else 0 for i, width in enumerate(widths)]
-            widths[slack.index(max(slack))] -= 1
-    return [line for row in cells for line in _row(row, widths)]
+        if _total(min_widths) > columns:
+            return [line for row in cells for line in _stack_cells(row, columns)]
+        while _total(widths) > columns:  # narrow the widest column that can become narrower
+            shrinkable = [width if width > min_widths[i] else 0 for i, width in enumerate(widths)]
+            widths[shrinkable.index(max(shrinkable))] -= 1
+    return [line for row in cells for line in _fold_row(row, widths)]
 
 
-def _row(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    columns = [_cell(cell, width) for cell, width in zip(row, widths, strict=True)]
-    for number in range(max(map(len, columns))):
-        parts = [column[number] if number < len(column) else "" for column in columns]
+def _fold_row(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    cells = [_fold_cell(cell, width) for cell, width in zip(row, widths, strict=True)]
+    for parts in zip_longest(*cells, fillvalue=""):
         yield "  ".join(map(_padded, parts, widths)).rstrip()
 
 
@@ -99,50 +100,51 @@ def _padded(text: str, width: int) -> str:
     return text + " " * (width - _width(text))
 
 
-def _stacked(row: Sequence[str], columns: int) -> list[str]:
+def _stack_cells(row: Sequence[str], columns: int) -> list[str]:
     """Return a row that fits no table on several lines, broken between cells."""
     lines = [row[0]]
     for cell in filter(None, row[1:]):
-        longer = f"{lines[-1]}  {cell}"
-        if _width(longer) <= columns:
-            lines[-1] = longer
+        extended_line = f"{lines[-1]}  {cell}"
+        if _width(extended_line) <= columns:
+            lines[-1] = extended_line
         else:
             lines.append(f"    {cell}")
     return [part for line in lines for part in fold_line(line, columns, 6)]
 
 
-def _cell(text: str, width: int) -> list[str]:
+def _fold_cell(text: str, width: int) -> list[str]:
     """Return the lines of a cell; no word is longer than its width."""
-    lines = [""]
     if _width(text) <= width:
         return [text]
+    lines = [""]
     for word in text.split():
-        longer = f"{lines[-1]} {word}".strip()
-        if _width(longer) <= width:
-            lines[-1] = longer
+        extended_line = f"{lines[-1]} {word}".strip()
+        if _width(extended_line) <= width:
+            lines[-1] = extended_line
         else:
             lines.append(word)
     return [line for line in lines if line] or [""]
 
 
 def _total(widths: Sequence[int]) -> int:
+    """Return the width of a table with two blanks between its columns."""
     return sum(widths) + 2 * (len(widths) - 1)
 
 
 def _units(text: str) -> Iterator[tuple[str, str]]:
     """Yield what must not be broken, each with the blanks before it: commands and single words."""
-    blanks, place = "", 0
-    while place < len(text):
-        if text[place] == " ":
+    blanks, start = "", 0
+    while start < len(text):
+        if text[start] == " ":
             blanks += " "
-            place += 1
+            start += 1
             continue
-        found = COMMAND.match(text, place)
-        end = found.end() if found else place
+        command = COMMAND.match(text, start)
+        end = command.end() if command else start
         while end < len(text) and text[end] != " ":
             end += 1
-        yield blanks, text[place:end]
-        blanks, place = "", end
+        yield blanks, text[start:end]
+        blanks, start = "", end
 
 
 def _width(text: str) -> int:

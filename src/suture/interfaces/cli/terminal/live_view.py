@@ -47,49 +47,50 @@ class LiveView:
 
     def __init__(self, limits: Mapping[str, float | None]) -> None:
         self._limits = limits
-        self._fold = SpendTracker()
+        self._spend = SpendTracker()
         self._running = False
         """Whether the clock is running."""
         self._phase = "starting"
         self._round = 0
         self._best = ""
         self._candidates: dict[str, tuple[str, int, int]] = {}
+        """Candidate -> `(label, passing checks, all checks)`, in the order of the last check."""
         self._lessons: tuple[str, ...] = ()
         self._partial_replies: dict[int, tuple[str, int]] = {}
-        """Number of a reply that is being written -> its text and token count so far."""
+        """Number of a reply that is being written -> `(text, token count)` so far."""
         self._spinner = Spinner("dots")
         self.widths: tuple[int, ...] = ()
         """Width in cells of each line as last drawn."""
 
     def update(self, event: Event) -> None:
         """Apply one event; an event that this version cannot read changes nothing."""
-        self._fold.add([event])
+        self._spend.add([event])
         self._running = not isinstance(event.payload, kinds.ReviewAsked)
         self._phase = PHASES.get(CATALOGUE.get(event.kind, RawPayload), self._phase)
         match event.payload:
             case kinds.MovesDecided() as decided:
                 self._round, self._best = decided.round, decided.best or ""
-                if decided.moves[0].kind == "stop":
-                    self._phase = (
-                        "certifying the result" if decided.moves[0].outcome == "healed" else "ending"
-                    )
+                move = decided.moves[0]
+                if move.kind == "stop":
+                    self._phase = "certifying the result" if move.outcome == "healed" else "ending"
             case kinds.CandidateChecked() as checked:
                 self._candidates.pop(checked.candidate, None)
-                counts = (render_label(checked.label), checked.passed, checked.passed + checked.failed)
-                self._candidates[checked.candidate] = counts
+                total = checked.passed + checked.failed
+                self._candidates[checked.candidate] = (render_label(checked.label), checked.passed, total)
             case kinds.LessonsDrawn(lessons=lessons):
                 self._lessons = lessons
 
-    def update_reply(self, reply: int, words: str | None) -> None:
-        """Show the reply so far; each call adds one token, and `None` ends the reply."""
-        if words is None:
+    def update_reply(self, reply: int, text: str | None) -> None:
+        """Show the text so far of a reply; each call adds one token, and `None` ends the reply."""
+        if text is None:
             self._partial_replies.pop(reply, None)
         else:
-            self._partial_replies[reply] = (words, self._partial_replies.get(reply, ("", 0))[1] + 1)
+            token_count = self._partial_replies.get(reply, ("", 0))[1] + 1
+            self._partial_replies[reply] = (text, token_count)
 
     def spend_text(self, now_s: float | None = None) -> str:
         """Return what was used and the limits."""
-        return describe_spend(self._fold.spend(now_s), self._limits)
+        return describe_spend(self._spend.spend(now_s), self._limits)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = max(1, options.max_width - 1)  # some terminals wrap when the last column is used
@@ -101,15 +102,15 @@ class LiveView:
         yield Text("\n").join(lines)
 
     def _lines(self, now: float) -> Iterator[Text]:
-        turning = self._spinner.render(now)
-        mark = turning if isinstance(turning, Text) else Text("*")
+        frame = self._spinner.render(now)
+        mark = frame if isinstance(frame, Text) else Text("*")
         tokens = sum(count for _, count in self._partial_replies.values())
         written = f" · {tokens} tokens" if tokens else ""
         yield Text.assemble(mark, " ", (self._phase, "bold"), f" · round {self._round + 1}{written}")
         # Of several replies, show the one that started first.
-        words = next((words for words, _ in self._partial_replies.values()), "")
-        last = [line for line in words.splitlines() if line.strip()][-MAX_REPLY_LINES:]
-        yield from (Text(f"  | {escape_unprintable(line)}", style="dim") for line in last)
+        reply = next((text for text, _ in self._partial_replies.values()), "")
+        reply_lines = [line for line in reply.splitlines() if line.strip()][-MAX_REPLY_LINES:]
+        yield from (Text(f"  | {escape_unprintable(line)}", style="dim") for line in reply_lines)
         for name, (label, passed, total) in list(self._candidates.items())[-MAX_CANDIDATES:]:
             style = "green" if total and passed == total else "yellow" if passed else "red"
             best = " (best)" if name == self._best else ""

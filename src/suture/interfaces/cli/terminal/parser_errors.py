@@ -13,7 +13,7 @@ from suture.interfaces.cli.terminal.error_reporting import report_error, typer_c
 
 if TYPE_CHECKING:
     from typer._click import Command
-    from typer._click.exceptions import UsageError as Refused
+    from typer._click.exceptions import UsageError as TyperUsageError
 
 
 @contextmanager
@@ -32,13 +32,8 @@ def report_parser_errors(called: str) -> Iterator[None]:
         raise typer.Exit(report_error(convert_parser_error(error, called), debug=False)) from None
 
 
-def convert_parser_error(error: Refused, called: str) -> UsageError:
-    """Return typer's usage error as one of Suture's.
-
-    Args:
-        error: Any usage error of typer.
-        called: The command, for errors that do not know it.
-    """
+def convert_parser_error(error: TyperUsageError, called: str) -> UsageError:
+    """Return typer's usage error as one of Suture's; `called` is as in `report_parser_errors`."""
     click = typer_click_module("exceptions")
     context = error.ctx
     all_options = f"`{context.command_path if context else called} -h` lists its options"
@@ -47,8 +42,8 @@ def convert_parser_error(error: Refused, called: str) -> UsageError:
             _as_clause(error.format_message()), remedy=context.get_usage().removeprefix("Usage: ")
         )
     if isinstance(error, click.NoSuchOption):
-        nearest = " or ".join(sorted(error.possibilities or ()))
-        remedy = f"{nearest}; {all_options}" if nearest else all_options
+        similar = " or ".join(sorted(error.possibilities or ()))
+        remedy = f"{similar}; {all_options}" if similar else all_options
         return UsageError(_as_clause(error.message), remedy=remedy)
     if isinstance(error, typer.BadParameter) and error.param is not None and context is not None:
         name, text = error.param.get_help_record(context) or (error.param.opts[0], "")
@@ -57,7 +52,7 @@ def convert_parser_error(error: Refused, called: str) -> UsageError:
     return UsageError(_as_clause(error.format_message()), remedy=all_options)
 
 
-def _value_error_message(error: Refused, name: str) -> str:
+def _value_error_message(error: TyperUsageError, name: str) -> str:
     from pydantic import ValidationError
 
     from suture.core.settings.rendering import describe_invalid_value
@@ -72,11 +67,11 @@ def called_command(root: Command, words: Sequence[str]) -> str:
     """Return the command that a line calls: its first words, as far as they name commands."""
     names, group = [root.name or "suture"], root
     for word in words:
-        inner = getattr(group, "commands", {})
-        if word not in inner:
+        commands = getattr(group, "commands", {})
+        if word not in commands:
             break
         names.append(word)
-        group = inner[word]
+        group = commands[word]
     return " ".join(names)
 
 

@@ -45,21 +45,21 @@ class RunProgress:
         guards both."""
         self._ended = threading.Event()
         self._draw_thread = threading.Thread(target=self._refresh_loop, daemon=True)
-        self._before: Callable[[int, FrameType | None], object] | int | None = None
+        self._previous_handler: Callable[[int, FrameType | None], object] | int | None = None
 
     def __enter__(self) -> RunProgress:
         if self._console.is_terminal:
             self._live.start()
             self._draw_thread.start()
             if threading.current_thread() is threading.main_thread():
-                self._before = signal.signal(signal.SIGWINCH, self._resized)
+                self._previous_handler = signal.signal(signal.SIGWINCH, self._resized)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGWINCH, self._before)
+        if self._previous_handler is not None:
+            signal.signal(signal.SIGWINCH, self._previous_handler)
         self._ended.set()
         with self._drawing:
             self._live.stop()
@@ -91,10 +91,10 @@ class RunProgress:
             redirect_stderr=False,
         )
 
-    def show_reply(self, reply: int, words: str | None) -> None:
+    def show_reply(self, reply: int, text: str | None) -> None:
         """Show a reply while it is being written; only a terminal does."""
         with self._drawing:
-            self._view.update_reply(reply, words)
+            self._view.update_reply(reply, text)
 
     def __call__(self, event: Event) -> None:
         """Print an event."""
@@ -108,8 +108,10 @@ class RunProgress:
 
     def _print_all_details(self, event: Event) -> None:
         line = render_event(event)
-        printed_at_end = isinstance(event.payload, RunFinished | RunPaused)
-        if line is not None and not printed_at_end:
+        is_ending = isinstance(
+            event.payload, RunFinished | RunPaused
+        )  # the command prints it with the result
+        if line is not None and not is_ending:
             print_line(self._console, line)
         if isinstance(event.payload, CandidateChecked):
             self._console.print(f"  spent {self._view.spend_text(event.time_s)}", style="dim")

@@ -23,19 +23,18 @@ def make_console(*, stderr: bool = False) -> Console:
 
     Everything drawn on it is escaped.
     """
-    return _escaping_console_class()(
-        stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True
-    )
+    console_class = _escaping_console_class()
+    return console_class(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 @cache
 def _escaping_console_class() -> type[Console]:
-    """Return a console class whose output no text can control; views and progress bars are escaped too."""
+    """Return a console class that escapes control characters, also those in views and progress bars."""
     from rich.console import Console  # imported here, because Rich takes a tenth of a command's start-up time
     from rich.segment import Segment
 
-    class Screen(Console):
-        """Escapes control characters in text, but keeps Rich's own control sequences."""
+    class EscapingConsole(Console):
+        """A console that escapes control characters in text, but keeps Rich's own control sequences."""
 
         def render(
             self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -46,7 +45,7 @@ def _escaping_console_class() -> type[Console]:
                 else:
                     yield Segment(escape_unprintable(segment.text), segment.style)
 
-    return Screen
+    return EscapingConsole
 
 
 def print_note(text: str, *, style: str | None = None) -> None:
@@ -87,6 +86,11 @@ def print_text(text: str) -> None:
     print_raw(text)
 
 
+def print_text_line(line: str) -> None:
+    """Print one line on stdout like `print_text`; its line breaks become visible."""
+    print_text(escape_line_breaks(line))
+
+
 def print_raw(text: str, *, diff: bool = False) -> None:
     """Print output that other programs use, such as a program, a patch or a path.
 
@@ -103,17 +107,21 @@ def print_raw(text: str, *, diff: bool = False) -> None:
         _write(file_bytes(text))
         return
     screen = make_console()
+    if diff:
+        print_diff(text, screen)
+        return
     for line in escape_unprintable(text).splitlines():
-        style = next((style for mark, style in DIFF_STYLES if line.startswith(mark)), None) if diff else None
-        screen.print(line, style=style)
+        screen.print(line)
+
+
+def print_diff(diff: str, screen: Console) -> None:
+    """Print a unified diff in colour."""
+    for line in escape_unprintable(diff).splitlines():
+        screen.print(line, style=next((style for mark, style in DIFF_STYLES if line.startswith(mark)), None))
 
 
 def _write(content: bytes) -> None:
-    """Write bytes to stdout.
-
-    Raises:
-        StorageError: The output cannot be written, such as on a full disk.
-    """
+    """Write bytes to stdout. Raises `StorageError` if that fails, such as on a full disk."""
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
@@ -140,12 +148,12 @@ def escape_library_output() -> None:
             sys.stderr.write(escape_unprintable("".join(format_exception(fault))))
 
     format_warning = warnings.formatwarning
-    warnings.formatwarning = lambda *about, **more: escape_unprintable(format_warning(*about, **more))
+    warnings.formatwarning = lambda *args, **options: escape_unprintable(format_warning(*args, **options))
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(EscapingFormatter())
     sys.excepthook = lambda kind, fault, trace: report(fault)
-    sys.unraisablehook = lambda about: report(about.exc_value)
-    threading.excepthook = lambda about: report(about.exc_value)
+    sys.unraisablehook = lambda details: report(details.exc_value)
+    threading.excepthook = lambda details: report(details.exc_value)
 
 
 def print_json(value: Any) -> None:
@@ -154,6 +162,14 @@ def print_json(value: Any) -> None:
 
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
     sys.stdout.flush()  # a long-running command, such as a server, must be readable through a pipe
+
+
+def print_answer(value: Any, text: str, *, as_json: bool) -> None:
+    """Print an answer on stdout: its JSON value for programs, or its text for people."""
+    if as_json:
+        print_json(value)
+    else:
+        print_text(text)
 
 
 def file_bytes(text: str) -> bytes:
