@@ -1,17 +1,16 @@
 """Certify a repaired candidate: minimise it, measure how well the tests guard it, and write the certificate.
 
-Only the certificate itself is mandatory. A measurement that there is no time for is marked as unmeasured.
+A measurement that there is no time for is marked as unmeasured in the certificate.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from suture.agents.context.deciding_checks import count_deciding_checks
 from suture.core.ledger import select_events
@@ -64,13 +63,7 @@ DefaultT = TypeVar("DefaultT")
 
 @dataclass(frozen=True, kw_only=True)
 class CertifiedCandidate:
-    """The smallest part of a repaired candidate that still repairs the code.
-
-    Attributes:
-        candidate: The minimised candidate.
-        verdict: Its verdict.
-        confidence: In [0, 1].
-    """
+    """The smallest part of a repaired candidate that still passes, its verdict, and the confidence in it."""
 
     candidate: Candidate
     verdict: Verdict
@@ -95,8 +88,6 @@ class CertificationClock:
         """Return what `measure` returns, or `default` if the time is up first.
 
         Args:
-            measure: The measurement.
-            default: The result without a measurement.
             reserve_s: Seconds to keep for what comes after.
         """
         left_s = self.left_s() - reserve_s
@@ -111,36 +102,15 @@ class CertificationClock:
             return default
 
 
-@asynccontextmanager
-async def background_tasks() -> AsyncIterator[Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]]:
-    """Yield a function that starts background tasks, and cancel those that still run at the end."""
-    tasks: list[asyncio.Task[Any]] = []
-
-    def start(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        tasks.append(asyncio.create_task(work))
-        return tasks[-1]
-
-    try:
-        yield start
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
 async def certify(
     candidate: Candidate, verdict: Verdict, baseline: Verdict | None, suite: Suite, context: RunContext
 ) -> CertifiedCandidate:
-    """Certify a candidate that passes every deciding check; the certificate goes into the run folder.
+    """Minimise a candidate that passes every deciding check, and write its certificate into the run folder.
 
     There is no certificate if a setting (`loop.abstain_below`, `loop.abstain_on_rivals`) rejects the repair.
 
     Args:
-        candidate: The candidate.
-        verdict: Its verdict.
         baseline: The verdict on the user's code, if there is any.
-        suite: The suite that decides.
-        context: The run.
 
     Raises:
         SandboxError: The sandbox failed.
@@ -161,6 +131,7 @@ async def certify(
         verdict, threshold, before=baseline, mutation_score=score, rivals=rivals, share=share
     )
     warnings = find_warnings(candidate, verdict, context)
+    # Unlike the confidence of the result, `suture verify` can compute it from the certificate alone.
     certified_confidence = compute_certified_confidence(
         verdict,
         threshold,
@@ -170,10 +141,10 @@ async def certify(
         share=certified_share,
         has_warnings=bool(warnings),
     )
-    result = CertifiedCandidate(candidate=candidate, verdict=verdict, confidence=confidence)
+    certified = CertifiedCandidate(candidate=candidate, verdict=verdict, confidence=confidence)
     rival_labels = context.candidates.describe_rivals(candidate)
     if certified_confidence < context.settings.loop.abstain_below or must_abstain(rival_labels, context):
-        return result
+        return certified
     hashes = {path: sha256_hex(content) for path, content in base.items()}
     certificate = Certificate(
         task=strip_task(suite.task),
@@ -200,7 +171,7 @@ async def certify(
         ),
     )
     _write_certificate(context, seal_certificate(certificate))
-    return result
+    return certified
 
 
 def must_abstain(rival_labels: Sequence[str], context: RunContext) -> bool:
@@ -232,18 +203,21 @@ async def _measure(
             language=language,
         )
 
-    async with background_tasks() as start:
-        coverage = start(
-            clock.within(
-                lambda: measure_coverage(suite_with_packages, after), CoverageResult(unmeasured="no_time")
-            )
-        )
-        mutation = start(clock.within(measure_mutation, MutationResult(unmeasured="no_time")))
+    no_coverage = CoverageResult(unmeasured="no_time")
+    coverage = asyncio.create_task(
+        clock.within(lambda: measure_coverage(suite_with_packages, after), no_coverage)
+    )
+    mutation = asyncio.create_task(clock.within(measure_mutation, MutationResult(unmeasured="no_time")))
+    try:
         lint = await clock.within(
             lambda: lint_changes(base, after, suite.sandbox, suite.settings, context.interpreter),
             LintResult(unmeasured="no_time"),
         )
         return await coverage, await mutation, lint
+    finally:
+        coverage.cancel()
+        mutation.cancel()
+        await asyncio.gather(coverage, mutation, return_exceptions=True)
 
 
 async def _minimise(
@@ -260,33 +234,34 @@ async def _minimise(
     changed = {path: decode_text(files[path]) for path in candidate.files if base.get(path) != files[path]}
     ran_out_of_time = False
 
-    def passes(found: Verdict) -> bool:
-        _, failed, regressed = count_deciding_checks(found, baseline, context.trust_threshold)
-        return not failed and not regressed and verdict.passed <= found.passed
+    def passes(part_verdict: Verdict) -> bool:
+        _, failed, regressed = count_deciding_checks(part_verdict, baseline, context.trust_threshold)
+        return not failed and not regressed and verdict.passed <= part_verdict.passed
 
     async def oracle(part_files: Mapping[str, str]) -> bool:
         nonlocal ran_out_of_time
         part = replace(candidate, files=dict(part_files))
         # The smallest part is judged once more: the time for that is kept.
-        judged = await clock.within(lambda: check_candidate(part, suite), None, reserve_s=2 * verdict.wall_s)
-        ran_out_of_time = ran_out_of_time or judged is None
-        return judged is not None and passes(judged)
+        reserve_s = 2 * verdict.wall_s
+        part_verdict = await clock.within(lambda: check_candidate(part, suite), None, reserve_s=reserve_s)
+        ran_out_of_time = ran_out_of_time or part_verdict is None
+        return part_verdict is not None and passes(part_verdict)
 
-    found = await _find_minimal_change(context, candidate, changed, oracle, suite, clock)
-    summary = replace(found.summary, is_minimal=found.summary.is_minimal and not ran_out_of_time)
-    if overlay_candidate(base, found.files) == files:
+    minimised = await _find_minimal_change(context, candidate, changed, oracle, suite, clock)
+    summary = replace(minimised.summary, is_minimal=minimised.summary.is_minimal and not ran_out_of_time)
+    if overlay_candidate(base, minimised.files) == files:
         return candidate, verdict, summary
     label = f"{candidate.label}, {summary.edits} of {summary.edits_found} edits".lstrip(", ")
-    smaller = Candidate(files=found.files, origin=candidate.origin, parent=candidate.hash, label=label)
+    smaller = Candidate(files=minimised.files, origin=candidate.origin, parent=candidate.hash, label=label)
     try:
-        second = await clock.within(lambda: judge(smaller, suite, context, confirm=False), None)
+        smaller_verdict = await clock.within(lambda: judge(smaller, suite, context, confirm=False), None)
     except BudgetExceeded:
-        second = None
-    if not second or not passes(second):
+        smaller_verdict = None
+    if not smaller_verdict or not passes(smaller_verdict):
         return candidate, verdict, MinimisationSummary()  # A flaky test let the oracle leave out too much.
     if summary.left_out:
         context.folder.write_text(FULL_DIFF_FILE, unified_diff(base, files))
-    return smaller, second, summary
+    return smaller, smaller_verdict, summary
 
 
 async def _find_minimal_change(
@@ -313,17 +288,18 @@ def _collect_claims(
     context: RunContext, candidate: Candidate, minimal: MinimisationSummary, lint: LintResult
 ) -> UnverifiedClaims:
     settings, spend = context.settings, context.budget.spend()
-    called = [call for _, call in select_events(context.ledger.events, ModelCalled)]
+    calls = [call for _, call in select_events(context.ledger.events, ModelCalled)]
+    # There is more than one writing model if a stronger one has taken over.
+    writing_models = dict.fromkeys(call.model for call in calls if call.role in CODE_WRITERS and call.model)
     limits = settings.sandbox.model_dump()
-    default_model = context.models.for_role("coder").model.name
     return UnverifiedClaims(
         run=context.folder.id,
         suture=version("suture"),
         made_at_s=time.time(),
-        model=", ".join(_writing_models(called)) or default_model,
+        model=", ".join(writing_models) or context.models.for_role("coder").model.name,
         seed=settings.model.seed,
-        prompts=tuple(sorted({call.prompt for call in called if call.prompt})),
-        calls=tuple(call.call for call in called),
+        prompts=tuple(sorted({call.prompt for call in calls if call.prompt})),
+        calls=tuple(call.call for call in calls),
         recipe=context.recipe.name,
         label=candidate.label,
         attempts=spend.attempts,
@@ -336,14 +312,6 @@ def _collect_claims(
         minimal=minimal,
         lint=lint,
     )
-
-
-def _writing_models(called: Sequence[ModelCalled]) -> list[str]:
-    """Return the models that wrote code, in the order of their first call: a stronger one may have taken
-    over.
-    """
-    models = [call.model for call in called if call.role in CODE_WRITERS]
-    return list(dict.fromkeys(filter(None, models)))
 
 
 def _write_certificate(context: RunContext, certificate: Certificate) -> None:

@@ -1,4 +1,4 @@
-"""Warn about a change: signs that it games the tests, or that it passed only one complete run."""
+"""Find reasons to doubt a change that passes: it seems to game the tests, or it passed only one full run."""
 
 from __future__ import annotations
 
@@ -23,20 +23,17 @@ PASSED_ONCE_TEXT = "passed one complete run, and there was no time for a second 
 
 def find_warnings(candidate: Candidate, verdict: Verdict | None, context: RunContext) -> tuple[str, ...]:
     """Return why a result is worth less than its checks say, one line for each reason."""
-    signs = _find_gaming_signs(candidate, context)
-    return (*signs, PASSED_ONCE_TEXT) if passed_only_once(verdict) else signs
-
-
-def _find_gaming_signs(candidate: Candidate, context: RunContext) -> tuple[str, ...]:
-    """Return signs that a change games the tests, each with its file. New code has none."""
-    if context.task.kind != "heal" or candidate.origin == "user":
-        return ()
-    tests, given = context.suites.test_sources(), context.task.files
-    return tuple(
-        f"{path}: {render_tampering_warning(sign)}"
-        for path, text in sorted(candidate.files.items())
-        for sign in find_gaming_signs(path, decode_text(given.get(path, b"")), text, tests)
-    )
+    warnings: list[str] = []
+    if context.task.kind == "heal" and candidate.origin != "user":
+        tests, task_files = context.suites.test_sources(), context.task.files
+        warnings = [
+            f"{path}: {render_tampering_warning(sign)}"
+            for path, text in sorted(candidate.files.items())
+            for sign in find_gaming_signs(path, decode_text(task_files.get(path, b"")), text, tests)
+        ]
+    if passed_only_once(verdict):
+        warnings.append(PASSED_ONCE_TEXT)
+    return tuple(warnings)
 
 
 def find_gaming_signs(
@@ -45,9 +42,6 @@ def find_gaming_signs(
     """Return signs in one file that a change games the tests; none for a language without a known syntax.
 
     Args:
-        path: The path of the file, from which its language follows.
-        before: The text before the change.
-        after: The text with the change.
         tests: The project's tests: path -> text.
     """
     language = next(iter(detect_file_languages((path,))), None)

@@ -1,6 +1,4 @@
-"""Find where a failing call first goes wrong, by comparing it with a run on a partial repair that goes
-right.
-"""
+"""Find where a failing call first goes wrong, by comparison with a partial repair on which it goes right."""
 
 from __future__ import annotations
 
@@ -24,76 +22,71 @@ async def find_divergences(
     texts: Mapping[str, str],
     context: RunContext,
 ) -> dict[str, str]:
-    """Return, for each failure where that is possible, the first variable that takes a wrong value.
+    """Return the first variable that takes a wrong value in each failing call: check id -> a sentence.
 
-    It is possible where a function at the top of a module is called with plain values, and returns the
-    expected value with one of the partial repairs: the run on that repair goes right, and is compared with.
+    A call can be traced if it calls a function at the top level of a module with literals. It must return the
+    expected value on one of the partial repairs, because the two runs are compared.
 
     Args:
         facts: The failures on the user's code, the most informative first.
         partial: Changes that made some failing test pass and broke none, the best first.
         texts: The user's code: path -> text.
-        context: The run.
-
-    Returns:
-        Id of a check -> a sentence.
 
     Raises:
         SandboxError: The sandbox failed.
     """
-    found: dict[str, str] = {}
+    divergences: dict[str, str] = {}
     traceable = [(fact, module) for fact in facts if (module := _find_called_module(fact, texts))]
     for fact, module in traceable[:MAX_DIVERGENCE_FACTS] if partial else ():
-        probe = TraceTarget(
+        target = TraceTarget(
             sandbox=context.sandbox,
             settings=context.settings.sandbox,
             files=context.task.files,
             module=module,
             interpreter=context.interpreter,
         )
-        good = await _find_good_run(fact, partial, texts, probe)
-        if good is not None:
-            where = find_divergence(await run_traced_code(probe, fact.call, trace=True), good)
-            if where:
-                found[fact.check_id] = where
-    return found
+        expected_trace = await _trace_expected_run(fact, partial, texts, target)
+        if expected_trace is not None:
+            failing_trace = await run_traced_code(target, fact.call, trace=True)
+            divergence = find_divergence(failing_trace, expected_trace)
+            if divergence:
+                divergences[fact.check_id] = divergence
+    return divergences
 
 
-async def _find_good_run(
-    fact: Counterexample, partial: Sequence[Proposal], texts: Mapping[str, str], probe: TraceTarget
+async def _trace_expected_run(
+    fact: Counterexample, partial: Sequence[Proposal], texts: Mapping[str, str], target: TraceTarget
 ) -> RunTrace | None:
-    """Return a run of the call on a partial repair that returns the expected value; `None` if there is
-    none.
-    """
+    """Return the trace of the call on a partial repair on which it returns the expected value, if any."""
     for change in partial[:MAX_DIVERGENCE_CHANGES]:
         text = apply_edits(texts[change.path], change.edits)
-        beside = replace(probe, files=overlay_candidate(probe.files, {change.path: text}))
-        seen = await run_traced_code(beside, fact.call, trace=True)
-        if seen.ending == "returned" and _is_same(seen.value, fact.expected):
-            return seen
+        repaired_target = replace(target, files=overlay_candidate(target.files, {change.path: text}))
+        trace = await run_traced_code(repaired_target, fact.call, trace=True)
+        if trace.ending == "returned" and _is_same(trace.value, fact.expected):
+            return trace
     return None
 
 
 def _is_same(value: str, expected: str) -> bool:
-    first, second = _literal(value), _literal(expected)
-    if first is None or second is None:
+    """Return whether two texts are literals of the same type and value."""
+    if not (_is_literal(value) and _is_literal(expected)):
         return False
-    return type(first[0]) is type(second[0]) and first == second
+    first, second = ast.literal_eval(value), ast.literal_eval(expected)
+    return type(first) is type(second) and bool(first == second)
 
 
-def _literal(text: str) -> tuple[object] | None:
-    """Return the value of a literal in a tuple; `None` if the text is not a literal, or was cut."""
+def _is_literal(text: str) -> bool:
+    """Return whether a text is a literal that was not cut."""
     try:
-        value = ast.literal_eval(text)
+        ast.literal_eval(text)
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
-        return None
-    return None if "..." in text else (value,)
+        return False
+    return "..." not in text
 
 
 def _find_called_module(fact: Counterexample, texts: Mapping[str, str]) -> str:
-    """Return the only file that defines the called function at its top level; empty if there is none.
-
-    Empty too if an argument of the call is not a plain value.
+    """Return the only file that defines the called function at its top level; empty if there is none, or if
+    an argument of the call is not a literal.
     """
     tree = parse_module(fact.call)
     node = tree.body[0] if tree is not None and len(tree.body) == 1 else None
@@ -101,7 +94,7 @@ def _find_called_module(fact: Counterexample, texts: Mapping[str, str]) -> str:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or not fact.expected:
         return ""
     arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if any(_literal(ast.unparse(value)) is None for value in arguments):
+    if not all(_is_literal(ast.unparse(argument)) for argument in arguments):
         return ""
     name = call.func.id
     modules = [path for path, text in texts.items() if _defines(text, name)]
@@ -110,4 +103,5 @@ def _find_called_module(fact: Counterexample, texts: Mapping[str, str]) -> str:
 
 def _defines(text: str, name: str) -> bool:
     tree = parse_module(text)
-    return tree is not None and any(isinstance(n, ast.FunctionDef) and n.name == name for n in tree.body)
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef)) if tree else ()
+    return any(function.name == name for function in functions)

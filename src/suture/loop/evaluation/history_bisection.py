@@ -17,13 +17,11 @@ async def find_suspect_hunks(
 ) -> tuple[Hunk, ...]:
     """Return the hunks of the change that broke the tests; none if the history does not show it.
 
-    Today's tests run on the code of earlier commits. If they pass on none of it there is no such change. Then
-    everything that changed since a commit that the user named is suspected.
+    The present tests run on the code of earlier commits. If they pass on none of it, and the user named a
+    commit, everything that changed since that commit is suspected.
 
     Args:
-        targets: The failing tests.
         texts: The files that may change: path -> text.
-        context: The run; its ledger records what was found.
 
     Raises:
         SandboxError: The sandbox failed.
@@ -56,15 +54,15 @@ class _History:
         self.runs = 0
 
     async def find_change(self) -> tuple[int | None, int]:
-        """Return the newest version on which the tests pass, and the next one, on which they fail.
+        """Return `(newest version on which the tests pass, next newer version)`.
 
-        The oldest version of a history that nobody chose is often older than what the tests are about, so
-        that a failure there says nothing. Growing steps from the present backwards find a version that
-        passes.
+        The first is `None` if the tests pass on no version that was tried.
         """
         bad = -1 if self._versions[0].files else 0
         if self._task.since and await self._passes(len(self._versions) - 1):
             return await self._bisect(len(self._versions) - 1, bad)
+        # If nobody chose the oldest version, it is often older than the code that the tests are about, so that
+        # a failure there says nothing. Growing steps backwards find a version that passes.
         step = 1
         while bad + step < len(self._versions):
             if await self._passes(bad + step):

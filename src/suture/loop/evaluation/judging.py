@@ -18,7 +18,7 @@ from suture.core.records import Candidate, Verdict
 from suture.errors import BudgetExceeded
 from suture.judge import Suite, check_candidate
 from suture.loop.context import RunContext
-from suture.loop.evaluation.repeated_runs import RepeatedVerdict, find_unrepeated, merge_runs, run_twice
+from suture.loop.evaluation.repeated_runs import RepeatedVerdict, merge_runs, run_twice
 from suture.loop.policy.attempts import Attempt, failure_signature
 from suture.loop.policy.stagnation import code_fingerprint
 from suture.loop.services.candidate_store import Lineage
@@ -78,7 +78,7 @@ async def judge(
             first = await run()
             second = await run() if needs_second_run(first) else None
             runs = RepeatedVerdict(first=first, second=second)
-        verdict = _merge(candidate, runs, context)
+        verdict = _merge_and_record(candidate, runs, context)
     if is_refusal(verdict):
         reasons = tuple(verdict.output.splitlines())
         context.ledger.append(CandidateRefused(candidate=candidate.hash, reasons=reasons))
@@ -99,10 +99,11 @@ async def judge(
     return verdict
 
 
-def _merge(candidate: Candidate, runs: RepeatedVerdict, context: RunContext) -> Verdict:
+def _merge_and_record(candidate: Candidate, runs: RepeatedVerdict, context: RunContext) -> Verdict:
+    """Return one verdict, and record the checks that did not pass a second time."""
     if runs.second is None:
         return runs.first
-    unrepeated = find_unrepeated(runs.first, runs.second)
+    unrepeated = sorted(runs.first.passed - runs.second.passed)
     if unrepeated:
         checks = tuple(unrepeated[:MAX_LISTED_CHECKS])
         context.ledger.append(CandidateUnconfirmed(candidate=candidate.hash, checks=checks))

@@ -19,11 +19,9 @@ from suture.loop.tuning import (
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatedVerdict:
-    """The verdicts of one or two runs of the suite on the same files.
+    """The verdicts of one or two runs of the suite on the same files, in the order in which they ended.
 
-    Attributes:
-        first: The verdict of the run that ended first.
-        second: The verdict of the other run; `None` if the first does not pass, or there was no time.
+    There is no second run if the first does not pass, or there was no time.
     """
 
     first: Verdict
@@ -43,9 +41,9 @@ class _SuiteRun:
         finally:
             self.duration_s = time.monotonic() - self.started_s
 
-    def is_stuck(self, other: _SuiteRun) -> bool:
-        """Return whether the run has had more time than it can need, by the duration of the other run."""
-        limit_s = STUCK_RUN_FACTOR * other.duration_s + STUCK_RUN_EXTRA_S
+    def is_stuck(self, ended_run: _SuiteRun) -> bool:
+        """Return whether the run has had more time than it can need, given a run that has ended."""
+        limit_s = STUCK_RUN_FACTOR * ended_run.duration_s + STUCK_RUN_EXTRA_S
         return time.monotonic() - self.started_s > limit_s
 
 
@@ -61,10 +59,10 @@ async def run_twice(
 
     Args:
         run: Runs the suite on the candidate once.
-        passes: Whether a verdict needs the second run.
+        passes: Returns whether a verdict needs the second run.
         left_s: Wall-clock seconds that are left; `None` for no limit.
         run_s: Wall-clock seconds of one run of the suite, as measured before.
-        is_isolated: Whether two runs at the same time cannot meet, at a port or in a folder of the machine.
+        is_isolated: Whether two runs at the same time share no port and no folder of the machine.
 
     Raises:
         SandboxError: The sandbox failed.
@@ -86,23 +84,21 @@ async def run_twice(
         if runs[1].task.done():
             return RepeatedVerdict(first=first, second=runs[1].task.result())
         if runs[1].is_stuck(runs[0]):
-            return RepeatedVerdict(first=first, second=_timed_out(first))
-        return RepeatedVerdict(first=mark_passed_once(first))
+            return RepeatedVerdict(first=first, second=_as_timed_out(first))
+        notes = (*first.notes, VerdictNote(code="passed_once"))
+        return RepeatedVerdict(first=replace(first, notes=notes))
     finally:
-        for one in runs:
-            one.task.cancel()
-        await asyncio.gather(*(one.task for one in runs), return_exceptions=True)
+        for suite_run in runs:
+            suite_run.task.cancel()
+        await asyncio.gather(*(suite_run.task for suite_run in runs), return_exceptions=True)
 
 
-def _timed_out(verdict: Verdict) -> Verdict:
-    """Return the verdict of a run that hangs, by one that ended: every check that passed there times out."""
-    outcomes = (replace(o, status="timeout") if o.passed else o for o in verdict.outcomes)
+def _as_timed_out(verdict: Verdict) -> Verdict:
+    """Return the verdict of a run that hangs: every check that passed in the other run has timed out."""
+    outcomes = (
+        replace(outcome, status="timeout") if outcome.passed else outcome for outcome in verdict.outcomes
+    )
     return replace(verdict, outcomes=tuple(outcomes))
-
-
-def mark_passed_once(verdict: Verdict) -> Verdict:
-    """Return the verdict with a note that it comes from one run only."""
-    return replace(verdict, notes=(*verdict.notes, VerdictNote(code="passed_once")))
 
 
 def passed_only_once(verdict: Verdict | None) -> bool:
@@ -114,24 +110,14 @@ def _seconds_until(end_s: float | None) -> float | None:
     return None if end_s is None else max(0.0, end_s - time.monotonic())
 
 
-NOT_REPEATED_TEXT = "passed in one run and not in the next, on the same files"
-
-
-def find_unrepeated(first: Verdict, second: Verdict) -> tuple[str, ...]:
-    """Return the ids of the checks that passed in the first run and not in the second, sorted."""
-    return tuple(sorted(first.passed - second.passed))
-
-
 def merge_runs(first: Verdict, second: Verdict) -> Verdict:
     """Return the verdict of two runs: a check has passed if it passed in both of them.
 
-    Args:
-        first: The verdict of a run that passed.
-        second: The verdict of a new run on the same files. A check that passed only in the first run counts
-            as failed, even if the second run skipped it or did not reach it.
+    A check that passed only in the first run has failed, even if the second run skipped it or did not reach
+    it.
     """
     wall_s = max(first.wall_s, second.wall_s)
-    unrepeated = find_unrepeated(first, second)
+    unrepeated = tuple(sorted(first.passed - second.passed))
     if not unrepeated:
         return replace(second, wall_s=wall_s)
     failed = {
@@ -154,7 +140,6 @@ def _as_failed(outcome: CheckOutcome) -> CheckOutcome:
     """Return the outcome of a check as a failure; with its own counterexample if it has one."""
     if outcome.status not in ("passed", "skipped"):
         return outcome
-    fact = Counterexample(
-        check_id=outcome.check_id, actual=f"no steady result: it {NOT_REPEATED_TEXT}", code="not_repeated"
-    )
+    text = "no steady result: it passed in one run and not in the next, on the same files"
+    fact = Counterexample(check_id=outcome.check_id, actual=text, code="not_repeated")
     return replace(outcome, status="failed", counterexample=fact)

@@ -1,10 +1,10 @@
-"""Prepare a search: the tests that guide it, its limits, and what can be started before it is needed."""
+"""Prepare a search: its target tests, its limits, and what can be started before it is needed."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from suture.core.ledger.kinds import SearchSkipped
 from suture.core.records import CheckOutcome, Verdict
@@ -24,86 +24,78 @@ from suture.search import FailingProject, SearchLimits, TrialPool, start_early_b
 
 @dataclass(frozen=True, kw_only=True)
 class TargetTests:
-    """Tests that can run one by one, many times, and that a search is guided by.
+    """The tests that a search must make pass. Unlike the user's command, they can run one by one.
 
     Attributes:
         command: A collected pytest command.
         failing: Ids of the tests that fail on the user's code.
-        outcomes: Id of a test -> its status on the user's code.
+        statuses: Id of a test -> its status on the user's code.
     """
 
     command: TestCommand
     failing: frozenset[str]
-    outcomes: Mapping[str, str] = field(default_factory=dict)
+    statuses: Mapping[str, str]
 
 
 async def find_target_tests(
     suite: Suite, baseline: Verdict | None, context: RunContext
 ) -> TargetTests | None:
-    """Return the tests that guide the search; `None` if the project's tests cannot run one by one.
+    """Return the target tests of a search; `None` if the project's tests cannot run one by one.
 
-    A unittest command is searched with pytest, if the project's interpreter has it. The search only proposes:
-    what it finds is judged by the user's own command.
-
-    Args:
-        suite: The suite that decides.
-        baseline: The verdict on the user's code.
-        context: The run; its ledger records why there are no such tests.
+    A unittest command is searched with pytest, if the project's interpreter has it; the ledger records it if
+    that fails. The search only proposes: what it finds is judged by the user's own command.
 
     Raises:
         SandboxError: The sandbox failed.
     """
-    if suite.command is None or context.interpreter is None:
+    command = suite.command
+    if command is None or context.interpreter is None:
         return None
-    if suite.command.is_pytest:
-        return _target_tests(suite.command, baseline.outcomes if baseline is not None else ())
-    argv = pytest_equivalent(context.task.test_command)
-    if argv is None:
-        return None
-    task = replace(context.task, test_command=argv)
-    command = TestCommand(task, context.sandbox, context.settings.sandbox, context.interpreter)
-    try:
-        await command.collect()
-    except UsageError as fault:
-        context.ledger.append(SearchSkipped(command=tuple(argv), message=str(fault)))
-        return None
-    return _target_tests(command, (await command.run(task.files)).outcomes)
+    if command.is_pytest:
+        outcomes = baseline.outcomes if baseline is not None else ()
+    else:
+        argv = pytest_equivalent(context.task.test_command)
+        if argv is None:
+            return None
+        task = replace(context.task, test_command=argv)
+        command = TestCommand(task, context.sandbox, context.settings.sandbox, context.interpreter)
+        try:
+            await command.collect()
+        except UsageError as fault:
+            context.ledger.append(SearchSkipped(command=tuple(argv), message=str(fault)))
+            return None
+        outcomes = (await command.run(task.files)).outcomes
+    failing, statuses = split_outcomes(outcomes)
+    return TargetTests(command=command, failing=failing, statuses=statuses)
 
 
 def split_outcomes(outcomes: Sequence[CheckOutcome]) -> tuple[frozenset[str], dict[str, str]]:
-    """Return the ids of the failing tests, and the status of each test."""
-    failing = frozenset(o.check_id for o in outcomes if not o.passed and o.status != "skipped")
-    return failing, {o.check_id: o.status for o in outcomes}
-
-
-def _target_tests(command: TestCommand, outcomes: Sequence[CheckOutcome]) -> TargetTests:
-    failing, statuses = split_outcomes(outcomes)
-    return TargetTests(command=command, failing=failing, outcomes=statuses)
+    """Return `(ids of the failing tests, id of a test -> its status)`."""
+    failing = frozenset(
+        outcome.check_id for outcome in outcomes if not outcome.passed and outcome.status != "skipped"
+    )
+    return failing, {outcome.check_id: outcome.status for outcome in outcomes}
 
 
 async def start_trial_pool(context: RunContext) -> None:
-    """Start to collect and run the tests for a search, while the command runs for the first time.
+    """Start to collect and run the tests for a search, while the user's command runs for the first time.
 
-    Without isolation, tests that share a resource of the machine could disturb the user's own run, and on one
-    core they would only slow it down. In these cases the tests are only collected.
+    The tests are only collected if they could disturb the user's command: without isolation both may use the
+    same port or folder of the machine, and one core would have to run both.
 
     Raises:
         SandboxError: No sandbox can be built here.
     """
     task, interpreter = context.task, context.interpreter
-    is_wanted = (
-        is_searchable(task, context.settings)
-        and context.recipe.mutate
-        and is_pytest_command(task.test_command)
-    )
-    if not is_wanted or interpreter is None or context.prefetch.pool is not None:
+    can_search = is_searchable(task, context.settings) and is_pytest_command(task.test_command)
+    if not (can_search and context.recipe.mutate) or interpreter is None or context.prefetch.pool is not None:
         return
     settings, left_s = context.settings.sandbox, context.budget.remaining_s()
     wall_s = (2 * settings.test_timeout_s + tuning.SEARCH_DEFAULT_S) if left_s is None else left_s
     command = TestCommand(task, context.sandbox, settings, interpreter)
     sources = [path for path in task.files if path.endswith(".py")]
     pool = TrialPool(command, wall_s + tuning.POOL_GRACE_S, sources)
-    context.prefetch.keep_pool(pool)
+    context.prefetch.pool = pool
     capabilities = await context.sandbox.capabilities()
     pool.start(run=capabilities.meets_level("namespace") and len(os.sched_getaffinity(0)) > 1)
 
@@ -111,8 +103,8 @@ async def start_trial_pool(context: RunContext) -> None:
 def start_baseline(suite: Suite, baseline: Verdict, context: RunContext) -> RerunFailures | None:
     """Start the baseline run of a search while triage still asks whether the code is at fault.
 
-    Returns:
-        The tests that fail in that run, if it counts as a rerun of the tests; triage needs no other one then.
+    Return the tests that fail in it, if it counts as a rerun of the tests: triage then needs no rerun of its
+    own.
     """
     texts, command, task = editable_texts(suite), suite.command, suite.task
     if command is None or not texts:
@@ -123,16 +115,14 @@ def start_baseline(suite: Suite, baseline: Verdict, context: RunContext) -> Reru
         failing, statuses = split_outcomes(baseline.outcomes)
         pool.start_baseline(command, texts, failing, statuses, limits)
         return None
-    if not (
-        is_searchable(context.task, context.settings) and context.recipe.mutate and has_grammar(task.language)
-    ):
+    if not (is_searchable(task, context.settings) and context.recipe.mutate and has_grammar(task.language)):
         return None
     project = failing_project(suite, command, texts, baseline)
-    started = start_early_baseline(project, limits, run_s=baseline.wall_s)
-    if started is None:
+    early_baseline = start_early_baseline(project, limits, run_s=baseline.wall_s)
+    if early_baseline is None:
         return None
-    context.prefetch.keep_baseline(started)
-    return started.failing_again if started.is_rerun else None
+    context.prefetch.baseline = early_baseline
+    return early_baseline.failing_again if early_baseline.is_rerun else None
 
 
 def failing_project(
@@ -141,10 +131,8 @@ def failing_project(
     """Return the description of the project for a search.
 
     Args:
-        suite: The suite that decides.
         command: The command as the search runs it.
         texts: The files that may change: path -> text.
-        baseline: The verdict on the user's code.
     """
     task = suite.task
     return FailingProject(
@@ -167,13 +155,15 @@ def editable_texts(suite: Suite) -> dict[str, str]:
 def limit_search(context: RunContext, baseline: Verdict | None) -> SearchLimits:
     """Return what a search may use. The time to judge its repair twice and to certify it is kept.
 
-    A search that finds nothing has nothing to certify: it continues until there is just time for a verdict.
+    A search that finds nothing has nothing to certify. Without a model, it continues until there is just time
+    for a verdict.
     """
     settings, left_s = context.settings.repair, context.budget.remaining_s()
     has_model = context.has_model
-    seconds = settings.seconds or (tuning.SEARCH_DEFAULT_S if has_model or left_s is None else left_s)
+    search_s = settings.seconds or (tuning.SEARCH_DEFAULT_S if has_model or left_s is None else left_s)
     extra_s = 0.0
     if left_s is not None:
+        # If tests hit the time limit and none passed, the run says nothing about the duration of the tests.
         is_known = baseline is not None and (
             baseline.passed or not any(map(hit_time_limit, baseline.outcomes))
         )
@@ -184,13 +174,13 @@ def limit_search(context: RunContext, baseline: Verdict | None) -> SearchLimits:
         elif not has_model:
             verdict_s = tuning.VERDICT_ONLY_RUNS * run_s + tuning.VERDICT_ONLY_S
             extra_s = max(0.0, reserve_s - verdict_s)
-        wanted_s = seconds
         share_s = tuning.SEARCH_SHARE * left_s if has_model else left_s
-        seconds = min(seconds, left_s - reserve_s, share_s)
-        extra_s = min(extra_s, wanted_s - seconds)
+        limited_s = min(search_s, left_s - reserve_s, share_s)
+        extra_s = min(extra_s, search_s - limited_s)
+        search_s = limited_s
     return SearchLimits(
         max_candidates=settings.candidates,
-        max_seconds=seconds,
+        max_seconds=search_s,
         reserve_s=extra_s,
         seed=settings.seed,
         operator_factors=recalled_operator_factors(context.ledger.events),
@@ -198,6 +188,7 @@ def limit_search(context: RunContext, baseline: Verdict | None) -> SearchLimits:
 
 
 def _max_reserve_s(run_s: float, left_s: float) -> float:
+    """Return the most seconds that are kept from the search, but enough for one run if that is possible."""
     single_run_s = tuning.SINGLE_RUN_FACTOR * run_s + tuning.SINGLE_RUN_S
     limit_s = tuning.MAX_RESERVE_SHARE * left_s
     fits = single_run_s <= tuning.MAX_SINGLE_RUN_SHARE * left_s

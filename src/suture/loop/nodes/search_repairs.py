@@ -75,8 +75,7 @@ async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, 
     _record_start(texts, len(targets.failing), limits, context)
     async with context.budget.time_limit():
         tests = [decode_text(suite.task.files[path]) for path in targets.command.test_files]
-        has_history = any(version.files for version in context.task.earlier_versions)
-        hunks = await find_suspect_hunks(targets, texts, context) if has_history else ()
+        hunks = await find_suspect_hunks(targets, texts, context)
         found = await search_python(
             targets.command,
             texts,
@@ -84,7 +83,7 @@ async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, 
             limits,
             tests,
             hunks,
-            baseline=targets.outcomes,
+            baseline=targets.statuses,
             pool=await context.prefetch.take_pool(targets.command, suite),
         )
         unparsable = "" if found.plausible else find_unparsable_python_file(baseline, texts)

@@ -3,52 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from suture.judge import Suite
 from suture.judge.runners.test_command import TestCommand
 from suture.search import EarlyBaseline, TrialPool
 
 
+@dataclass(kw_only=True)
 class SearchPrefetch:
-    """Worker processes and baseline runs that are started before it is known that a search is needed.
+    """Work that is started before it is known that a search is needed; it only saves time.
 
-    They only save time. Whoever takes one closes it; `close` ends those that nobody has taken.
+    Attributes:
+        pool: Worker processes that were started and that nobody has taken.
+        baseline: A baseline run in another language than Python that nobody has taken.
     """
 
-    def __init__(self) -> None:
-        self._pool: TrialPool | None = None
-        self._baseline: EarlyBaseline | None = None
-
-    @property
-    def pool(self) -> TrialPool | None:
-        """Return the worker processes, which still belong to the prefetch."""
-        return self._pool
-
-    def keep_pool(self, pool: TrialPool) -> None:
-        """Keep worker processes until they are taken or closed."""
-        self._pool = pool
-
-    def keep_baseline(self, baseline: EarlyBaseline) -> None:
-        """Keep a baseline run in another language than Python until it is taken or closed."""
-        self._baseline = baseline
+    pool: TrialPool | None = None
+    baseline: EarlyBaseline | None = None
 
     async def take_pool(self, command: TestCommand, suite: Suite) -> TrialPool | None:
-        """Return the worker processes if the search runs the suite's own command, for which they were
-        started.
+        """Return the worker processes, which the caller must close; `None` if they run another command.
 
-        They belong to the caller from now on.
+        They were started for the suite's own command.
         """
-        pool, self._pool = self._pool, None
+        pool, self.pool = self.pool, None
         if pool is not None and command is not suite.command:
             await pool.close()
             return None
         return pool
 
     async def take_baseline(self, suite: Suite, texts: Mapping[str, str]) -> EarlyBaseline | None:
-        """Return the baseline run if it is one of this suite and these files; it belongs to the caller
-        then.
-        """
-        baseline, self._baseline = self._baseline, None
+        """Return the baseline run, which the caller must close; `None` if it is one of other files."""
+        baseline, self.baseline = self.baseline, None
         if baseline is not None and not baseline.is_for(suite.command, texts):
             await baseline.close()
             return None
@@ -56,8 +43,9 @@ class SearchPrefetch:
 
     async def close(self) -> None:
         """End everything that nobody has taken."""
-        pool, self._pool = self._pool, None
-        baseline, self._baseline = self._baseline, None
-        for started in (pool, baseline):
-            if started is not None:
-                await started.close()
+        pool, self.pool = self.pool, None
+        baseline, self.baseline = self.baseline, None
+        if pool is not None:
+            await pool.close()
+        if baseline is not None:
+            await baseline.close()
