@@ -25,7 +25,7 @@ from suture.models.tuning import BATCH_WINDOW_S, SERVER_EXIT_WAIT_S
 from suture.models.weights.model_catalogue import find_catalogue_entry
 from suture.models.weights.weights_cache import model_path
 
-DrawReplies = Callable[[Sequence[Message], Sequence[Sampling]], Awaitable[Sequence[Reply]]]
+RequestReplies = Callable[[Sequence[Message], Sequence[Sampling]], Awaitable[Sequence[Reply]]]
 """Makes one request: several replies to one prompt, for samplings that differ only in consecutive indices."""
 
 
@@ -36,61 +36,63 @@ class _Call:
 
 
 @dataclass(eq=False)
-class _Queue:
-    waiting: list[_Call] = field(default_factory=list)
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+class _CallQueue:
+    """The unfinished calls with one prompt; `request_lock` lets one request run at a time."""
+
+    calls: list[_Call] = field(default_factory=list)
+    request_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class PromptBatcher:
-    """Combines calls with the same prompt into requests; others run one after the other.
+    """Combines concurrent calls with the same prompt into requests, which run one after the other.
 
     Args:
-        draw: Makes one request. Its exception goes to the call that made it; the other calls try by
-            themselves.
+        request_replies: Makes one request. Its exception goes to the call that made it; the other calls try
+            by themselves.
     """
 
-    def __init__(self, draw: DrawReplies) -> None:
-        self._draw = draw
-        self._queues: dict[object, _Queue] = {}
+    def __init__(self, request_replies: RequestReplies) -> None:
+        self._request_replies = request_replies
+        self._queues: dict[object, _CallQueue] = {}
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling, *, max_batch: int) -> Reply:
-        """Answer one call; raises as `draw` does."""
+        """Answer one call; raises as `request_replies` does."""
         key = (asyncio.get_running_loop(), tuple(messages))
-        queue = self._queues.setdefault(key, _Queue())
+        queue = self._queues.setdefault(key, _CallQueue())
         call = _Call(sampling=sampling)
-        queue.waiting.append(call)
+        queue.calls.append(call)
         try:
             await asyncio.sleep(BATCH_WINDOW_S)
-            async with queue.turn:
+            async with queue.request_lock:
                 if call.reply is not None:
                     return call.reply
-                batch = _compatible_calls(call, queue.waiting, max_batch)
-                replies = await self._draw(messages, [one.sampling for one in batch])
-                for one, reply in zip(batch, replies, strict=True):
-                    one.reply = reply
+                batch = _compatible_calls(call, queue.calls, max_batch)
+                replies = await self._request_replies(messages, [member.sampling for member in batch])
+                for member, reply in zip(batch, replies, strict=True):
+                    member.reply = reply
                 return replies[batch.index(call)]
         finally:
-            queue.waiting.remove(call)
-            if not queue.waiting:
+            queue.calls.remove(call)
+            if not queue.calls:
                 self._queues.pop(key, None)
 
 
-def _compatible_calls(call: _Call, waiting: Sequence[_Call], max_batch: int) -> list[_Call]:
+def _compatible_calls(call: _Call, unfinished_calls: Sequence[_Call], max_batch: int) -> list[_Call]:
     """Return the call and those that the same request can answer, in the order of their indices."""
     if call.sampling.schema is not None or call.sampling.logprobs:
         return [call]
-    alike = {
-        one.sampling.index: one
-        for one in waiting
-        if one.reply is None and replace(one.sampling, index=0) == replace(call.sampling, index=0)
+    calls_by_index = {
+        candidate.sampling.index: candidate
+        for candidate in unfinished_calls
+        if candidate.reply is None and replace(candidate.sampling, index=0) == replace(call.sampling, index=0)
     }
-    alike[call.sampling.index] = call
-    first = last = call.sampling.index
-    while last + 1 in alike and last + 1 - first < max_batch:
-        last += 1
-    while first - 1 in alike and last - (first - 1) < max_batch:
-        first -= 1
-    return [alike[index] for index in range(first, last + 1)]
+    calls_by_index[call.sampling.index] = call
+    lowest = highest = call.sampling.index
+    while highest + 1 in calls_by_index and highest + 1 - lowest < max_batch:
+        highest += 1
+    while lowest - 1 in calls_by_index and highest - (lowest - 1) < max_batch:
+        lowest -= 1
+    return [calls_by_index[index] for index in range(lowest, highest + 1)]
 
 
 class _ServerExited(ModelError):
@@ -113,8 +115,8 @@ class LocalModel:
         self.name = f"local:{model}"
         self._entry = find_catalogue_entry(model)
         self._settings = settings
-        self._chat: tuple[LlamaServer, LangChainModel] | None = None
-        self._sharing = PromptBatcher(self._draw_batch)
+        self._connection: tuple[LlamaServer, LangChainModel] | None = None
+        self._batcher = PromptBatcher(self._complete_batch)
         if importlib.util.find_spec("xllamacpp") is None:
             raise PrerequisiteError(
                 f"{self.name!r} needs the package 'xllamacpp'", remedy='pip install "suture[local]"'
@@ -131,34 +133,34 @@ class LocalModel:
             ModelError: The server does not start, died twice, or failed.
         """
         try:
-            return await self._answer(messages, sampling)
+            return await self._complete_once(messages, sampling)
         except _ServerExited:
             pass
         try:
-            return await self._answer(messages, sampling)
+            return await self._complete_once(messages, sampling)
         except _ServerExited as fault:
             raise ModelError(
                 f"the server of {self.name!r} died during a reply, and again at the second attempt",
                 remedy="lower model.context_tokens or model.slots if memory is short",
             ) from fault
 
-    async def _answer(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+    async def _complete_once(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
         server = await asyncio.to_thread(self._server)
         if server.slots > 1:
-            return await self._sharing.complete(messages, sampling, max_batch=server.slots)
-        return (await self._draw_batch(messages, [sampling]))[0]
+            return await self._batcher.complete(messages, sampling, max_batch=server.slots)
+        return (await self._complete_batch(messages, [sampling]))[0]
 
-    async def _draw_batch(
+    async def _complete_batch(
         self, messages: Sequence[Message], samplings: Sequence[Sampling]
     ) -> tuple[Reply, ...]:
         server = await asyncio.to_thread(self._server)
-        if self._chat is None or self._chat[0] is not server:
-            stale, self._chat = self._chat, (server, self._connect(server))
-            if stale is not None:
-                await stale[1].close()
-        chat = self._chat[1]
+        if self._connection is None or self._connection[0] is not server:
+            stale_connection, self._connection = self._connection, (server, self._connect(server))
+            if stale_connection is not None:
+                await stale_connection[1].close()
+        client = self._connection[1]
         try:
-            return await chat.complete_batch(messages, samplings)
+            return await client.complete_batch(messages, samplings)
         except ModelError as fault:
             if isinstance(fault, ContextTooLong) or not await asyncio.to_thread(
                 server.exits_within, SERVER_EXIT_WAIT_S
@@ -167,33 +169,29 @@ class LocalModel:
             raise _ServerExited(f"the server of {self.name!r} died while it answered") from fault
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Return the tokens of a prompt, counted by the server, which is started if necessary.
-
-        Raises:
-            PrerequisiteError: There is too little memory.
-            ModelError: The server does not start, or failed.
-        """
+        """Return the tokens of a prompt, counted by the server, which is started if necessary."""
         server = await asyncio.to_thread(self._server)
         return await asyncio.to_thread(server.count_tokens, [asdict(message) for message in messages])
 
     async def close(self) -> None:
         """Close the connection; the server stays for the next model object (see `stop_shared_servers`)."""
-        if self._chat is not None:
-            await self._chat[1].close()
+        if self._connection is not None:
+            await self._connection[1].close()
 
     def _connect(self, server: LlamaServer) -> LangChainModel:
-        knobs = self._settings.model
+        timeout_s = self._settings.model.timeout_s
         connect = partial(
             connect_openai,
             self._entry.name,
             key=server.key,
             base_url=f"{server.url}/v1",
-            timeout_s=knobs.timeout_s,
+            timeout_s=timeout_s,
             prefill_body={},  # llama.cpp's server continues a last assistant message by itself
             streams=True,
         )
+        seed = self._settings.model.seed
         return LangChainModel(
-            self.name, connect, seed=knobs.seed, timeout_s=knobs.timeout_s, retries=0, secret=server.key
+            self.name, connect, seed=seed, timeout_s=timeout_s, retries=0, secret=server.key
         )
 
     def _server(self) -> LlamaServer:

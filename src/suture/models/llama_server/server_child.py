@@ -22,7 +22,7 @@ def main() -> None:
     options = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_exit_with_parent, args=(options["parent"],), daemon=True).start()
     # The library's output goes to stderr: stdout carries only the line that the parent waits for.
-    answer = os.fdopen(os.dup(1), "w")
+    parent_pipe = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     import xllamacpp  # type: ignore[import-untyped]  # ships no type information
 
@@ -41,8 +41,8 @@ def main() -> None:
     params.endpoint_metrics = True
     params.verbosity = 1  # errors only
     server = xllamacpp.Server(params)
-    answer.write(json.dumps({"url": server.listening_address}) + "\n")
-    answer.close()
+    parent_pipe.write(json.dumps({"url": server.listening_address}) + "\n")
+    parent_pipe.close()
     sys.stdin.buffer.read()
     os._exit(0)  # an orderly shutdown would wait for replies that nobody reads any more
 

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,7 +35,7 @@ class LlamaServerOptions:
         slots: Replies that are generated in parallel.
         threads: Threads for generating replies.
         batch_threads: Threads for evaluating prompts.
-        cache_mb: MiB for prompts that a slot has left.
+        cache_mb: MiB for the evaluated prompts that no slot holds any more.
         host: The address to listen on.
         port: The port; 0 chooses a free one.
     """
@@ -54,7 +55,7 @@ class LlamaServer:
 
     Attributes:
         url: The base URL, without `/v1`.
-        key: The random API key.
+        key: The API key that callers must send.
         slots: Replies that are generated in parallel.
     """
 
@@ -108,22 +109,20 @@ class LlamaServer:
         import httpx
 
         # UTF-8 has no lone surrogates; they are replaced here as in a real call.
-        sent = [
-            {name: text.encode("utf-8", "replace").decode() for name, text in m.items()} for m in messages
+        encodable_messages = [
+            {name: text.encode("utf-8", "replace").decode() for name, text in message.items()}
+            for message in messages
         ]
         headers = {"Authorization": f"Bearer {self.key}"}
         try:
             with httpx.Client(
                 base_url=self.url, headers=headers, trust_env=False, timeout=TOKEN_COUNT_TIMEOUT_S
             ) as client:
-                templated = client.post("/apply-template", json={"messages": sent}).raise_for_status()
-                text = {
-                    "content": templated.json()["prompt"],
-                    "add_special": True,
-                    "parse_special": True,
-                }
-                counted = client.post("/tokenize", json=text).raise_for_status()
-                return len(counted.json()["tokens"])
+                response = client.post("/apply-template", json={"messages": encodable_messages})
+                prompt = response.raise_for_status().json()["prompt"]
+                request = {"content": prompt, "add_special": True, "parse_special": True}
+                response = client.post("/tokenize", json=request)
+                return len(response.raise_for_status().json()["tokens"])
         except (httpx.HTTPError, ValueError, KeyError) as fault:
             raise ModelError(f"the embedded server cannot count tokens: {fault}") from fault
 
@@ -141,7 +140,7 @@ def start_llama_server(
     Args:
         options: Weights, threads, slots and context of the server.
         key: The API key that callers must send; random by default.
-        timeout_s: Maximum seconds until the server answers.
+        timeout_s: Maximum seconds until the server reports its address, and then until it is healthy.
 
     Raises:
         PrerequisiteError: `xllamacpp` is not installed.
@@ -152,7 +151,7 @@ def start_llama_server(
             "`local:` models need the package 'xllamacpp'", remedy='pip install "suture[local]"'
         )
     key = key or secrets.token_urlsafe(32)
-    # A file and not a pipe: a full pipe that nobody reads blocks the server. `_end` closes the file.
+    # A file and not a pipe: a full pipe that nobody reads blocks the server. `_kill` closes the file.
     log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the server
     # -P: the user's working directory must not shadow modules. A new session keeps Ctrl-C from the server.
     process = subprocess.Popen(
@@ -166,7 +165,7 @@ def start_llama_server(
         _send_options(process, options, key)
         url = _await_url(process, timeout_s)
         if url is None or not _await_health(process, url, timeout_s):
-            raise ModelError(_start_failure(process, log, options.model_path), remedy=_remedy(process))
+            raise _start_error(process, log, options.model_path)
     except BaseException:
         _kill(process, log)
         raise
@@ -175,9 +174,9 @@ def start_llama_server(
 
 def _send_options(process: subprocess.Popen[bytes], options: LlamaServerOptions, key: str) -> None:
     assert process.stdin is not None
-    line = {**asdict(options), "model_path": str(options.model_path), "key": key, "parent": os.getpid()}
+    message = {**asdict(options), "model_path": str(options.model_path), "key": key, "parent": os.getpid()}
     try:
-        process.stdin.write(json.dumps(line).encode() + b"\n")
+        process.stdin.write(json.dumps(message).encode() + b"\n")
         process.stdin.flush()
     except BrokenPipeError:
         pass  # the child died before it read this; waiting for its address reports that
@@ -205,24 +204,21 @@ def _await_health(process: subprocess.Popen[bytes], url: str, timeout_s: float) 
     return False
 
 
-def _start_failure(process: subprocess.Popen[bytes], log: IO[bytes], model_path: Path) -> str:
+def _start_error(process: subprocess.Popen[bytes], log: IO[bytes], model_path: Path) -> ModelError:
     try:
-        code: int | None = process.wait(timeout=1)
+        outcome = f"ended with {process.wait(timeout=1)}"
     except subprocess.TimeoutExpired:
-        code = None
-    how = "gave no answer in time" if code is None else f"ended with {code}"
-    return f"the server of {model_path.name!r} {how}: {_read_tail(log)}"
+        outcome = "gave no answer in time"
+    if process.poll() == -signal.SIGKILL:
+        remedy = "it was killed, most likely because memory ran out: lower model.context_tokens"
+    else:
+        remedy = "if the file is damaged, `suture models rm` it and `pull` it again"
+    return ModelError(f"the server of {model_path.name!r} {outcome}: {_read_tail(log)}", remedy=remedy)
 
 
 def _read_tail(log: IO[bytes]) -> str:
     log.seek(max(0, log.seek(0, os.SEEK_END) - QUOTED_STDERR_BYTES))
     return log.read().decode("utf-8", "replace").strip() or "it printed nothing"
-
-
-def _remedy(process: subprocess.Popen[bytes]) -> str:
-    if process.poll() == -9:
-        return "it was killed, most likely because memory ran out: lower model.context_tokens"
-    return "if the file is damaged, `suture models rm` it and `pull` it again"
 
 
 def _kill(process: subprocess.Popen[bytes], log: IO[bytes]) -> None:

@@ -1,4 +1,7 @@
-"""Servers of this process, sized to this machine: shared by model objects, or for other programs."""
+"""Servers that this process starts, sized to this machine.
+
+Model objects share one server per model; `serve_model` runs a server for other programs.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,7 @@ def useful_slots(threads: int) -> int:
 def affordable_slots(
     entry: CatalogueEntry, context_tokens: int, available_bytes: int, *, max_slots: int
 ) -> int:
-    """Return how many parallel replies fit into the available memory, at most `max_slots`.
-
-    Raises:
-        PrerequisiteError: There is not enough memory for a single slot.
-    """
+    """Return how many parallel replies fit into the available memory, at most `max_slots` and at least one."""
     for slots in range(max_slots, 0, -1):
         if required_memory_bytes(entry, context_tokens, slots) <= available_bytes:
             return slots
@@ -66,38 +65,34 @@ def size_server(
         PrerequisiteError: There is too little memory; nothing was loaded.
         ModelError: The server did not start for the measurement.
     """
-    knobs = settings.model
-    free = available_memory_bytes() if free_bytes is None else free_bytes
-    wanted = knobs.slots or 1
-    if required_memory_bytes(entry, knobs.context_tokens, wanted) > free:
-        remedy = "lower model.slots" if wanted > 1 else "take a smaller model"
-        raise _memory_error(entry, knobs.context_tokens, wanted, free, remedy)
-    if knobs.threads is not None:
-        threads = batch_threads = knobs.threads
+    context_tokens = settings.model.context_tokens
+    if free_bytes is None:
+        free_bytes = available_memory_bytes()
+    min_slots = settings.model.slots or 1
+    if required_memory_bytes(entry, context_tokens, min_slots) > free_bytes:
+        remedy = "lower model.slots" if min_slots > 1 else "take a smaller model"
+        raise _memory_error(entry, context_tokens, min_slots, free_bytes, remedy)
+    if settings.model.threads is not None:
+        threads = batch_threads = settings.model.threads
     else:
-        measured = calibrate_threads(path, settings.paths.cache)
-        threads, batch_threads = measured.threads, measured.batch_threads
-    slots = knobs.slots or affordable_slots(
-        entry, knobs.context_tokens, free, max_slots=useful_slots(threads)
+        calibration = calibrate_threads(path, settings.paths.cache)
+        threads, batch_threads = calibration.threads, calibration.batch_threads
+    slots = settings.model.slots or affordable_slots(
+        entry, context_tokens, free_bytes, max_slots=useful_slots(threads)
     )
-    spare = free - required_memory_bytes(entry, knobs.context_tokens, slots)
+    spare_bytes = free_bytes - required_memory_bytes(entry, context_tokens, slots)
     return LlamaServerOptions(
         model_path=path,
-        context_tokens=knobs.context_tokens,
+        context_tokens=context_tokens,
         slots=slots,
         threads=threads,
         batch_threads=batch_threads,
-        cache_mb=min(MAX_PROMPT_CACHE_BYTES, spare // 4) >> 20,
+        cache_mb=min(MAX_PROMPT_CACHE_BYTES, spare_bytes // 4) >> 20,
     )
 
 
 def get_shared_server(entry: CatalogueEntry, path: Path, settings: Settings) -> LlamaServer:
-    """Return this process's server of a model, starting it if it does not run.
-
-    Raises:
-        PrerequisiteError: There is too little memory.
-        ModelError: The server does not start.
-    """
+    """Return this process's server of a model, starting it if it does not run."""
     key = (str(path), settings.model.context_tokens)
     with _servers_lock:
         server = _servers.get(key)
@@ -124,13 +119,13 @@ def stop_shared_servers() -> None:
 
 
 def _memory_error(
-    entry: CatalogueEntry, context_tokens: int, slots: int, free_bytes: int, alternative: str
+    entry: CatalogueEntry, context_tokens: int, slots: int, free_bytes: int, last_remedy: str
 ) -> PrerequisiteError:
     needed_mb = required_memory_bytes(entry, context_tokens, slots) >> 20
     replies = "" if slots == 1 else f" for {slots} replies at once"
     return PrerequisiteError(
         f"{entry.name!r} needs {needed_mb} MiB of memory{replies} and {free_bytes >> 20} MiB are free",
-        remedy=f"close other programs, lower model.context_tokens, or {alternative}",
+        remedy=f"close other programs, lower model.context_tokens, or {last_remedy}",
     )
 
 
@@ -170,10 +165,12 @@ def serve_model(
         while True:
             started_s = time.monotonic()
             status = server.wait()
-            words = f"the server of {name!r} ended with {status}: {server.stderr_tail()}"
+            message = f"the server of {name!r} ended with {status}: {server.stderr_tail()}"
             if time.monotonic() - started_s < MIN_SERVER_UPTIME_S:
-                raise ModelError(words, remedy="lower model.context_tokens or model.slots if memory is short")
-            on_restart(words)
+                raise ModelError(
+                    message, remedy="lower model.context_tokens or model.slots if memory is short"
+                )
+            on_restart(message)
             server.stop()
             server = start_llama_server(options, key=server.key)
     finally:

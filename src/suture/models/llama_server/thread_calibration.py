@@ -49,6 +49,7 @@ def cpu_name() -> str:
 
 
 PROMPT = "def add(a, b):\n    return a + b\n\n" * 6
+"""What is evaluated while the speed is measured. Its length is chosen by judgement; not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,32 +95,30 @@ def calibrate_threads(
 ) -> ThreadCalibration:
     """Return the cached calibration, or measure a new one (some seconds).
 
+    A calibration that was made on a busy machine is repeated once the load has fallen to half.
+
     Args:
         model_path: The weights, a GGUF file.
         cache: The folder `paths.cache`, where the measurement is stored.
         measure: Times one thread count; `measure_speed` by default.
         load: The current load average; the machine's by default.
-
-    Raises:
-        ModelError: The server did not start.
-        StorageError: The measurement cannot be stored.
     """
-    known = read_calibration(model_path, cache)
+    cached = read_calibration(model_path, cache)
     load = os.getloadavg()[0] if load is None else load
-    if known is not None and (known.load <= BUSY_LOAD or load > known.load / 2):
-        return known
+    if cached is not None and (cached.load <= BUSY_LOAD or load > cached.load / 2):
+        return cached
     speeds = measure_speeds(model_path, usable_cores(), measure or measure_speed)
-    found = ThreadCalibration(
+    calibration = ThreadCalibration(
         **_machine_fields(model_path),
         threads=choose_threads({speed.threads: speed.reply_tokens_per_s for speed in speeds}),
         batch_threads=choose_threads({speed.threads: speed.prompt_tokens_per_s for speed in speeds}),
         speeds=speeds,
         load=round(load, 2),
     )
-    others = [c for c in list_calibrations(cache) if _key(c) != _key(found)]
-    entries = [asdict(calibration) for calibration in (*others, found)]
+    kept = [stored for stored in list_calibrations(cache) if _key(stored) != _key(calibration)]
+    entries = [asdict(stored) for stored in (*kept, calibration)]
     write_file_atomically(_store_path(cache), json.dumps(entries, indent=1).encode())
-    return found
+    return calibration
 
 
 def read_calibration(model_path: Path, cache: Path) -> ThreadCalibration | None:
@@ -127,7 +126,7 @@ def read_calibration(model_path: Path, cache: Path) -> ThreadCalibration | None:
     if importlib.util.find_spec("xllamacpp") is None:
         return None
     machine = tuple(_machine_fields(model_path).values())
-    return next((c for c in list_calibrations(cache) if _key(c) == machine), None)
+    return next((stored for stored in list_calibrations(cache) if _key(stored) == machine), None)
 
 
 def list_calibrations(cache: Path) -> tuple[ThreadCalibration, ...]:
@@ -140,11 +139,7 @@ def list_calibrations(cache: Path) -> tuple[ThreadCalibration, ...]:
 
 
 def measure_speed(model_path: Path, threads: int) -> TokenSpeed:
-    """Load the model with so many threads and time a few tokens.
-
-    Raises:
-        ModelError: The server did not start or did not answer.
-    """
+    """Load the model with so many threads and time a few tokens."""
     import httpx
 
     options = LlamaServerOptions(
@@ -184,24 +179,25 @@ def measure_speeds(
     threads = 1
     while threads <= cores:
         speeds.append(measure(model_path, threads))
-        if len(speeds) > 1 and _is_slower(speeds[-1], speeds[-2]):
+        if (
+            len(speeds) > 1
+            and speeds[-1].reply_tokens_per_s < speeds[-2].reply_tokens_per_s
+            and speeds[-1].prompt_tokens_per_s < speeds[-2].prompt_tokens_per_s
+        ):
             break
         threads = cores if threads < cores < 2 * threads else 2 * threads
     return tuple(speeds)
 
 
-def _is_slower(now: TokenSpeed, before: TokenSpeed) -> bool:
-    return (
-        now.reply_tokens_per_s < before.reply_tokens_per_s
-        and now.prompt_tokens_per_s < before.prompt_tokens_per_s
-    )
+def choose_threads(tokens_per_s: Mapping[int, float]) -> int:
+    """Return the fastest thread count, where more threads must gain at least `MIN_THREAD_GAIN`.
 
-
-def choose_threads(rates: Mapping[int, float]) -> int:
-    """Return the fastest thread count, where each further step must be worth its threads."""
-    best = min(rates)
-    for threads in sorted(rates):
-        if rates[threads] >= rates[best] * MIN_THREAD_GAIN:
+    Args:
+        tokens_per_s: Thread count -> measured speed.
+    """
+    best = min(tokens_per_s)
+    for threads in sorted(tokens_per_s):
+        if tokens_per_s[threads] >= tokens_per_s[best] * MIN_THREAD_GAIN:
             best = threads
     return best
 

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from suture.errors import ModelRateLimited, ModelUnreachable, ReplyLost
@@ -16,11 +16,7 @@ from suture.models.providers.endpoints import Endpoint, EndpointLimits, call_wit
 from suture.models.providers.error_mapping import ModelTarget, classify_provider_error, map_provider_error
 from suture.models.providers.error_table import ERROR_TABLE
 from suture.models.providers.http_guard import limit_response_bytes, max_response_bytes
-from suture.models.providers.reply_conversion import (
-    convert_answer,
-    count_replies_separately,
-    provider_finish_reason,
-)
+from suture.models.providers.reply_conversion import convert_answers, provider_finish_reason
 from suture.models.reply_streaming import ReplyListener, current_listener, report_reply
 from suture.models.structured_output.reply_schemas import answer_text, bind_tools_to, constrain_to_schema
 
@@ -87,29 +83,30 @@ class LangChainModel:
                 indices.
         """
         connection, sampling = self._connection(), samplings[0]
-        drawn = apply_sampling(connection.chat, sampling, seed=self._seed + sampling.index)
+        model = apply_sampling(connection.chat, sampling, seed=self._seed + sampling.index)
         if messages[-1].role == "assistant" and connection.prefill_body:
-            drawn = drawn.model_copy(
-                update={
-                    "extra_body": {**(getattr(drawn, "extra_body", None) or {}), **connection.prefill_body}
-                }
-            )
-        if len(samplings) > 1:  # the usage covers only the first reply, so tokens are requested one by one
-            drawn = drawn.model_copy(update={"n": len(samplings), "logprobs": True, "top_logprobs": 1})
-        tools = sampling.tools
-        chat = bind_tools_to(drawn, tools) if tools else constrain_to_schema(drawn, sampling.schema)
+            extra_body = getattr(model, "extra_body", None) or {}
+            model = model.model_copy(update={"extra_body": {**extra_body, **connection.prefill_body}})
+        if len(samplings) > 1:
+            # The usage covers only the first reply: the log probabilities tell how many tokens each one has.
+            model = model.model_copy(update={"n": len(samplings), "logprobs": True, "top_logprobs": 1})
+        chat = (
+            bind_tools_to(model, sampling.tools)
+            if sampling.tools
+            else constrain_to_schema(model, sampling.schema)
+        )
         tries = 0
         async with self._endpoint.slot():
             start_s = time.perf_counter()
 
-            async def ask() -> tuple[Reply, ...]:
+            async def call() -> tuple[Reply, ...]:
                 nonlocal tries
                 tries += 1
                 return await self._send(connection, chat, messages, samplings, start_s + self._timeout_s)
 
-            replies = await call_with_retries(ask, retries=self._retries, timeout_s=self._timeout_s)
-            took_s = time.perf_counter() - start_s
-            return tuple(replace(reply, retries=tries - 1, seconds=took_s) for reply in replies)
+            replies = await call_with_retries(call, retries=self._retries, timeout_s=self._timeout_s)
+            seconds = time.perf_counter() - start_s
+            return tuple(replace(reply, retries=tries - 1, seconds=seconds) for reply in replies)
 
     async def _send(
         self,
@@ -117,20 +114,22 @@ class LangChainModel:
         chat: Runnable[LanguageModelInput, AIMessage],
         messages: Sequence[Message],
         samplings: Sequence[Sampling],
-        until_s: float,
+        deadline_s: float,
     ) -> tuple[Reply, ...]:
-        """Send one request.
-
-        Raises:
-            ModelError: The request failed, as the error table classifies it.
-        """
-        turns = [{"role": m.role, "content": _encodable(m.content)} for m in messages]
-        await self._wait_for_turn(until_s)
+        """Send one request; a failure is raised as the error table classifies it."""
+        # JSON over HTTP is UTF-8, which has no lone surrogates; program output and model text may have some.
+        turns = [
+            {"role": message.role, "content": message.content.encode("utf-8", "replace").decode("utf-8")}
+            for message in messages
+        ]
+        await self._wait_for_turn(deadline_s)
         try:
-            max_bytes = max_response_bytes(max(one.max_tokens for one in samplings), len(samplings))
+            max_tokens = max(sampling.max_tokens for sampling in samplings)
             listener = current_listener() if connection.streams and _can_stream(samplings) else None
-            with limit_response_bytes(max_bytes, expects_events=listener is not None):
-                async with asyncio.timeout(until_s - time.perf_counter()):
+            with limit_response_bytes(
+                max_response_bytes(max_tokens, len(samplings)), expects_events=listener is not None
+            ):
+                async with asyncio.timeout(deadline_s - time.perf_counter()):
                     stop = list(samplings[0].stop) or None
                     if listener is not None:
                         answers = [await _stream_answer(chat, turns, stop, listener)]
@@ -138,8 +137,7 @@ class LangChainModel:
                         answers = await _invoke(chat, turns, len(samplings), stop)
             if connection.reports_finish_reason and not all(map(provider_finish_reason, answers)):
                 raise ReplyLost(f"{self.name!r} broke off in the middle of its reply")
-            replies = [convert_answer(a, messages, samplings[0], self.name, len(answers)) for a in answers]
-            replies = replies if len(replies) == 1 else count_replies_separately(replies)
+            replies = convert_answers(answers, messages, samplings[0], self.name)
         except Exception as fault:
             # Vendor SDKs share no base class for errors: every exception is mapped here.
             error = map_provider_error(fault, self._target)
@@ -149,9 +147,9 @@ class LangChainModel:
         self._endpoint.record_success()
         return tuple(replies)
 
-    async def _wait_for_turn(self, until_s: float) -> None:
+    async def _wait_for_turn(self, deadline_s: float) -> None:
         try:
-            async with asyncio.timeout(until_s - time.perf_counter()):
+            async with asyncio.timeout(deadline_s - time.perf_counter()):
                 await self._endpoint.admit()
         except TimeoutError as fault:  # no request was sent, so this is not a `ModelTimeout`
             raise ModelRateLimited(
@@ -202,8 +200,8 @@ def apply_sampling(chat: BaseChatModel, sampling: Sampling, *, seed: int) -> Bas
 
 def _can_stream(samplings: Sequence[Sampling]) -> bool:
     """Return whether one plain text is requested, so that it may be streamed."""
-    one = samplings[0]
-    return len(samplings) == 1 and one.schema is None and not one.tools and not one.logprobs
+    sampling = samplings[0]
+    return len(samplings) == 1 and sampling.schema is None and not sampling.tools and not sampling.logprobs
 
 
 async def _stream_answer(
@@ -213,17 +211,16 @@ async def _stream_answer(
     listener: ReplyListener,
 ) -> AIMessage:
     """Return the answer, and report it to the listener while it is generated."""
-    whole: Any = None
+    answer: Any = None
     text = ""
-    with report_reply(listener) as tell:
-        async for part in chat.astream(turns, stop=stop) if stop else chat.astream(turns):
-            whole = part if whole is None else whole + part
-            text += answer_text(part)
-            tell(text)
-    if whole is None:
+    with report_reply(listener) as report:
+        async for chunk in chat.astream(turns, stop=stop) if stop else chat.astream(turns):
+            answer = chunk if answer is None else answer + chunk
+            text += answer_text(chunk)
+            report(text)
+    if answer is None:
         raise ReplyLost("nothing came")
-    answer: AIMessage = whole
-    return answer
+    return cast("AIMessage", answer)
 
 
 async def _invoke(
@@ -236,14 +233,8 @@ async def _invoke(
         return [await (chat.ainvoke(turns, stop=stop) if stop else chat.ainvoke(turns))]
     from langchain_core.messages import convert_to_messages
 
-    drawn: Any = chat
-    generated = await drawn.agenerate([convert_to_messages(turns)], stop=stop)
-    answers = [one.message for one in generated.generations[0]]
+    result = await cast("Any", chat).agenerate([convert_to_messages(turns)], stop=stop)
+    answers = [generation.message for generation in result.generations[0]]
     if len(answers) != count:
         raise ReplyLost(f"{len(answers)} replies came, but {count} were requested")
     return answers
-
-
-def _encodable(text: str) -> str:
-    # JSON over HTTP is UTF-8, which has no lone surrogates; program output and model text may contain some.
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -107,7 +107,7 @@ def open_model_by_name(settings: Settings, name: str) -> Model:
     if provider == "scripted":
         return open_script(model)
     if provider in PROVIDERS:
-        return _open_remote(settings, name, PROVIDERS[provider])
+        return _open_remote_model(settings, name, PROVIDERS[provider])
     opened = load_plugin(PROVIDER_PLUGIN_GROUP, provider, what="provider of models", where="a provider")(
         model, settings
     )
@@ -128,18 +128,18 @@ def require_model_name(name: str) -> None:
             f"the model {name!r} is not of the form provider:model",
             remedy="such as local:qwen2.5-coder-1.5b or openai:gpt-4o; `none` runs without a model",
         )
-    known = (*LOCAL_PROVIDERS, *PROVIDERS, *plugin_names(PROVIDER_PLUGIN_GROUP))
-    if provider not in known:
-        near = get_close_matches(provider, known, n=1)
+    providers = (*LOCAL_PROVIDERS, *PROVIDERS, *plugin_names(PROVIDER_PLUGIN_GROUP))
+    if provider not in providers:
+        matches = get_close_matches(provider, providers, n=1)
+        suggestion = f"did you mean {matches[0]}:{model}? " if matches else ""
         raise UsageError(
             f"the model {name!r} has an unknown provider",
-            remedy=(f"did you mean {near[0]}:{model}? " if near else "")
-            + f"one of {', '.join(known)}; any server that speaks OpenAI's protocol is openai: with "
-            "model.base_url",
+            remedy=f"{suggestion}one of {', '.join(providers)}; any server that speaks OpenAI's protocol is "
+            "openai: with model.base_url",
         )
 
 
-def _open_remote(settings: Settings, name: str, provider: ProviderSpec) -> Model:
+def _open_remote_model(settings: Settings, name: str, provider: ProviderSpec) -> Model:
     for package in provider.packages:
         if importlib.util.find_spec(package) is None:
             raise PrerequisiteError(
@@ -147,7 +147,8 @@ def _open_remote(settings: Settings, name: str, provider: ProviderSpec) -> Model
                 remedy=f'pip install "suture[{provider.extra}]"',
             )
     scheme, _, model = name.partition(":")
-    base_url = base_url_for(settings, scheme)
+    # `model.base_url` belongs to the provider of `model.name`; a fallback of another provider ignores it.
+    base_url = settings.model.base_url if settings.model.name.partition(":")[0] == scheme else None
     secret: SecretStr | None = getattr(settings.keys, scheme, None)
     key = secret.get_secret_value() if secret is not None else ""
     if provider.needs_key and not key and base_url is None:
@@ -170,15 +171,14 @@ def _open_remote(settings: Settings, name: str, provider: ProviderSpec) -> Model
     else:
         address = base_url if scheme == "openai" else base_url or provider.address
         connect = partial(connect_openai, model, key=key or "none", base_url=address, timeout_s=timeout_s)
-    where = base_url or provider.address
     return _build_langchain_model(
-        settings, name, connect, secret=key, address=where, key_variable=provider.key_variable
+        settings,
+        name,
+        connect,
+        secret=key,
+        address=base_url or provider.address,
+        key_variable=provider.key_variable,
     )
-
-
-def base_url_for(settings: Settings, scheme: str) -> str | None:
-    """Return `model.base_url` for the provider of `model.name`, and `None` for other providers."""
-    return settings.model.base_url if settings.model.name.partition(":")[0] == scheme else None
 
 
 def _build_langchain_model(
@@ -190,14 +190,15 @@ def _build_langchain_model(
     address: str = "",
     key_variable: str = "",
 ) -> LangChainModel:
-    knobs = settings.model
-    limits = EndpointLimits(concurrency=knobs.concurrency, requests_per_minute=knobs.requests_per_minute)
+    limits = EndpointLimits(
+        concurrency=settings.model.concurrency, requests_per_minute=settings.model.requests_per_minute
+    )
     return LangChainModel(
         name,
         connect,
-        seed=knobs.seed,
-        timeout_s=knobs.timeout_s,
-        retries=knobs.retries,
+        seed=settings.model.seed,
+        timeout_s=settings.model.timeout_s,
+        retries=settings.model.retries,
         secret=secret,
         address=mask_credentials(address),
         key_variable=key_variable,
@@ -214,5 +215,5 @@ def open_model_lazily(settings: Settings, name: str) -> Model:
     try:
         return open_model_by_name(settings, name)
     except PrerequisiteError as fault:
-        missing = fault
-        return UnavailableModel(name, lambda: missing)
+        prerequisite_error = fault  # Python deletes the name `fault` after this block
+        return UnavailableModel(name, lambda: prerequisite_error)

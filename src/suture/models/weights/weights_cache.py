@@ -42,20 +42,16 @@ def stamp_path(path: Path) -> Path:
 
 
 def cached_sha256(path: Path) -> str:
-    """Return a file's hash, from its stamp if the file is unchanged.
-
-    Raises:
-        StorageError: The file cannot be read.
-    """
+    """Return a file's hash, from its stamp if the file is unchanged."""
     try:
-        stamp = _stamp(path, "")
+        stamp_before = _make_stamp(path, "")
         with contextlib.suppress(OSError, ValueError, TypeError):
-            known = HashStamp(**json.loads(stamp_path(path).read_bytes()))
-            if known == _stamp(path, known.sha256):
-                return known.sha256
+            stored = HashStamp(**json.loads(stamp_path(path).read_bytes()))
+            if stored == _make_stamp(path, stored.sha256):
+                return stored.sha256
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if stamp == _stamp(path, ""):  # the file did not change meanwhile
+        if stamp_before == _make_stamp(path, ""):  # the file did not change meanwhile
             write_stamp(path, digest)
     except OSError as fault:
         raise StorageError(f"{str(path)!r} cannot be read: {fault.strerror}") from fault
@@ -65,12 +61,12 @@ def cached_sha256(path: Path) -> str:
 def write_stamp(path: Path, sha256: str) -> None:
     """Store the hash of a file in its present state; without a stamp the hash is computed each time."""
     with contextlib.suppress(StorageError):
-        write_file_atomically(stamp_path(path), json.dumps(asdict(_stamp(path, sha256))).encode("ascii"))
+        write_file_atomically(stamp_path(path), json.dumps(asdict(_make_stamp(path, sha256))).encode("ascii"))
 
 
-def _stamp(path: Path, sha256: str) -> HashStamp:
-    facts = path.stat()
-    return HashStamp(inode=facts.st_ino, mtime_ns=facts.st_mtime_ns, size_bytes=facts.st_size, sha256=sha256)
+def _make_stamp(path: Path, sha256: str) -> HashStamp:
+    stat = path.stat()
+    return HashStamp(inode=stat.st_ino, mtime_ns=stat.st_mtime_ns, size_bytes=stat.st_size, sha256=sha256)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +97,17 @@ def partial_path(entry: CatalogueEntry, cache: Path) -> Path:
 
 def list_cached_models(cache: Path) -> tuple[CachedWeights, ...]:
     """Return the whole catalogue with what the cache has of each entry."""
-    return tuple(_inspect(entry, cache) for entry in CATALOGUE.values())
+    cached = []
+    for entry in CATALOGUE.values():
+        partial_file = partial_path(entry, cache)
+        cached.append(
+            CachedWeights(
+                entry=entry,
+                path=verified_weights(entry, cache),
+                partial_bytes=partial_file.stat().st_size if partial_file.is_file() else 0,
+            )
+        )
+    return tuple(cached)
 
 
 def model_path(name: str, cache: Path) -> Path:
@@ -112,26 +118,24 @@ def model_path(name: str, cache: Path) -> Path:
         PrerequisiteError: The weights are not here, or are not the published file.
         StorageError: The weights cannot be read.
     """
-    found = _inspect(find_catalogue_entry(name), cache)
-    if found.path is None:
-        if weights_path(found.entry, cache).is_file():
-            raise PrerequisiteError(
-                f"{str(weights_path(found.entry, cache))!r} is not the published file of {name!r}",
-                remedy=f"fetch it again with `suture models pull {name}`",
-            )
+    entry = find_catalogue_entry(name)
+    path = verified_weights(entry, cache)
+    if path is not None:
+        return path
+    if weights_path(entry, cache).is_file():
         raise PrerequisiteError(
-            f"the model {name!r} is not here yet", remedy=f"fetch it once with `suture models pull {name}`"
+            f"{str(weights_path(entry, cache))!r} is not the published file of {name!r}",
+            remedy=f"fetch it again with `suture models pull {name}`",
         )
-    return found.path
+    raise PrerequisiteError(
+        f"the model {name!r} is not here yet", remedy=f"fetch it once with `suture models pull {name}`"
+    )
 
 
 def verified_weights(entry: CatalogueEntry, cache: Path) -> Path | None:
     """Return the weights file if it is the published one, else `None`.
 
     The hash is computed again whenever the file has changed, which takes seconds per gigabyte.
-
-    Raises:
-        StorageError: The file cannot be read.
     """
     path = weights_path(entry, cache)
     if not path.is_file() or path.stat().st_size != entry.size_bytes:
@@ -140,10 +144,7 @@ def verified_weights(entry: CatalogueEntry, cache: Path) -> Path | None:
 
 
 def remove_model(name: str, cache: Path) -> int:
-    """Delete a model's weights and what a download left of them.
-
-    Returns:
-        Bytes freed.
+    """Delete a model's weights and what a download left of them; return the bytes freed.
 
     Raises:
         UsageError: The catalogue has no such model, or it is being downloaded.
@@ -166,9 +167,6 @@ def lock_weights(entry: CatalogueEntry, cache: Path, *, on_wait: Callable[[], No
         entry: The model's catalogue entry.
         cache: The folder `paths.cache`, where weights are stored.
         on_wait: Called once if another process holds the files, before waiting for it; it may raise instead.
-
-    Raises:
-        StorageError: The folder cannot be written.
     """
     target = weights_path(entry, cache)
     try:
@@ -201,12 +199,3 @@ def _delete(path: Path) -> int:
     except OSError as fault:
         raise StorageError(f"{str(path)!r} cannot be deleted: {fault.strerror}") from fault
     return size_bytes
-
-
-def _inspect(entry: CatalogueEntry, cache: Path) -> CachedWeights:
-    unfinished = partial_path(entry, cache)
-    return CachedWeights(
-        entry=entry,
-        path=verified_weights(entry, cache),
-        partial_bytes=unfinished.stat().st_size if unfinished.is_file() else 0,
-    )
