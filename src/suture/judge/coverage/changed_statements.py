@@ -1,4 +1,4 @@
-"""The statements that a change touched: those that tests should run, and that mutants are made of."""
+"""Find the statements that a change touched: tests should run them, and mutants are made from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from suture.project.workspace import changed_ranges
 
 
 def find_changed_lines(before: str, after: str) -> frozenset[int]:
-    """Return the line numbers of `after`, from 1, that are new; where lines were deleted, those at the gap."""
+    """Return the new lines of `after`, counted from 1; where lines were deleted, the two lines around the gap."""
     old, new = before.split("\n"), after.split("\n")
     lines: set[int] = set()
     for _, _, start, end in changed_ranges(old, new):
@@ -31,25 +31,25 @@ def find_touched_statements(before: str, after: str) -> tuple[range, ...]:
     tree = parse_module(after)
     if tree is None:
         return ()
-    lines = find_changed_lines(before, after)
-    return tuple(
-        spot
-        for spot in sorted(_iter_statement_heads(tree), key=lambda s: s.start)
-        if not lines.isdisjoint(spot)
-    )
+    changed_lines = find_changed_lines(before, after)
+    statements = sorted(_iter_statement_heads(tree), key=lambda statement: statement.start)
+    return tuple(statement for statement in statements if not changed_lines.isdisjoint(statement))
 
 
 def _iter_statement_heads(tree: ast.Module) -> Iterator[range]:
+    """Yield the lines of each statement, without the statements inside it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.match_case):
             yield range(node.pattern.lineno, max(first_line(node.body[0]), node.pattern.lineno + 1))
         elif isinstance(node, ast.ExceptHandler):
             yield range(node.lineno, max(first_line(node.body[0]), node.lineno + 1))
         elif isinstance(node, ast.stmt) and not _is_docstring(node):
-            inner = [child.lineno for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
-            inner += [case.pattern.lineno for case in getattr(node, "cases", ())]
-            last = min([(node.end_lineno or node.lineno) + 1, *inner])
-            yield range(first_line(node), max(last, node.lineno + 1))
+            inner_lines = [
+                child.lineno for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)
+            ]
+            inner_lines += [case.pattern.lineno for case in getattr(node, "cases", ())]
+            end = min([(node.end_lineno or node.lineno) + 1, *inner_lines])
+            yield range(first_line(node), max(end, node.lineno + 1))
 
 
 def _is_docstring(node: ast.stmt) -> bool:

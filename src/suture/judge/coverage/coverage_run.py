@@ -17,7 +17,8 @@ from suture.sandbox import BOX, RunRequest, mounts_for_interpreter
 
 MAX_SOURCE_BYTES = 512 << 10
 """A larger file is data rather than code, and parsing it would block the event loop."""
-NOTES = f"{PRIVATE_FOLDER}/lines"
+RECORD_FILE = f"{PRIVATE_FOLDER}/lines"
+"""The file in which `line_recorder.py` writes the lines that ran."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,16 +53,12 @@ def find_touched_by_file(
 
     Only Python files that have touched statements are in the result.
     """
-    changed = sorted(
-        path
-        for path, content in after.items()
+    touched = {
+        path: find_touched_statements(decode_text(before.get(path, b"")), decode_text(content))
+        for path, content in sorted(after.items())
         if path.endswith(".py") and before.get(path) != content and len(content) <= MAX_SOURCE_BYTES
-    )
-    found = {
-        path: find_touched_statements(decode_text(before.get(path, b"")), decode_text(after[path]))
-        for path in changed
     }
-    return {path: statements for path, statements in found.items() if statements}
+    return {path: statements for path, statements in touched.items() if statements}
 
 
 async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> CoverageResult:
@@ -71,8 +68,10 @@ async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> Coverage
         suite: The suite; its task holds the files before the change.
         after: The project with the change.
     """
-    statements = find_touched_by_file(suite.task.files, after)
-    changed = {path: tuple(lines.start for lines in found) for path, found in statements.items()}
+    statements_by_path = find_touched_by_file(suite.task.files, after)
+    changed = {
+        path: tuple(lines.start for lines in statements) for path, statements in statements_by_path.items()
+    }
     if not changed:
         is_python = LANGUAGES[suite.task.language].parsed
         return CoverageResult(unmeasured="no_changed_code" if is_python else "python_only")
@@ -80,12 +79,13 @@ async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> Coverage
         return CoverageResult(unmeasured="separate_checks", changed=changed)
     interpreter = suite.command.interpreter
     argv = resolve_command(suite.task.test_command, interpreter)
-    ran = await record_executed_lines(argv, drop_private_files(after), statements, suite, interpreter)
-    if ran is None:
+    files = drop_private_files(after)
+    executed = await record_executed_lines(argv, files, statements_by_path, suite, interpreter)
+    if executed is None:
         return CoverageResult(unmeasured="no_python_started", changed=changed)
     covered = {
-        path: tuple(lines.start for lines in found if any((path, line) in ran for line in lines))
-        for path, found in statements.items()
+        path: tuple(lines.start for lines in statements if any((path, line) in executed for line in lines))
+        for path, statements in statements_by_path.items()
     }
     return CoverageResult(changed=changed, covered=covered)
 
@@ -105,36 +105,36 @@ async def record_executed_lines(
     Returns:
         (path, line) of each line that ran; `None` if no process of the command loaded the recorder.
     """
-    lines = {f"{BOX}/{path}": [list(spot) for spot in spots] for path, spots in statements.items()}
+    lines = {f"{BOX}/{path}": [list(numbers) for numbers in ranges] for path, ranges in statements.items()}
     recorder = resources.files("suture.judge.coverage").joinpath("line_recorder.py").read_bytes()
     environment = program_environment(interpreter, BOX)
-    paths = (f"{BOX}/{PRIVATE_FOLDER}", environment.get("PYTHONPATH"))
+    import_paths = (f"{BOX}/{PRIVATE_FOLDER}", environment.get("PYTHONPATH"))
     result = await suite.sandbox.run(
         RunRequest(
             argv=tuple(argv),
             files={**files, f"{PRIVATE_FOLDER}/sitecustomize.py": recorder},
             env={
                 **environment,
-                "PYTHONPATH": ":".join(path for path in paths if path),
+                "PYTHONPATH": ":".join(path for path in import_paths if path),
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "PYTEST_ADDOPTS": "-p no:cacheprovider",
                 "SUTURE_LINES": json.dumps(lines),
-                "SUTURE_NOTES": f"{BOX}/{NOTES}",
+                "SUTURE_NOTES": f"{BOX}/{RECORD_FILE}",
             },
             mounts=mounts_for_interpreter(interpreter),
             limits=make_program_limits(suite.settings, suite.settings.test_timeout_s),
-            collect=(NOTES,),
+            collect=(RECORD_FILE,),
         )
     )
-    return _parse_notes(result.files[NOTES]) if NOTES in result.files else None
+    return _parse_record(result.files[RECORD_FILE]) if RECORD_FILE in result.files else None
 
 
-def _parse_notes(content: bytes) -> set[tuple[str, int]]:
-    found: set[tuple[str, int]] = set()
+def _parse_record(content: bytes) -> set[tuple[str, int]]:
+    executed: set[tuple[str, int]] = set()
     for line in content.splitlines():
         try:
             path, number = json.loads(line)
-            found.add((str(path).removeprefix(f"{BOX}/"), int(number)))
+            executed.add((str(path).removeprefix(f"{BOX}/"), int(number)))
         except (ValueError, TypeError):
             continue  # the first line, or something that the code under test wrote
-    return found
+    return executed

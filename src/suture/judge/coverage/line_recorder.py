@@ -21,17 +21,21 @@ OUTPUT_VARIABLE = "SUTURE_NOTES"
 
 
 def _start(statements: Any, path: str) -> None:
-    """Record the lines of some statements.
+    """Record the lines of some statements, path -> the line numbers of each, in a file.
 
     Once a line of each statement has run, tracing stops, and the rest of the run is as fast as usual.
     """
     output = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    lines = {name: frozenset(line for spot in spots for line in spot) for name, spots in statements.items()}
-    waiting = {(name, number) for name, spots in statements.items() for number in range(len(spots))}
+    lines = {
+        name: frozenset(line for statement in group for line in statement)
+        for name, group in statements.items()
+    }
+    waiting = {(name, number) for name, group in statements.items() for number in range(len(group))}
     known_files = {}  # type: dict[str, Any]
     recorded = set()
 
-    def recorded_lines(code: Any) -> Any:
+    def get_lines(code: Any) -> Any:
+        """Return (lines to record or `None`, real path) for the file of a code object."""
         name = code.co_filename
         if name not in known_files:
             known_files[name] = lines.get(os.path.realpath(name)), os.path.realpath(name)
@@ -39,24 +43,25 @@ def _start(statements: Any, path: str) -> None:
 
     def record(code: Any, line: int) -> bool:
         """Record a line, and return whether nothing is left to record."""
-        numbers, name = recorded_lines(code)
+        numbers, name = get_lines(code)
         if numbers and line in numbers and (name, line) not in recorded:
             recorded.add((name, line))
             os.write(output, (json.dumps([name, line]) + "\n").encode("ascii"))
-            for number, spot in enumerate(statements[name]):
-                if line in spot:
+            for number, statement in enumerate(statements[name]):
+                if line in statement:
                     waiting.discard((name, number))
         return not waiting
 
-    os.write(output, b"[]\n")
+    os.write(output, b"[]\n")  # shows that the recorder was loaded, even if no line runs
     monitoring = getattr(sys, "monitoring", None)
     if monitoring is not None:
         _use_monitoring(monitoring, record)
     else:
-        _use_settrace(record, recorded_lines, known_files)
+        _use_settrace(record, get_lines, known_files)
 
 
 def _use_monitoring(monitoring: Any, record: Any) -> None:
+    # The numbers 3 and 4 are free for any tool, and 1 is for coverage; Python reserves the others.
     tool = next(number for number in (4, 3, 1) if monitoring.get_tool(number) is None)
 
     def on_line(code: Any, line: int) -> Any:
@@ -68,17 +73,17 @@ def _use_monitoring(monitoring: Any, record: Any) -> None:
     monitoring.set_events(tool, monitoring.events.LINE)
 
 
-def _use_settrace(record: Any, recorded_lines: Any, known_files: Any) -> None:
-    def local(frame: Any, event: str, _: Any) -> Any:
+def _use_settrace(record: Any, get_lines: Any, known_files: Any) -> None:
+    def on_line(frame: Any, event: str, _: Any) -> Any:
         if event == "line" and record(frame.f_code, frame.f_lineno) and sys.gettrace() is on_call:
             sys.settrace(None)
             threading.settrace(None)
-        return local
+        return on_line
 
     def on_call(frame: Any, event: str, _: Any) -> Any:
-        return (
-            local if (known_files.get(frame.f_code.co_filename) or recorded_lines(frame.f_code))[0] else None
-        )
+        # Looked up without a call first: this runs for every call of the whole program.
+        numbers, _ = known_files.get(frame.f_code.co_filename) or get_lines(frame.f_code)
+        return on_line if numbers else None
 
     sys.settrace(on_call)
     threading.settrace(on_call)
@@ -88,10 +93,10 @@ def _run_own_sitecustomize() -> None:
     """Run the environment's own `sitecustomize`, which this module replaces on the path."""
     here = os.path.realpath(os.path.join(__file__, os.pardir))  # noqa: PTH118 - nothing heavy is imported here
     sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) != here]
-    own = sys.modules.pop("sitecustomize")
+    this_module = sys.modules.pop("sitecustomize")
     with contextlib.suppress(ImportError):
         __import__("sitecustomize")
-    sys.modules.setdefault("sitecustomize", own)  # the import in progress looks it up
+    sys.modules.setdefault("sitecustomize", this_module)  # the import in progress looks it up
 
 
 if LINES_VARIABLE in os.environ:

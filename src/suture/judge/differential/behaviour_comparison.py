@@ -1,6 +1,7 @@
 """Compare candidates that pass the same checks on inputs that no check has.
 
-The idea is S*'s (arXiv 2502.14382), where a model makes the inputs; here they are near those of the checks.
+The idea comes from S* (arXiv 2502.14382). There a model makes the inputs; here they are mutated from those of
+the checks.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class AnswerDifference:
     """A call that candidates answer differently.
 
     Attributes:
-        answers: Candidate hash -> its answer, as source or in words.
+        answers: Candidate hash -> its answer, as source or as text.
     """
 
     call: str
@@ -63,8 +64,9 @@ class BehaviourComparison:
 
     Attributes:
         code: What the comparison showed, or why there is none.
-        clusters: Hashes of candidates that answer every call alike, the largest cluster first; of equally
-            large ones, the one with the earliest candidate. Candidates in no cluster were not compared.
+        clusters: Hashes of candidates that answer every call alike, the largest cluster first. Of equally
+            large clusters, the one with the earliest candidate comes first. Candidates in no cluster were not
+            compared.
         sizes: Size of each cluster. A candidate that was written several times counts several times.
         disagreements: Some calls that distinguish clusters.
         calls: Number of calls that all candidates answered.
@@ -103,8 +105,10 @@ def render_comparison(found: BehaviourComparison) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Answer:
+    """An answer to one call: a key that is equal for equal answers, and its text for people."""
+
     key: str
-    shown: str
+    text: str
 
 
 async def compare_candidates(
@@ -124,110 +128,112 @@ async def compare_candidates(
         drawn: Candidate hash -> how often it was written, and so how often it counts; 1 by default.
     """
     limits = limits or ComparisonLimits()
-    chosen = {candidate.hash: candidate for candidate in candidates[: limits.candidates]}
-    if len(chosen) < 2:
+    compared = {candidate.hash: candidate for candidate in candidates[: limits.candidates]}
+    if len(compared) < 2:
         return BehaviourComparison(code="single_candidate")
-    near = generate_questions(suite.task, hints, limits.inputs, seed)
-    edges = edge_questions(suite.task, hints, limits.edges)
-    answers: dict[str, list[_Answer | None]] = {name: [] for name in chosen}
+    near_calls = generate_questions(suite.task, hints, limits.inputs, seed)
+    edge_calls = edge_questions(suite.task, hints, limits.edges)
+    answers: dict[str, list[_Answer | None]] = {hash_: [] for hash_ in compared}
     call_timeout_s = min(limits.call_timeout_s, suite.settings.check_timeout_s)
     slots = asyncio.Semaphore(limits.concurrency)
 
-    async def call_one(name: str, batch: Sequence[str]) -> None:
-        if not _has_timed_out(answers[name]):
+    async def ask_candidate(hash_: str, calls: Sequence[str]) -> None:
+        if not _has_timed_out(answers[hash_]):
             async with slots:
-                programs = [_make_program(call) for call in batch]
-                results = await run_programs(chosen[name], suite, programs, call_timeout_s)
-            answers[name] += map(_read_answer, results)
+                programs = [_make_program(call) for call in calls]
+                results = await run_programs(compared[hash_], suite, programs, call_timeout_s)
+            answers[hash_] += map(_read_answer, results)
 
-    async def call_all(questions: Sequence[str]) -> None:
-        for batch in _batches(questions):
-            results = await asyncio.gather(
-                *(call_one(name, batch) for name in chosen), return_exceptions=True
-            )
+    async def ask_all(calls: Sequence[str]) -> None:
+        for batch in _iter_batches(calls):
+            runs = (ask_candidate(hash_, batch) for hash_ in compared)
+            # All runs of the batch end before the first fault is raised.
+            results = await asyncio.gather(*runs, return_exceptions=True)
             for fault in filter(None, results):
                 raise fault
 
-    questions = near
+    calls = near_calls
     try:
         async with asyncio.timeout(limits.timeout_s):
-            await call_all(near)
-            if len(_compare_answers(near, answers, {}).clusters) < 2:
-                questions = (*near, *edges)
-                await call_all(edges)
+            await ask_all(near_calls)
+            if len(_compare_answers(near_calls, answers, {}).clusters) < 2:
+                calls = (*near_calls, *edge_calls)
+                await ask_all(edge_calls)
     except TimeoutError:
         pass  # the calls that all candidates answered until then are compared
-    return _compare_answers(questions, answers, drawn or {})
+    return _compare_answers(calls, answers, drawn or {})
 
 
-def _batches(questions: Sequence[str]) -> Iterator[Sequence[str]]:
-    yield questions[:FIRST_CALL_BATCH]
-    for first in range(FIRST_CALL_BATCH, len(questions), CALL_BATCH):
-        yield questions[first : first + CALL_BATCH]
+def _iter_batches(calls: Sequence[str]) -> Iterator[Sequence[str]]:
+    yield calls[:FIRST_CALL_BATCH]
+    for start in range(FIRST_CALL_BATCH, len(calls), CALL_BATCH):
+        yield calls[start : start + CALL_BATCH]
 
 
 def _make_program(call: str) -> str:
+    """Return a program whose answer is the call's value and its arguments, which the call may change."""
     name, _, arguments = call.partition("(")
-    given = f"({arguments.removesuffix(')')},)" if arguments != ")" else "()"
-    return f"__suture_arguments__ = {given}\n{ANSWER_NAME} = ({name}(*__suture_arguments__), __suture_arguments__)\n"
+    values = f"({arguments.removesuffix(')')},)" if arguments != ")" else "()"
+    return f"__suture_arguments__ = {values}\n{ANSWER_NAME} = ({name}(*__suture_arguments__), __suture_arguments__)\n"
 
 
 def _read_answer(result: ProgramOutcome) -> _Answer | None:
+    """Return the answer to a call; `None` if it is not data, so that it cannot be compared."""
     if result.digest:
-        return _Answer(key=result.digest[0], shown=result.digest[1])
+        return _Answer(key=result.digest[0], text=result.digest[1])
     if result.live_reason:
         return None
     if result.status == "timeout":
-        return _Answer(key=TIMED_OUT, shown=TIMED_OUT)
-    fault = str(result.fact.get("exception", "")).partition(":")[0]
-    return _Answer(key=f"! {fault}", shown=f"raises {fault}")
+        return _Answer(key=TIMED_OUT, text=TIMED_OUT)
+    exception = str(result.fact.get("exception", "")).partition(":")[0]
+    return _Answer(key=f"! {exception}", text=f"raises {exception}")
 
 
 def _compare_answers(
-    questions: Sequence[str], answers: Mapping[str, Sequence[_Answer | None]], drawn: Mapping[str, int]
+    calls: Sequence[str], answers: Mapping[str, Sequence[_Answer | None]], drawn: Mapping[str, int]
 ) -> BehaviourComparison:
-    timed_out = [name for name, given in answers.items() if _has_timed_out(given)]
-    in_time = {name: given for name, given in answers.items() if name not in timed_out}
-    answered = min((len(given) for given in in_time.values()), default=0)
-    usable = [n for n in range(answered) if all(given[n] is not None for given in in_time.values())]
-    if not usable:
-        return BehaviourComparison(code="no_comparable_call" if questions else "no_known_call")
-    order = list(answers)
+    timed_out = [hash_ for hash_, own_answers in answers.items() if _has_timed_out(own_answers)]
+    in_time = {hash_: own_answers for hash_, own_answers in answers.items() if hash_ not in timed_out}
+    answered = min(map(len, in_time.values()), default=0)
+    # Only calls that every candidate answered with data are compared: position -> candidate -> answer.
+    comparable: dict[int, dict[str, _Answer]] = {}
+    for position in range(answered):
+        row = {hash_: own_answers[position] for hash_, own_answers in in_time.items()}
+        known = {hash_: answer for hash_, answer in row.items() if answer is not None}
+        if len(known) == len(row):
+            comparable[position] = known
+    if not comparable:
+        return BehaviourComparison(code="no_comparable_call" if calls else "no_known_call")
     groups: dict[tuple[str, ...], list[str]] = {}
-    for name, given in in_time.items():
-        groups.setdefault(tuple(a.key for n in usable if (a := given[n]) is not None), []).append(name)
-    clusters = [*map(tuple, groups.values()), *((name,) for name in timed_out)]
+    for hash_ in in_time:
+        groups.setdefault(tuple(row[hash_].key for row in comparable.values()), []).append(hash_)
+    clusters = [*map(tuple, groups.values()), *((hash_,) for hash_ in timed_out)]
+    order = list(answers)
 
-    def size(names: Sequence[str]) -> int:
-        return sum(max(1, drawn.get(name, 1)) for name in names)
+    def size(cluster: Sequence[str]) -> int:
+        return sum(max(1, drawn.get(hash_, 1)) for hash_ in cluster)
 
-    clusters.sort(key=lambda names: (-size(names), names[0] in timed_out, order.index(names[0])))
-    sizes = tuple(size(names) for names in clusters)
+    clusters.sort(key=lambda cluster: (-size(cluster), cluster[0] in timed_out, order.index(cluster[0])))
+    sizes = tuple(size(cluster) for cluster in clusters)
     code: ComparisonCode = "majority"
     if sizes[0] == sum(sizes):
         code = "all_alike"
     elif sizes[1] == sizes[0]:
         code = "no_majority"
+    disagreements = [
+        AnswerDifference(call=calls[position], answers={hash_: answer.text for hash_, answer in row.items()})
+        for position, row in comparable.items()
+        if len({answer.key for answer in row.values()}) > 1
+    ]
     return BehaviourComparison(
         code=code,
         clusters=tuple(clusters),
         sizes=sizes,
-        disagreements=tuple(_find_differences(questions, usable, in_time))[:MAX_SHOWN_DIFFERENCES],
-        calls=len(usable),
+        disagreements=tuple(disagreements[:MAX_SHOWN_DIFFERENCES]),
+        calls=len(comparable),
         timed_out=len(timed_out),
     )
 
 
-def _has_timed_out(given: Sequence[_Answer | None]) -> bool:
-    return sum(answer is not None and answer.key == TIMED_OUT for answer in given) >= MAX_CALL_TIMEOUTS
-
-
-def _find_differences(
-    questions: Sequence[str], usable: Sequence[int], in_time: Mapping[str, Sequence[_Answer | None]]
-) -> Iterator[AnswerDifference]:
-    for n in usable:
-        answers = {name: answer for name, given in in_time.items() if (answer := given[n]) is not None}
-        if len({answer.key for answer in answers.values()}) > 1:
-            yield AnswerDifference(
-                call=questions[n], answers={name: answer.shown for name, answer in answers.items()}
-            )
+def _has_timed_out(answers: Sequence[_Answer | None]) -> bool:
+    return sum(answer is not None and answer.key == TIMED_OUT for answer in answers) >= MAX_CALL_TIMEOUTS

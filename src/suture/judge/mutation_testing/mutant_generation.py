@@ -46,13 +46,16 @@ def find_mutable_lines(
         return find_touched_by_file(before, after)
     if not has_grammar(language):
         return {}
-    found: dict[str, tuple[range, ...]] = {}
+    lines_by_path: dict[str, tuple[range, ...]] = {}
     for path, content in sorted(after.items()):
-        changed = before.get(path) != content and len(content) <= MAX_SOURCE_BYTES
-        if changed and is_source(path, language) and not tree_has_error(decode_text(content), path, language):
-            lines = find_changed_lines(decode_text(before.get(path, b"")), decode_text(content))
-            found[path] = tuple(range(line, line + 1) for line in sorted(lines))
-    return {path: spots for path, spots in found.items() if spots}
+        is_changed = before.get(path) != content and len(content) <= MAX_SOURCE_BYTES
+        if not is_changed or not is_source(path, language):
+            continue
+        text = decode_text(content)
+        if not tree_has_error(text, path, language):
+            lines = find_changed_lines(decode_text(before.get(path, b"")), text)
+            lines_by_path[path] = tuple(range(line, line + 1) for line in sorted(lines))
+    return {path: ranges for path, ranges in lines_by_path.items() if ranges}
 
 
 def explain_no_mutable_code(language: Language) -> UnmeasuredReason:
@@ -77,8 +80,8 @@ def generate_file_mutants(
     if not facts.compiled:
         return generate_tree_mutants(source, path, language, lines, ALL_OPERATORS)
     raw = source.encode("utf-8", "surrogatepass")
-    made = generate_tree_mutants(source, path, language, lines, COMPILABLE_OPERATORS)
-    return (mutant for mutant in made if not _deletes_return(mutant, raw))
+    mutants = generate_tree_mutants(source, path, language, lines, COMPILABLE_OPERATORS)
+    return (mutant for mutant in mutants if not _deletes_return(mutant, raw))
 
 
 def _deletes_return(mutant: Mutant, raw: bytes) -> bool:

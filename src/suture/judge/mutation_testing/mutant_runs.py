@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from suture.core.records import Candidate, Language, UnmeasuredReason, Verdict, content_hash
 from suture.judge import Suite, check_candidate
@@ -85,7 +84,7 @@ class MutationResult:
 
 @dataclass(frozen=True, kw_only=True)
 class MutantSelection:
-    """Mutants of a change that are to be run.
+    """The mutants of a change that are to be run.
 
     Attributes:
         generated: Number of mutants that they were selected from.
@@ -101,7 +100,8 @@ async def select_mutants(
 ) -> MutantSelection:
     """Return the mutants to run, which follow from the change alone.
 
-    Statements and mutants are sorted by their hashes, so that the first ones are a sample that nobody chose.
+    Statements and mutants are sorted by their hashes. So the first ones are a sample that nobody could choose,
+    and a replay finds the same ones.
 
     Args:
         statements: Path -> changed code as line ranges, as returned by `find_mutable_lines`.
@@ -115,35 +115,38 @@ async def select_mutants(
             pool.setdefault(content_hash([path, edits]), (path, mutant))
             if len(pool) % MUTANTS_PER_YIELD == 0:
                 await asyncio.sleep(0)
-    parsable = (pool[key] for key in sorted(pool) if _is_parsable(*pool[key], after, language))
-    selected = tuple(_as_diff(path, mutant, after) for path, mutant in islice(parsable, SELECTED_MUTANTS))
-    return MutantSelection(generated=len(pool), mutants=selected)
+    selected: list[MutantRun] = []
+    for key in sorted(pool):
+        path, mutant = pool[key]
+        source = decode_text(after[path])
+        mutated = apply_edits(source, mutant.edits)
+        if not is_parsable_mutant(path, mutated, language):
+            continue
+        diff = unified_diff({path: _encode(source)}, {path: _encode(mutated)})
+        selected.append(MutantRun(path=path, line=mutant.line, label=mutant.label, diff=diff, killed=False))
+        if len(selected) == SELECTED_MUTANTS:
+            break
+    return MutantSelection(generated=len(pool), mutants=tuple(selected))
 
 
-def _is_parsable(path: str, mutant: Mutant, after: Mapping[str, bytes], language: Language) -> bool:
-    return is_parsable_mutant(path, apply_edits(decode_text(after[path]), mutant.edits), language)
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _choose_lines(
     after: Mapping[str, bytes], statements: Mapping[str, Sequence[range]]
 ) -> dict[str, frozenset[int]]:
     """Return path -> lines of the statements that mutants are generated from."""
-    found: list[tuple[str, str, range]] = []
+    keyed_statements: list[tuple[str, str, range]] = []
     for path, ranges in statements.items():
         text = decode_text(after[path]).split("\n")
-        found += [(content_hash([path, text[r.start - 1 : r.stop - 1], r.start]), path, r) for r in ranges]
-    lines: dict[str, frozenset[int]] = {}
-    for _, path, chosen in sorted(found, key=lambda entry: entry[0])[:MAX_MUTATED_STATEMENTS]:
-        lines[path] = lines.get(path, frozenset()) | frozenset(chosen)
-    return lines
-
-
-def _as_diff(path: str, mutant: Mutant, after: Mapping[str, bytes]) -> MutantRun:
-    source = decode_text(after[path])
-    texts = (source, apply_edits(source, mutant.edits))
-    old, new = (text.encode("utf-8", "surrogateescape") for text in texts)
-    diff = unified_diff({path: old}, {path: new})
-    return MutantRun(path=path, line=mutant.line, label=mutant.label, diff=diff, killed=False)
+        for lines in ranges:
+            key = content_hash([path, text[lines.start - 1 : lines.stop - 1], lines.start])
+            keyed_statements.append((key, path, lines))
+    chosen: dict[str, frozenset[int]] = {}
+    for _, path, lines in sorted(keyed_statements, key=lambda entry: entry[0])[:MAX_MUTATED_STATEMENTS]:
+        chosen[path] = chosen.get(path, frozenset()) | frozenset(lines)
+    return chosen
 
 
 async def measure_mutation_score(
@@ -166,9 +169,9 @@ async def measure_mutation_score(
     try:
         async with asyncio.timeout(timeout_s):
             selection = await select_mutants(after, statements, language)
-            wanted = selection.mutants[:max_mutants]
-            for start in range(0, len(wanted), MUTANTS_PER_ROUND):
-                done += await replay_mutants(after, wanted[start : start + MUTANTS_PER_ROUND], is_noticed)
+            runs = selection.mutants[:max_mutants]
+            for start in range(0, len(runs), MUTANTS_PER_ROUND):
+                done += await replay_mutants(after, runs[start : start + MUTANTS_PER_ROUND], is_noticed)
     except TimeoutError:
         pass
     if selection is None:
@@ -177,10 +180,10 @@ async def measure_mutation_score(
     unmeasured: UnmeasuredReason | None = None
     if not selected:
         unmeasured = "no_mutants" if statements else explain_no_mutable_code(language)
+    elif len(done) < selected and max_mutants == 0:
+        unmeasured = "disabled"
     elif len(done) < selected:
-        unmeasured = (
-            "disabled" if max_mutants == 0 else "mutant_limit" if len(done) == max_mutants else "no_time"
-        )
+        unmeasured = "mutant_limit" if len(done) == max_mutants else "no_time"
     return MutationResult(
         unmeasured=unmeasured, generated=selection.generated, selected=selected, mutants=tuple(done)
     )
@@ -196,11 +199,9 @@ async def replay_mutants(
     """
 
     async def replay(run: MutantRun) -> MutantRun:
-        source = decode_text(after[run.path]).encode("utf-8", "surrogateescape")
-        changed = apply_diff({run.path: source}, run.diff)
-        return replace(
-            run, killed=await is_noticed({run.path: changed[run.path].decode("utf-8", "surrogateescape")})
-        )
+        changed = apply_diff({run.path: _encode(decode_text(after[run.path]))}, run.diff)
+        mutated = changed[run.path].decode("utf-8", "surrogateescape")
+        return replace(run, killed=await is_noticed({run.path: mutated}))
 
     replayed: list[MutantRun] = []
     for start in range(0, len(runs), MUTANTS_PER_ROUND):
@@ -213,27 +214,27 @@ async def build_mutant_detector(
 ) -> MutantDetector:
     """Return a function that says whether a check that passes on some files fails on a mutant of them.
 
-    Tests that the change fixed run first, because they execute it: if one of them notices the mutant, the
-    others need not run. Only tests that also pass without the others are used in this way.
+    Tests that the change fixed run first, because they execute it. If one of them notices the mutant, the
+    others need not run. Only those that also pass without the others run first.
 
     Args:
         files: The change that passes, path -> text over the project's own files.
         fixed: Ids of the tests that the change fixed.
     """
-    quick, compiled = _shorten_timeouts(suite, verdict), LANGUAGES[suite.task.language].compiled
-    first: frozenset[str] = frozenset()
-    if quick.command is not None and quick.command.is_pytest and fixed:
-        first = await _find_passing(quick, files, fixed)
+    mutant_suite, is_compiled = _shorten_timeouts(suite, verdict), LANGUAGES[suite.task.language].compiled
+    first_tests: frozenset[str] = frozenset()
+    if mutant_suite.command is not None and mutant_suite.command.is_pytest and fixed:
+        first_tests = await _find_passing(mutant_suite, files, fixed)
 
     async def is_noticed(mutant: Mapping[str, str]) -> bool:
         changed = {**files, **mutant}
-        if first and not first <= await _find_passing(quick, changed, first):
+        if first_tests and not first_tests <= await _find_passing(mutant_suite, changed, first_tests):
             return True
-        again = await check_candidate(Candidate(files=changed, origin="repair"), quick)
-        lost = verdict.passed - again.passed
-        if compiled:
+        mutant_verdict = await check_candidate(Candidate(files=changed, origin="repair"), mutant_suite)
+        lost = verdict.passed - mutant_verdict.passed
+        if is_compiled:
             # Where the compiler refuses the mutant no test runs, so no test noticed it.
-            lost -= {outcome.check_id for outcome in again.outcomes if outcome.status == "missing"}
+            lost -= {outcome.check_id for outcome in mutant_verdict.outcomes if outcome.status == "missing"}
         return bool(lost)
 
     return is_noticed
