@@ -1,4 +1,4 @@
-"""What the repository says about a change: its commits, the authors of the last one, its base."""
+"""Read the checked-out commit of a pipeline from git: its author and committer, its base, and earlier heals."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ HEAL_TRAILER = re.compile(r"^Healed-by: suture ", re.MULTILINE)
 """The last line of the message of every commit that Suture makes."""
 COMMIT_PERSON = re.compile(rb"^(?:author|committer) (.*) <(.*)> \d+ [+-]\d+$", re.MULTILINE)
 MAX_COMMITS = 50
+"""Commits of a branch that are searched for heals, if its base is unknown or far away."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +23,7 @@ class Checkout:
     """A checked-out commit and its base.
 
     Attributes:
-        repository: The repository.
+        repository: The git repository.
         commit: The commit's hash.
         people: Names and addresses of its author and committer.
         is_heal: Whether Suture made the commit.
@@ -65,7 +66,7 @@ def read_checkout(root: Path, pipeline: Pipeline, base: str | None = None) -> Ch
     if base is not None and not base_commit:
         raise UsageError(f"there is no commit {base!r}", remedy="fetch it, or name another commit")
     header = repository.git("cat-file", "commit", commit).partition(b"\n\n")[0]
-    people = [part.decode("utf-8", "replace") for pair in COMMIT_PERSON.findall(header) for part in pair]
+    people = [text.decode("utf-8", "replace") for person in COMMIT_PERSON.findall(header) for text in person]
     return Checkout(
         repository=repository,
         commit=commit,
@@ -76,15 +77,10 @@ def read_checkout(root: Path, pipeline: Pipeline, base: str | None = None) -> Ch
     )
 
 
-def base_files(checkout: Checkout, now: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the project's files at the base commit, plus the current files that git does not track.
-
-    Args:
-        checkout: The checkout; its base is known.
-        now: The project's current files, path -> content.
-    """
+def base_files(checkout: Checkout, current_files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the project's files at the known base commit, plus the current files that git does not track."""
     tracked = checkout.repository.read_tree(checkout.commit)
-    untracked = {path: content for path, content in now.items() if path not in tracked}
+    untracked = {path: content for path, content in current_files.items() if path not in tracked}
     return {**untracked, **checkout.repository.read_tree(checkout.base)}
 
 
@@ -99,6 +95,9 @@ def _resolve_commit(repository: Repository, name: str) -> str:
 
 
 def _count_heals(repository: Repository, base: str) -> int:
-    span = [f"{base}..HEAD"] if base else ["HEAD"]
-    listed = repository.git("rev-list", "--first-parent", "-n", str(MAX_COMMITS), "--format=%B", *span, "--")
-    return len(HEAL_TRAILER.findall(listed.decode("utf-8", "replace")))
+    """Return how many of the commits after the base are heals; without a base, of the newest commits."""
+    commit_range = f"{base}..HEAD" if base else "HEAD"
+    messages = repository.git(
+        "rev-list", "--first-parent", "-n", str(MAX_COMMITS), "--format=%B", commit_range, "--"
+    )
+    return len(HEAL_TRAILER.findall(messages.decode("utf-8", "replace")))

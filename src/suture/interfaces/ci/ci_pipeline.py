@@ -1,4 +1,4 @@
-"""What the CI service says about a change: its repository, branch, commit, base and authors."""
+"""Read from the environment what the CI service says about a change."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from suture.errors import UsageError
 
 Host = Literal["github", "gitlab", "none"]
 MAX_EVENT_BYTES = 16 * 2**20
+"""The largest event file of GitHub that is read."""
 COMMIT_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 REPOSITORY_NAME = re.compile(r"[\w.-]{1,100}(?:/[\w.-]{1,100}){1,20}", re.ASCII)
 """A repository's name; GitLab's groups give it more than two parts."""
 MAX_BRANCH_CHARS = 255
+"""The longest accepted branch name. Chosen by judgement; not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +50,7 @@ class Pipeline:
 
 
 def read_pipeline(environ: Mapping[str, str]) -> Pipeline:
-    """Return the pipeline that this process is a step of.
-
-    Args:
-        environ: The environment, in which GitHub and GitLab describe the pipeline.
+    """Return the pipeline that this process is a step of, as the variables of GitHub or GitLab describe it.
 
     Raises:
         UsageError: The description cannot be read or is invalid.
@@ -66,8 +65,11 @@ def read_pipeline(environ: Mapping[str, str]) -> Pipeline:
 def _read_github(environ: Mapping[str, str]) -> Pipeline:
     event = _read_event(environ.get("GITHUB_EVENT_PATH", ""))
     pull = _get_object(event, "pull_request")
-    later = _get_object(event, "workflow_run")
-    repository = _require_repository_name(environ.get("GITHUB_REPOSITORY", ""), "GITHUB_REPOSITORY")
+    # With the event `workflow_run`, this workflow runs after another one and is about that one's commit.
+    earlier_workflow = _get_object(event, "workflow_run")
+    repository = environ.get("GITHUB_REPOSITORY", "")
+    if not REPOSITORY_NAME.fullmatch(repository):
+        raise UsageError(f"GITHUB_REPOSITORY is {repository[:100]!r}, which is not a repository name")
     branch = environ.get("GITHUB_REF_NAME", "") if environ.get("GITHUB_REF_TYPE") == "branch" else ""
     commit, base, number = environ.get("GITHUB_SHA", ""), _get_text(event.get("before")), None
     source = repository
@@ -76,17 +78,25 @@ def _read_github(environ: Mapping[str, str]) -> Pipeline:
         branch, commit = _get_text(head.get("ref")), _get_text(head.get("sha"))
         base, number = _get_text(_get_object(pull, "base").get("sha")), _parse_number(pull.get("number"))
         source = _get_text(_get_object(head, "repo").get("full_name"))  # null if the fork was deleted
-    elif later:
-        branch, commit, base = _get_text(later.get("head_branch")), _get_text(later.get("head_sha")), ""
-        source = _get_text(_get_object(later, "head_repository").get("full_name"))
-        listed = later.get("pull_requests")
-        first = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], dict) else {}
-        number, base = _parse_number(first.get("number")), _get_text(_get_object(first, "base").get("sha"))
+    elif earlier_workflow:
+        branch = _get_text(earlier_workflow.get("head_branch"))
+        commit = _get_text(earlier_workflow.get("head_sha"))
+        source = _get_text(_get_object(earlier_workflow, "head_repository").get("full_name"))
+        pulls = earlier_workflow.get("pull_requests")
+        pull_of_workflow = (
+            pulls[0] if isinstance(pulls, list) and pulls and isinstance(pulls[0], dict) else {}
+        )
+        number = _parse_number(pull_of_workflow.get("number"))
+        base = _get_text(_get_object(pull_of_workflow, "base").get("sha"))
     elif environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request"):
         raise UsageError(
             "the event file of this pull request does not describe it", remedy="see GITHUB_EVENT_PATH"
         )
-    people = [_get_object(pull, "user"), _get_object(event, "sender")]
+    actors = (
+        environ.get("GITHUB_ACTOR", ""),
+        _actor_name(_get_object(pull, "user")),
+        _actor_name(_get_object(event, "sender")),
+    )
     return Pipeline(
         host="github",
         api_url=environ.get("GITHUB_API_URL", "https://api.github.com").rstrip("/"),
@@ -96,7 +106,7 @@ def _read_github(environ: Mapping[str, str]) -> Pipeline:
         base=_commit_or_empty(base),
         pull=number,
         is_fork=source.lower() != repository.lower(),
-        actors=tuple(filter(None, (environ.get("GITHUB_ACTOR", ""), *(_actor_name(one) for one in people)))),
+        actors=tuple(filter(None, actors)),
     )
 
 
@@ -106,19 +116,19 @@ def _read_gitlab(environ: Mapping[str, str]) -> Pipeline:
         raise UsageError(f"CI_PROJECT_ID is {project!r}, which is not a number")
     source = environ.get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "")
     branch = environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME") or environ.get("CI_COMMIT_BRANCH", "")
+    commit = environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") or environ.get("CI_COMMIT_SHA", "")
     base = environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA") or environ.get("CI_COMMIT_BEFORE_SHA", "")
+    actor = environ.get("GITLAB_USER_LOGIN", "")
     return Pipeline(
         host="gitlab",
         api_url=environ.get("CI_API_V4_URL", "https://gitlab.com/api/v4").rstrip("/"),
         repository=project,
         branch=_require_branch_name(branch),
-        commit=_commit_or_empty(
-            environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") or environ.get("CI_COMMIT_SHA", "")
-        ),
+        commit=_commit_or_empty(commit),
         base=_commit_or_empty(base),
         pull=_parse_number(environ.get("CI_MERGE_REQUEST_IID")),
         is_fork=bool(source) and source != project,
-        actors=tuple(filter(None, (environ.get("GITLAB_USER_LOGIN", ""),))),
+        actors=(actor,) if actor else (),
     )
 
 
@@ -136,9 +146,9 @@ def _read_event(path: str) -> Mapping[str, Any]:
     return event
 
 
-def _get_object(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
+def _get_object(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    child = parent.get(key)
+    return child if isinstance(child, dict) else {}
 
 
 def _get_text(value: object) -> str:
@@ -148,8 +158,7 @@ def _get_text(value: object) -> str:
 def _actor_name(person: Mapping[str, Any]) -> str:
     """Return the login; a bot whose login does not show it gets the suffix `[bot]`."""
     login = _get_text(person.get("login"))
-    is_program = person.get("type") == "Bot" and not login.endswith("[bot]")
-    return f"{login}[bot]" if is_program else login
+    return f"{login}[bot]" if person.get("type") == "Bot" and not login.endswith("[bot]") else login
 
 
 def _parse_number(value: object) -> int | None:
@@ -166,9 +175,3 @@ def _require_branch_name(branch: str) -> str:
 def _commit_or_empty(text: str) -> str:
     """Return a commit hash, or an empty string for all zeros (no commit) and for anything else."""
     return text if COMMIT_HASH.fullmatch(text) and text.strip("0") else ""
-
-
-def _require_repository_name(text: str, variable: str) -> str:
-    if not REPOSITORY_NAME.fullmatch(text):
-        raise UsageError(f"{variable} is {text[:100]!r}, which is not a repository name")
-    return text

@@ -1,4 +1,4 @@
-"""The interface of a code host such as GitHub, and the REST client that its implementations share."""
+"""The interface of a code host such as GitHub, and the REST client that its two implementations share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pydantic import SecretStr
-
 from suture.core.records import content_hash
 from suture.errors import CodeHostError, PrerequisiteError, UsageError
 from suture.interfaces.ci.ci_pipeline import Pipeline
@@ -17,10 +15,12 @@ from suture.interfaces.ci.line_edits import LineEdit
 from suture.interfaces.narrative.plain_text import escape_line_breaks, escape_unprintable
 
 MAX_PAGES = 5
+"""Pages that are read of a list of comments or branches. Chosen by judgement; not measured."""
 PAGE_SIZE = 100
 """Entries per page, the maximum that both services return."""
 REQUEST_TIMEOUT_S = 30.0
 MAX_RESPONSE_BYTES = 8 * 2**20
+"""A service that sends more does not answer as documented; its answer must not fill the memory."""
 MAX_ERROR_CHARS = 300
 
 
@@ -92,19 +92,47 @@ def require_pull(pipeline: Pipeline) -> int:
 
 
 class RestClient:
-    """A client of one service. It sends the token, so it calls only its own address and follows no redirect.
+    """A client of one repository's part of a REST interface.
+
+    It sends a token with every request, so it calls only its own address and follows no redirect.
 
     Args:
-        url: The service's address, without a trailing slash.
-        headers: Headers beside the token's own.
-        token: The name of the token's header, and the prefix before the token.
-        key: The token.
+        service: The name of the service, for messages.
+        url: The address of the interface, without a trailing slash.
+        repository_path: The path of the repository below the address; all other paths are below it.
+        headers: The headers of every request, including the token's.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str], token: tuple[str, str], key: SecretStr) -> None:
+    def __init__(self, service: str, url: str, repository_path: str, headers: Mapping[str, str]) -> None:
+        self._service = service
         self._url = url
-        name, before = token
-        self._headers = {**headers, name: f"{before}{key.get_secret_value()}"}
+        self._repository_path = repository_path
+        self._headers = headers
+
+    def list_field(self, path: str, key: str) -> list[str]:
+        """Return a text field of each entry of a list, page by page; entries without it are skipped."""
+        texts: list[str] = []
+        separator = "&" if "?" in path else "?"
+        for page in range(1, MAX_PAGES + 1):
+            _, response = self.call("GET", f"{path}{separator}per_page={PAGE_SIZE}&page={page}")
+            texts += field_texts(response, key)
+            if not isinstance(response, list) or len(response) < PAGE_SIZE:
+                break
+        return texts
+
+    def post(self, path: str, **body: object) -> Mapping[str, Any]:
+        """Send a POST request; return the JSON object of the response."""
+        return self.require_object(self.call("POST", path, body)[1])
+
+    def require_object(self, response: Any) -> Mapping[str, Any]:
+        """Return a response that must be a JSON object.
+
+        Raises:
+            CodeHostError: It is something else.
+        """
+        if not isinstance(response, dict):
+            raise CodeHostError(f"{self._service}'s response does not have the documented form")
+        return response
 
     def call(
         self, method: str, path: str, body: Mapping[str, object] | None = None, *, ok: tuple[int, ...] = ()
@@ -113,7 +141,7 @@ class RestClient:
 
         Args:
             method: Such as `POST`.
-            path: The path below the address, with its parts quoted.
+            path: The path below the repository, with its parts quoted.
             body: The JSON body.
             ok: Statuses beside 2xx that are not errors.
 
@@ -123,36 +151,39 @@ class RestClient:
         """
         import httpx
 
+        path = f"{self._repository_path}{path}"
         try:
             with httpx.Client(timeout=REQUEST_TIMEOUT_S, follow_redirects=False) as client:
                 request = {"headers": self._headers, "json": body}
-                with client.stream(method, f"{self._url}{path}", **request) as answer:  # type: ignore[arg-type]
+                with client.stream(method, f"{self._url}{path}", **request) as response:  # type: ignore[arg-type]
                     content = b""
-                    for piece in answer.iter_bytes():
-                        content += piece
+                    for chunk in response.iter_bytes():
+                        content += chunk
                         if len(content) > MAX_RESPONSE_BYTES:
                             raise CodeHostError(f"{method} {path} returned a response that is too large")
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as fault:
             raise CodeHostError(
                 f"{method} {path}: {type(fault).__name__}", remedy="run the job again"
             ) from fault
-        if answer.status_code in ok or answer.is_success:
-            return answer.status_code, _parse_json(content, f"{method} {path}")
-        raise _response_error(f"{method} {path}", answer.status_code, content)
+        if response.status_code not in ok and not response.is_success:
+            raise _response_error(f"{method} {path}", response.status_code, content)
+        try:
+            return response.status_code, json.loads(content or b"null")
+        except (ValueError, RecursionError) as fault:
+            raise CodeHostError(f"{method} {path} did not return JSON") from fault
 
 
-def _parse_json(content: bytes, what: str) -> Any:
-    try:
-        return json.loads(content or b"null")
-    except (ValueError, RecursionError) as fault:
-        raise CodeHostError(f"{what} did not return JSON") from fault
+def field_texts(response: Any, key: str) -> list[str]:
+    """Return a text field of each object in a response that should be a list."""
+    entries = response if isinstance(response, list) else []
+    return [entry[key] for entry in entries if isinstance(entry, dict) and isinstance(entry.get(key), str)]
 
 
-def _response_error(what: str, status: int, content: bytes) -> PrerequisiteError | CodeHostError:
+def _response_error(request: str, status: int, content: bytes) -> PrerequisiteError | CodeHostError:
     excerpt = escape_line_breaks(escape_unprintable(content.decode("utf-8", "replace")))[:MAX_ERROR_CHARS]
     if status in (401, 403, 404):
         return PrerequisiteError(
-            f"{what} was refused with status {status}",
+            f"{request} was refused with status {status}",
             remedy="set SUTURE_KEYS_CI to a token with write access to contents and pull requests",
         )
-    return CodeHostError(f"{what} was refused with status {status}: {excerpt}")
+    return CodeHostError(f"{request} was refused with status {status}: {excerpt}")

@@ -1,4 +1,7 @@
-"""The gates of `suture ci`: conditions with named refusals, checked before a heal and on its change."""
+"""The gates of `suture ci`: conditions that are checked before a heal and on its change.
+
+A gate that is not met refuses the heal with one of the codes in `RefusalReason`.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ MAX_PERSON_CHARS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """A gate that does not let a change pass.
+    """The refusal of a heal by a gate.
 
     Attributes:
         reason: The code of the refusal.
@@ -107,9 +110,8 @@ def check_change_gates(change: GatedChange, settings: Settings) -> Refusal | Non
 
 def _refusals(change: GatedChange, settings: Settings) -> Iterator[Refusal]:
     ci = settings.ci
-    if change.evidence is None or EVIDENCE_BY_STRENGTH.index(change.evidence) < EVIDENCE_BY_STRENGTH.index(
-        ci.evidence
-    ):
+    strength = EVIDENCE_BY_STRENGTH.index
+    if change.evidence is None or strength(change.evidence) < strength(ci.evidence):
         yield Refusal(reason="weak_evidence", detail=f"{change.evidence} is weaker than {ci.evidence}")
     if change.confidence < ci.confidence:
         yield Refusal(reason="low_confidence", detail=f"{change.confidence:.2f} of {ci.confidence:g}")
@@ -117,8 +119,8 @@ def _refusals(change: GatedChange, settings: Settings) -> Iterator[Refusal]:
         yield Refusal(reason="too_many_files", detail=f"{len(change.files)} of at most {ci.max_files}")
     if change.lines > ci.max_lines:
         yield Refusal(reason="too_many_lines", detail=f"{change.lines} of at most {ci.max_lines}")
-    if found := forbidden_paths(change.files, ci.forbidden):
-        yield Refusal(reason="forbidden_path", detail=", ".join(map(repr, found[:MAX_LISTED_PATHS])))
+    if paths := forbidden_paths(change.files, ci.forbidden):
+        yield Refusal(reason="forbidden_path", detail=", ".join(map(repr, paths[:MAX_LISTED_PATHS])))
 
 
 def forbidden_paths(paths: Sequence[str], globs: Sequence[str]) -> list[str]:

@@ -1,11 +1,8 @@
-"""GitHub's REST interface (version 2022-11-28): commit blobs, create a branch and a draft, review."""
+"""Deliver heals through GitHub's REST interface (version 2022-11-28)."""
 
 from __future__ import annotations
 
 import base64
-import re
-from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote
 
 from pydantic import SecretStr
@@ -13,56 +10,41 @@ from pydantic import SecretStr
 from suture.errors import CodeHostError
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.code_host import (
-    MAX_PAGES,
-    PAGE_SIZE,
     DeliveredChange,
     RestClient,
     branch_stem,
+    field_texts,
     require_pull,
 )
 from suture.interfaces.ci.line_edits import LineEdit
-from suture.interfaces.ci.markdown_report import MARK, code_block
+from suture.interfaces.ci.markdown_report import code_block, marked_commits
 
 HEADERS = {
     "Accept": "application/vnd.github+json",
     "X-GitHub-Api-Version": "2022-11-28",
     "User-Agent": "suture",
 }
-MARK_PATTERN = re.compile(re.escape(MARK).replace(r"\{commit\}", "([0-9a-f]{40,64})"))
 HTTP_UNPROCESSABLE = 422
 """The HTTP status with which GitHub refuses requests that it understands but cannot execute."""
-UNEXPECTED_RESPONSE = "GitHub's response does not have the documented form"
 
 
 class GitHub:
-    """A repository on GitHub, and the branch of a pipeline."""
+    """The code host of a pipeline on GitHub."""
 
     def __init__(self, pipeline: Pipeline, token: SecretStr) -> None:
         self._pipeline = pipeline
-        self._rest = RestClient(pipeline.api_url, HEADERS, ("Authorization", "Bearer "), token)
-        self._repo = f"/repos/{pipeline.repository}"
+        headers = {**HEADERS, "Authorization": f"Bearer {token.get_secret_value()}"}
+        self._rest = RestClient("GitHub", pipeline.api_url, f"/repos/{pipeline.repository}", headers)
 
     def heals(self) -> list[str]:
         """Return the commits whose heals have a branch, or a comment on the pull request."""
         stem = branch_stem(self._pipeline.branch)
-        _, refs = self._rest.call("GET", f"{self._repo}/git/matching-refs/heads/{quote(stem)}")
-        found = [ref.partition(stem)[2] for ref in _field_texts(refs, "ref")]
-        if self._pipeline.pull is not None:
-            pull = self._pipeline.pull
+        _, refs = self._rest.call("GET", f"/git/matching-refs/heads/{quote(stem)}")
+        commits = [ref.partition(stem)[2] for ref in field_texts(refs, "ref")]
+        if (pull := self._pipeline.pull) is not None:
             for path in (f"/issues/{pull}/comments", f"/pulls/{pull}/reviews"):
-                found += [
-                    commit[1] for body in self._comment_bodies(path) if (commit := MARK_PATTERN.match(body))
-                ]
-        return found
-
-    def _comment_bodies(self, path: str) -> list[str]:
-        found: list[str] = []
-        for page in range(1, MAX_PAGES + 1):
-            _, response = self._rest.call("GET", f"{self._repo}{path}?per_page={PAGE_SIZE}&page={page}")
-            found += _field_texts(response, "body")
-            if not isinstance(response, list) or len(response) < PAGE_SIZE:
-                break
-        return found
+                commits += marked_commits(self._rest.list_field(path, "body"))
+        return commits
 
     def open_draft(self, change: DeliveredChange) -> str:
         """Create a commit, a branch for it, and a draft pull request into the pipeline's branch."""
@@ -86,12 +68,12 @@ class GitHub:
         commit = self._create_object(
             "/git/commits", message=change.message, tree=tree, parents=[change.parent]
         )
-        name = branch_stem(self._pipeline.branch) + change.parent
-        self._post("/git/refs", ref=f"refs/heads/{name}", sha=commit)
-        pull = self._post(
+        branch = branch_stem(self._pipeline.branch) + change.parent
+        self._rest.post("/git/refs", ref=f"refs/heads/{branch}", sha=commit)
+        pull = self._rest.post(
             "/pulls",
             title=change.title,
-            head=name,
+            head=branch,
             base=self._pipeline.branch,
             body=change.text,
             draft=True,
@@ -107,7 +89,7 @@ class GitHub:
         if change.suggestions:
             status, response = self._rest.call(
                 "POST",
-                f"{self._repo}/pulls/{pull}/reviews",
+                f"/pulls/{pull}/reviews",
                 {
                     "commit_id": change.parent,
                     "event": "COMMENT",
@@ -117,32 +99,24 @@ class GitHub:
                 ok=(HTTP_UNPROCESSABLE,),
             )
             if status != HTTP_UNPROCESSABLE:
-                return str(_require_object(response).get("html_url", ""))
-        return str(self._post(f"/issues/{pull}/comments", body=change.text).get("html_url", ""))
-
-    def _post(self, path: str, **body: object) -> Mapping[str, Any]:
-        return _require_object(self._rest.call("POST", f"{self._repo}{path}", body)[1])
+                return str(self._rest.require_object(response).get("html_url", ""))
+        return str(self._rest.post(f"/issues/{pull}/comments", body=change.text).get("html_url", ""))
 
     def _create_object(self, path: str, **body: object) -> str:
         """Create a git object and return its hash."""
-        made = self._post(path, **body).get("sha")
-        if not isinstance(made, str):
-            raise CodeHostError(UNEXPECTED_RESPONSE)
-        return made
+        sha = self._rest.post(path, **body).get("sha")
+        if not isinstance(sha, str):
+            raise CodeHostError("GitHub's response does not have the documented form")
+        return sha
 
 
 def _suggestion(edit: LineEdit) -> dict[str, object]:
-    several = {"start_line": edit.start, "start_side": "RIGHT"} if edit.end > edit.start else {}
-    body = code_block("\n".join(edit.new), "suggestion")
-    return {"path": edit.path, "line": edit.end, "side": "RIGHT", "body": body, **several}
-
-
-def _require_object(response: Any) -> Mapping[str, Any]:
-    if not isinstance(response, dict):
-        raise CodeHostError(UNEXPECTED_RESPONSE)
-    return response
-
-
-def _field_texts(response: Any, key: str) -> list[str]:
-    listed = response if isinstance(response, list) else []
-    return [one[key] for one in listed if isinstance(one, dict) and isinstance(one.get(key), str)]
+    suggestion: dict[str, object] = {
+        "path": edit.path,
+        "line": edit.end,
+        "side": "RIGHT",
+        "body": code_block("\n".join(edit.new), "suggestion"),
+    }
+    if edit.end > edit.start:
+        suggestion |= {"start_line": edit.start, "start_side": "RIGHT"}
+    return suggestion

@@ -1,4 +1,4 @@
-"""The result of a heal in a pipeline: as a record, as a folder of files, and as outputs of the CI step."""
+"""The report of a heal in a pipeline, and how it is written: to a folder, and to the outputs of the CI step."""
 
 from __future__ import annotations
 
@@ -80,32 +80,32 @@ def refused_report(refusal: Refusal) -> HealReport:
 
 def heal_report_as_json(report: HealReport) -> dict[str, object]:
     """Return a report as JSON values."""
-    plain = encode_record(report)
-    plain.pop("certificate")
-    verdict = plain.pop("verdict")
-    tests = {one["check_id"]: one["status"] for one in verdict["outcomes"]} if verdict else {}
-    return {**plain, "tests": tests, "exit_code": report.exit_code}
+    report_json = encode_record(report)
+    report_json.pop("certificate")
+    verdict = report_json.pop("verdict")
+    tests = {outcome["check_id"]: outcome["status"] for outcome in verdict["outcomes"]} if verdict else {}
+    return {**report_json, "tests": tests, "exit_code": report.exit_code}
 
 
 def write_report_folder(report: HealReport, texts: Mapping[str, str], folder: Path) -> None:
     """Write what a later job needs: the certificate, the patch, and the report in each format.
 
     Args:
-        report: The result of the heal.
+        report: The report.
         texts: Name -> content of further files.
         folder: The folder, created if it does not exist.
 
     Raises:
         StorageError: The folder cannot be written.
     """
-    whole = json.dumps(heal_report_as_json(report), indent=1) + "\n"
+    report_text = json.dumps(heal_report_as_json(report), indent=1) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        names = {"report.json": whole, PATCH: report.diff, **texts}
+        files = {"report.json": report_text, PATCH: report.diff, **texts}
         # A checkout may contain such names: a link would redirect the write, a certificate would be forged.
-        for name in (*names, CERTIFICATE):
+        for name in (*files, CERTIFICATE):
             (folder / name).unlink(missing_ok=True)
-        for name, text in names.items():
+        for name, text in files.items():
             # In a patch of a file that is not UTF-8, surrogates stand for its bytes.
             (folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
         if report.certificate is not None and report.outcome == "healed":

@@ -28,44 +28,39 @@ class LineEdit:
 
 
 def line_edits_between(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[LineEdit, ...]:
-    """Return the edits from one state of some files to another; a new file counts as a formerly empty one.
-
-    Args:
-        before: Path -> content.
-        after: Path -> content after the change.
-    """
-    found: list[LineEdit] = []
+    """Return the edits between two states of some files (path -> content); a new file counts as an empty one."""
+    edits: list[LineEdit] = []
     for path in sorted(path for path in after if before.get(path) != after[path]):
         old, new = (decode_text(files.get(path, b"")).split("\n") for files in (before, after))
-        for start, end, other, stop in changed_ranges(old, new):
-            found.append(
+        for old_start, old_end, new_start, new_end in changed_ranges(old, new):
+            edits.append(
                 LineEdit(
                     path=path,
-                    start=start + 1,
-                    end=end,
-                    old=tuple(old[start:end]),
-                    new=tuple(new[other:stop]),
+                    start=old_start + 1,
+                    end=old_end,
+                    old=tuple(old[old_start:old_end]),
+                    new=tuple(new[new_start:new_end]),
                 )
             )
-    return tuple(found)
+    return tuple(edits)
 
 
 def widen_to_replacement(edit: LineEdit, before: Mapping[str, bytes], prefix: str) -> LineEdit:
     """Return an edit that replaces at least one line: a pure insertion includes a neighbouring line.
 
     Args:
-        edit: One of `line_edits_between(before, ...)`, of a file in `before`.
-        before: The files before the change.
-        prefix: Path of these files inside the repository.
+        edit: An edit of a file in `before`.
+        before: The files before the change, path -> content.
+        prefix: The path of these files inside the repository, which the new edit's path begins with.
     """
-    edit = replace(edit, path=prefix + edit.path)
+    path = prefix + edit.path
     if edit.old:
-        return edit
-    lines = decode_text(before[edit.path.removeprefix(prefix)]).split("\n")
-    at = max(edit.start - 1, 1)
-    line = lines[at - 1]
-    new = (line, *edit.new) if edit.start > 1 else (*edit.new, line)
-    return replace(edit, start=at, end=at, old=(line,), new=new)
+        return replace(edit, path=path)
+    lines = decode_text(before[edit.path]).split("\n")
+    neighbour_number = max(edit.start - 1, 1)
+    neighbour = lines[neighbour_number - 1]
+    new = (neighbour, *edit.new) if edit.start > 1 else (*edit.new, neighbour)
+    return LineEdit(path=path, start=neighbour_number, end=neighbour_number, old=(neighbour,), new=new)
 
 
 def count_changed_lines(edits: tuple[LineEdit, ...]) -> int:

@@ -1,11 +1,12 @@
-"""Markdown for CI services: the job summary and the text of comments; untrusted text is always quoted as
-code.
+"""Markdown for CI services: the job summary and the text of comments.
+
+Untrusted text is always quoted as code.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from suture.interfaces.ci.heal_report import HealReport
 from suture.interfaces.narrative.plain_text import escape_unprintable
@@ -13,6 +14,7 @@ from suture.interfaces.narrative.plain_text import escape_unprintable
 MAX_LISTED_NAMES = 10
 MARK = "<!-- suture-heal {commit} -->"
 """Hidden text by which Suture recognizes its own comments."""
+MARK_PATTERN = re.compile(re.escape(MARK).replace(r"\{commit\}", "([0-9a-f]{40,64})"))
 MAX_BLOCK_CHARS = 20_000
 """Length of one block; a comment on GitHub holds 65,536 characters."""
 MAX_SPAN_CHARS = 200
@@ -37,7 +39,7 @@ def _fact_lines(report: HealReport) -> Iterator[str]:
         yield f"- run {code_span(report.run)}, {report.seconds:.0f} s"
     if report.evidence and report.diff:
         yield f"- confidence {report.confidence:.2f}, evidence {report.evidence}"
-    yield from (f"- warning: {code_span(sign)}" for sign in report.warnings)
+    yield from (f"- warning: {code_span(warning)}" for warning in report.warnings)
 
 
 def _change_lines(report: HealReport) -> Iterator[str]:
@@ -49,8 +51,14 @@ def _change_lines(report: HealReport) -> Iterator[str]:
 
 def format_names(names: Sequence[str]) -> str:
     """Return the first few of some untrusted names."""
-    more = len(names) - MAX_LISTED_NAMES
-    return ", ".join(map(code_span, names[:MAX_LISTED_NAMES])) + (f" and {more:,} more" if more > 0 else "")
+    listed = ", ".join(map(code_span, names[:MAX_LISTED_NAMES]))
+    unlisted_count = len(names) - MAX_LISTED_NAMES
+    return f"{listed} and {unlisted_count:,} more" if unlisted_count > 0 else listed
+
+
+def marked_commits(comments: Iterable[str]) -> list[str]:
+    """Return the commits whose heals are delivered by comments of Suture."""
+    return [match[1] for comment in comments if (match := MARK_PATTERN.match(comment))]
 
 
 def render_comment(
@@ -71,8 +79,8 @@ def render_comment(
         fixed: The tests that pass only with the change.
         command: The test command.
         left_out: Tests that also fail at the base and were not run.
-        confidence: The certificate's confidence, measured again.
-        evidence: The certificate's evidence, measured again.
+        confidence: The certificate's confidence.
+        evidence: The certificate's evidence.
     """
     left_out_text = (
         f"\n- left out because they also fail at the base: {format_names(left_out)}" if left_out else ""
@@ -90,19 +98,12 @@ def render_comment(
 
 
 def code_block(text: str, language: str = "") -> str:
-    """Return text as a fenced block that nothing in the text can end.
-
-    Args:
-        text: Any text; it is cut after `MAX_BLOCK_CHARS`.
-        language: The language of the fence, such as `diff`.
-    """
-    text_shown = escape_unprintable(text)
-    if len(text_shown) > MAX_BLOCK_CHARS:
-        text_shown = (
-            f"{text_shown[:MAX_BLOCK_CHARS]}\n... {len(text_shown) - MAX_BLOCK_CHARS:,} more characters"
-        )
-    fence = "`" * max(3, 1 + _longest_backtick_run(text_shown))
-    return f"{fence}{language}\n{text_shown.rstrip()}\n{fence}\n"
+    """Return text, cut after `MAX_BLOCK_CHARS`, as a fenced block that nothing in the text can end."""
+    text = escape_unprintable(text)
+    if len(text) > MAX_BLOCK_CHARS:
+        text = f"{text[:MAX_BLOCK_CHARS]}\n... {len(text) - MAX_BLOCK_CHARS:,} more characters"
+    fence = "`" * max(3, 1 + _longest_backtick_run(text))
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}\n"
 
 
 def is_shown_whole(text: str) -> bool:
@@ -112,13 +113,13 @@ def is_shown_whole(text: str) -> bool:
 
 def code_span(text: str) -> str:
     """Return text as inline code, in which nothing mentions a person, links, or ends a table cell."""
-    text_shown = " ".join(escape_unprintable(text).split())
-    if len(text_shown) > MAX_SPAN_CHARS:
-        text_shown = f"{text_shown[: MAX_SPAN_CHARS - 1]}…"
+    text = " ".join(escape_unprintable(text).split())
+    if len(text) > MAX_SPAN_CHARS:
+        text = f"{text[: MAX_SPAN_CHARS - 1]}…"
+    ticks = "`" * (1 + _longest_backtick_run(text))
+    space = " " if text.startswith("`") or text.endswith("`") or not text else ""
     # A bar ends a table cell even in code; `\|` is the only escape that works there.
-    ticks = "`" * (1 + _longest_backtick_run(text_shown))
-    space = " " if text_shown.startswith("`") or text_shown.endswith("`") or not text_shown else ""
-    return f"{ticks}{space}{text_shown.replace('|', chr(92) + '|')}{space}{ticks}"
+    return ticks + space + text.replace("|", r"\|") + space + ticks
 
 
 def _longest_backtick_run(text: str) -> int:

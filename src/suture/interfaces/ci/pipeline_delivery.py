@@ -1,8 +1,11 @@
-"""Deliver a change that another job has healed: only its certificate is read, gated and verified again."""
+"""Deliver a change that another job has healed.
+
+Of that job's output only the certificate is used. The gates check it, and it is verified again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -27,17 +30,19 @@ from suture.project.workspace import DiffDoesNotApply, apply_diff
 
 MAX_TITLE_CHARS = 100
 """Characters of a title that file names may take."""
+MAX_FIXED_TESTS = 10
+"""Tests that a commit message lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineDelivery:
-    """The state of a delivery.
+    """The state of a delivery: refused, prepared or sent.
 
     Attributes:
         refusal: The refusal of a gate, or `None`.
-        change: The change to deliver.
+        change: The change to deliver; `None` if a gate refused.
         heals: The number of the branch's commits that are heals.
-        how: The kind of delivery; empty if a gate refused.
+        how: The kind of delivery; empty before the change is delivered.
         address: Where the delivery can be viewed; empty if nothing was sent.
     """
 
@@ -69,22 +74,18 @@ def prepare_delivery(
         return PipelineDelivery(refusal=refusal)
     try:
         certificate = load_certificate(certificate_file)
-    except InvalidCertificate as fault:
-        return PipelineDelivery(refusal=Refusal(reason="not_verified", detail=str(fault)))
-    task = load_heal_task(request, settings)
-    try:
+        task = load_heal_task(request, settings)
         after = apply_diff(task.files, certificate.diff)
-    except DiffDoesNotApply as fault:
+    except (InvalidCertificate, DiffDoesNotApply) as fault:
         return PipelineDelivery(refusal=Refusal(reason="not_verified", detail=str(fault)))
-    changes = any(task.files.get(path) != content for path, content in after.items())
-    if not changes or task.files.keys() - after.keys():  # no heal of Suture does either
-        return PipelineDelivery(
-            refusal=Refusal(reason="not_verified", detail="the change is empty or deletes a file")
-        )
-    refusal = _gate_certificate(certificate, task, after, settings)
+    changed = sorted(path for path in after if task.files.get(path) != after[path])
+    if not changed or task.files.keys() - after.keys():  # no heal of Suture does either
+        refusal = Refusal(reason="not_verified", detail="the change is empty or deletes a file")
+    else:
+        refusal = _gate_certificate(certificate, task, after, changed, settings)
     if refusal is not None:
         return PipelineDelivery(refusal=refusal)
-    change = _make_change(certificate, task.files, after, checkout)
+    change = _make_change(certificate, task.files, after, changed, checkout)
     return PipelineDelivery(change=change, heals=checkout.heals)
 
 
@@ -110,12 +111,14 @@ def deliver_change(
     if how == "artifact" or dry_run:
         return PipelineDelivery(change=change, how=how)
     host = open_host(pipeline, settings.keys.ci)
-    sent = host.comment(change) if how == "comment" else host.open_draft(change)
-    return PipelineDelivery(change=change, how=how, address=sent)
+    address = host.comment(change) if how == "comment" else host.open_draft(change)
+    return PipelineDelivery(change=change, how=how, address=address)
 
 
 def check_open_heals(prepared: PipelineDelivery, pipeline: Pipeline, settings: Settings) -> Refusal | None:
-    """Ask the service which heals of the branch are open, before time is spent on verification.
+    """Return a refusal if the service has too many open heals of the branch, or this one already.
+
+    This is asked before time is spent on verification.
 
     Raises:
         UsageError: There is no service, or the pipeline has no branch.
@@ -124,10 +127,10 @@ def check_open_heals(prepared: PipelineDelivery, pipeline: Pipeline, settings: S
     """
     if settings.ci.delivery == "artifact" or prepared.change is None:
         return None
-    there = open_host(pipeline, settings.keys.ci).heals()
-    if prepared.change.parent in there:
+    open_heals = open_host(pipeline, settings.keys.ci).heals()
+    if prepared.change.parent in open_heals:
         return Refusal(reason="already_delivered", detail=prepared.change.parent[:12])
-    if (heals := prepared.heals + len(there)) >= settings.ci.max_heals:
+    if (heals := prepared.heals + len(open_heals)) >= settings.ci.max_heals:
         return Refusal(
             reason="too_many_heals", detail=f"{heals} of {settings.ci.max_heals}, including open ones"
         )
@@ -154,14 +157,18 @@ def open_host(pipeline: Pipeline, token: SecretStr | None) -> CodeHost:
 
 
 def _gate_certificate(
-    certificate: Certificate, task: Task, after: Mapping[str, bytes], settings: Settings
+    certificate: Certificate,
+    task: Task,
+    after: Mapping[str, bytes],
+    changed: Sequence[str],
+    settings: Settings,
 ) -> Refusal | None:
+    """Return the refusal of a certificate for another command, or of its change by a gate."""
     command, _ = split_deselected(certificate.task.test_command)
     if command != split_deselected(task.test_command)[0] or certificate.task.kind != "heal":
         return Refusal(reason="other_command", detail=" ".join(certificate.task.test_command)[:200])
-    changed = tuple(sorted(path for path in after if task.files.get(path) != after[path]))
     change = GatedChange(
-        files=changed,
+        files=tuple(changed),
         lines=count_changed_lines(line_edits_between(task.files, after)),
         confidence=certificate.confidence,
         evidence=certificate.evidence,
@@ -170,9 +177,12 @@ def _gate_certificate(
 
 
 def _make_change(
-    certificate: Certificate, before: Mapping[str, bytes], after: Mapping[str, bytes], checkout: Checkout
+    certificate: Certificate,
+    before: Mapping[str, bytes],
+    after: Mapping[str, bytes],
+    changed: Sequence[str],
+    checkout: Checkout,
 ) -> DeliveredChange:
-    changed = sorted(path for path in after if before.get(path) != after[path])
     _require_committed(checkout, changed, before)
     prefix = checkout.repository.prefix
     edits = tuple(
@@ -183,17 +193,17 @@ def _make_change(
     can_suggest = all(path in before for path in changed) and all(
         is_shown_whole("\n".join(edit.new)) for edit in edits
     )
-    file_text = f"{_as_one_word(changed[0])}{f' and {len(changed) - 1} more' if len(changed) > 1 else ''}"
+    file_text = _as_one_word(changed[0]) + (f" and {len(changed) - 1} more" if len(changed) > 1 else "")
     title = f"Heal {file_text[:MAX_TITLE_CHARS]}"
-    fixed = [f"- {_as_one_word(name)}" for name in certificate.fixed[:10]]
-    body = "\n".join(["Passing now:", *fixed, ""]) if fixed else ""
+    fixed_lines = [f"- {_as_one_word(name)}" for name in certificate.fixed[:MAX_FIXED_TESTS]]
+    body = "\n".join(["Passing now:", *fixed_lines, ""]) if fixed_lines else ""
+    trailer = f"Healed-by: suture {version('suture')} (certificate {certificate.seal[:12]})"
     command, left_out = split_deselected(certificate.task.test_command)
-    programs = _executable_paths(checkout, changed)
-    made_by = f"Healed-by: suture {version('suture')} (certificate {certificate.seal[:12]})"
+    executable_paths = _executable_paths(checkout, changed)
     return DeliveredChange(
         parent=checkout.commit,
         title=title,
-        message=f"{title}\n\n{body}\n{made_by}\n",
+        message=f"{title}\n\n{body}\n{trailer}\n",
         text=render_comment(
             commit=checkout.commit,
             diff=certificate.diff,
@@ -207,7 +217,7 @@ def _make_change(
             ChangedFile(
                 path=prefix + path,
                 content=after[path],
-                is_program=path in programs,
+                is_program=path in executable_paths,
                 is_new=path not in before,
             )
             for path in changed
@@ -221,24 +231,25 @@ def _as_one_word(name: str) -> str:
     return "_".join(escape_unprintable(name).split())
 
 
-def _require_committed(checkout: Checkout, paths: list[str], before: Mapping[str, bytes]) -> None:
+def _require_committed(checkout: Checkout, paths: Sequence[str], before: Mapping[str, bytes]) -> None:
     """Check that the files here are those of the commit, before committing on top of it."""
     blobs = checkout.repository.blobs_at(checkout.commit, paths)
-    held = dict(zip(blobs, checkout.repository.read_blobs(list(blobs.values())), strict=True))
-    other = [path for path in paths if held.get(path) != before.get(path)]
-    if other:
+    committed = dict(zip(blobs, checkout.repository.read_blobs(list(blobs.values())), strict=True))
+    differing = [path for path in paths if committed.get(path) != before.get(path)]
+    if differing:
         raise UsageError(
-            f"{other[0]!r} differs from commit {checkout.commit[:12]}",
+            f"{differing[0]!r} differs from commit {checkout.commit[:12]}",
             remedy="deliver from a fresh checkout, without line-end conversion by git",
         )
 
 
-def _executable_paths(checkout: Checkout, paths: list[str]) -> set[str]:
+def _executable_paths(checkout: Checkout, paths: Sequence[str]) -> set[str]:
+    """Return those of the paths that git stores as executable files."""
     prefix = checkout.repository.prefix
-    listed = checkout.repository.git(
+    tree = checkout.repository.git(
         "ls-tree", "-z", "--full-tree", checkout.commit, "--", *(prefix + path for path in paths)
     )
-    entries = (entry.partition(b"\t") for entry in listed.split(b"\0")[:-1])
+    entries = (entry.partition(b"\t") for entry in tree.split(b"\0")[:-1])
     return {
         name.decode("utf-8", "surrogateescape").removeprefix(prefix)
         for fields, _, name in entries

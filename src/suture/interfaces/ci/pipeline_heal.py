@@ -1,6 +1,4 @@
-"""One heal in a pipeline: check the gates, reproduce the failure, heal within the budget, check the gates
-again.
-"""
+"""Heal in a pipeline: check the gates, reproduce the failure, heal within the budget, gate the change."""
 
 from __future__ import annotations
 
@@ -37,6 +35,7 @@ from suture.sandbox import Sandbox, discover_programs, open_sandbox
 StepReporter = Callable[[str], None]
 MAX_DESELECTED = 500
 """Tests that are deselected by name; each adds an argument to the test command."""
+DESELECT_OPTION = "--deselect="
 FAILING_STATUSES = ("failed", "error", "timeout")
 
 
@@ -58,28 +57,27 @@ class HealRequest:
 def plan_heal(
     request: HealRequest, pipeline: Pipeline, settings: Settings
 ) -> tuple[Refusal | None, dict[str, str]]:
-    """Return what a heal would do without running anything: a gate's refusal, and the choices as text.
+    """Return (refusal, choices) of a heal without running anything.
+
+    The refusal is that of a gate, or `None`. The choices say as text what the heal would do.
 
     Raises:
         UsageError: As `heal_in_pipeline` does.
     """
     checkout = read_checkout(request.root, pipeline, request.base)
     task = load_heal_task(request, settings)
-    asks = (
-        "the search only, no model"
-        if settings.model.name == "none"
-        else f"the search, then {settings.model.name}"
-    )
-    compared = checkout.base[:12] if settings.ci.new_only else "nothing, every failure counts as new"
-    return check_pipeline_gates(pipeline, checkout, settings), {
+    model = settings.model.name
+    base = checkout.base[:12] if settings.ci.new_only else "nothing, every failure counts as new"
+    choices = {
         "service": pipeline.host,
         "commit": checkout.commit[:12] + (f" of {pipeline.branch}" if pipeline.branch else ""),
-        "compared with": compared or "no base commit found",
+        "compared with": base or "no base commit found",
         "test command": " ".join(task.test_command),
-        "proposers": asks,
+        "proposers": "the search only, no model" if model == "none" else f"the search, then {model}",
         "seconds": f"{settings.budget.seconds:g}",
         "delivered as": settings.ci.delivery,
     }
+    return check_pipeline_gates(pipeline, checkout, settings), choices
 
 
 async def heal_in_pipeline(
@@ -96,7 +94,7 @@ async def heal_in_pipeline(
         request: What the user asks for.
         pipeline: What the CI service says.
         settings: The settings, including the gates.
-        report_step: Called with a line for each step, in fixed words.
+        report_step: Called with a line for each step, which contains no untrusted text.
         sandbox: The sandbox; by default the one of the settings.
 
     Raises:
@@ -114,19 +112,18 @@ async def heal_in_pipeline(
     run_sandbox = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
         report_step("running the tests once, in the sandbox")
-        limited = _limit_seconds(settings, settings.budget.seconds)
-        reproduced = await reproduce(task, request.root, run_sandbox, limited)
+        limited_settings = _limit_seconds(settings, settings.budget.seconds)
+        reproduced = await reproduce(task, request.root, run_sandbox, limited_settings)
         report = await _report_from_tests(reproduced, checkout, settings, report_step)
-        left_s = settings.budget.seconds - (time.monotonic() - started_s)
-        if report.outcome == "" and left_s <= 0:
+        remaining_s = settings.budget.seconds - (time.monotonic() - started_s)
+        if report.outcome == "" and remaining_s <= 0:
             report = replace(
                 report, outcome="budget_exhausted", detail="running the tests took all of budget.seconds"
             )
         elif report.outcome == "":
-            report_step(f"{len(report.failing)} failing; healing, for at most {left_s:.0f} s")
-            report = await _heal_and_gate(
-                report, task, request.root, run_sandbox, _limit_seconds(settings, left_s)
-            )
+            report_step(f"{len(report.failing)} failing; healing, for at most {remaining_s:.0f} s")
+            limited_settings = _limit_seconds(settings, remaining_s)
+            report = await _heal_and_gate(report, task, request.root, run_sandbox, limited_settings)
     finally:
         if run_sandbox is not sandbox:
             await run_sandbox.close()
@@ -140,33 +137,39 @@ def _add_commit(report: HealReport, checkout: Checkout, pipeline: Pipeline) -> H
 def load_heal_task(request: HealRequest, settings: Settings) -> Task:
     """Return the task for the project; raises as `suture heal` does."""
     test = settings.project.test if request.test is None else request.test
-    sandbox_settings = settings.sandbox
-    return build_heal_task(
-        request.root, test=test, secrets=sandbox_settings.secrets, python=sandbox_settings.python
-    )[0]
+    task, *_ = build_heal_task(
+        request.root, test=test, secrets=settings.sandbox.secrets, python=settings.sandbox.python
+    )
+    return task
 
 
-def _limit_seconds(settings: Settings, left_s: float) -> Settings:
+def _limit_seconds(settings: Settings, remaining_s: float) -> Settings:
     """Return the settings with the remaining time, which also limits a single run of the tests."""
-    budget = settings.budget.model_copy(update={"seconds": left_s})
-    wall_s = min(settings.sandbox.test_timeout_s, left_s)
-    sandbox = settings.sandbox.model_copy(update={"test_timeout_s": wall_s})
-    return settings.model_copy(update={"budget": budget, "sandbox": sandbox})
+    test_timeout_s = min(settings.sandbox.test_timeout_s, remaining_s)
+    return settings.model_copy(
+        update={
+            "budget": settings.budget.model_copy(update={"seconds": remaining_s}),
+            "sandbox": settings.sandbox.model_copy(update={"test_timeout_s": test_timeout_s}),
+        }
+    )
 
 
 async def _report_from_tests(
     reproduced: ReproducedFailure, checkout: Checkout, settings: Settings, report_step: StepReporter
 ) -> HealReport:
     """Return the report as far as the tests decide it; the outcome is empty if there is something to heal."""
-    verdict, found = reproduced.verdict, reproduced.triage
-    failing = (
-        tuple(one.check_id for one in verdict.outcomes if one.check_id in verdict.failed) if verdict else ()
-    )
+    verdict, triage = reproduced.verdict, reproduced.triage
+    ids = [outcome.check_id for outcome in verdict.outcomes] if verdict else []
+    failing = tuple(check_id for check_id in ids if verdict and check_id in verdict.failed)
     report = HealReport(outcome="", failing=failing, verdict=verdict)
-    if found.cause:
-        tests = tuple(one.test for one in found.not_code)
-        report = replace(report, failing=failing or tests)
-        return replace(report, outcome="not_a_code_fault", reason=found.cause, detail=found.reason)
+    if triage.cause:
+        return replace(
+            report,
+            outcome="not_a_code_fault",
+            failing=failing or tuple(failure.test for failure in triage.not_code),
+            reason=triage.cause,
+            detail=triage.reason,
+        )
     if not failing:
         return replace(report, outcome="nothing_to_heal", detail="every test passes here")
     if not settings.ci.new_only:
@@ -174,11 +177,10 @@ async def _report_from_tests(
     report_step("running the failing tests at the base commit")
     old = await find_old_failures(reproduced, checkout)
     command = reproduced.suite.command
-    if len(old) == len(failing) or len(old) > MAX_DESELECTED or (old and not (command and command.is_pytest)):
-        detail = f"{len(old)} of {len(failing)}"
-        return replace(
-            refused_report(Refusal(reason="not_new", detail=detail)), failing=failing, verdict=verdict
-        )
+    can_deselect = len(old) <= MAX_DESELECTED and command is not None and command.is_pytest
+    if len(old) == len(failing) or (old and not can_deselect):
+        refusal = Refusal(reason="not_new", detail=f"{len(old)} of {len(failing)}")
+        return replace(refused_report(refusal), failing=failing, verdict=verdict)
     return replace(report, old_failures=tuple(sorted(old)))
 
 
@@ -210,8 +212,8 @@ async def _heal_and_gate(
     )
     refusal = check_change_gates(change, settings)
     if refusal is not None:
-        shut = refused_report(refusal)
-        return replace(report, outcome=shut.outcome, reason=shut.reason, detail=shut.detail)
+        refused = refused_report(refusal)
+        return replace(report, outcome=refused.outcome, reason=refused.reason, detail=refused.detail)
     certificate = find_run(settings.paths.home, result.run_id).path / CERTIFICATE
     return replace(report, certificate=certificate)
 
@@ -245,13 +247,13 @@ async def reproduce(task: Task, root: Path, sandbox: Sandbox, settings: Settings
         SandboxError: The sandbox failed.
     """
     interpreter = discover_programs(root, os.environ, task.language, settings.sandbox.python)
-    endless = has_endless_loops(task.files)
-    suite = await prepare_suite(task, sandbox, settings.sandbox, interpreter, run=not endless)
-    if endless and (found := await triage_endless_tests(suite)).cause:
-        return ReproducedFailure(suite=suite, verdict=None, triage=found)
+    may_be_endless = has_endless_loops(task.files)
+    suite = await prepare_suite(task, sandbox, settings.sandbox, interpreter, run=not may_be_endless)
+    if may_be_endless and (triage := await triage_endless_tests(suite)).cause:
+        return ReproducedFailure(suite=suite, verdict=None, triage=triage)
     verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
-    found = await triage_failures(suite, verdict) if verdict.failed else TriageResult()
-    return ReproducedFailure(suite=suite, verdict=verdict, triage=found)
+    triage = await triage_failures(suite, verdict) if verdict.failed else TriageResult()
+    return ReproducedFailure(suite=suite, verdict=verdict, triage=triage)
 
 
 async def find_old_failures(reproduced: ReproducedFailure, checkout: Checkout) -> frozenset[str]:
@@ -266,21 +268,22 @@ async def find_old_failures(reproduced: ReproducedFailure, checkout: Checkout) -
     if command is None or verdict is None or not verdict.failed:
         return frozenset()
     files = base_files(checkout, reproduced.suite.task.files)
-    at_base = command.copy_with_files(files)
+    base_command = command.copy_with_files(files)
     try:
-        await at_base.collect()
+        await base_command.collect()
     except UsageError:  # the tests do not exist there or cannot run, so every failure is new
         return frozenset()
-    outcomes = await at_base.run_selected(files, verdict.failed)
-    return verdict.failed & {one.check_id for one in outcomes if one.status in FAILING_STATUSES}
+    outcomes = await base_command.run_selected(files, verdict.failed)
+    return verdict.failed & {outcome.check_id for outcome in outcomes if outcome.status in FAILING_STATUSES}
 
 
 def deselect_tests(command: tuple[str, ...], tests: frozenset[str]) -> tuple[str, ...]:
     """Return a pytest command that leaves out some tests."""
-    return (*command, *(f"--deselect={test}" for test in sorted(tests)))
+    return (*command, *(f"{DESELECT_OPTION}{test}" for test in sorted(tests)))
 
 
 def split_deselected(command: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return a command as it was before `deselect_tests`, and the tests that it leaves out."""
-    words = [word for word in command if not word.startswith("--deselect=")]
-    return tuple(words), tuple(word.removeprefix("--deselect=") for word in command if word not in words)
+    """Return (a command as it was before `deselect_tests`, the tests that it leaves out)."""
+    words = tuple(word for word in command if not word.startswith(DESELECT_OPTION))
+    tests = tuple(word.removeprefix(DESELECT_OPTION) for word in command if word.startswith(DESELECT_OPTION))
+    return words, tests

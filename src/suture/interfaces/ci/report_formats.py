@@ -1,4 +1,4 @@
-"""The report in two standard formats: SARIF 2.1.0 (OASIS) for code scanning, and JUnit XML for dashboards."""
+"""Render a report in two standard formats: SARIF 2.1.0 (OASIS) for code scanning, JUnit XML for dashboards."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ RULES = {
     "verified-fix": "A change that makes every test pass.",
 }
 MAX_RESULTS = 1000
+"""Failing tests in a SARIF log. Chosen by judgement; not measured."""
 MAX_TEXT_CHARS = 2000
+"""Length of one text in either format. Chosen by judgement; not measured."""
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render_sarif(report: HealReport) -> str:
     """Return the report as a SARIF log."""
     outcomes = report.verdict.outcomes if report.verdict else ()
-    failing = [one for one in outcomes if one.check_id in set(report.failing)]
-    results = [_failing_test_result(one) for one in failing[:MAX_RESULTS]]
+    failing_ids = set(report.failing)
+    failing = [outcome for outcome in outcomes if outcome.check_id in failing_ids]
+    results = [_failing_test_result(outcome) for outcome in failing[:MAX_RESULTS]]
     if report.outcome == "healed" and report.edits:
         results.append(_fix_result(report))
     driver = {
@@ -58,14 +61,18 @@ def _failing_test_result(outcome: CheckOutcome) -> dict[str, Any]:
 
 
 def _fix_result(report: HealReport) -> dict[str, Any]:
-    first = report.edits[0]
-    changes = list(_artifact_changes(report.edits))
+    first_edit = report.edits[0]
     return {
         "ruleId": "verified-fix",
         "level": "note",
         "message": {"text": f"A change that makes {len(report.failing)} failing tests pass."},
-        "locations": [_sarif_location(first.path, first.start)],
-        "fixes": [{"description": {"text": "Suture's verified change"}, "artifactChanges": changes}],
+        "locations": [_sarif_location(first_edit.path, first_edit.start)],
+        "fixes": [
+            {
+                "description": {"text": "Suture's verified change"},
+                "artifactChanges": list(_artifact_changes(report.edits)),
+            }
+        ],
         "partialFingerprints": {"suture/fix": content_hash(report.diff)},
     }
 
@@ -113,7 +120,7 @@ def render_junit(report: HealReport) -> str:
     """
     outcomes = report.verdict.outcomes if report.verdict else ()
     suites = ElementTree.Element("testsuites", name="suture")
-    suites.append(_junit_suite("tests", [_junit_case(one) for one in outcomes]))
+    suites.append(_junit_suite("tests", list(map(_junit_case, outcomes))))
     suites.append(_junit_suite("heal", [_heal_case(report)]))
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"

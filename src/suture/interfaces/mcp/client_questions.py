@@ -1,14 +1,14 @@
-"""Questions to the client: which folders it allows, and the user's answer to a review.
+"""Ask the client which folders it allows, and ask its user to answer a review.
 
 Before version 2026-07-28 of the protocol, a server could ask while a call was in progress. Since then, a call
-returns its questions as a result, and the client calls again with the answers and the state, which the SDK
-seals. A waiting run is parked on disk, so both ways work alike.
+returns its questions as a result, and the client calls again with the answers. The call's state travels
+through the client, sealed by the SDK. A waiting run is parked on disk, so both ways work alike.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from mcp.server.elicitation import render_elicitation_schema
@@ -46,7 +46,7 @@ class DifferenceAnswer(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionState:
-    """The state of earlier rounds of a call.
+    """What the server must remember between the rounds of one call, in which it asks the client.
 
     Attributes:
         roots: The client's folders; `None` if it was not asked.
@@ -61,26 +61,18 @@ class QuestionState:
 
 def read_question_state(context: Context[Any, Any]) -> QuestionState:
     """Return the state of earlier rounds of this call, which the client returned sealed."""
-    values = context.request_state
-    if values is None:
+    if context.request_state is None:
         return QuestionState()
-    values = json.loads(values)
-    roots = values.get("roots")
+    values = json.loads(context.request_state)
+    roots = values["roots"]
     return QuestionState(
-        roots=tuple(roots) if roots is not None else None,
-        run=values.get("run", ""),
-        key=values.get("key", ""),
+        roots=tuple(roots) if roots is not None else None, run=values["run"], key=values["key"]
     )
 
 
 def ask_again(state: QuestionState, **requests: Any) -> InputRequiredResult:
     """Return a result that asks the client; it calls again with the answers."""
-    values = {
-        "roots": list(state.roots) if state.roots is not None else None,
-        "run": state.run,
-        "key": state.key,
-    }
-    return InputRequiredResult(input_requests=requests, request_state=json.dumps(values))
+    return InputRequiredResult(input_requests=requests, request_state=json.dumps(asdict(state)))
 
 
 def uses_result_questions(context: Context[Any, Any]) -> bool:
@@ -121,16 +113,11 @@ def _root_folders(response: ListRootsResult) -> tuple[str, ...]:
     return tuple(str(folder) for folder in folders if folder is not None)
 
 
-def answer_form(review: Review) -> type[BaseModel]:
-    """Return the form for the answer to a question."""
-    return DifferenceAnswer if review.difference is not None else StepAnswer
-
-
 async def request_review_answer(
     context: Context[Any, Any], review: Review, state: QuestionState
 ) -> BaseModel | InputRequiredResult | None:
     """Return the user's answer, `None` without one, or the result that asks for it."""
-    form = answer_form(review)
+    form: type[BaseModel] = DifferenceAnswer if review.difference is not None else StepAnswer
     if not uses_result_questions(context):
         result: Any = await context.elicit(review_as_text(review), form)
         return result.data if result.action == "accept" else None
@@ -140,5 +127,5 @@ async def request_review_answer(
     params = ElicitRequestFormParams(
         message=review_as_text(review), requested_schema=render_elicitation_schema(form)
     )
-    now = QuestionState(roots=state.roots, run=review.run_id, key=review.key)
-    return ask_again(now, review=ElicitRequest(params=params))
+    asked_state = QuestionState(roots=state.roots, run=review.run_id, key=review.key)
+    return ask_again(asked_state, review=ElicitRequest(params=params))

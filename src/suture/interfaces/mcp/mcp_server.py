@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import version
 from inspect import cleandoc
@@ -28,9 +28,8 @@ from suture.interfaces.narrative.run_story import run_as_json, run_summary_row
 from suture.judge.certificates import find_certificate
 
 INSTRUCTIONS = (
-    "Suture repairs and writes code in a sandbox until trusted tests pass. `heal` returns a verified "
-    "diff and "
-    "changes no files. A run that waits or was interrupted stays on disk: see `show`."
+    "Suture repairs and writes code in a sandbox until trusted tests pass. `heal` returns a verified diff "
+    "and changes no files. A run that waits or was interrupted stays on disk: see `show`."
 )
 MAX_LISTED_RUNS = 50
 MAX_CERTIFICATE_BYTES = 64 * 2**20
@@ -43,7 +42,7 @@ class _SutureMCPServer(MCPServer[Any]):
     async def list_tools(self) -> list[Tool]:
         """Return the tools with cleaned descriptions; the SDK keeps the indentation of docstrings."""
         tools = await super().list_tools()
-        return [one.model_copy(update={"description": cleandoc(one.description or "")}) for one in tools]
+        return [tool.model_copy(update={"description": cleandoc(tool.description or "")}) for tool in tools]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -56,31 +55,29 @@ class _SutureMCPServer(MCPServer[Any]):
         tools = {tool.name: tool for tool in await self.list_tools()}
         if name not in tools:
             raise ToolError(f"there is no tool {name!r:.80}; try: {', '.join(tools)}")
-        known: dict[str, Any] = tools[name].input_schema["properties"]
-        for stray in arguments.keys() - known.keys():
-            near = get_close_matches(stray, known, n=1) or known
-            raise ToolError(f"{name} has no argument {stray!r:.80}; try: {', '.join(near)}")
+        properties: dict[str, Any] = tools[name].input_schema["properties"]
+        for unknown in arguments.keys() - properties.keys():
+            suggestions = get_close_matches(unknown, properties, n=1) or properties
+            raise ToolError(f"{name} has no argument {unknown!r:.80}; try: {', '.join(suggestions)}")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as fault:
             if isinstance(fault.__cause__, ValidationError):
-                raise ToolError(_argument_error(name, fault.__cause__, known)) from fault
+                raise ToolError(_argument_error(name, fault.__cause__, properties)) from fault
             if type(fault.__cause__) is ToolError:
                 raise fault.__cause__ from None  # without the SDK's prefix
             raise
 
 
-def _argument_error(tool: str, fault: ValidationError, known: Mapping[str, Any]) -> str:
+def _argument_error(tool: str, fault: ValidationError, properties: Mapping[str, Any]) -> str:
     """Return the first error in a call's arguments, with the argument's description."""
     error = fault.errors()[0]
     name = str(error["loc"][0])
-    missing = error["type"] == "missing"
-    message = (
-        f"the argument {name!r} is missing"
-        if missing
-        else describe_invalid_value(name, {**error}, error["input"])
-    )
-    return f"{tool}: {message}; try: {name}: {known.get(name, {}).get('description', '')}"
+    if error["type"] == "missing":
+        message = f"the argument {name!r} is missing"
+    else:
+        message = describe_invalid_value(name, {**error}, error["input"])
+    return f"{tool}: {message}; try: {name}: {properties.get(name, {}).get('description', '')}"
 
 
 def make_server(context: ServerContext) -> MCPServer[Any]:
@@ -101,8 +98,8 @@ def serve_mcp(
     Args:
         settings: The server's settings.
         flags: The settings from its command line.
-        roots: As in `ServerContext`.
-        http: The address and port to listen on; by default stdin and stdout are used.
+        roots: Folders in which projects may be healed if the client names none of its own.
+        http: (host, port) to listen on; with `None`, stdin and stdout are used.
 
     Raises:
         UsageError: The settings disable the sandbox, or others could reach the address.
@@ -145,16 +142,16 @@ def _add_resources(server: MCPServer[Any], context: ServerContext) -> None:
     def certificate(run: str) -> str:
         """The certificate of a healed run."""
 
-        def read() -> str:
+        def read_certificate() -> str:
             path = find_certificate(find_requested_run(context, run).path, context.home)
-            return read_state_file(path, MAX_CERTIFICATE_BYTES, "the certificate", follow=False).decode(
-                "ascii"
-            )
+            content = read_state_file(path, MAX_CERTIFICATE_BYTES, "the certificate", follow=False)
+            return content.decode("ascii")
 
-        return str(_read_resource(read))
+        return str(_read_resource(read_certificate))
 
 
-def _read_resource(read: Any) -> Any:
+def _read_resource(read: Callable[[], Any]) -> Any:
+    """Return what a function reads; an error becomes the SDK's error for a missing resource."""
     try:
         return read()
     except (SutureError, ToolError) as fault:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import InputRequiredResult, ToolAnnotations
 from pydantic import BaseModel, Field, ValidationError
 
@@ -39,6 +41,7 @@ from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
 from suture.loop import list_recipes
 
 MAX_STEPS = 200
+"""Lines of a run's story that `show` returns, the newest ones."""
 Call = Context[Any, Any]
 Autonomy = Annotated[
     Literal["full_auto", "review_repairs", "review_all"] | None,
@@ -80,16 +83,15 @@ def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
         state = read_question_state(call)
         roots = context.roots
         if has_roots(call):
-            named = await request_roots(call, state)
-            if isinstance(named, InputRequiredResult):
-                return named
-            state = QuestionState(roots=named, run=state.run, key=state.key)
-            roots = tuple(map(Path, named))
+            client_roots = await request_roots(call, state)
+            if isinstance(client_roots, InputRequiredResult):
+                return client_roots
+            state = replace(state, roots=client_roots)
+            roots = tuple(map(Path, client_roots))
         project = require_allowed_folder(path, roots)
         request = {"path": str(project), "test": test, "bug_report": hint, "only": only, "protect": protect}
-        return await _run_to_end(
-            context, call, "heal", request, state, tool_settings(context, recipe, autonomy, seconds)
-        )
+        flags = tool_settings(context, recipe, autonomy, seconds)
+        return await _run_to_end(context, call, "heal", request, state, flags)
 
     @server.tool(annotations=RUNS_CODE)
     async def write(
@@ -120,12 +122,10 @@ def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
         """Show a run: its state, its result, and what happened step by step."""
         folder = find_requested_run(context, run)
         try:
-            lines = [
-                line for event in read_ledger(folder.ledger_path).events if (line := render_event(event))
-            ]
-            return describe_run(folder, pending_review(folder.path)).model_copy(
-                update={"steps": lines[-MAX_STEPS:]}
-            )
+            events = read_ledger(folder.ledger_path).events
+            steps = [line for event in events if (line := render_event(event))]
+            report = describe_run(folder, pending_review(folder.path))
+            return report.model_copy(update={"steps": steps[-MAX_STEPS:]})
         except SutureError as fault:
             raise tool_error(fault) from fault
 
@@ -154,15 +154,13 @@ def tool_settings(
     Raises:
         ToolError: There is no such recipe.
     """
-    from mcp.server.mcpserver.exceptions import ToolError
-
     if recipe is not None and recipe not in list_recipes():
         raise ToolError(f"there is no recipe {recipe!r:.80}; use one of: {', '.join(list_recipes())}")
-    most = context.settings.budget.seconds
+    limit_s = context.settings.budget.seconds
     values = {
         "loop.recipe": recipe,
         "loop.autonomy": autonomy,
-        "budget.seconds": min(seconds, most) if seconds is not None else None,
+        "budget.seconds": min(seconds, limit_s) if seconds is not None else None,
     }
     return {name: value for name, value in values.items() if value is not None}
 
@@ -189,17 +187,11 @@ async def _run_to_end(
             return answer
         if answer is None:
             break
-        folder, _ = await run_tool_job(
-            context, call, "resume", {"answer": _answer_values(answer)}, run=folder.id
-        )
+        answer_values = answer.model_dump()
+        if answer_values["choice"] == "redirect" and not answer_values["hint"].strip():
+            answer_values["choice"] = "reject"  # without a hint there is nothing to redirect to
+        folder, _ = await run_tool_job(context, call, "resume", {"answer": answer_values}, run=folder.id)
     return describe_run(folder, question)
-
-
-def _answer_values(answer: BaseModel) -> dict[str, Any]:
-    plain = answer.model_dump()
-    if plain.get("choice") == "redirect" and not plain.get("hint", "").strip():
-        plain["choice"] = "reject"  # a redirect without a hint
-    return plain
 
 
 class RunReport(BaseModel):
@@ -232,21 +224,23 @@ def describe_run(folder: RunFolder, question: Review | None = None) -> RunReport
     Raises:
         StorageError: Its folder is damaged.
     """
-    plain, reading = run_as_json(folder), read_ledger(folder.ledger_path)
+    run_json, ledger = run_as_json(folder), read_ledger(folder.ledger_path)
     result = load_result(folder)
-    wrote = result is not None and result.candidate is not None and not is_heal_run(folder)
-    certified = last_payload(reading.events, CertificateWritten) is not None
+    files: dict[str, str] = {}
+    if result is not None and result.candidate is not None and not is_heal_run(folder):
+        files = dict(result.candidate.files)
+    has_certificate = last_payload(ledger.events, CertificateWritten) is not None
     return RunReport(
         run=folder.id,
-        state=get_run_state(folder, reading),
-        outcome=plain["outcome"] or "",
-        reason=plain["reason"] or "",
+        state=get_run_state(folder, ledger),
+        outcome=run_json["outcome"] or "",
+        reason=run_json["reason"] or "",
         evidence=EVIDENCE_TEXTS[result.verdict.evidence] if result is not None and result.verdict else "",
         diff=read_run_diff(folder),
-        files=dict(result.candidate.files) if wrote and result is not None and result.candidate else {},
-        certificate=f"suture://runs/{folder.id}/certificate" if certified else "",
+        files=files,
+        certificate=f"suture://runs/{folder.id}/certificate" if has_certificate else "",
         question=render_review_question(question) if question is not None else "",
-        spend={name: value for name, value in plain["spend"].items() if not name.startswith("by_")},
+        spend={name: value for name, value in run_json["spend"].items() if not name.startswith("by_")},
     )
 
 

@@ -22,12 +22,12 @@ from suture.interfaces.jobs.project_sources import find_allowed_folder
 from suture.interfaces.narrative.event_text import render_event
 
 MAX_PROGRESS_CHARS = 300
-"""Length of a progress line."""
+"""Length of a progress line. Chosen by judgement; not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerContext:
-    """What the server works with.
+    """The configuration of the server.
 
     Attributes:
         settings: The server's settings.
@@ -61,10 +61,6 @@ def folder_from_uri(uri: str) -> Path | None:
 def require_allowed_folder(path: str, roots: Sequence[Path]) -> Path:
     """Return a folder that a client may have healed, with symbolic links resolved.
 
-    Args:
-        path: The path from the client.
-        roots: The allowed folders.
-
     Raises:
         ToolError: It is below none of them. The message does not say whether the folder exists.
     """
@@ -90,12 +86,12 @@ async def run_tool_job(
     """Run a job to its end and report each step to the client; cancelling the call stops the job.
 
     Args:
-        context: What the server works with.
-        call: The tool call.
-        kind: What to do.
-        request: The arguments.
-        run: The run that the job is about; by default a new one.
-        flags: Settings of this run alone.
+        context: The settings and the folder of all runs.
+        call: The tool call, which receives the progress.
+        kind: The kind of the job.
+        request: The job's arguments.
+        run: The id of the run that the job is about; by default a new one.
+        flags: Settings of this job alone.
 
     Raises:
         ToolError: The job ended with an error.
@@ -106,16 +102,16 @@ async def run_tool_job(
         if line is not None:
             await call.report_progress(event.seq + 1, None, line[:MAX_PROGRESS_CHARS])
 
-    # Its own task, because the SDK cancels a call repeatedly, and the run must be recorded first.
-    work = asyncio.create_task(
+    # A task of its own, because the SDK cancels a call repeatedly, and the run must be recorded first.
+    job_task = asyncio.create_task(
         run_standalone_job(context.home, kind, request, report, run=run, flags=context.flags, job_flags=flags)
     )
     try:
-        return await asyncio.shield(work)
+        return await asyncio.shield(job_task)
     except JobFailed as fault:
         raise tool_error(fault) from fault
     except asyncio.CancelledError:
-        work.cancel()
+        job_task.cancel()
         with anyio.CancelScope(shield=True):
-            await asyncio.wait([work])
+            await asyncio.wait([job_task])
         raise

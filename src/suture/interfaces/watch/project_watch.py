@@ -1,4 +1,4 @@
-"""Watch a project: one run for each state of its files, cancelled when the files change."""
+"""Watch a project: heal each state of its files, and cancel a run when the files change."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ async def watch_project(
 ) -> AsyncGenerator[WatchEvent, None]:
     """Heal a project, and again after each change, forever.
 
-    A change counts if the content of a file changes that is part of the project as in `take_snapshot`: saving
-    the same text, caches and files that git ignores do not count.
+    Only changed content of files that `take_snapshot` includes counts. Saving the same text does not count,
+    and neither do caches and files that git ignores.
 
     Args:
         project: The folder.
@@ -80,26 +80,28 @@ async def watch_project(
     Raises:
         UsageError: The folder cannot be read.
     """
-    changed = asyncio.Event()
-    listener = asyncio.create_task(_listen(project, changed))
+    notified = asyncio.Event()
+    listener = asyncio.create_task(_listen(project, notified))
     try:
         await asyncio.sleep(0)  # lets the listener start
         files = await run_in_daemon_thread(lambda: hash_files(project))
         while True:
-            changed.clear()
+            notified.clear()
             run = asyncio.ensure_future(heal())
             try:
-                now = await _wait_for_run_or_change(run, changed, project, files, listener)
+                new_files = await _wait_for_change(project, files, notified, listener, run)
             finally:
                 await _cancel_and_wait(run)
-            if now is not None:
-                yield HealSuperseded(changed=changed_paths(files, now))
-                files = now
+            if new_files is not None:
+                yield HealSuperseded(changed=changed_paths(files, new_files))
+                files = new_files
                 continue
             yield (event := await _finish_run(run, project, files, apply))
             if isinstance(event, HealEnded) and event.applied and event.result.candidate is not None:
                 files = {**files, **_hash_texts(event.result.candidate.files)}
-            files = await _wait_for_change(changed, project, files, listener)
+            new_files = await _wait_for_change(project, files, notified, listener)
+            assert new_files is not None  # without a run, only a change ends the waiting
+            files = new_files
     finally:
         listener.cancel()
         with suppress(asyncio.CancelledError):
@@ -122,37 +124,35 @@ def _hash_texts(files: Mapping[str, str]) -> Mapping[str, str]:
     return {path: hashlib.sha256(text.encode()).hexdigest() for path, text in files.items()}
 
 
-async def _listen(project: Path, changed: asyncio.Event) -> None:
-    """Record that something changed; which files count is decided where it matters."""
+async def _listen(project: Path, notified: asyncio.Event) -> None:
+    """Set an event whenever something changes; the waiting side decides which changes count."""
     async for _ in awatch(project, step=DEBOUNCE_STEP_MS, debounce=MAX_DEBOUNCE_MS):
-        changed.set()
+        notified.set()
 
 
-async def _wait_for_run_or_change(
-    run: asyncio.Future[Result],
-    changed: asyncio.Event,
+async def _wait_for_change(
     project: Path,
     files: Mapping[str, str],
+    notified: asyncio.Event,
     listener: asyncio.Task[None],
+    run: asyncio.Future[Result] | None = None,
 ) -> Mapping[str, str] | None:
-    """Wait for the run to end, or for its files to change.
-
-    Returns the changed files, or `None` if the run has ended.
-    """
+    """Wait until the files differ, and return them; return `None` if a run ends first."""
     while True:
-        waiting = asyncio.create_task(changed.wait())
+        notification = asyncio.create_task(notified.wait())
+        awaited = (notification, listener) if run is None else (notification, listener, run)
         try:
-            await asyncio.wait((run, waiting, listener), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            waiting.cancel()
-        if run.done():
+            notification.cancel()
+        if run is not None and run.done():
             return None
         if listener.done():
-            listener.result()
-        changed.clear()
-        now = await run_in_daemon_thread(lambda: hash_files(project))
-        if now != files:
-            return now
+            listener.result()  # raises what ended the listener
+        notified.clear()
+        new_files = await run_in_daemon_thread(lambda: hash_files(project))
+        if new_files != files:
+            return new_files
 
 
 async def _cancel_and_wait(run: asyncio.Future[Result]) -> None:
@@ -175,28 +175,11 @@ async def _finish_run(
         return HealFailed(fault=fault)
     if apply is None or result.outcome != "healed":
         return HealEnded(result=result)
-    now = await run_in_daemon_thread(lambda: hash_files(project))
-    if now != files:
-        return HealSuperseded(changed=changed_paths(files, now))
+    new_files = await run_in_daemon_thread(lambda: hash_files(project))
+    if new_files != files:
+        return HealSuperseded(changed=changed_paths(files, new_files))
     try:
         await apply(result.run_id)
     except SutureError as fault:
         return HealEnded(result=result, fault=fault)
     return HealEnded(result=result, applied=True)
-
-
-async def _wait_for_change(
-    changed: asyncio.Event, project: Path, files: Mapping[str, str], listener: asyncio.Task[None]
-) -> Mapping[str, str]:
-    """Wait until the files differ, and return them."""
-    while True:
-        waiting = asyncio.create_task(changed.wait())
-        try:
-            await asyncio.wait((waiting, listener), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            waiting.cancel()
-        if listener.done():
-            listener.result()
-        changed.clear()
-        if (now := await run_in_daemon_thread(lambda: hash_files(project))) != files:
-            return now
