@@ -30,14 +30,14 @@ def finished(*faults: SuspectLine, partial: tuple[PartialRepair, ...] = ()) -> E
 
 def test_without_a_search_there_are_no_clues() -> None:
     found = load_search_clues([])
-    assert (found.faults, found.hints) == ((), ())
+    assert (found.faults, found.partial) == ((), ())
 
 
 def test_only_lines_near_the_worst_are_shown_and_hints_come_back() -> None:
     hint = PartialRepair(path="a.py", label="line 1: < becomes <=", passing=1, failing=2)
     found = load_search_clues([finished(fault(1, 0.9), fault(2, 0.5), fault(3, 0.1), partial=(hint,))])
     assert [f.line for f in found.faults] == [1, 2]
-    assert found.hints == (hint,)
+    assert found.partial == (hint,)
 
 
 def test_a_line_is_named_only_where_it_is_likelier_than_the_rest_of_its_function() -> None:

@@ -70,8 +70,8 @@ MAX_GENERATED_ITEMS = 6
 MIN_REPLY_TOKENS = 64
 """A reply that may not be longer than this is not worth asking for."""
 HELPER_SHARE_DIVISOR = 4
-"""Roles that do not write the code get one part in so many of the remaining reply tokens, because a small
-model may ramble until its limit. They are not asked where that part is below `MIN_REPLY_TOKENS`."""
+"""A helper gets one part in so many of the remaining reply tokens, because a small model may ramble until its
+limit. It is not asked where that part is below `MIN_REPLY_TOKENS`."""
 MAX_PROMPT_RETRIES = 2
 """How often a prompt that a provider calls too long is shortened, by a third each time."""
 FUNCTION_BODY_TOKENS = 512

@@ -1,3 +1,1 @@
-"""Paid model calls of a run: reserved in the budget first, fitted to the model, recorded before they are
-used.
-"""
+"""The model calls of a run. Each is reserved in the budget first, and recorded before its reply is used."""

@@ -1,10 +1,13 @@
-"""Decide once what a call may cost: after a kill, or in a replay, it gets the same budget as before."""
+"""Decide once what a call may cost.
+
+A run that was killed and resumed, and a run that replays another, give each call the budget that it got before.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NoReturn
 
@@ -14,16 +17,16 @@ from suture.core.ledger.kinds import BudgetRefused, BudgetReserved, BudgetSettle
 from suture.errors import BudgetExceeded
 
 BudgetDecision = BudgetReserved | BudgetRefused
-"""The event that says what a call may cost, or that it is not paid for."""
+"""The event that says what a call may cost, or that it was refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetedCall:
-    """Something that the budget pays for.
+    """A model call, or a run of the user's program, that the budget pays for.
 
     Attributes:
-        key: Distinguishes the call from the other calls of the same branch of a round.
-        description: What it is, for people.
+        key: Distinguishes the call from other calls of the same branch of a round.
+        description: What the call is for, in words.
         role: The role that acts, if any.
         move: The kind of the move that it belongs to, if any.
         is_attempt: Whether it uses up an attempt.
@@ -41,9 +44,9 @@ class PriorDecision:
     """What was decided on a call before: by a killed process of this run, or in the run that is replayed.
 
     Attributes:
-        max_reply_tokens: The length of the reply that was granted, in tokens; `None` if none was granted.
+        max_reply_tokens: The granted length of the reply; `None` if none was granted.
         refusal: The error, if the call was refused.
-        attempt_booked: Whether this run has already booked the attempt.
+        attempt_booked: Whether a killed process of this run has already used up the attempt.
         is_replayed: Whether the decision comes from the replayed run.
     """
 
@@ -54,22 +57,27 @@ class PriorDecision:
 
 
 def find_prior_decision(call: BudgetedCall, calls: CallContext) -> PriorDecision:
-    """Return what was decided on a call before. Equal calls of one branch are distinguished by their
-    order.
+    """Return what was decided on a call before.
+
+    Equal calls of one branch are told apart by their order: if this process has decided on two such calls, this
+    is the third one, and the third earlier decision is its own.
     """
-    earlier, current = _split_by_process(calls.ledger.events)
-    position = len(_decisions_on(call, current))
-    own = _last_decision(call, position, earlier)
-    decision = own or _last_decision(call, position, calls.replayed_events)
-    booked = call.is_attempt and _count_booked_attempts(call, earlier) > position
-    if decision is None:
-        return PriorDecision(attempt_booked=booked)
-    if isinstance(decision, BudgetRefused):
-        refusal = BudgetExceeded(decision.limit_kind, decision.used, decision.limit)
-        return PriorDecision(refusal=refusal, attempt_booked=booked, is_replayed=own is None)
-    return PriorDecision(
-        max_reply_tokens=decision.max_reply_tokens or None, attempt_booked=booked, is_replayed=own is None
+    events = calls.ledger.events
+    resumes = [number for number, event in enumerate(events) if isinstance(event.payload, RunResumed)]
+    process_start = resumes[-1] + 1 if resumes else 0
+    killed_processes, this_process = events[:process_start], events[process_start:]
+    position = len(_decisions_on(call, this_process))
+    own_decision = _last_decision(call, position, killed_processes)
+    decision = own_decision or _last_decision(call, position, calls.replayed_events)
+    prior = PriorDecision(
+        attempt_booked=call.is_attempt and _count_booked_attempts(call, killed_processes) > position,
+        is_replayed=decision is not None and own_decision is None,
     )
+    if decision is None:
+        return prior
+    if isinstance(decision, BudgetRefused):
+        return replace(prior, refusal=BudgetExceeded(decision.limit_kind, decision.used, decision.limit))
+    return replace(prior, max_reply_tokens=decision.max_reply_tokens or None)
 
 
 def reserve(
@@ -85,9 +93,9 @@ def reserve(
     """Reserve the maximum cost of a call; an attempt only if it is not booked already.
 
     Args:
-        call: What is to be paid for.
-        calls: Where it is paid and recorded.
-        prior: What was decided on it before.
+        call: The call to pay for.
+        calls: The budget and the ledger.
+        prior: What was decided on the call before.
         tokens: Upper bound of the tokens of prompt and reply together.
         reply_tokens: Upper bound of the tokens of the reply.
         money: Upper bound of the cost in US dollars.
@@ -125,35 +133,29 @@ def refuse(call: BudgetedCall, fault: BudgetExceeded, calls: CallContext) -> NoR
     raise fault
 
 
-def _split_by_process(events: Sequence[Event]) -> tuple[Sequence[Event], Sequence[Event]]:
-    """Return the events of earlier processes of this run, and those of the current process."""
-    resumed = [number for number, event in enumerate(events) if isinstance(event.payload, RunResumed)]
-    first = resumed[-1] + 1 if resumed else 0
-    return events[:first], events[first:]
-
-
 def _decisions_on(call: BudgetedCall, events: Sequence[Event]) -> list[tuple[int, BudgetDecision]]:
-    """Return the decisions on a call in the current branch of the round, each with its sequence number."""
-    place = current_position()
-    here = (place.get("step"), place.get("branch"), place.get("part"))
+    """Return `(sequence number, decision)` for the decisions on a call in this branch of the round."""
+    position = current_position()
+    branch = (position.get("step"), position.get("branch"), position.get("part"))
     return [
         (event.seq, event.payload)
         for event in events
         if isinstance(event.payload, BudgetReserved | BudgetRefused)
         and event.payload.act == call.key
-        and (event.step, event.branch, event.part) == here
+        and (event.step, event.branch, event.part) == branch
     ]
 
 
 def _last_decision(call: BudgetedCall, position: int, events: Sequence[Event]) -> BudgetDecision | None:
     """Return the decision of the last process that reached the call at this position; `None` if none did."""
-    starts = [event.seq for event, _ in select_events(events, RunResumed)]
-    by_process = groupby(_decisions_on(call, events), key=lambda decision: bisect(starts, decision[0]))
+    process_starts = [event.seq for event, _ in select_events(events, RunResumed)]
+    by_process = groupby(_decisions_on(call, events), key=lambda pair: bisect(process_starts, pair[0]))
     reached = [decisions[position][1] for _, group in by_process if position < len(decisions := list(group))]
     return reached[-1] if reached else None
 
 
 def _count_booked_attempts(call: BudgetedCall, events: Sequence[Event]) -> int:
+    """Return how many attempts were reserved for a call and used up."""
     reserved = {seq for seq, _ in _decisions_on(call, events)}
     settled = {event.reservation: event for _, event in select_events(reversed(events), BudgetSettled)}
     return sum(seq in settled and settled[seq].attempts > 0 for seq in reserved)

@@ -1,4 +1,4 @@
-"""What a paid model call works with."""
+"""`CallContext`: the models of a run, its budget and its ledger, which every model call needs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,8 @@ class CallContext:
     """The models of a run, and where their calls are paid and recorded.
 
     Attributes:
-        settings: The settings of the run.
         folder: The run folder; it holds every reply.
-        ledger: The run's ledger.
         budget: What the run may use, and has used.
-        models: The model of each role.
-        prompts: The prompt files of the run.
         replayed_run: The id of the run that this run replays; empty if it replays none.
         replayed_events: The events of that run. What its budget granted or refused is granted or refused
             again, so that the replay makes the same decisions.

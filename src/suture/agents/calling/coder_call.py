@@ -1,4 +1,7 @@
-"""Ask the coder: cut the prompt to the model's context, and ask again where the reply was cut."""
+"""Ask the coder, and ask once more where a small model's reply is empty or was cut.
+
+`ask_fitted` shortens a prompt to the model's context; every role uses it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from suture.agents.calling.call_context import CallContext
 from suture.agents.calling.model_call import ModelQuestion, affordable_reply_tokens, ask
 from suture.agents.prompting.fitting import FittedPrompt, Prefill, PromptDraft, fit_prompt
 from suture.agents.prompting.prefill import FENCE_END, open_comment
-from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.replies.coder_reply import ends_inside_code, is_truncated_reply, repeats_itself
 from suture.agents.roles.coder import Brief, WriteBrief, draft_coder_prompt, limit_to_shown_files
 from suture.agents.roles.project_coder import ProjectBrief, draft_project_prompt
@@ -34,10 +36,10 @@ from suture.models import (
 async def ask_coder(
     brief: Brief, move: Move, coder: Role, calls: CallContext, *, use_prefill: bool
 ) -> tuple[Brief, Reply]:
-    """Return the coder's reply to a brief, and the brief with the files that the prompt had room for.
+    """Return `(brief, reply)`: the coder's reply, and the brief with the files that the prompt had room for.
 
     Args:
-        brief: What the coder is told.
+        brief: What to write or repair.
         move: The move that the reply is for.
         coder: The role that writes the code.
         calls: Where the call is paid and recorded.
@@ -50,8 +52,16 @@ async def ask_coder(
     """
     prompt = calls.prompts.load("project_coder" if isinstance(brief, ProjectBrief) else "coder")
     role_model = calls.models.for_role(coder)
-    draft = _draft_prompt(brief, prompt, move, role_model, calls, use_prefill=use_prefill)
-    has_prefill = draft.prefill is not None and supports_prefill(role_model.model.name, calls.settings)
+    can_prefill = supports_prefill(role_model.model.name, calls.settings)
+    if isinstance(brief, ProjectBrief):
+        draft = draft_project_prompt(brief, prompt)
+    elif isinstance(brief, TextBrief):
+        draft = draft_text_prompt(brief, prompt)
+    else:
+        # A repair asks for one function alone only of models that can continue from its header.
+        use_prefill = use_prefill and (can_prefill or isinstance(brief, WriteBrief))
+        draft = draft_coder_prompt(brief, prompt, use_prefill=use_prefill, sample_index=move.index)
+    has_prefill = draft.prefill is not None and can_prefill
     max_tokens = min(role_model.max_tokens, FUNCTION_BODY_TOKENS) if has_prefill else role_model.max_tokens
     question = ModelQuestion(
         role=coder,
@@ -63,101 +73,71 @@ async def ask_coder(
     )
     fitted, reply = await ask_fitted(draft, question, calls)
     question = replace(question, messages=fitted.messages, is_retry=True)
-    if (commented := _with_comment_prefill(question, reply)) is not None:
-        reply = await _ask_again(commented, reply, calls)
+    if reply.prefill and question.prefill is not None and not reply.text[len(reply.prefill) :].strip():
+        # Small models may take a docstring for a complete function and reply with nothing. A comment opens
+        # the body.
+        commented = open_comment(question.prefill)
+        if commented is not None:
+            reply = await _ask_again(replace(question, prefill=commented), reply, calls)
     if ends_inside_code(reply) or (is_truncated_reply(reply) and not repeats_itself(reply.text)):
         longer = replace(question.sampling, max_tokens=RETRY_LENGTH_FACTOR * role_model.max_tokens)
-        question = _continue_prefill(replace(question, sampling=longer), reply)
+        question = replace(question, sampling=longer)
+        if reply.prefill and question.prefill is not None:  # Without prefill the reply starts anew.
+            stop = FENCE_END if ends_inside_code(reply) else question.prefill.stop
+            question = replace(question, prefill=Prefill(text=reply.text, stop=stop))
         reply = await _ask_again(question, reply, calls)
     return limit_to_shown_files(brief, fitted), reply
 
 
-def _with_comment_prefill(question: ModelQuestion, reply: Reply) -> ModelQuestion | None:
-    """Return the question with a prefill that opens the body with a comment; `None` if the reply has a body.
+async def _ask_again(question: ModelQuestion, previous: Reply, calls: CallContext) -> Reply:
+    """Return the reply to a question with a higher limit; the previous reply if there is no other.
 
-    One time in three, small models take a docstring for a complete function and reply with nothing.
+    Such a reply is part of the same attempt and is asked for once: a model that never ends its reply wastes its
+    own attempt and not the run.
     """
-    prefill = question.prefill
-    if prefill is None or not reply.prefill or reply.text[len(reply.prefill) :].strip():
-        return None
-    commented = open_comment(prefill)
-    return None if commented is None else replace(question, prefill=commented)
-
-
-def _continue_prefill(question: ModelQuestion, reply: Reply) -> ModelQuestion:
-    """Return the question for the rest of a prefilled reply; a reply without prefill starts from its
-    beginning.
-    """
-    prefill = question.prefill
-    if prefill is None or not reply.prefill:
-        return question
-    stop = FENCE_END if ends_inside_code(reply) else prefill.stop
-    return replace(question, prefill=Prefill(text=reply.text, stop=stop))
-
-
-def _draft_prompt(
-    brief: Brief | TextBrief,
-    prompt: Prompt,
-    move: Move,
-    role_model: RoleModel,
-    calls: CallContext,
-    *,
-    use_prefill: bool,
-) -> PromptDraft:
-    if isinstance(brief, ProjectBrief):
-        return draft_project_prompt(brief, prompt)
-    if isinstance(brief, TextBrief):
-        return draft_text_prompt(brief, prompt)
-    # A repair asks for one function alone only of models that can continue from its header.
-    can_prefill = supports_prefill(role_model.model.name, calls.settings)
-    use_prefill = use_prefill and (can_prefill or isinstance(brief, WriteBrief))
-    return draft_coder_prompt(brief, prompt, use_prefill=use_prefill, sample_index=move.index)
-
-
-async def _ask_again(question: ModelQuestion, cut: Reply, calls: CallContext) -> Reply:
-    """Return the reply to the same question with a higher limit; the cut reply if there is no other.
-
-    A question is asked again only once, as part of the same attempt: a model that never ends its reply wastes
-    its own attempt and not the run.
-    """
-    max_tokens = _retry_tokens(question, cut, calls)
+    max_tokens = _retry_tokens(question, previous, calls)
     if max_tokens is None:
-        return cut
-    calls.ledger.append(ReplyTruncated(role=question.asker, call=cut.call_hash, retry_max_tokens=max_tokens))
+        return previous
+    calls.ledger.append(
+        ReplyTruncated(role=question.asker, call=previous.call_hash, retry_max_tokens=max_tokens)
+    )
     try:
         sampling = replace(question.sampling, max_tokens=max_tokens)
         return await ask(replace(question, sampling=sampling), calls)
     except ModelAuthError:
         raise
     except (BudgetExceeded, ModelError):
-        return cut  # It may hold complete definitions.
+        return previous  # It may hold complete definitions.
 
 
-def _retry_tokens(question: ModelQuestion, cut: Reply, calls: CallContext) -> int | None:
+def _retry_tokens(question: ModelQuestion, previous: Reply, calls: CallContext) -> int | None:
     """Return the limit of the second reply in tokens; `None` if there is no room for one.
 
     The limit is decided once: a replay uses the recorded decision.
     """
     for _, truncated in select_events((*calls.replayed_events, *calls.ledger.events), ReplyTruncated):
-        if truncated.call == cut.call_hash:
+        if truncated.call == previous.call_hash:
             return truncated.retry_max_tokens
-    if any(called.call == cut.call_hash for _, called in select_events(calls.replayed_events, ModelCalled)):
+    replayed_calls = select_events(calls.replayed_events, ModelCalled)
+    if any(called.call == previous.call_hash for _, called in replayed_calls):
         return None
     max_tokens = question.sampling.max_tokens
     if calls.models.for_role(question.role).model.name.startswith(("local:", "ollama:")):
-        continued = cut.completion_tokens if cut.prefill else 0
-        max_tokens = min(max_tokens, calls.settings.model.context_tokens - cut.prompt_tokens - continued)
+        # Prompt and reply share the context, and a continued reply is a part of the next prompt.
+        continued = previous.completion_tokens if previous.prefill else 0
+        room_tokens = calls.settings.model.context_tokens - previous.prompt_tokens - continued
+        max_tokens = min(max_tokens, room_tokens)
     sampling = replace(question.sampling, max_tokens=max_tokens)
     max_tokens = affordable_reply_tokens(replace(question, sampling=sampling), calls)
-    return max_tokens if max_tokens >= MIN_RETRY_GAIN * cut.completion_tokens else None
+    return max_tokens if max_tokens >= MIN_RETRY_GAIN * previous.completion_tokens else None
 
 
 async def ask_fitted(
     draft: PromptDraft, question: ModelQuestion, calls: CallContext
 ) -> tuple[FittedPrompt, Reply]:
-    """Return the reply to a draft, and the prompt as far as there was room for it.
+    """Return `(prompt, reply)`: the reply to a draft, and the prompt with the pieces that fitted into it.
 
-    The context size of an embedded model is known. Other models may call a prompt too long, and then get a
+    The context size of an embedded model is known. Another model may call a prompt too long, and then gets a
     shorter one.
 
     Args:
@@ -194,7 +174,8 @@ def prompt_room_tokens(role_model: RoleModel, context_tokens: int) -> int | None
 
     Args:
         role_model: The models of the role.
-        context_tokens: The context size of an embedded model, which prompt and reply share.
+        context_tokens: The context size of an embedded model. Prompt and reply share it; the reply gets at most
+            half of it.
     """
     if not any(model.name.startswith("local:") for model in role_model.chain):
         return None

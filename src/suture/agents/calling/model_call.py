@@ -1,4 +1,7 @@
-"""Ask the model of a role: reserve the cost before, record it after, and fall back to the next model."""
+"""Ask the model of a role, or the fallback models that the user named for it.
+
+Each call is reserved in the budget before it is sent. Afterwards the ledger records its reply and real cost.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ from suture.models import (
 )
 
 CODE_WRITERS: frozenset[Role] = frozenset({"coder", "escalate", "optimiser"})
-"""Roles that write the code itself."""
+"""Roles that write the code itself; all other roles are helpers."""
 UNPAID_FAULTS = (ModelError, PrerequisiteError, UsageError)
 """Faults before a reply began. The two model errors that may have cost something are handled before these."""
 
@@ -56,11 +59,11 @@ class ModelQuestion:
         messages: The prompt.
         prompt: The hash of the prompt file, for the ledger.
         sampling: How to sample. Its `max_tokens` is the limit of the role's setting.
-        move: The kind of the move that it belongs to; empty if it does not bring a candidate. Only a question
-            with a move is an attempt.
-        helper: Who asks, if it is not the role itself; such as the spec tester with the tester's model.
-        is_retry: Whether a reply that was cut is asked for again. That is no further attempt, and the reply
-            may be longer.
+        move: The kind of the move that the reply is for; empty if it does not bring a candidate. Only a
+            question with a move is an attempt.
+        helper: Who asks, if it is not the role itself: the spec tester, for example, uses the tester's model.
+        is_retry: Whether this is a second question of the same attempt, whose reply may exceed the limit of
+            the role's setting.
         prefill: The beginning of the reply, for models that support prefill.
         tools: Tools that the model may call, if it supports tool calls. The prompt describes them for others.
     """
@@ -82,7 +85,7 @@ class ModelQuestion:
 
 
 async def ask(question: ModelQuestion, calls: CallContext) -> Reply:
-    """Ask the model of a role. If it fails and the user named fallbacks, ask these in turn.
+    """Return the reply of a role's model. If it fails and the user named fallbacks, these are asked in turn.
 
     Raises:
         BudgetExceeded: The call could exceed the budget; no model was asked.
@@ -110,7 +113,7 @@ async def ask(question: ModelQuestion, calls: CallContext) -> Reply:
 
 
 async def _ask_with_features(question: ModelQuestion, model: Model, calls: CallContext) -> Reply:
-    """Ask one model with prefill or tools where it supports them; without, if it refuses the request."""
+    """Ask one model with prefill or tools where it supports them, and without them if it refuses that."""
     adapted = _adapt_question(question, model, calls)
     try:
         reply = await _ask_model(adapted, model, calls)
@@ -123,11 +126,19 @@ async def _ask_with_features(question: ModelQuestion, model: Model, calls: CallC
 
 
 async def _ask_model(question: ModelQuestion, model: Model, calls: CallContext) -> Reply:
-    """Ask one model: its maximum cost is reserved before, and its real cost is recorded after."""
+    """Ask one model. Its maximum cost is reserved before, and its real cost is recorded after."""
     budget = calls.budget
     bound = prompt_token_upper_bound(question.messages)
     price = calls.models.price_for(model.name, bound)
-    call = _budgeted_call(question, model)
+    unlimited = replace(question.sampling, max_tokens=0)
+    call = BudgetedCall(
+        # Without the reply length, which is decided only afterwards.
+        key=call_hash(model.name, question.messages, unlimited),
+        description=f"{question.move or question.asker} {question.sampling.index}",
+        role=question.asker,
+        move=question.move,
+        is_attempt=bool(question.move) and not question.is_retry,
+    )
     prior = find_prior_decision(call, calls)
     is_paid = _has_reply_of_killed_process(question, model, prior, calls)
     reply_tokens = prior.max_reply_tokens if is_paid or prior.is_replayed else None
@@ -181,20 +192,6 @@ def _adapt_question(question: ModelQuestion, model: Model, calls: CallContext) -
     return replace(question, messages=messages, sampling=sampling, prefill=None)
 
 
-def _budgeted_call(question: ModelQuestion, model: Model) -> BudgetedCall:
-    """Return the call as the budget names it. The key leaves out the reply length, which the budget
-    decides.
-    """
-    unlimited = replace(question.sampling, max_tokens=0)
-    return BudgetedCall(
-        key=call_hash(model.name, question.messages, unlimited),
-        description=f"{question.move or question.asker} {question.sampling.index}",
-        role=question.asker,
-        move=question.move,
-        is_attempt=bool(question.move) and not question.is_retry,
-    )
-
-
 def _has_reply_of_killed_process(
     question: ModelQuestion, model: Model, prior: PriorDecision, calls: CallContext
 ) -> bool:
@@ -215,15 +212,18 @@ def affordable_reply_tokens(question: ModelQuestion, calls: CallContext) -> int:
 
 def _keep_tokens_for_the_coder(question: ModelQuestion, call: BudgetedCall, calls: CallContext) -> None:
     """Refuse a question of a helper where its share of the remaining reply tokens is too small."""
-    left, limit = calls.budget.remaining_completion_tokens(), calls.budget.limits.completion_tokens
-    if left is None or limit is None or question.role in CODE_WRITERS:
+    remaining, limit = calls.budget.remaining_completion_tokens(), calls.budget.limits.completion_tokens
+    if remaining is None or limit is None or question.role in CODE_WRITERS:
         return
-    if left // HELPER_SHARE_DIVISOR < MIN_REPLY_TOKENS:
-        refuse(call, BudgetExceeded("completion_tokens", limit - left, limit), calls)
+    if remaining // HELPER_SHARE_DIVISOR < MIN_REPLY_TOKENS:
+        refuse(call, BudgetExceeded("completion_tokens", limit - remaining, limit), calls)
 
 
 def _max_reply_tokens(question: ModelQuestion, bound: int, price: Price | None, calls: CallContext) -> int:
-    """Return the reply length that the role's setting and the remaining budget allow, in tokens."""
+    """Return the reply length in tokens that the role's setting and the remaining budget allow.
+
+    The budget does not lower it below `MIN_REPLY_TOKENS`; where that is too much, the reservation fails.
+    """
     limit = question.sampling.max_tokens
     if not question.is_retry:
         limit = min(limit, calls.models.for_role(question.role).max_tokens)

@@ -1,7 +1,7 @@
-"""Ask a role that helps the coder, without ever stopping the run.
+"""Ask a helper: a role other than the coder, whose failure must not stop the run.
 
-A role that fails is degraded: the ledger records it, the result lists it, and the run continues without its
-contribution. A role that failed `MAX_ROLE_FAILURES` times is suspended for the rest of the run.
+A helper that fails is degraded: the ledger records it, the result lists it, and the run continues without its
+contribution. A helper that failed `MAX_ROLE_FAILURES` times is suspended for the rest of the run.
 """
 
 from __future__ import annotations
@@ -53,7 +53,6 @@ class RoleCall:
 
     Attributes:
         helper: The helper: a key of `MODEL_ROLES`, or an adviser of an installed package.
-        calls: Where its calls are paid and recorded.
         round: The round, or another number that distinguishes equal questions.
         temperature: Sampling temperature of the first try; 0 is greedy.
         model_role: The role whose model it uses, if not that of `MODEL_ROLES`.
@@ -157,14 +156,7 @@ class RoleCall:
 
 
 def record_degradation(helper: str, round_: int, fault: Exception, ledger: Ledger) -> None:
-    """Record that a helper failed; the result of the run names it.
-
-    Args:
-        helper: The helper, or an extension of an installed package.
-        round_: The round.
-        fault: What happened.
-        ledger: The run's ledger.
-    """
+    """Record that a helper, or an extension of an installed package, failed. The run's result names it."""
     ledger.append(
         RoleDegraded(
             role=helper,

@@ -1,32 +1,33 @@
-"""Build the brief of a move: the task, the facts of the failing candidate, and the code that may be at
-fault.
-"""
+"""Build the brief of a move: the task, the counterexamples of the failing candidate, and the code to show."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from suture.agents.context.deciding_checks import collect_deciding_facts
 from suture.agents.context.excerpts import make_excerpt
 from suture.agents.context.file_selection import select_named_files, select_suspicious_files
-from suture.agents.context.project_briefs import (
-    is_written_as_files,
-    make_new_project_brief,
-    make_project_repair_brief,
-)
 from suture.agents.context.related_functions import find_related_functions
-from suture.agents.context.search_clues import SearchClues, find_suspicious_functions
+from suture.agents.context.search_clues import find_suspicious_functions
 from suture.agents.prompting.prompt_parts import EarlierAttempt, describe_fact
 from suture.agents.roles.coder import Brief, RepairBrief, WriteBrief
-from suture.agents.roles.project_coder import ProjectBrief
+from suture.agents.roles.project_coder import ProjectBrief, render_project_rules
 from suture.agents.roles.text_coder import TextBrief
-from suture.agents.tuning import MAX_WHOLE_FILE_CHARS
+from suture.agents.tuning import MAX_PROJECT_CHARS, MAX_WHOLE_FILE_CHARS
+from suture.core.ledger.kinds import SearchFinished, SuspectLine
 from suture.core.records import Candidate, Counterexample, Move, Strategy, Task, Verdict
 from suture.judge import Suite, find_protected_files
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import parse_module
-from suture.project.workspace import DEFAULT_PROTECTED, decode_text, is_protected, overlay_candidate
+from suture.project.workspace import (
+    DEFAULT_PROTECTED,
+    decode_text,
+    is_protected,
+    is_test_file,
+    overlay_candidate,
+)
 
 HINT_PREFIX = "A person who reviews this adds: "
 
@@ -44,10 +45,9 @@ class BriefBuilder:
     """Builds the briefs of one round.
 
     Attributes:
-        task: The task.
         suite: The tests that decide; it says which files a candidate may write.
         trust_threshold: Trust below which a check does not decide. Facts of such checks are never shown.
-        clues: What the search found out before.
+        clues: What the search found out before; its line numbers refer to the user's unchanged code.
         history: The last attempts, without the one that is repaired.
         refused: Why the replies of the last round could not be used.
     """
@@ -55,33 +55,34 @@ class BriefBuilder:
     task: Task
     suite: Suite
     trust_threshold: float
-    clues: SearchClues = field(default_factory=SearchClues)
+    clues: SearchFinished = field(default_factory=SearchFinished)
     history: tuple[EarlierAttempt, ...] = ()
     refused: Sequence[str] = ()
 
     def for_move(self, move: Move, parent: FailingCandidate | None) -> Brief:
         """Return the brief of a move; `parent` is the candidate that it repairs, if any."""
         task = self.task
-        is_fresh = move.kind == "sample" or parent is None
-        if is_written_as_files(task):
-            return self._for_project(move, None if is_fresh else parent)
-        if move.kind == "sample" or parent is None:
+        if move.kind == "sample":
+            parent = None
+        is_parsed = LANGUAGES[task.language].parsed
+        if task.kind == "write" and (task.project is not None or not is_parsed):
+            return self._for_project(move, parent)
+        if parent is None:
             return WriteBrief(
                 statement=task.statement,
                 module=task.module,
                 other_modules=task.extra_modules,
                 allows_several_files=task.allows_more_files,
                 entry_point=task.entry_point,
-                tests=_visible_tests(task),
+                tests=_render_visible_tests(task),
             )
-        if not LANGUAGES[task.language].parsed:
-            return self._for_text(move, parent)
-        return self.for_repair(parent, move.strategy)
+        return self.for_repair(parent, move.strategy) if is_parsed else self._for_text(move, parent)
 
     def for_repair(self, parent: FailingCandidate, strategy: Strategy = "minimal") -> RepairBrief:
         """Return everything that is known about a failing candidate of Python code."""
         task, candidate = self.task, parent.candidate
         is_new = task.kind == "write"
+        may_create_files = is_new and task.allows_more_files
         brief = RepairBrief(
             statement=task.statement,
             files=_order_files(candidate, task) if is_new else {},
@@ -91,33 +92,65 @@ class BriefBuilder:
             history=self.history,
             strategy=strategy,
             refused=self.refused,
-            project=(
-                frozenset((*task.files, *candidate.files)) if is_new and task.allows_more_files else None
-            ),
+            project=frozenset((*task.files, *candidate.files)) if may_create_files else None,
         )
         return brief if is_new else self._with_located_code(brief, candidate)
 
     def _for_project(self, move: Move, parent: FailingCandidate | None) -> ProjectBrief:
-        brief = replace(make_new_project_brief(self.task, self.suite), refused=self.refused)
+        """Return a brief for a coder that writes whole files: for a project, or in another language."""
+        task = self.task
+        is_new = task.project is not None and task.project.is_new
+        candidate_files = parent.candidate.files if parent else {}
+        existing = {} if is_new else self._select_writable_files(candidate_files)
+        brief = ProjectBrief(
+            statement=task.statement,
+            rules=render_project_rules(task),
+            files={
+                **candidate_files,
+                **{p: text for p, text in existing.items() if p not in candidate_files},
+            },
+            entry=task.module if task.project is None or is_new else "",
+            tests=_render_given_tests(task),
+            project=frozenset((*task.files, *candidate_files)),
+            refused=self.refused,
+        )
         if parent is None:
             return brief
-        known = replace(
+        return replace(
             brief,
             facts=collect_deciding_facts(parent.verdict, self.trust_threshold),
             output=parent.verdict.output,
             history=self.history,
+            strategy=move.strategy,
+            is_repair=True,
         )
-        return make_project_repair_brief(move, parent.candidate, known, self.task, self.suite)
+
+    def _select_writable_files(self, candidate_files: Mapping[str, str]) -> dict[str, str]:
+        """Return the files of a project that may change, those whose paths the statement mentions first."""
+        files = overlay_candidate(self.task.files, candidate_files)
+        protected = self._protected_files(files)
+        statement_words = {word.lower() for word in re.findall(r"[A-Za-z]{3,}", self.task.statement)}
+
+        def rank(path: str) -> tuple[bool, str]:
+            return not statement_words & set(re.findall(r"[a-z]{3,}", path.lower())), path
+
+        selected: dict[str, str] = {}
+        room_chars = MAX_PROJECT_CHARS
+        for path in sorted((p for p in files if p not in protected and not is_test_file(p)), key=rank):
+            text = decode_text(files[path])
+            if b"\0" not in files[path] and len(text) <= room_chars:
+                selected[path] = text
+                room_chars -= len(text)
+        return selected
 
     def _for_text(self, move: Move, parent: FailingCandidate) -> TextBrief:
         """Return a brief of code that is judged by exit status: only the command's output is known."""
         output = parent.verdict.output
         files = overlay_candidate(self.task.files, parent.candidate.files)
-        protected = find_protected_files(dict.fromkeys(files, ""), self.suite)
         return TextBrief(
             statement=self.task.statement,
             language=self.task.language,
-            files=select_named_files(files, output, protected, self.task.language),
+            files=select_named_files(files, output, self._protected_files(files), self.task.language),
             output=output,
             history=self.history,
             strategy=move.strategy,
@@ -129,17 +162,19 @@ class BriefBuilder:
         """Add the project's code to a brief, guided by what the search found out about it."""
         clues = self.clues
         files = overlay_candidate(self.task.files, candidate.files)
-        protected = find_protected_files(dict.fromkeys(files, ""), self.suite)
-        located = [fault.path for fault in clues.faults]
-        shown = select_suspicious_files(files, brief.facts, protected, located)
+        located_paths = [fault.path for fault in clues.faults]
+        shown = select_suspicious_files(files, brief.facts, self._protected_files(files), located_paths)
         # The line numbers of the clues are those of the user's code. They do not fit a changed file.
         unchanged = {path: text for path, text in shown.items() if path not in candidate.files}
         suspects = find_suspicious_functions(unchanged, clues)
-        lines = {
-            path: _suspicious_lines(path, clues if path in unchanged else None, brief.facts) for path in shown
-        }
+        located = [fault for fault in clues.faults if fault.path in unchanged]
+        lines = {path: _suspicious_lines(path, located, brief.facts) for path in shown}
         shown = _drop_unsuspicious(shown, lines)
-        excerpts = _make_excerpts(shown, lines)
+        excerpts = {
+            path: excerpt
+            for path, text in shown.items()
+            if (excerpt := make_excerpt(text, lines[path])) is not None
+        }
         code = {
             path: decode_text(files[path])
             for path in files
@@ -152,22 +187,36 @@ class BriefBuilder:
             project=frozenset(files),
             excerpts=excerpts,
             suspects=suspects,
-            hints=[hint for hint in clues.hints if hint.path in unchanged],
+            hints=[hint for hint in clues.partial if hint.path in unchanged],
             related_functions=find_related_functions(suspects, code, tuple({**shown, **excerpts}.values())),
         )
+
+    def _protected_files(self, files: Mapping[str, bytes]) -> tuple[str, ...]:
+        return find_protected_files(dict.fromkeys(files, ""), self.suite)
 
     def _is_test(self, path: str) -> bool:
         return path in self.suite.test_files or is_protected(path, DEFAULT_PROTECTED)
 
 
-def _visible_tests(task: Task) -> str:
+def _render_visible_tests(task: Task) -> str:
     """Return the tests that the user gave. The coder may read them; examples are part of the statement."""
-    asserts = [check.source for check in task.checks if check.provenance == "user"]
     files = [
         content.decode("utf-8", "replace")
         for path, content in task.files.items()
         if path in task.test_command and path.endswith(".py")
     ]
+    return _join_user_tests(task, files)
+
+
+def _render_given_tests(task: Task) -> str:
+    """Return the tests that the user gave with the statement; not the tests of an existing project."""
+    is_new = not task.project or task.project.is_new
+    files = [decode_text(content) for path, content in task.files.items() if is_new and is_test_file(path)]
+    return _join_user_tests(task, files)
+
+
+def _join_user_tests(task: Task, files: Iterable[str]) -> str:
+    asserts = [check.source for check in task.checks if check.provenance == "user"]
     return "\n".join(text.strip("\n") for text in [*asserts, *files])
 
 
@@ -178,11 +227,13 @@ def _order_files(candidate: Candidate, task: Task) -> dict[str, str]:
     }
 
 
-def _suspicious_lines(path: str, clues: SearchClues | None, facts: Sequence[Counterexample]) -> list[int]:
+def _suspicious_lines(
+    path: str, located: Sequence[SuspectLine], facts: Sequence[Counterexample]
+) -> list[int]:
     """Return suspicious lines of a file: those that the search located, then those that raised in a test."""
-    located = [fault.line for fault in clues.faults if fault.path == path] if clues else []
-    raised = [fact.line for fact in facts if fact.file == path and fact.line is not None]
-    return list(dict.fromkeys([*located, *raised]))
+    located_lines = [fault.line for fault in located if fault.path == path]
+    raising_lines = [fact.line for fact in facts if fact.file == path and fact.line is not None]
+    return list(dict.fromkeys([*located_lines, *raising_lines]))
 
 
 def _drop_unsuspicious(shown: Mapping[str, str], lines: Mapping[str, Sequence[int]]) -> dict[str, str]:
@@ -190,11 +241,6 @@ def _drop_unsuspicious(shown: Mapping[str, str], lines: Mapping[str, Sequence[in
     if not any(lines.values()) or sum(map(len, shown.values())) <= MAX_WHOLE_FILE_CHARS:
         return dict(shown)
     return {path: text for path, text in shown.items() if lines[path]}
-
-
-def _make_excerpts(files: Mapping[str, str], lines: Mapping[str, Sequence[int]]) -> dict[str, str]:
-    excerpts = {path: make_excerpt(text, lines[path]) for path, text in files.items()}
-    return {path: excerpt for path, excerpt in excerpts.items() if excerpt is not None}
 
 
 def describe_attempt(
@@ -211,22 +257,17 @@ def describe_attempt(
 
 
 def with_hints(brief: Brief, hints: Sequence[str]) -> Brief:
-    """Add a person's hints to a brief, the last one first and before all other advice.
-
-    Args:
-        brief: The brief of a move.
-        hints: The hints in the order in which they were given.
-    """
+    """Add a person's hints to a brief, the newest (the last of `hints`) first and before all other advice."""
     return with_advice(brief, [f"{HINT_PREFIX}{hint}" for hint in reversed(hints)])
 
 
 def with_advice(brief: Brief, advice: Sequence[str]) -> Brief:
-    """Add advice to a brief, before all other that it holds."""
+    """Add advice to a brief, before the advice that it holds already."""
     if not advice:
         return brief
     if isinstance(brief, RepairBrief):
         return replace(brief, advice=(*advice, *brief.advice))
     # As comments, the hints keep a stub valid Python, so that it stays in its code fence in the prompt.
-    mark = "# " if parse_module(brief.statement) is not None else ""
-    lines = "\n".join(f"{mark}{' '.join(line.split())}" for line in advice)
+    comment_sign = "# " if parse_module(brief.statement) is not None else ""
+    lines = "\n".join(f"{comment_sign}{' '.join(line.split())}" for line in advice)
     return replace(brief, statement=f"{brief.statement.rstrip()}\n\n{lines}".lstrip())

@@ -8,19 +8,20 @@ from suture.core.records import Counterexample, Verdict
 def count_deciding_checks(
     verdict: Verdict, baseline: Verdict | None, threshold: float
 ) -> tuple[int, int, int]:
-    """Return how many deciding checks passed, failed and regressed.
+    """Return `(passed, failed, regressed)`: how many deciding checks did so on a candidate.
 
     Args:
-        verdict: The verdict on a candidate.
-        baseline: The verdict on the user's own code, if there is any.
+        verdict: The verdict on the candidate.
+        baseline: The verdict on the user's own code, if there is any. A check that passed there regresses if
+            it does not pass any more.
         threshold: Trust below which a check informs and does not decide.
     """
     deciding = [o for o in verdict.outcomes if o.trust >= threshold and o.status != "skipped"]
     passed = sum(outcome.passed for outcome in deciding)
     passed_before = baseline.passed if baseline else frozenset()
+    # A check that is skipped now and passed before has regressed, so skipped checks count here.
     deciding_ids = {outcome.check_id for outcome in verdict.outcomes if outcome.trust >= threshold}
-    regressed = len((passed_before & deciding_ids) - verdict.passed)
-    return passed, len(deciding) - passed, regressed
+    return passed, len(deciding) - passed, len((passed_before & deciding_ids) - verdict.passed)
 
 
 def collect_deciding_facts(verdict: Verdict, threshold: float) -> tuple[Counterexample, ...]:

@@ -18,32 +18,29 @@ from suture.project.python_source.statements import Definition, split_lines
 def make_excerpt(text: str, suspicious: Sequence[int]) -> str | None:
     """Return the suspicious parts of a long file; a comment line stands for each part that is left out.
 
+    It is `None` if the file is short, or has no suspicious line: such a file is shown whole.
+
     Args:
         text: Python source.
         suspicious: Suspicious lines, counted from 1, the most suspicious first.
-
-    Returns:
-        `None` if the file is short, or has no suspicious line: such a file is shown whole.
     """
     tree = parse_module(text) if len(text) > MAX_WHOLE_FILE_CHARS else None
     if tree is None:
         return None
     lines = split_lines(text)
-    kept: set[int] = set()
+    selected: set[int] = set()
     for line in suspicious:
         part = _lines_around(tree, line, lines)
-        if part and (not kept or _size(kept | part, lines) <= MAX_EXCERPT_CHARS):
-            kept |= part
-    if not kept:
+        if part and (not selected or _size(selected | part, lines) <= MAX_EXCERPT_CHARS):
+            selected |= part
+    if not selected:
         return None
     imports = {n for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) for n in _lines(node)}
-    return "".join(_render_lines(sorted(kept | imports), lines))
+    return "".join(_render_lines(sorted(selected | imports), lines))
 
 
 def _lines_around(tree: ast.Module, line: int, lines: Sequence[str]) -> set[int]:
-    """Return the lines of the function that holds a line; in a long function, or outside of one, those near
-    it.
-    """
+    """Return the numbers of the lines to show for a suspicious line: its function, or its surroundings."""
     function = set(_function_around(tree.body, line))
     if function and _size(function, lines) <= MAX_EXCERPT_FUNCTION_CHARS:
         return function
@@ -52,6 +49,7 @@ def _lines_around(tree: ast.Module, line: int, lines: Sequence[str]) -> set[int]
 
 
 def _headers_around(body: Iterable[ast.stmt], line: int) -> Iterator[int]:
+    """Yield the lines of the headers of all classes and functions that hold a line."""
     for node in body:
         if isinstance(node, Definition) and line in _lines(node):
             yield from range(first_line(node), first_line(node.body[0]))
@@ -64,9 +62,9 @@ def _function_around(body: Iterable[ast.stmt], line: int) -> Iterator[int]:
         if isinstance(node, Definition) and line in _lines(node):
             if not isinstance(node, ast.ClassDef):
                 yield from _lines(node)
-            elif inner := list(_function_around(node.body, line)):
+            elif method_lines := list(_function_around(node.body, line)):
                 yield from range(first_line(node), first_line(node.body[0]))
-                yield from inner
+                yield from method_lines
 
 
 def _lines(node: ast.stmt) -> range:
@@ -78,12 +76,11 @@ def _size(numbers: Iterable[int], lines: Sequence[str]) -> int:
 
 
 def _render_lines(numbers: Sequence[int], lines: Sequence[str]) -> Iterator[str]:
-    last = 0
+    previous = 0
     for number in [*numbers, len(lines) + 1]:
-        if number > last + 1:
-            after = lines[number - 1] if number <= len(lines) else ""
-            margin = after[: len(after) - len(after.lstrip())]
-            yield f"{margin}# ... {number - last - 1} lines are not shown here\n"
-        if number <= len(lines):
-            yield lines[number - 1]
-        last = number
+        next_line = lines[number - 1] if number <= len(lines) else ""
+        if number > previous + 1:
+            margin = next_line[: len(next_line) - len(next_line.lstrip())]
+            yield f"{margin}# ... {number - previous - 1} lines are not shown here\n"
+        yield next_line
+        previous = number

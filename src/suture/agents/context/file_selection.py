@@ -22,7 +22,7 @@ from suture.project.workspace import decode_text
 def select_suspicious_files(
     files: Mapping[str, bytes],
     facts: Iterable[Counterexample],
-    closed: Container[str],
+    protected: Container[str],
     located: Sequence[str] = (),
 ) -> dict[str, str]:
     """Return the Python files most likely at fault, most likely first: path -> text.
@@ -30,16 +30,15 @@ def select_suspicious_files(
     Args:
         files: The whole project with the failing candidate's changes.
         facts: The counterexamples of the candidate.
-        closed: Paths of files that must not change, and so are not shown.
+        protected: Paths of files that must not change, and so are not shown.
         located: Files that fault localisation points at, the most suspicious first.
 
     Raises:
         UsageError: There is no file that could be shown and changed.
     """
-    texts = {
-        path: text for path, content in files.items() if (text := _python_text(path, content)) is not None
-    }
-    editable = {path for path in texts if path not in closed}
+    texts = {path: decode_text(content) for path, content in files.items() if path.endswith(".py")}
+    texts = {path: text for path, text in texts.items() if is_encodable(text)}
+    editable = {path for path in texts if path not in protected}
     named = [path for path in (*located, *(fact.file for fact in facts)) if path in editable]
     tests = [path for path in texts if path not in editable]
     imported = _find_imported_files(tests, texts)
@@ -49,20 +48,9 @@ def select_suspicious_files(
             "no file can be repaired: each is protected, or is not text in the encoding that it declares",
             remedy="save the source as UTF-8, or declare its encoding as in `# -*- coding: latin-1 -*-`",
         )
-    with_content = {path: texts[path] for path in ranked if not _is_empty_package(path, texts[path])}
-    return _take_while_fitting(MAX_SELECTED_CHARS, with_content or {path: texts[path] for path in ranked})
-
-
-def _is_empty_package(path: str, text: str) -> bool:
     # An empty `__init__.py` is as it should be. Another empty file may be the one to write.
-    return PurePosixPath(path).name == "__init__.py" and not text.strip()
-
-
-def _python_text(path: str, content: bytes) -> str | None:
-    if not path.endswith(".py"):
-        return None
-    text = decode_text(content)
-    return text if is_encodable(text) else None
+    candidates = [path for path in ranked if PurePosixPath(path).name != "__init__.py" or texts[path].strip()]
+    return _take_while_fitting({path: texts[path] for path in candidates or ranked})
 
 
 def is_encodable(text: str) -> bool:
@@ -74,21 +62,21 @@ def is_encodable(text: str) -> bool:
     return True
 
 
-def _take_while_fitting(limit: int, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return as many whole files as fit into `limit` characters; the first one in any case."""
-    shown: dict[str, str] = {}
+def _take_while_fitting(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return as many whole files as fit into `MAX_SELECTED_CHARS`; the first one in any case."""
+    selected: dict[str, str] = {}
     for path, text in texts.items():
-        if not shown or sum(map(len, shown.values())) + len(text) <= limit:
-            shown[path] = text
-    return shown
+        if not selected or sum(map(len, selected.values())) + len(text) <= MAX_SELECTED_CHARS:
+            selected[path] = text
+    return selected
 
 
 def _find_imported_files(starts: Iterable[str], texts: Mapping[str, str]) -> list[str]:
     """Return the files that the starting files import, directly or not, breadth first."""
-    found = list(starts)
-    for path in found:
-        found.extend(target for target in _imports(path, texts) if target not in found)
-    return found
+    reached = list(starts)
+    for path in reached:  # The list grows while it is read.
+        reached.extend(target for target in _imports(path, texts) if target not in reached)
+    return reached
 
 
 def _imports(path: str, texts: Mapping[str, str]) -> list[str]:
@@ -100,17 +88,11 @@ def _imports(path: str, texts: Mapping[str, str]) -> list[str]:
         if isinstance(node, ast.Import):
             modules += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            package = _package(path, node.level)
+            parents = PurePosixPath(path).parts[:-1] if node.level else ()
+            package = ".".join(parents[: len(parents) - node.level + 1])
             base = ".".join(part for part in (package, node.module) if part)
             modules += [base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)]
     return [target for module in modules if (target := _find_module_file(module, texts))]
-
-
-def _package(path: str, level: int) -> str:
-    if not level:
-        return ""
-    parents = PurePosixPath(path).parts[:-1]
-    return ".".join(parents[: len(parents) - level + 1])
 
 
 def _find_module_file(module: str, texts: Mapping[str, str]) -> str | None:
@@ -122,7 +104,7 @@ def _find_module_file(module: str, texts: Mapping[str, str]) -> str | None:
 
 
 def select_named_files(
-    files: Mapping[str, bytes], output: str, closed: Container[str], language: Language
+    files: Mapping[str, bytes], output: str, protected: Container[str], language: Language
 ) -> dict[str, str]:
     """Return the files most likely at fault, most likely first: path -> text.
 
@@ -131,28 +113,33 @@ def select_named_files(
 
     Args:
         files: The whole project with the failing candidate's changes.
-        output: What the test command printed.
-        closed: Paths of files that must not change, and so are not shown.
+        output: What the test command printed, or a bug report.
+        protected: Paths of files that must not change, and so are not shown.
         language: The language of the files.
 
     Raises:
         UsageError: There is no file that could be shown and changed.
     """
     source = {path: decode_text(content) for path, content in files.items() if is_source(path, language)}
-    editable = [path for path, text in source.items() if path not in closed and is_encodable(text)]
+    editable = [path for path, text in source.items() if path not in protected and is_encodable(text)]
     if not editable:
         raise UsageError(
             f"no {LANGUAGES[language].label} file can be repaired: each is protected, or is not UTF-8"
         )
-    tests = "\n".join(text for path, text in source.items() if path in closed)
+    tests = {path: text for path, text in source.items() if path in protected}
+    test_folders = {PurePosixPath(path).parent for path in tests}
+    test_text = "\n".join(tests.values())
 
     def rank(path: str) -> tuple[bool, bool, bool, bool, str]:
-        named = re.search(rf"(?<![\w.-]){re.escape(path)}:\d", output) is not None
+        has_line_in_output = re.search(rf"(?<![\w.-]){re.escape(path)}:\d", output) is not None
         stem = re.compile(rf"(?<![\w-]){re.escape(PurePosixPath(path).stem)}(?![\w-])")
-        beside = any(
-            PurePosixPath(test).parent == PurePosixPath(path).parent for test in source if test in closed
+        is_beside_test = PurePosixPath(path).parent in test_folders
+        return (
+            not has_line_in_output,
+            not stem.search(output),
+            not stem.search(test_text),
+            not is_beside_test,
+            path,
         )
-        return (not named, not stem.search(output), not stem.search(tests), not beside, path)
 
-    ranked = sorted(editable, key=rank)
-    return _take_while_fitting(MAX_SELECTED_CHARS, {path: source[path] for path in ranked})
+    return _take_while_fitting({path: source[path] for path in sorted(editable, key=rank)})

@@ -30,53 +30,58 @@ def find_related_functions(
         texts: The project's code without its tests: path -> text.
         shown: Texts that the prompt shows in any case; functions in them are left out.
     """
-    named = [(suspect.path, suspect.function) for suspect in suspects if suspect.function]
-    folders = {PurePosixPath(path).parent for path, _ in named}
+    locations = [(suspect.path, suspect.function) for suspect in suspects if suspect.function]
+    folders = {PurePosixPath(path).parent for path, _ in locations}
     nearest_first = sorted(texts, key=lambda path: (PurePosixPath(path).parent not in folders, path))
     functions = [
-        fact for path in nearest_first[:MAX_SCANNED_FILES] for fact in iter_functions(path, texts[path])
+        function
+        for path in nearest_first[:MAX_SCANNED_FILES]
+        for function in iter_functions(path, texts[path])
     ]
-    suspicious = [f for place in named for f in functions if (f.path, _short_name(f)) == place]
+    suspicious = [f for location in locations for f in functions if (f.path, _short_name(f)) == location]
     others = [
-        fact
-        for fact in functions
-        if fact not in suspicious
-        and 0 < len(fact.source) <= MAX_RELATED_FUNCTION_CHARS
-        and is_encodable(fact.source)
-        and not any(fact.source in text for text in shown)
+        function
+        for function in functions
+        if function not in suspicious
+        and 0 < len(function.source) <= MAX_RELATED_FUNCTION_CHARS
+        and is_encodable(function.source)
+        and not any(function.source in text for text in shown)
     ]
-    found: dict[FunctionFacts, RelatedFunction] = {}
+    related: dict[FunctionFacts, RelatedFunction] = {}
     for suspect in suspicious:
-        for fact in others:
-            if _short_name(suspect) in {name.rpartition(".")[2] for name in fact.calls}:
-                found.setdefault(fact, _related_function(fact, f"calls {_short_name(suspect)}"))
+        for function in others:
+            if _short_name(suspect) in {name.rpartition(".")[2] for name in function.calls}:
+                related.setdefault(function, _related_function(function, f"calls {_short_name(suspect)}"))
     for suspect in suspicious:
-        similar = sorted(others, key=lambda fact: -_similarity(fact, suspect))
-        for fact in similar[:MAX_RELATED_FUNCTIONS]:
-            if _similarity(fact, suspect) >= MIN_NAME_SIMILARITY:
-                found.setdefault(fact, _related_function(fact, f"is like {_short_name(suspect)}"))
-    return tuple(found.values())[:MAX_RELATED_FUNCTIONS]
+        most_similar = sorted(others, key=lambda function: -_similarity(function, suspect))
+        for function in most_similar[:MAX_RELATED_FUNCTIONS]:
+            if _similarity(function, suspect) >= MIN_NAME_SIMILARITY:
+                related.setdefault(function, _related_function(function, f"is like {_short_name(suspect)}"))
+    return tuple(related.values())[:MAX_RELATED_FUNCTIONS]
 
 
-def _related_function(fact: FunctionFacts, why: str) -> RelatedFunction:
-    head, *body = fact.source.split("\n")
-    spare = min((len(line) - len(line.lstrip()) for line in body if line.strip()), default=0) - INDENT
-    source = "\n".join([head, *(line[max(0, spare) :] for line in body)])  # A method moves to the margin.
-    return RelatedFunction(path=fact.path, name=fact.name, why=why, source=source)
+def _related_function(function: FunctionFacts, why: str) -> RelatedFunction:
+    """Return the function for a prompt; a method is moved to the left margin."""
+    header, *body = function.source.split("\n")
+    indent = min((len(line) - len(line.lstrip()) for line in body if line.strip()), default=0)
+    source = "\n".join([header, *(line[max(0, indent - INDENT) :] for line in body)])
+    return RelatedFunction(path=function.path, name=function.name, why=why, source=source)
 
 
-def _short_name(fact: FunctionFacts) -> str:
-    return fact.name.rpartition(".")[2]
+def _short_name(function: FunctionFacts) -> str:
+    return function.name.rpartition(".")[2]
 
 
-def _similarity(one: FunctionFacts, two: FunctionFacts) -> float:
-    """Return the share of words that two functions have in common: in names, parameters and calls."""
-    first, second = _words(one), _words(two)
-    return len(first & second) / len(first | second) if first | second else 0.0
+def _similarity(left: FunctionFacts, right: FunctionFacts) -> float:
+    """Return the share of words that two functions have in common."""
+    left_words, right_words = _words(left), _words(right)
+    union = left_words | right_words
+    return len(left_words & right_words) / len(union) if union else 0.0
 
 
-def _words(fact: FunctionFacts) -> frozenset[str]:
-    signature = fact.signature[fact.signature.find(fact.name) + len(fact.name) :]
-    words = {word.lower() for word in WORD.findall(_short_name(fact))}
+def _words(function: FunctionFacts) -> frozenset[str]:
+    """Return the words of a function's name and, marked by brackets, of its parameters and the calls in it."""
+    signature = function.signature[function.signature.find(function.name) + len(function.name) :]
+    words = {word.lower() for word in WORD.findall(_short_name(function))}
     words |= {f"({word.lower()}" for word in WORD.findall(signature)} - {"(self", "(cls"}
-    return frozenset(words | {f"{name.rpartition('.')[2]}()" for name in fact.calls})
+    return frozenset(words | {f"{name.rpartition('.')[2]}()" for name in function.calls})

@@ -1,4 +1,4 @@
-"""Read the command in an agent's reply: a tool and its input.
+"""The tools that an agent is offered, and the parsing of the command in its reply: a tool and its input.
 
 The descriptions of the tools are part of the prompt.
 """
@@ -86,31 +86,32 @@ def parse_command(text: str) -> AgentCommand:
         MalformedReply: The reply names no tool or an unknown one, or its input is too long.
     """
     lines = cut_after_first_command(text).split("\n")
-    at = next((number for number, line in enumerate(lines) if TOOL_LINE.match(line)), None)
-    named = TOOL_LINE.match(lines[at]) if at is not None else None
-    if at is None or named is None:
+    tool_lines = ((number, match) for number, line in enumerate(lines) if (match := TOOL_LINE.match(line)))
+    number, tool_line = next(tool_lines, (0, None))
+    if tool_line is None:
         return _infer_command(text, lines)
-    tool = TOOL_ALIASES.get(named[1].lower(), named[1].lower())
+    name, in_brackets = tool_line[1], tool_line[2] or ""
+    tool = TOOL_ALIASES.get(name.lower(), name.lower())
     if tool not in TOOL_NAMES:
-        raise MalformedReply(f"there is no tool {named[1][:40]!r}, only {', '.join(TOOL_NAMES)}")
-    below = lines[at + 1 :]
+        raise MalformedReply(f"there is no tool {name[:40]!r}, only {', '.join(TOOL_NAMES)}")
+    below = lines[number + 1 :]
     end = next((number for number, line in enumerate(below) if NEXT_LABEL.match(line)), len(below))
     inputs = ((number, match[1]) for number, line in enumerate(below) if (match := INPUT_LINE.match(line)))
-    place, given = next(inputs, (end, ""))
-    called = _decode_json_inputs(given)
-    if called is not None:
-        return _bounded_command(tool, called)
+    input_number, input_text = next(inputs, (end, ""))
+    native_inputs = _decode_json_inputs(input_text)
+    if native_inputs is not None:
+        return _bounded_command(tool, native_inputs)
     if tool == "edit":
         return AgentCommand(tool=tool, input="\n".join(below))
-    given = given.strip().strip("`")
+    input_text = input_text.strip().strip("`")
     block = next(iter(fenced_blocks("\n".join(below[:end]))), None)
     if tool == "create_file":
-        path = given or named[2] or ""
+        path = input_text or in_brackets
         if not path:
             raise MalformedReply("create_file needs a path: `INPUT: path`, and below it a block")
         return _bounded_command(tool, f"{path}\n{block.code if block else ''}")  # No block: an empty file.
-    inline = given if place < end else ""
-    return _bounded_command(tool, (block.code if block else inline) or named[2] or "")
+    inline = input_text if input_number < end else ""
+    return _bounded_command(tool, (block.code if block else inline) or in_brackets)
 
 
 def _infer_command(text: str, lines: list[str]) -> AgentCommand:
@@ -126,8 +127,8 @@ def _infer_command(text: str, lines: list[str]) -> AgentCommand:
 def cut_after_first_command(text: str) -> str:
     """Cut a reply after its first command: small models continue with results that they make up."""
     lines = text.split("\n")
-    named = [number for number, line in enumerate(lines) if TOOL_LINE.match(line)]
-    return "\n".join(lines[: named[1]]).rstrip() if len(named) > 1 else text
+    tool_lines = [number for number, line in enumerate(lines) if TOOL_LINE.match(line)]
+    return "\n".join(lines[: tool_lines[1]]).rstrip() if len(tool_lines) > 1 else text
 
 
 def _bounded_command(tool: str, text: str) -> AgentCommand:
@@ -139,20 +140,21 @@ def _bounded_command(tool: str, text: str) -> AgentCommand:
 
 
 def _decode_json_inputs(inputs: str) -> str | None:
-    """Return the JSON inputs of a native tool call as a textual reply writes them; `None` if they are not
-    JSON.
+    """Return the JSON inputs of a native tool call as text; `None` if they are not JSON.
+
+    The text is what a model without native tool calls would write as the input.
     """
     try:
-        given = json.loads(inputs)
+        values = json.loads(inputs)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+    if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
         return None
-    if {"path", "search", "replace"} <= set(given):
-        path, search, replace = (given[name].strip("\n") for name in ("path", "search", "replace"))
+    if {"path", "search", "replace"} <= set(values):
+        path, search, replace = (values[name].strip("\n") for name in ("path", "search", "replace"))
         return "\n".join(
             part for part in (path, "<<<<<<< SEARCH", search, "=======", replace, ">>>>>>> REPLACE") if part
         )
-    if {"path", "content"} <= set(given):  # The path comes first, whatever the order of the JSON keys.
-        return f"{given['path']}\n{given['content']}"
-    return "\n".join(given.values())
+    if {"path", "content"} <= set(values):  # The path comes first, whatever the order of the JSON keys.
+        return f"{values['path']}\n{values['content']}"
+    return "\n".join(values.values())

@@ -7,7 +7,7 @@ that is resumed or replayed takes recorded steps from the ledger and does not re
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -19,13 +19,8 @@ from suture.agents.conversation.agent_commands import (
     cut_after_first_command,
     parse_command,
 )
-from suture.agents.conversation.agent_tools import AgentTools, ToolResult
-from suture.agents.conversation.agent_turn import AgentChange, AgentTurn
-from suture.agents.conversation.conversation_history import (
-    AgentStep,
-    build_conversation,
-)
-from suture.agents.conversation.recorded_steps import find_recorded_step
+from suture.agents.conversation.agent_tools import AgentTools, ToolResult, join_limited
+from suture.agents.conversation.agent_turn import AgentChange, AgentTurn, find_recorded_step
 from suture.agents.tuning import (
     DEFAULT_CONTEXT_TOKENS,
     MAX_HISTORY_REPLY_CHARS,
@@ -34,20 +29,33 @@ from suture.agents.tuning import (
     MAX_MALFORMED_REPLIES,
     MAX_PROMPT_RETRIES,
     MAX_REPEATED_COMMANDS,
+    RECENT_STEPS,
 )
 from suture.core.ledger.kinds import AgentStepped
 from suture.errors import BudgetExceeded, ContextTooLong, MalformedReply, ModelAuthError, ModelError
 from suture.models import Message, Reply, Sampling
+from suture.models.token_counting import estimate_tokens
 
 TurnEnding = Literal["", "submitted", "passed", "malformed", "repeated"]
 """Why a step was the last one of its turn; empty if the turn continues."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _AgentStep:
+    """A reply of the model, and the observation that it led to."""
+
+    reply: str
+    observation: str
+
+
 @dataclass(kw_only=True)
 class _Progress:
-    """The state of a turn: its steps, its changes, and the commands since the last change."""
+    """The state of a turn: its steps, the changed files (path -> text), and the commands since the last change.
 
-    steps: list[AgentStep] = field(default_factory=list)
+    A command is `None` where a reply named none.
+    """
+
+    steps: list[_AgentStep] = field(default_factory=list)
     changed: Mapping[str, str] = field(default_factory=dict)
     commands_since_change: list[AgentCommand | None] = field(default_factory=list)
 
@@ -81,10 +89,12 @@ async def run_agent(turn: AgentTurn) -> AgentChange:
 
 
 async def _take_step(reply: Reply, turn: AgentTurn, tools: AgentTools, progress: _Progress) -> str:
-    """Carry out the command of a reply, or take its result from the ledger. Return why the turn ends, if
-    so.
-    """
-    command, error = _parse_reply(reply.text)
+    """Carry out the command of a reply, or take its result from the ledger. Return the `TurnEnding`."""
+    command, error = None, ""
+    try:
+        command = parse_command(reply.text)
+    except MalformedReply as fault:
+        error = f"ToolError: {fault.message}"
     number = len(progress.steps) + 1
     ending: str = _ending_before_use(command, progress.commands_since_change)
     recorded = find_recorded_step(
@@ -94,9 +104,9 @@ async def _take_step(reply: Reply, turn: AgentTurn, tools: AgentTools, progress:
         turn.calls,
     )
     if recorded is not None:
-        step, (observation, changes) = recorded
+        event, (observation, changes) = recorded
         texts = {str(path): str(text) for path, text in changes.items()}
-        result, ending = ToolResult(observation=str(observation), changed=texts), step.ending
+        result, ending = ToolResult(observation=str(observation), changed=texts), event.ending
     else:
         started_s = time.monotonic()
         result = ToolResult(observation=error or "Submitted.", changed=progress.changed)
@@ -121,23 +131,16 @@ async def _take_step(reply: Reply, turn: AgentTurn, tools: AgentTools, progress:
     else:
         progress.commands_since_change.append(command)
     progress.changed = result.changed
-    shown = cut_after_first_command(reply.text)[:MAX_HISTORY_REPLY_CHARS]
-    progress.steps.append(AgentStep(reply=shown, observation=result.observation))
+    shortened = cut_after_first_command(reply.text)[:MAX_HISTORY_REPLY_CHARS]
+    progress.steps.append(_AgentStep(reply=shortened, observation=result.observation))
     return ending
-
-
-def _parse_reply(text: str) -> tuple[AgentCommand | None, str]:
-    try:
-        return parse_command(text), ""
-    except MalformedReply as fault:
-        return None, f"ToolError: {fault.message}"
 
 
 def _ending_before_use(command: AgentCommand | None, earlier: list[AgentCommand | None]) -> TurnEnding:
     """Return why the turn ends before the command is carried out; empty if it does not."""
     if command is None:
-        last = earlier[1 - MAX_MALFORMED_REPLIES :]
-        return "malformed" if last == [None] * (MAX_MALFORMED_REPLIES - 1) else ""
+        latest = earlier[1 - MAX_MALFORMED_REPLIES :]
+        return "malformed" if latest == [None] * (MAX_MALFORMED_REPLIES - 1) else ""
     if command.tool == "submit":
         return "submitted"
     return "repeated" if earlier.count(command) >= MAX_REPEATED_COMMANDS - 1 else ""
@@ -167,7 +170,8 @@ async def _ask_for_step(turn: AgentTurn, opening: tuple[Message, ...], progress:
         tools=TOOLS,
     )
     for retries in range(MAX_PROMPT_RETRIES + 1):
-        messages = build_conversation(opening, steps, room_tokens, retries=retries)
+        # Each time that the provider calls the prompt too long, the room shrinks by a third.
+        messages = _build_conversation(opening, steps, int(room_tokens * (2 / 3) ** retries))
         try:
             return await ask(replace(question, messages=messages), calls)
         except ContextTooLong:
@@ -176,14 +180,43 @@ async def _ask_for_step(turn: AgentTurn, opening: tuple[Message, ...], progress:
     raise AssertionError("unreachable")
 
 
+def _build_conversation(
+    opening: tuple[Message, ...], steps: Sequence[_AgentStep], room_tokens: int
+) -> tuple[Message, ...]:
+    """Return the messages of the next call, which have about `room_tokens` tokens at most.
+
+    Nothing is left out while there is room, so that the provider's prompt cache stays valid. After that, the
+    results of all but the last steps are left out first, and then whole steps, the oldest first.
+    """
+    messages = _render_steps(opening, steps, 0, without_results=False)
+    for left_out in range(max(1, len(steps))):
+        if estimate_tokens(messages) <= room_tokens:
+            break
+        messages = _render_steps(opening, steps, left_out, without_results=True)
+    return messages
+
+
+def _render_steps(
+    opening: tuple[Message, ...], steps: Sequence[_AgentStep], left_out: int, *, without_results: bool
+) -> tuple[Message, ...]:
+    messages: list[Message] = []
+    for number, step in enumerate(steps[left_out:], left_out + 1):
+        observation = step.observation
+        if without_results and number <= len(steps) - RECENT_STEPS:
+            observation = f"(this result of {len(observation)} characters is not shown any more)"
+        if left_out and not messages:
+            observation = f"({left_out} steps before this one are not shown any more.)\n{observation}"
+        messages.append(Message(role="assistant", content=step.reply))
+        messages.append(Message(role="user", content=observation))
+    return (*opening, *messages)
+
+
 def _opening_messages(turn: AgentTurn) -> tuple[Message, ...]:
     prompt = turn.calls.prompts.load("agent")
-    names = sorted(turn.files)
-    more = f"\n... and {len(names) - MAX_LISTED_FILES} more" if len(names) > MAX_LISTED_FILES else ""
     task = prompt.render(
         "begin",
         task=turn.briefing.render_markdown(),
-        files="\n".join(names[:MAX_LISTED_FILES]) + more,
+        files=join_limited(sorted(turn.files), MAX_LISTED_FILES),
         tools="\n".join(f"- {tool.name}: {tool.description}" for tool in TOOLS),
         steps=str(turn.max_steps),
     )

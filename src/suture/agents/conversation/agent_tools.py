@@ -1,15 +1,15 @@
-"""The tools of an agent. They work on texts in memory, except the shell and the tests, which run in the
-sandbox.
+"""Carry out an agent's commands. Files are read and written in memory; the shell and the tests use the sandbox.
 
-The agent's changes are held as texts over the files that its turn began with. Each command runs in a new copy
-with these changes, and its own changes are added to them; no process of the agent survives a step.
+The agent's changes are texts over the files that its turn began with. Each shell command runs in a new copy of
+the project with these changes, and the changes that it makes are added to them. No process of the agent
+survives a step.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from suture.agents.context.deciding_checks import count_deciding_checks
 from suture.agents.conversation.agent_commands import AgentCommand
@@ -32,6 +32,7 @@ from suture.judge import check_candidate, find_protected_files
 from suture.project.workspace import decode_text, overlay_candidate
 
 FILE_RANGE = re.compile(r"^(.+?)(?::(\d{1,7})(?:-(\d{1,7}))?)?$")
+"""A path, with a line or a range of lines behind it: `a.py`, `a.py:3` or `a.py:3-9`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +40,8 @@ class ToolResult:
     """The result of a tool.
 
     Attributes:
-        observation: What the agent is told.
-        changed: All files that are changed now: path -> text.
+        observation: The text that the agent sees.
+        changed: All files that differ from the beginning of the turn: path -> text.
         passed: Whether all tests pass.
     """
 
@@ -66,90 +67,90 @@ class AgentTools:
             BudgetExceeded: The time is up.
             SandboxError: The sandbox failed.
         """
-        current = overlay_candidate(self.turn.files, changed)
+        files = overlay_candidate(self.turn.files, changed)
         match command.tool:
             case "shell":
-                result = await self._run_shell(command.input, current, changed)
+                result = await self._run_shell(command.input, files, changed)
             case "edit":
-                result = self._edit(command.input, current, changed)
+                result = self._edit(command.input, files, changed)
             case "run_tests":
                 result = await self._run_tests(changed)
             case "create_file":
-                result = self._create_file(command.input, current, changed)
+                result = self._create_file(command.input, files, changed)
             case "list_files":
-                result = ToolResult(observation=_list_files(command.input, current), changed=changed)
+                result = ToolResult(observation=_list_files(command.input, files), changed=changed)
             case "read_file":
-                result = ToolResult(observation=_read_file(command.input, current), changed=changed)
+                result = ToolResult(observation=_read_file(command.input, files), changed=changed)
             case _:
-                result = ToolResult(observation=_search(command.input, current), changed=changed)
-        return ToolResult(
-            observation=shorten(result.observation), changed=result.changed, passed=result.passed
-        )
+                result = ToolResult(observation=_search(command.input, files), changed=changed)
+        return replace(result, observation=_shorten_output(result.observation))
 
     async def _run_shell(
-        self, line: str, current: Mapping[str, bytes], changed: Mapping[str, str]
+        self, line: str, files: Mapping[str, bytes], changed: Mapping[str, str]
     ) -> ToolResult:
         if not line:
             return ToolResult(observation="There was no command.", changed=changed)
         suite, budget = self.turn.suite, self.turn.calls.budget
-        left_s = budget.remaining_s()
+        remaining_s = budget.remaining_s()
         limit_s = min(MAX_SHELL_S, suite.settings.test_timeout_s)
-        timeout_s = limit_s if left_s is None else max(1.0, min(limit_s, left_s / 2))
+        timeout_s = limit_s if remaining_s is None else max(1.0, min(limit_s, remaining_s / 2))
         async with budget.time_limit():
             run = await ProjectCopy.for_suite(suite).run(
-                line, current, timeout_s, max_output_bytes=2 * MAX_COMMAND_OUTPUT_CHARS
+                line, files, timeout_s, max_output_bytes=2 * MAX_COMMAND_OUTPUT_CHARS
             )
-        texts, left_out = select_text_changes(run.changes, current)
-        blocked = self._blocked_files({**self.turn.parent_files, **changed, **texts})
-        refused = {*find_protected_files(texts, suite), *blocked} & texts.keys()
+        texts, left_out = select_text_changes(run.changes, files)
+        allowed, refused, scan_reasons = self._check_changes(texts, changed)
         endings = {
             "timeout": f"its time was up after {timeout_s:.0f} s",
             "memory": "it held too much memory",
         }
         lines = [f"({endings.get(run.ending, f'exit code {run.exit_code}')})", run.output.strip()]
         if refused:
-            lines.append(f"(put back, for no candidate may change it: {', '.join(sorted(refused))})")
-        lines += [f"(the safety scan: {why})" for path, why in blocked.items() if path in texts]
+            lines.append(f"(put back, for no candidate may change it: {', '.join(refused)})")
+        lines += [f"(the safety scan: {reason})" for reason in scan_reasons]
         if run.changes.deleted:
             lines.append(f"(put back, for nothing can be deleted: {', '.join(run.changes.deleted[:20])})")
         if left_out:
             lines.append(f"(no part of the change: {', '.join(left_out[:20])})")
-        allowed = {path: text for path, text in texts.items() if path not in refused}
         return ToolResult(
             observation="\n".join(filter(None, lines)),
             changed=self._without_unchanged({**changed, **allowed}),
         )
 
-    def _edit(self, text: str, current: Mapping[str, bytes], changed: Mapping[str, str]) -> ToolResult:
-        suite = self.turn.suite
-        protected = set(find_protected_files(dict.fromkeys(current, ""), suite))
-        editable = {path: decode_text(content) for path, content in current.items() if path not in protected}
+    def _edit(self, text: str, files: Mapping[str, bytes], changed: Mapping[str, str]) -> ToolResult:
+        protected = set(find_protected_files(dict.fromkeys(files, ""), self.turn.suite))
+        editable = {path: decode_text(content) for path, content in files.items() if path not in protected}
         try:
             blocks, _ = split_edits(text)
             if not blocks:
                 return ToolResult(observation="EditError: there is no search/replace block.", changed=changed)
-            texts = apply_edits(blocks, editable, set(current))
+            texts = apply_edits(blocks, editable, set(files))
         except EditDoesNotApply as fault:
-            named = sorted(path for path in protected if path in text)
-            why = f" ({', '.join(named)}: protected)" if named else ""
+            mentioned = sorted(path for path in protected if path in text)
+            why = f" ({', '.join(mentioned)}: protected)" if mentioned else ""
             return ToolResult(observation=f"EditError: {fault.message}{why}", changed=changed)
-        blocked = self._blocked_files({**self.turn.parent_files, **changed, **texts})
-        refused = sorted({*find_protected_files(texts, suite), *blocked} & texts.keys())
-        allowed = {path: text for path, text in texts.items() if path not in refused}
+        allowed, refused, scan_reasons = self._check_changes(texts, changed)
         observation = f"Changed {', '.join(allowed)}." if allowed else "Nothing was changed."
         if refused:
             observation += f" EditError: no candidate may write {', '.join(refused)}."
-            observation += "".join(
-                f" The safety scan: {why}." for path, why in blocked.items() if path in texts
-            )
+            observation += "".join(f" The safety scan: {reason}." for reason in scan_reasons)
         return ToolResult(observation=observation, changed=self._without_unchanged({**changed, **allowed}))
 
-    def _create_file(self, text: str, current: Mapping[str, bytes], changed: Mapping[str, str]) -> ToolResult:
+    def _check_changes(
+        self, texts: Mapping[str, str], changed: Mapping[str, str]
+    ) -> tuple[dict[str, str], list[str], list[str]]:
+        """Return `(allowed files, refused paths, reasons of the safety scan)` for newly written files."""
+        blocked = self._blocked_files({**self.turn.parent_files, **changed, **texts})
+        refused = sorted({*find_protected_files(texts, self.turn.suite), *blocked} & texts.keys())
+        allowed = {path: text for path, text in texts.items() if path not in refused}
+        return allowed, refused, [reason for path, reason in blocked.items() if path in texts]
+
+    def _create_file(self, text: str, files: Mapping[str, bytes], changed: Mapping[str, str]) -> ToolResult:
         path, _, content = text.partition("\n")
         path = path.strip().removeprefix("./")
         written = {**changed, path: content.rstrip("\n") + "\n"}
         error = ""
-        if path in self.turn.files or not is_creatable(path, current.keys() - {path}):
+        if path in self.turn.files or not is_creatable(path, files.keys() - {path}):
             why = "it is there already: use edit" if path in self.turn.files else "no file can be made there"
             error = f"{path[:200]!r}: {why}."
         elif find_protected_files({path: content}, self.turn.suite):
@@ -180,7 +181,7 @@ class AgentTools:
     def _blocked_files(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Return the files that the safety scan blocks, each with its reason."""
         findings = self.turn.scan(Candidate(files=texts, origin="repair"))
-        return {one.path: one.render() for one in reversed(findings) if one.level == "block"}
+        return {finding.path: finding.render() for finding in reversed(findings) if finding.level == "block"}
 
     def _without_unchanged(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Leave out files that are as they were when the turn began."""
@@ -192,51 +193,47 @@ class AgentTools:
         }
 
 
-def _read_file(text: str, current: Mapping[str, bytes]) -> str:
+def _read_file(text: str, files: Mapping[str, bytes]) -> str:
     match = FILE_RANGE.match(text)
     path = match[1].removeprefix("./") if match else ""
-    if match is None or path not in current:
-        similar = [name for name in sorted(current) if path and name.endswith(path.rpartition("/")[2])]
+    if match is None or path not in files:
+        similar = [name for name in sorted(files) if path and name.endswith(path.rpartition("/")[2])]
         hint = f" Did you mean {', '.join(similar[:5])}?" if similar else ""
         return f"ReadError: there is no file {text[:200]!r}.{hint}"
-    lines = decode_text(current[path]).split("\n")
+    lines = decode_text(files[path]).split("\n")
     first = max(1, int(match[2] or 1))
     last = min(len(lines), int(match[3] or match[2] or MAX_SHOWN_LINES))
-    shown = [f"{number:5}  {lines[number - 1]}" for number in range(first, last + 1)]
-    more = f"\n(the file has {len(lines)} lines)" if last < len(lines) or first > 1 else ""
-    return ("\n".join(shown) or "(nothing)") + more
+    numbered = [f"{number:5}  {lines[number - 1]}" for number in range(first, last + 1)]
+    note = f"\n(the file has {len(lines)} lines)" if last < len(lines) or first > 1 else ""
+    return ("\n".join(numbered) or "(nothing)") + note
 
 
-def _list_files(text: str, current: Mapping[str, bytes]) -> str:
+def _list_files(text: str, files: Mapping[str, bytes]) -> str:
     folder = text.strip().removeprefix("./").rstrip("/")
-    found = [path for path in sorted(current) if not folder or folder == "." or path.startswith(f"{folder}/")]
-    if not found:
-        return f"There is no file below {text[:200]!r}."
-    more = (
-        f"\n... and {len(found) - MAX_LISTED_FOLDER_PATHS} more"
-        if len(found) > MAX_LISTED_FOLDER_PATHS
-        else ""
-    )
-    return "\n".join(found[:MAX_LISTED_FOLDER_PATHS]) + more
+    paths = [path for path in sorted(files) if not folder or folder == "." or path.startswith(f"{folder}/")]
+    return join_limited(paths, MAX_LISTED_FOLDER_PATHS) or f"There is no file below {text[:200]!r}."
 
 
-def _search(text: str, current: Mapping[str, bytes]) -> str:
+def _search(text: str, files: Mapping[str, bytes]) -> str:
     if not text:
         return "SearchError: there is no text to look for."
     matches = [
         f"{path}:{number}: {line.strip()[:200]}"
-        for path, content in sorted(current.items())
+        for path, content in sorted(files.items())
         if b"\0" not in content
         for number, line in enumerate(decode_text(content).split("\n"), 1)
         if text in line
     ]
-    if not matches:
-        return f"No file holds {text[:200]!r}."
-    more = f"\n... and {len(matches) - MAX_SEARCH_MATCHES} more" if len(matches) > MAX_SEARCH_MATCHES else ""
-    return "\n".join(matches[:MAX_SEARCH_MATCHES]) + more
+    return join_limited(matches, MAX_SEARCH_MATCHES) or f"No file holds {text[:200]!r}."
 
 
-def shorten(text: str) -> str:
+def join_limited(lines: Sequence[str], limit: int) -> str:
+    """Join the first lines, and say how many more there are."""
+    more = f"\n... and {len(lines) - limit} more" if len(lines) > limit else ""
+    return "\n".join(lines[:limit]) + more
+
+
+def _shorten_output(text: str) -> str:
     """Cut a long observation in the middle."""
     if len(text) <= MAX_COMMAND_OUTPUT_CHARS:
         return text

@@ -1,29 +1,31 @@
-"""What one turn of an agent works with, and what it brings."""
+"""The input and the result of one turn of an agent, and the search for a step that it has done before."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from suture.agents.calling.call_context import CallContext
 from suture.agents.conversation.task_briefing import TaskBriefing
+from suture.core.ledger import Payload, current_position, find_run, select_events
 from suture.core.records import Candidate, Move
 from suture.judge import Suite
 from suture.models import Role
 from suture.project.safety import Finding
 
+StepT = TypeVar("StepT", bound=Payload)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AgentTurn:
-    """One turn of an agent.
+    """What one turn of an agent works with.
 
     Attributes:
-        move: The move that the turn carries out.
         files: The copy of the project when the turn begins: path -> content.
         parent_files: The files of the candidate that the copy is made from: path -> text.
-        briefing: What the agent is told.
+        briefing: The task and the failures, which the agent is told.
         suite: The tests that decide afterwards; the agent may run them as well.
-        calls: Where model calls are paid and recorded.
         scan: Returns what the safety scan finds in a candidate.
         coder: The role that writes the code.
         max_steps: Maximum number of replies in the turn.
@@ -61,3 +63,36 @@ class AgentChange:
 
     files: dict[str, str]
     call: str = ""
+
+
+def find_recorded_step(
+    kind: type[StepT],
+    matches: Callable[[StepT], bool],
+    blobs_in: Callable[[StepT], tuple[str, ...]],
+    calls: CallContext,
+) -> tuple[StepT, list[Any]] | None:
+    """Return `(event, blob values)` of a step that is recorded already; `None` if it is not.
+
+    A step is not repeated, because it may have cost money. It comes from a killed process of this run, or from
+    the run that is replayed; from there it is copied into this run's ledger, with the blobs that it names.
+
+    Args:
+        kind: The event that records such a step.
+        matches: Whether an event of this branch of the round is the step.
+        blobs_in: Returns the hashes of the blobs that an event names; each holds a JSON value.
+        calls: The run's folder and ledger, and the replayed run.
+    """
+    position = current_position()
+    branch = (position.get("step"), position.get("branch"))
+    replayed = find_run(calls.settings.paths.home, calls.replayed_run) if calls.replayed_run else None
+    for folder, events in ((calls.folder, calls.ledger.events), (replayed, calls.replayed_events)):
+        for event, step in select_events(events, kind):
+            if folder is None or (event.step, event.branch) != branch or not matches(step):
+                continue
+            values = [folder.load_json(blob) for blob in blobs_in(step)]
+            if folder is not calls.folder:
+                for value in values:
+                    calls.folder.save_json(value)
+                calls.ledger.append(step)
+            return step, values
+    return None

@@ -27,8 +27,6 @@ class ProjectCopy:
     """Where an agent's commands run.
 
     Attributes:
-        task: The task whose files are copied.
-        sandbox: The sandbox.
         settings: The limits of the sandbox.
         interpreter: The program that `python` means in the copy.
         on_host: Whether the copy is on the host, without a sandbox and limited only in time.
@@ -57,11 +55,11 @@ class ProjectCopy:
         library_files: Mapping[str, bytes] | None = None,
         max_output_bytes: int = 16 << 10,
     ) -> CopyRun:
-        """Run a line of `/bin/sh` on a copy of these files.
+        """Run a line of `/bin/sh` on a copy of these files (path -> content).
 
         Args:
             line: The shell line.
-            files: The content of the copy: path -> content.
+            files: The files to copy.
             timeout_s: Maximum wall-clock seconds.
             env: Further variables; `{box}` in them stands for the copy's folder.
             library_files: Files for Suture's own folder in the copy: name -> content.
@@ -70,11 +68,11 @@ class ProjectCopy:
         Raises:
             SandboxError: The sandbox failed.
         """
-        own = {f"{LIBRARY}/{name}": content for name, content in (library_files or {}).items()}
+        library = {f"{LIBRARY}/{name}": content for name, content in (library_files or {}).items()}
         project = {path: content for path, content in files.items() if not path.startswith(f"{LIBRARY}/")}
         command = CopyCommand(
             argv=("/bin/sh", "-c", line),
-            files={**project, **own},
+            files={**project, **library},
             timeout_s=timeout_s,
             env={**program_environment(self.interpreter, BOX), "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
             mounts=() if self.on_host else mounts_for_interpreter(self.interpreter),
@@ -105,22 +103,19 @@ class ProjectCopy:
 def select_text_changes(
     changes: FileChanges, files: Mapping[str, bytes]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the changes that a candidate can hold, and the paths of the other changed files.
+    """Return `(texts, left out)`: the changes that a candidate can hold, and the paths of the others, sorted.
 
     New hidden files, such as an agent's own notes, and files that are not text are left out.
 
     Args:
         changes: What a command changed.
         files: The copy before the command: path -> content.
-
-    Returns:
-        Path -> text, and the paths of what was left out, sorted.
     """
     texts: dict[str, str] = {}
     left_out = set(changes.left_out)
     for path, content in changes.changed.items():
-        hidden = path not in files and any(part.startswith(".") for part in path.split("/"))
-        if hidden or b"\0" in content:
+        is_new_hidden = path not in files and any(part.startswith(".") for part in path.split("/"))
+        if is_new_hidden or b"\0" in content:
             left_out.add(path)
         elif path not in files or decode_text(content) != decode_text(files[path]):
             texts[path] = decode_text(content)

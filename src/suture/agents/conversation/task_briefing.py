@@ -1,4 +1,4 @@
-"""What an agent is told when its turn begins: the task, the failing tests and the facts, as text or JSON."""
+"""The briefing that an agent gets when its turn begins: the task and the failing tests, as text or JSON."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ class TaskBriefing:
     """What is known when an agent's turn begins.
 
     Attributes:
-        task: The task.
         failing: Ids of the failing tests that decide.
         facts: The counterexamples of these tests.
         output: What the test command printed.
         hints: What a person has added since the run began.
-        judged_by_exit_status: Whether the command is judged by its exit status, so that only its output says
-            more.
+        judged_by_exit_status: Whether the command is judged by its exit status alone. The output is then shown
+            even if there are facts.
     """
 
     task: Task
@@ -50,8 +49,8 @@ class TaskBriefing:
         if task.project is not None:
             parts.append(render_project_rules(task))
         elif task.kind == "write":
-            named = f", with `{task.entry_point}` in it" if task.entry_point else ""
-            parts.append(f"Write the file `{task.module}`{named}.")
+            content = f", with `{task.entry_point}` in it" if task.entry_point else ""
+            parts.append(f"Write the file `{task.module}`{content}.")
         if task.test_command:
             parts.append(f"This command must pass:\n\n    {self.command}")
         if self.failing:
@@ -97,8 +96,8 @@ def make_briefing(
 
     Args:
         task: The task.
-        verdict: The verdict on the candidate. Facts of checks below the threshold are left out.
-        threshold: Trust below which a check does not decide.
+        verdict: The verdict on the candidate, if there is one.
+        threshold: Trust below which a check does not decide; such checks are left out.
         hints: What a person has added since the run began.
     """
     if verdict is None:

@@ -1,4 +1,4 @@
-"""A program of the user's takes the place of the model: it works on a copy, and its change is a candidate."""
+"""Run the user's own program in place of the model: it changes a copy, and its change is a candidate."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from pathlib import Path
 
 from suture.agents.calling.budgeted_call import BudgetedCall, find_prior_decision, reserve
 from suture.agents.calling.call_context import CallContext
-from suture.agents.conversation.agent_turn import AgentChange, AgentTurn
+from suture.agents.conversation.agent_turn import AgentChange, AgentTurn, find_recorded_step
 from suture.agents.conversation.project_copy import ProjectCopy, select_text_changes
-from suture.agents.conversation.recorded_steps import find_recorded_step
 from suture.agents.tuning import (
     MAX_PROGRAM_BYTES,
     MAX_PROGRAM_LISTED_PATHS,
@@ -72,9 +71,8 @@ async def _run_program(turn: AgentTurn) -> CopyRun:
     settings = turn.calls.settings.proposer
     left_s = turn.calls.budget.remaining_s()
     timeout_s = settings.seconds if left_s is None else min(settings.seconds, PROGRAM_TIME_SHARE * left_s)
-    command = settings.command or ""
+    command, briefing = settings.command or "", turn.briefing
     copy = ProjectCopy.for_suite(turn.suite)
-    briefing = turn.briefing
     documents = {
         "task.md": briefing.render_markdown().encode(),
         "facts.json": briefing.render_json().encode(),
@@ -112,7 +110,7 @@ async def _run_program(turn: AgentTurn) -> CopyRun:
 
 
 def _find_program(command: str) -> tuple[str, Path | None]:
-    """Return the first word of a command, and the file that it names by a path, if it does.
+    """Return `(first word, file)` of a command; the file is `None` unless the word is the path of one.
 
     Raises:
         UsageError: The command is empty, or cannot be parsed by a shell.
@@ -128,7 +126,7 @@ def _find_program(command: str) -> tuple[str, Path | None]:
 
 
 def _command_in_sandbox(command: str) -> tuple[str, dict[str, bytes]]:
-    """Return the command for the sandbox, and the user's program, which has to be copied into it."""
+    """Return `(command, program)` for the sandbox: the user's program, path -> content, is copied into it."""
     word, path = _find_program(command)
     if path is None or path.is_relative_to("/usr") or not command.startswith(word):
         return command, {}
@@ -139,8 +137,8 @@ def _command_in_sandbox(command: str) -> tuple[str, dict[str, bytes]]:
     if content is None or len(content) > MAX_PROGRAM_BYTES:
         raise UsageError(f"the proposer {word!r} is not a file of at most {MAX_PROGRAM_BYTES >> 20} MiB")
     name = f"proposer/{path.name}"
-    copied = f'"$SUTURE_PROJECT/{LIBRARY}/"{shlex.quote(name)}'
-    start = copied if content.startswith(b"#!") else f"chmod +x {copied} && {copied}"
+    copied_program = f'"$SUTURE_PROJECT/{LIBRARY}/"{shlex.quote(name)}'
+    start = copied_program if content.startswith(b"#!") else f"chmod +x {copied_program} && {copied_program}"
     return start + command[len(word) :], {name: content}
 
 
