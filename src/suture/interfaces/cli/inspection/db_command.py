@@ -9,17 +9,14 @@ import typer
 
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
-from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
+from suture.interfaces.cli.terminal.terminal_output import format_table, print_answer, print_note
 
 if TYPE_CHECKING:
     from suture.core.settings import Settings
     from suture.storage.database.store import Store
 
-db_app = typer.Typer(
-    name="db",
-    help="The database of all runs: init, upgrade, check, rebuild, stats.",
-    no_args_is_help=True,
-)
+HELP = "The database of all runs: init, upgrade, check, rebuild, stats."
+db_app = typer.Typer(name="db", help=HELP, no_args_is_help=True)
 
 
 @db_app.command()
@@ -55,12 +52,8 @@ def stats(assignments: Assignments = None, as_json: Json = False) -> None:
         catch_up(store, settings.paths.home)
         counts = count_rows(store)
     summary = {"database": store.location.strip("'"), "version": LATEST_VERSION, "namespace": store.namespace}
-    if as_json:
-        print_json({**summary, "rows": counts})
-    else:
-        print_text(
-            format_table([*summary.items(), *((name, f"{count:,}") for name, count in counts.items())])
-        )
+    rows = [*summary.items(), *((name, f"{count:,}") for name, count in counts.items())]
+    print_answer({**summary, "rows": counts}, format_table(rows), as_json=as_json)
 
 
 @db_app.command()
@@ -72,12 +65,11 @@ def check(assignments: Assignments = None, as_json: Json = False) -> None:
 
     settings = _settings(assignments)
     with open_configured_store(settings) as store:
-        found = check_database(store, settings.paths.home)
-    if as_json:
-        print_json({"database": store.location.strip("'"), "ok": not found, "findings": found})
-    else:
-        print_text("\n".join(found) or f"{store.location} is intact and agrees with the ledgers")
-    if found:
+        findings = check_database(store, settings.paths.home)
+    report = {"database": store.location.strip("'"), "ok": not findings, "findings": findings}
+    text = "\n".join(findings) or f"{store.location} is intact and agrees with the ledgers"
+    print_answer(report, text, as_json=as_json)
+    if findings:
         print_note("`suture db rebuild` rebuilds the rows")
         raise typer.Exit(1)
 
@@ -87,20 +79,17 @@ def _settings(assignments: list[str] | None) -> Settings:
 
 
 def _import_runs(settings: Settings, *, from_scratch: bool, as_json: bool) -> None:
-    from suture.storage.database.projection_updates import catch_up
-    from suture.storage.database.projection_updates import rebuild_projections as rebuild_database
+    from suture.storage.database.projection_updates import catch_up, rebuild_projections
     from suture.storage.database.store import open_configured_store
 
     with open_configured_store(settings, init=not from_scratch) as store:
-        done = (rebuild_database if from_scratch else catch_up)(store, settings.paths.home)
+        counts = (rebuild_projections if from_scratch else catch_up)(store, settings.paths.home)
         memories = _rebuild_memories(settings, store) if from_scratch else {}
-    if as_json:
-        read = {"database": store.location.strip("'"), "read": done.runs, "up_to_date": done.up_to_date}
-        print_json({**read, "memories": memories} if from_scratch else read)
-    else:
-        rest = f"; {done.up_to_date} were up to date" if done.up_to_date else ""
-        rest += "".join(f"; {count:,} {name}" for name, count in memories.items() if count)
-        print_text(f"{store.location}: {done.runs} runs read{rest}")
+    answer = {"database": store.location.strip("'"), "read": counts.runs, "up_to_date": counts.up_to_date}
+    text = f"{store.location}: {counts.runs} runs read"
+    text += f"; {counts.up_to_date} were up to date" if counts.up_to_date else ""
+    text += "".join(f"; {count:,} {name}" for name, count in memories.items() if count)
+    print_answer({**answer, "memories": memories} if from_scratch else answer, text, as_json=as_json)
 
 
 def _rebuild_memories(settings: Settings, store: Store) -> dict[str, int]:

@@ -23,12 +23,13 @@ SinceOption = Annotated[
 Project = Annotated[str, typer.Option("--project", metavar="PART", help="Part of the project's folder name.")]
 ModelPart = Annotated[str, typer.Option("--model", metavar="PART", help="Part of the model's name.")]
 RunKind = Annotated[str, typer.Option("--kind", metavar="KIND", help="`write` or `heal`.")]
-NUMBERS = (
-    ("tokens_by_role", "tokens, {}"),
-    ("seconds_by_phase", "seconds, {}"),
-    ("errors", "errors, {}"),
-    ("candidates", "candidates, {}"),
-)
+BREAKDOWNS = {
+    "tokens_by_role": "tokens",
+    "seconds_by_phase": "seconds",
+    "errors": "errors",
+    "candidates": "candidates",
+}
+"""Keys of the summary that hold a number for each role, phase or kind, and the label of their rows."""
 
 
 @handle_errors
@@ -76,22 +77,16 @@ def history(
         print_json(runs)
     elif runs:
         print_text(format_table([COLUMNS, *map(_row, runs)]))
+    elif any(run_filter.values()):
+        print_note("no run matches")
     else:
-        print_note(
-            "no run matches"
-            if any(run_filter.values())
-            else "no runs yet; start one with `suture run --example`"
-        )
+        print_note("no runs yet; start one with `suture run --example`")
     if total > limit and not as_json:
         print_note(f"{total - limit} older runs are not listed (--limit)")
 
 
 def parse_since(day: str) -> float | None:
-    """Return the start of a day in seconds since the epoch, or `None` if no day is given.
-
-    Raises:
-        UsageError: The value is neither a day nor a number of days.
-    """
+    """Return the start of a day in seconds since the epoch, or `None` for an empty text."""
     if not day:
         return None
     if day[:-1].isdecimal() and day.endswith("d"):
@@ -107,21 +102,18 @@ def parse_since(day: str) -> float | None:
 
 
 def _row(run: dict[str, Any]) -> tuple[str, ...]:
-    spend, origin = run["spend"], run["kind"]
+    spend, kind, started_s = run["spend"], run["kind"], run["started_s"]
     if run["fork_of"]:
-        origin += f", fork of {run['fork_of'][-6:]} at {run['fork_at']}"
+        kind += f", fork of {run['fork_of'][-6:]} at {run['fork_at']}"
     if run["replay_of"]:
-        origin += f", replay of {run['replay_of'][-6:]}"
-    money = f", ${spend['money']:.4f}" if spend["money"] else ""
-    began = run["started_s"]
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(began)) if began is not None else ""
-    run_filter = (
-        f", {format_count(spend['attempts'], 'attempt')}, {spend['tokens']:,} tokens"
-        if spend["tokens"]
-        else ""
-    )
-    spent = f"{spend['seconds']:.0f} s{run_filter}{money}"
-    return (run["run"], origin, run["outcome"], run["recipe"], run["model"], spent, when)
+        kind += f", replay of {run['replay_of'][-6:]}"
+    spent = f"{spend['seconds']:.0f} s"
+    if spend["tokens"]:
+        spent += f", {format_count(spend['attempts'], 'attempt')}, {spend['tokens']:,} tokens"
+    if spend["money"]:
+        spent += f", ${spend['money']:.4f}"
+    start = time.strftime("%Y-%m-%d %H:%M", time.localtime(started_s)) if started_s is not None else ""
+    return (run["run"], kind, run["outcome"], run["recipe"], run["model"], spent, start)
 
 
 @handle_errors
@@ -142,18 +134,17 @@ def metrics(
     from suture.storage.database.run_queries import RunQuery, summarise_runs
     from suture.storage.database.store import open_configured_store
 
-    question = RunQuery(kind=kind, model=model, project=project, since_s=parse_since(since))
+    query = RunQuery(kind=kind, model=model, project=project, since_s=parse_since(since))
     settings = load_command_settings(Path(), assignments, read_only=True).settings
     with open_configured_store(settings) as store:
         catch_up(store, settings.paths.home)
-        summary = summarise_runs(store, question)
+        summary = summarise_runs(store, query)
     if html is not None:
         from suture.bench.reports.run_metrics_page import render_run_metrics_page
         from suture.core.safe_files import write_file_atomically
 
-        page = render_run_metrics_page(
-            summary, f"Suture: {summary['runs']:,} runs of {settings.store.namespace}"
-        )
+        title = f"Suture: {summary['runs']:,} runs of {settings.store.namespace}"
+        page = render_run_metrics_page(summary, title)
         write_file_atomically(html, page.encode("utf-8", "replace"), remedy="name a file that you can write")
         print_note(f"written: {html}")
     if as_json:
@@ -169,17 +160,15 @@ def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "pass rate", "unknown" if rate is None else f"{rate:.1%} of {summary['decided']:,} decided"
     yield "tokens", f"{summary['tokens']:,}"
     yield "money", f"${summary['money']:.4f}"
-    run = summary["run_seconds"]
-    yield "seconds of a run", f"median {run['median']:,}, p95 {run['p95']:,}"
+    seconds = summary["run_seconds"]
+    yield "seconds of a run", f"median {seconds['median']:,}, p95 {seconds['p95']:,}"
     for move, spread in summary["iteration_seconds"].items():
-        spread_text = f"median {spread['median']:,}, p95 {spread['p95']:,}, {spread['count']:,} of them"
-        yield f"seconds, iteration of {move}", spread_text
-    for key, label in NUMBERS:
-        yield from ((label.format(name), f"{round(value, 1):,}") for name, value in summary[key].items())
+        counts = f"median {spread['median']:,}, p95 {spread['p95']:,}, {spread['count']:,} of them"
+        yield f"seconds, iteration of {move}", counts
+    for key, label in BREAKDOWNS.items():
+        yield from ((f"{label}, {name}", f"{round(value, 1):,}") for name, value in summary[key].items())
     memory = summary["memory"]
     yield "memories", f"{memory['items']:,}"
-    yield "memories shown", f"{memory['recalled']:,}, {memory['healed_recalled']:,} of these in healed runs"
-    yield (
-        "memories held back",
-        f"{memory['withheld']:,}, {memory['healed_withheld']:,} of these in healed runs",
-    )
+    for label, key in (("shown", "recalled"), ("held back", "withheld")):
+        counts = f"{memory[key]:,}, {memory[f'healed_{key}']:,} of these in healed runs"
+        yield f"memories {label}", counts

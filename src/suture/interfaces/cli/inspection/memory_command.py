@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ from suture.interfaces.cli.terminal.command_options import Assignments, Json, lo
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
     format_table,
+    print_answer,
     print_json,
     print_note,
     print_raw,
@@ -25,17 +26,15 @@ if TYPE_CHECKING:
     from suture.storage.database.store import Store
     from suture.storage.memory.embedders import Embedder
     from suture.storage.memory.memory_items import MemoryItem
+    from suture.storage.memory.retention import Uplift
 
-memory_app = typer.Typer(
-    name="memory",
-    help="Manage what runs have learned: list, search, show, forget, learn, embed, export, import, "
-    "push, pull.",
-    no_args_is_help=True,
-)
+HELP = "Manage what runs have learned: list, search, show, forget, learn, embed, export, import, push, pull."
+memory_app = typer.Typer(name="memory", help=HELP, no_args_is_help=True)
 
 Key = Annotated[str, typer.Argument(help="The start of a memory's key, as `suture memory list` shows it.")]
 Repo = Annotated[str, typer.Argument(help="A data set on the Hugging Face hub: owner/name.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Max number of memories.")]
+STDOUT = Path("-")
 MAX_TEXT_WIDTH = 70
 """Characters of a memory in a list, chosen so that a line fits a usual terminal."""
 
@@ -52,17 +51,17 @@ def stats(assignments: Assignments = None, as_json: Json = False) -> None:
     with _open_store(assignments) as (_, store):
         counts = count_by_state(store, MEMORY_TABLE_NAMES)
         arms = count_uses_by_arm(iter_items(store, state=None))
-    gain = estimate_uplift(*arms["shown"], *arms["withheld"])
+    uplift = estimate_uplift(*arms["shown"], *arms["withheld"])
     if as_json:
         uses = {arm: {"healed": healed, "uses": used} for arm, (healed, used) in arms.items()}
-        print_json({"memories": counts, "uses": uses, "uplift": vars(gain)})
+        print_json({"memories": counts, "uses": uses, "uplift": vars(uplift)})
         return
     rows: list[tuple[str, str]] = [
-        (name, ", ".join(f"{n:,} {state}" for state, n in by.items()) or "none")
-        for name, by in counts.items()
+        (table, ", ".join(f"{count:,} {state}" for state, count in state_counts.items()) or "none")
+        for table, state_counts in counts.items()
     ]
     rows += [(arm, f"{healed:,} of {used:,} uses in successful runs") for arm, (healed, used) in arms.items()]
-    rows.append(("uplift", f"{gain.mean:+.2f}, 90 % interval {gain.low:+.2f} to {gain.high:+.2f}"))
+    rows.append(("uplift", _uplift_text(uplift)))
     print_text(format_table(rows))
 
 
@@ -98,8 +97,8 @@ def search(
     from suture.storage.memory.recall import recall_memories
 
     with _open_store(assignments) as (settings, store):
-        found = recall_memories(store, words, _embedder(settings), limit=limit)
-    _print_items([one.item for one in found], as_json=as_json)
+        matches = recall_memories(store, words, _embedder(settings), limit=limit)
+    _print_items([match.item for match in matches], as_json=as_json)
 
 
 @memory_app.command()
@@ -112,21 +111,17 @@ def show(key: Key, assignments: Assignments = None, as_json: Json = False) -> No
 
     with _open_store(assignments) as (_, store):
         item = find_item(store, key)
-    gain = item_uplift(item)
-    plain = item_to_plain(item)
+    uplift = item_uplift(item)
+    fields = item_to_plain(item)
     if as_json:
-        print_json({**plain, "uplift": vars(gain)})
+        print_json({**fields, "uplift": vars(uplift)})
         return
-    for name in ("text", "patch", "tests", "diagnosis", "counterexample", "search_text"):
-        plain[name] = str(plain[name]).strip()
-    rows: list[tuple[str, str]] = [
-        (name, str(value))
-        for name, value in plain.items()
-        if value not in ("", {}, []) and name != "search_text"
-    ]
-    rows.append(("uplift", f"{gain.mean:+.2f}, 90 % interval {gain.low:+.2f} to {gain.high:+.2f}"))
-    for name, value in rows:
-        print_text(f"{name}: {value}" if "\n" not in value else f"{name}:\n{value}")
+    del fields["search_text"]
+    for name in ("text", "patch", "tests", "diagnosis", "counterexample"):
+        fields[name] = str(fields[name]).strip()
+    lines = {name: str(value) for name, value in fields.items() if value not in ("", {}, [])}
+    for name, text in {**lines, "uplift": _uplift_text(uplift)}.items():
+        print_text(f"{name}: {text}" if "\n" not in text else f"{name}:\n{text}")
 
 
 @memory_app.command()
@@ -147,8 +142,8 @@ def forget(
         items = [find_item(store, key)] if key is not None else list(iter_items(store, state=None, run=run))
         if run and not items:
             raise UsageError(f"there is no memory from run {run!r}", remedy="see `suture memory list --json`")
-        done = set_state(store, [(item.table, item.key) for item in items], "forgotten")
-    _print_answer({"forgotten": done}, f"{done:,} forgotten", as_json=as_json)
+        count = set_state(store, [(item.table, item.key) for item in items], "forgotten")
+    print_answer({"forgotten": count}, f"{count:,} forgotten", as_json=as_json)
 
 
 @memory_app.command()
@@ -162,7 +157,7 @@ def learn(assignments: Assignments = None, as_json: Json = False) -> None:
         runs = list_runs(settings.paths.home)
         counts = relearn_from_runs(store, _embedder(settings), runs, only_recorded=False, on_fault=print_note)
     text = f"{counts['runs']:,} runs read: " + ", ".join(f"{counts[n]:,} {n}" for n in list(counts)[1:])
-    _print_answer(counts, text, as_json=as_json)
+    print_answer(counts, text, as_json=as_json)
 
 
 @memory_app.command()
@@ -173,19 +168,17 @@ def embed(assignments: Assignments = None, as_json: Json = False) -> None:
 
     with _open_store(assignments) as (settings, store):
         embedder = _embedder(settings)
-        done = reembed_items(store, embedder) if embedder is not None else 0
+        name, count = "none", 0
         if embedder is not None:
+            name, count = embedder.identity, reembed_items(store, embedder)
             index_embedder(store, embedder)
-    name = embedder.identity if embedder is not None else "none"
-    _print_answer({"embedder": name, "embedded": done}, f"{done:,} embedded by {name}", as_json=as_json)
+    print_answer({"embedder": name, "embedded": count}, f"{count:,} embedded by {name}", as_json=as_json)
 
 
 @memory_app.command("export")
 @handle_errors
 def export_command(
-    file: Annotated[Path, typer.Argument(help="The file to write; - is stdout.", allow_dash=True)] = Path(
-        "-"
-    ),
+    file: Annotated[Path, typer.Argument(help="The file to write; - is stdout.", allow_dash=True)] = STDOUT,
     assignments: Assignments = None,
 ) -> None:
     """Write all active memories as JSON lines."""
@@ -194,7 +187,7 @@ def export_command(
 
     with _open_store(assignments) as (_, store):
         lines = list(export_lines(store))
-    if str(file) == "-":
+    if file == STDOUT:
         print_raw("\n".join(lines))
     else:
         replace_file(file, "".join(f"{line}\n" for line in lines))
@@ -217,39 +210,39 @@ def import_command(
     with _open_store(assignments) as (settings, store):
         embedder = _embedder(settings)
         if str(file) == "-":
-            done = import_lines(store, sys.stdin, embedder, where="stdin")
+            counts = import_lines(store, sys.stdin, embedder, where="stdin")
         else:
             try:
                 with file.open(encoding="utf-8", errors="replace") as lines:
-                    done = import_lines(store, lines, embedder, where=str(file))
+                    counts = import_lines(store, lines, embedder, where=str(file))
             except OSError as fault:
                 raise UsageError(
                     f"{str(file)!r} cannot be read: {fault.strerror}",
                     remedy="name a file that `suture memory export` wrote",
                 ) from fault
-    _print_answer(vars(done), f"{done.read:,} read, {done.new:,} new", as_json=as_json)
+    print_answer(vars(counts), f"{counts.read:,} read, {counts.new:,} new", as_json=as_json)
 
 
 @memory_app.command()
 @handle_errors
 def push(repo: Repo, assignments: Assignments = None, as_json: Json = False) -> None:
     """Upload all active memories to a private data set on the Hugging Face hub."""
-    from suture.storage.memory.memory_exchange import push_to_hub as push_all
+    from suture.storage.memory.memory_exchange import push_to_hub
 
     with _open_store(assignments) as (settings, store):
-        done = push_all(store, repo, token=_token(settings))
-    _print_answer({"pushed": done}, f"{done:,} memories uploaded to {repo}", as_json=as_json)
+        count = push_to_hub(store, repo, token=_token(settings))
+    print_answer({"pushed": count}, f"{count:,} memories uploaded to {repo}", as_json=as_json)
 
 
 @memory_app.command()
 @handle_errors
 def pull(repo: Repo, assignments: Assignments = None, as_json: Json = False) -> None:
     """Merge the memories of a data set on the Hugging Face hub."""
-    from suture.storage.memory.memory_exchange import pull_from_hub as pull_all
+    from suture.storage.memory.memory_exchange import pull_from_hub
 
     with _open_store(assignments) as (settings, store):
-        done = pull_all(store, repo, _embedder(settings), token=_token(settings))
-    _print_answer(vars(done), f"{done.read:,} read, {done.new:,} new", as_json=as_json)
+        counts = pull_from_hub(store, repo, _embedder(settings), token=_token(settings))
+    print_answer(vars(counts), f"{counts.read:,} read, {counts.new:,} new", as_json=as_json)
 
 
 @contextmanager
@@ -285,15 +278,11 @@ def _print_items(items: list[MemoryItem], *, as_json: bool) -> None:
     rows = []
     for item in items:
         summary = " ".join((item.error_signature or item.text).split())[:MAX_TEXT_WIDTH]
-        word = "fixed" if item.repaired else "not fixed"
-        rows.append(
-            (item.key[:10], item.table, item.language, word, f"{item_uplift(item).mean:+.2f}", summary)
-        )
+        outcome = "fixed" if item.repaired else "not fixed"
+        uplift = f"{item_uplift(item).mean:+.2f}"
+        rows.append((item.key[:10], item.table, item.language, outcome, uplift, summary))
     print_text(format_table(rows))
 
 
-def _print_answer(plain: dict[str, Any], text: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(plain)
-    else:
-        print_text(text)
+def _uplift_text(uplift: Uplift) -> str:
+    return f"{uplift.mean:+.2f}, 90 % interval {uplift.low:+.2f} to {uplift.high:+.2f}"

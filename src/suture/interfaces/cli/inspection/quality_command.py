@@ -9,7 +9,7 @@ import typer
 
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
-from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_text
+from suture.interfaces.cli.terminal.terminal_output import format_table, print_answer
 
 if TYPE_CHECKING:
     from suture.judge.quality import QualityResult
@@ -38,24 +38,19 @@ def quality(
     from suture.judge.quality import flatten_quality
 
     settings = load_command_settings(Path(), assignments).settings
-    found = run_sync(measure_run_quality(run, names=tuple(only or ()), settings=settings))
-    if as_json:
-        print_json(
-            {
-                "values": flatten_quality(found),
-                "findings": {name: list(measured.findings) for name, measured in found.items()},
-                "unmeasured": {
-                    name: measured.unmeasured for name, measured in found.items() if measured.unmeasured
-                },
-            }
-        )
-        return
-    print_text(format_table([row for name, measured in found.items() for row in _rows(name, measured)]))
+    results = run_sync(measure_run_quality(run, names=tuple(only or ()), settings=settings))
+    report = {
+        "values": flatten_quality(results),
+        "findings": {name: list(result.findings) for name, result in results.items()},
+        "unmeasured": {name: result.unmeasured for name, result in results.items() if result.unmeasured},
+    }
+    rows = [row for name, result in results.items() for row in _rows(name, result)]
+    print_answer(report, format_table(rows), as_json=as_json)
 
 
-def _rows(name: str, measured: QualityResult) -> list[tuple[str, str, str]]:
-    rows = [(name, metric, f"{value:g}") for metric, value in measured.values.items()]
-    rows += [(name, "", text) for text in measured.findings[:MAX_FINDINGS]]
-    if len(measured.findings) > MAX_FINDINGS:
-        rows.append((name, "", f"and {len(measured.findings) - MAX_FINDINGS} more (--json lists all)"))
-    return rows or [(name, "not measured", measured.unmeasured)]
+def _rows(name: str, result: QualityResult) -> list[tuple[str, str, str]]:
+    rows = [(name, metric, f"{value:g}") for metric, value in result.values.items()]
+    rows += [(name, "", text) for text in result.findings[:MAX_FINDINGS]]
+    if len(result.findings) > MAX_FINDINGS:
+        rows.append((name, "", f"and {len(result.findings) - MAX_FINDINGS} more (--json lists all)"))
+    return rows or [(name, "not measured", result.unmeasured)]

@@ -70,15 +70,17 @@ def show(
         full = run_folder.path / "full.diff"  # exists only if parts were left out of the result
         diff = full if as_full_diff and full.is_file() else run_folder.path / "result.diff"
         if not diff.is_file():
-            raise UsageError(
-                f"run {run_folder.id} has no diff", remedy=f"see what it did: suture show {run_folder.id}"
-            )
+            remedy = f"see what it did: suture show {run_folder.id}"
+            raise UsageError(f"run {run_folder.id} has no diff", remedy=remedy)
         content = read_state_file(diff, MAX_DIFF_BYTES, "the diff", follow=False)
         print_raw(content.decode("utf-8", "surrogateescape"), diff=True)
     elif as_faults:
         show_suspects(run_folder, as_json=as_json)
     elif at is not None:
-        print_json(step_as_json(run_folder, at)) if as_json else print_text(step_as_text(run_folder, at))
+        if as_json:
+            print_json(step_as_json(run_folder, at))
+        else:
+            print_text(step_as_text(run_folder, at))
     elif as_json:
         print_json(run_as_json(run_folder))
     else:
@@ -86,11 +88,7 @@ def show(
 
 
 def show_suspects(run: RunFolder, *, as_json: bool) -> None:
-    """Print the suspicious lines with their scores and text.
-
-    Raises:
-        UsageError: The run did not localize the fault.
-    """
+    """Print the suspicious lines with their scores and text."""
     from suture.core.ledger import first_payload, last_payload, read_ledger
     from suture.core.ledger.kinds import RunStarted, SearchFinished
 

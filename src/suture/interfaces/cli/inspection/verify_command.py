@@ -10,8 +10,7 @@ import typer
 
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
-from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text
-from suture.interfaces.narrative.plain_text import escape_line_breaks
+from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text_line
 
 if TYPE_CHECKING:
     from suture.core.settings import Settings
@@ -45,11 +44,12 @@ def verify(
     certificate.
     """
     from suture.api import run_sync
+    from suture.judge.certificates import find_certificate, load_certificate
 
     settings = load_command_settings(project or Path(), assignments).settings
     findings = run_sync(collect_findings(certificate, project, settings, as_json=as_json))
     ok = all(finding.ok for finding in findings)
-    valid = read_valid_certificate(certificate, settings) if ok else None
+    valid = load_certificate(find_certificate(certificate, settings.paths.home)) if ok else None
     if as_json:
         print_json(
             {
@@ -61,16 +61,16 @@ def verify(
         )
     elif valid is not None:
         for name, value in unverifiable_claims(valid).items():
-            print_text(escape_line_breaks(f"claimed   {name}: {value}"))
+            print_text_line(f"claimed   {name}: {value}")
         for check in valid.task.checks:
             for line in check.source.strip().split("\n"):
-                print_text(escape_line_breaks(f"check     | {line}"))
+                print_text_line(f"check     | {line}")
         if valid.source_roots:
-            print_text(escape_line_breaks(f"imports   start at {', '.join(valid.source_roots)}"))
+            print_text_line(f"imports   start at {', '.join(valid.source_roots)}")
         command = " ".join(valid.task.test_command)
-        print_text(escape_line_breaks(f"accepted: {command or 'the checks above'}"))
+        print_text_line(f"accepted: {command or 'the checks above'}")
     else:
-        print_text("rejected")
+        print_text_line("rejected")
     if not ok:
         raise typer.Exit(REJECTED)
 
@@ -88,15 +88,8 @@ async def collect_findings(
         if as_json:
             print_note(line)
         else:
-            print_text(escape_line_breaks(line))
+            print_text_line(line)
     return findings
-
-
-def read_valid_certificate(name: str, settings: Settings) -> Certificate:
-    """Return the certificate, after its replay has shown that it is one."""
-    from suture.judge.certificates import find_certificate, load_certificate
-
-    return load_certificate(find_certificate(name, settings.paths.home))
 
 
 def judging_inputs(certificate: Certificate) -> dict[str, object]:
@@ -114,8 +107,9 @@ def unverifiable_claims(certificate: Certificate) -> dict[str, object]:
     from suture.judge.unmeasured import render_unmeasured
 
     claims = certificate.claims
-    lint, rivals = claims.lint, claims.rival_labels
-    skipped = render_unmeasured(lint.unmeasured) if lint.unmeasured else ""
+    lint = "; ".join(claims.lint.findings) or "nothing new"
+    if claims.lint.unmeasured:
+        lint = render_unmeasured(claims.lint.unmeasured)
     return {
         "task": certificate.task.statement.strip().partition("\n")[0],
         "run": claims.run,
@@ -126,8 +120,8 @@ def unverifiable_claims(certificate: Certificate) -> dict[str, object]:
         "made by": f"suture {claims.suture}, recipe {claims.recipe}, on Python {claims.python}",
         "smallest": f"{claims.minimal.edits} of {claims.minimal.edits_found} edits"
         + ("" if claims.minimal.is_minimal else ", perhaps not the fewest"),
-        "lint": skipped or "; ".join(lint.findings) or "nothing new",
+        "lint": lint,
         "accepted tests": "; ".join(claims.accepted_tests) or "none",
         "suspicious": "; ".join(claims.warnings) or "nothing",
-        "rivals": "; ".join(rivals) or "none",
+        "rivals": "; ".join(claims.rival_labels) or "none",
     }

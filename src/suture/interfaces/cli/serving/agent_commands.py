@@ -13,11 +13,7 @@ from suture.interfaces.cli.terminal.error_reporting import handle_errors
 
 
 @handle_errors
-def acp(
-    test: Test = None,
-    model: Model = None,
-    assignments: Assignments = None,
-) -> None:
+def acp(test: Test = None, model: Model = None, assignments: Assignments = None) -> None:
     """Be an agent of the Agent Client Protocol for editors such as Zed; prompts become runs.
 
     It communicates over stdin and stdout, as editors start such agents. The editor shows a run's steps,
@@ -49,14 +45,8 @@ def lsp(
     with require_extra("editor"):
         from suture.interfaces.editor.lsp.background_runs import LanguageServerOptions
         from suture.interfaces.editor.lsp.language_server import serve_lsp
-    serve_lsp(
-        LanguageServerOptions(
-            settings=loaded.settings,
-            flags=command_line_settings(assignments, model),
-            test=test,
-            seconds=seconds,
-        )
-    )
+    flags = command_line_settings(assignments, model)
+    serve_lsp(LanguageServerOptions(settings=loaded.settings, flags=flags, test=test, seconds=seconds))
 
 
 @handle_errors

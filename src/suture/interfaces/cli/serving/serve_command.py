@@ -63,22 +63,19 @@ def serve_at(
 ) -> None:
     """Serve until stopped; options that are not given come from the settings.
 
-    Raises:
-        PrerequisiteError: The extra `serve` is not installed.
-        UsageError: As `suture.interfaces.web.uvicorn_server.serve_web`.
+    `announce` is called with the address once the server listens.
     """
     require_folders(roots)
-    places = ",".join(str(folder.absolute()) for folder in roots)
     loaded = load_command_settings(
         Path(),
         assignments,
         model__name=model,
         serve__host=host,
         serve__port=port,
-        serve__roots=places or None,
+        serve__roots=",".join(str(folder.absolute()) for folder in roots) or None,
     )
-    for remark in loaded.notes:
-        print_note(f"note: {remark}")
+    for note in loaded.notes:
+        print_note(f"note: {note}")
     with require_extra("serve"):
         from suture.interfaces.web.uvicorn_server import serve_web
     serve_web(loaded.settings, command_line_settings(assignments, model), announce)

@@ -13,35 +13,22 @@ from suture.interfaces.cli.terminal.command_options import parse_assignments
 
 @contextmanager
 def require_extra(extra: str) -> Iterator[None]:
-    """Turn a missing package into an error with the extra to install; wraps the import of an interface.
-
-    Args:
-        extra: The extra that installs the package.
-
-    Raises:
-        PrerequisiteError: A package is missing.
-    """
+    """Wrap the import of an interface: a missing package becomes an error that names its extra."""
     try:
         yield
     except ModuleNotFoundError as fault:
         if (fault.name or "suture").startswith("suture"):
             raise  # a module of Suture itself, which no extra installs
-        raise PrerequisiteError(
-            f"this needs the package {fault.name!r}", remedy=f'pip install "suture[{extra}]"'
-        ) from fault
+        remedy = f'pip install "suture[{extra}]"'
+        raise PrerequisiteError(f"this needs the package {fault.name!r}", remedy=remedy) from fault
 
 
 def require_folders(roots: Sequence[Path]) -> None:
-    """Check that all folders exist.
-
-    Raises:
-        UsageError: One of them does not exist or is a file.
-    """
+    """Check that all of these are folders."""
     for root in roots:
         if not os.path.isdir(root):  # noqa: PTH112 - Path.is_dir may raise
-            raise UsageError(
-                f"there is no folder at {str(root)!r}", remedy="name a folder that contains projects"
-            )
+            message = f"there is no folder at {str(root)!r}"
+            raise UsageError(message, remedy="name a folder that contains projects")
 
 
 def command_line_settings(assignments: list[str] | None, model: str | None) -> dict[str, object]:

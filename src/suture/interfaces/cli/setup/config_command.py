@@ -11,9 +11,14 @@ import typer
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.interfaces.cli import COMPLETE_VARIABLE
-from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
+from suture.interfaces.cli.terminal.command_options import (
+    Assignments,
+    Json,
+    load_command_settings,
+    require_project_folder,
+)
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
-from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
+from suture.interfaces.cli.terminal.terminal_output import format_table, print_answer, print_note, print_text
 from suture.interfaces.narrative.plain_text import escape_unprintable
 
 config_app = typer.Typer(name="config", help="Show and change settings.", no_args_is_help=True)
@@ -51,13 +56,11 @@ def show(
     from suture.core.settings import render_settings
 
     loaded = load_command_settings(project, assignments, read_only=True)
-    for remark in loaded.notes:
-        print_note(remark)
+    for note in loaded.notes:
+        print_note(note)
     rows = render_settings(loaded.settings, loaded.origins)
-    if as_json:
-        print_json({key: {"value": value, "origin": origin} for key, value, origin in rows})
-    else:
-        print_text(format_table(rows))
+    values = {key: {"value": value, "origin": origin} for key, value, origin in rows}
+    print_answer(values, format_table(rows), as_json=as_json)
 
 
 @config_app.command("set")
@@ -79,8 +82,8 @@ def set_one(
 
     from suture.core.settings import set_value
 
-    if project is not None and not project.is_dir():
-        raise UsageError(f"{str(project)!r} is not a folder", remedy="name the project's folder")
+    if project is not None:
+        require_project_folder(project)
     print_note(f"written: {set_value(key, value, project=project, environ=os.environ)}")
 
 
@@ -91,8 +94,7 @@ def init(
     """Write a suture.toml with the test command detected from the project's files."""
     from suture.core.settings import create_settings_file
 
-    if not project.is_dir():
-        raise UsageError(f"{str(project)!r} is not a folder", remedy="name the project's folder")
+    require_project_folder(project)
     path = project / "suture.toml"
     if path.exists() or path.is_symlink():
         raise UsageError(f"{str(path)!r} exists already", remedy="suture config set KEY VALUE --project .")

@@ -12,8 +12,13 @@ import typer
 from suture.errors import PrerequisiteError, SutureError
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, Model, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
-from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
-from suture.interfaces.narrative.plain_text import escape_line_breaks
+from suture.interfaces.cli.terminal.terminal_output import (
+    format_table,
+    print_json,
+    print_note,
+    print_text,
+    print_text_line,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,32 +36,26 @@ def doctor(model: Model = None, assignments: Assignments = None, as_json: Json =
     from suture.api.prerequisites import examine_machine
 
     loaded = load_command_settings(Path(), assignments, read_only=True, model__name=model)
-    for remark in loaded.notes:
-        print_note(f"note: {remark}")
+    for note in loaded.notes:
+        print_note(f"note: {note}")
     print_prerequisites(list(examine_machine(loaded.settings)), as_json=as_json)
 
 
-def print_prerequisites(rows: Sequence[Requirement], *, as_json: bool) -> None:
-    """Print the prerequisites, and how to get the missing ones.
-
-    Raises:
-        Exit: A required prerequisite is missing.
-    """
+def print_prerequisites(requirements: Sequence[Requirement], *, as_json: bool) -> None:
+    """Print the prerequisites and how to get the missing ones; exit if a needed one is missing."""
     if as_json:
-        print_json([asdict(row) for row in rows])
+        print_json([asdict(requirement) for requirement in requirements])
     else:
-        print_text(format_table([(_state(row), row.name, row.detail) for row in rows]))
-        for row in rows:
-            if not row.ok and row.remedy:
-                print_text(escape_line_breaks(f"to get {row.name}: {row.remedy}"))
-    if not all(row.ok for row in rows if row.needed):
+        rows = []
+        for requirement in requirements:
+            state = "ok" if requirement.ok else "MISSING" if requirement.needed else "off"
+            rows.append((state, requirement.name, requirement.detail))
+        print_text(format_table(rows))
+        for requirement in requirements:
+            if not requirement.ok and requirement.remedy:
+                print_text_line(f"to get {requirement.name}: {requirement.remedy}")
+    if not all(requirement.ok for requirement in requirements if requirement.needed):
         raise typer.Exit(PrerequisiteError.exit_code)
-
-
-def _state(row: Requirement) -> str:
-    if row.ok:
-        return "ok"
-    return "MISSING" if row.needed else "off"
 
 
 @handle_errors
@@ -70,10 +69,10 @@ def self_check(assignments: Assignments = None, as_json: Json = False) -> None:
     settings = load_command_settings(
         Path(), assignments, read_only=True, model__name="none", models__coder="none"
     ).settings
-    rows = list(examine_machine(settings))
-    if all(row.ok for row in rows if row.needed):
-        rows.append(_check_heal(settings))
-    print_prerequisites(rows, as_json=as_json)
+    requirements = list(examine_machine(settings))
+    if all(requirement.ok for requirement in requirements if requirement.needed):
+        requirements.append(_check_heal(settings))
+    print_prerequisites(requirements, as_json=as_json)
 
 
 def _check_heal(settings: Settings) -> Requirement:
@@ -88,7 +87,7 @@ def _check_heal(settings: Settings) -> Requirement:
         project.mkdir()
         (project / "shop.py").write_text(EXAMPLE_PROGRAM)
         (project / "test_shop.py").write_text(EXAMPLE_TEST)
-        own = Settings.model_validate(
+        check_settings = Settings.model_validate(
             {
                 "model": {"name": "none"},
                 "sandbox": settings.sandbox,
@@ -98,11 +97,11 @@ def _check_heal(settings: Settings) -> Requirement:
             }
         )
         try:
-            result = run_sync(heal(project, HealOptions(test="python -m pytest -q", settings=own)))
+            options = HealOptions(test="python -m pytest -q", settings=check_settings)
+            result = run_sync(heal(project, options))
         except SutureError as fault:
             return Requirement(name="heal", ok=False, detail=fault.message, remedy=fault.remedy)
-    healed = result.outcome == "healed"
-    why = "a broken program was healed" if healed else f"a broken program was not healed: {result.outcome}"
-    return Requirement(
-        name="heal", ok=healed, detail=why, remedy="" if healed else "run `suture heal --debug` for details"
-    )
+    if result.outcome == "healed":
+        return Requirement(name="heal", ok=True, detail="a broken program was healed")
+    detail = f"a broken program was not healed: {result.outcome}"
+    return Requirement(name="heal", ok=False, detail=detail, remedy="run `suture heal --debug` for details")

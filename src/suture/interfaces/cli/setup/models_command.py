@@ -14,10 +14,10 @@ from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
     format_table,
     make_console,
+    print_answer,
     print_json,
     print_note,
     print_raw,
-    print_text,
 )
 
 if TYPE_CHECKING:
@@ -41,30 +41,22 @@ def list_command(assignments: Assignments = None, as_json: Json = False) -> None
     """List the models of the catalogue, and which of them are downloaded."""
     from suture.models import list_cached_models
 
-    found = list_cached_models(model_cache_folder(assignments))
-    if as_json:
-        print_json(
-            [
-                {
-                    "name": model.entry.name,
-                    "size_bytes": model.entry.size_bytes,
-                    "licence": model.entry.licence,
-                    "path": str(model.path) if model.path else None,
-                    "partial_bytes": model.partial_bytes,
-                }
-                for model in found
-            ]
+    models, rows = [], []
+    for model in list_cached_models(model_cache_folder(assignments)):
+        entry, path = model.entry, str(model.path) if model.path else None
+        models.append(
+            {
+                "name": entry.name,
+                "size_bytes": entry.size_bytes,
+                "licence": entry.licence,
+                "path": path,
+                "partial_bytes": model.partial_bytes,
+            }
         )
-        return
-    rows = []
-    for model in found:
-        size = format_megabytes(model.partial_bytes)
-        partial = f"{size} downloaded" if model.partial_bytes else "not downloaded"
-        location = str(model.path) if model.path else partial
-        rows.append(
-            (model.entry.name, format_megabytes(model.entry.size_bytes), model.entry.licence, location)
-        )
-    print_text(format_table(rows))
+        progress = f"{format_megabytes(model.partial_bytes)} downloaded" if model.partial_bytes else ""
+        location = path or progress or "not downloaded"
+        rows.append((entry.name, format_megabytes(entry.size_bytes), entry.licence, location))
+    print_answer(models, format_table(rows), as_json=as_json)
 
 
 @models_app.command("pull")
@@ -75,18 +67,15 @@ def pull_command(name: Name, assignments: Assignments = None, as_json: Json = Fa
 
     settings = load_command_settings(Path(), assignments, read_only=True).settings
     token = settings.keys.huggingface
-    with show_download() as (progress, say):
+    with show_download() as (show_progress, show_message):
         path = pull_model(
             catalogue_name(name),
             settings.paths.cache,
-            progress,
-            say,
+            show_progress,
+            show_message,
             token=token.get_secret_value() if token is not None else "",
         )
-    if as_json:
-        print_json({"name": catalogue_name(name), "path": str(path)})
-    else:
-        print_raw(str(path))
+    _print_path(name, path, as_json=as_json)
 
 
 @models_app.command("serve")
@@ -117,10 +106,8 @@ def serve_command(
             print_json({"model": model, "url": url, "key": server.key, "slots": options.slots})
         else:
             print_raw(f"OPENAI_BASE_URL={url}\nOPENAI_API_KEY={server.key}")
-        print_note(
-            f"serving {model}, {options.slots} requests at once, on {options.threads} threads; "
-            f"press Ctrl-C to stop"
-        )
+        capacity = f"{options.slots} requests at once, on {options.threads} threads"
+        print_note(f"serving {model}, {capacity}; press Ctrl-C to stop")
 
     key = settings.keys.serve
     serve_model(
@@ -141,6 +128,10 @@ def path_command(name: Name, assignments: Assignments = None, as_json: Json = Fa
     from suture.models import model_path
 
     path = model_path(catalogue_name(name), model_cache_folder(assignments))
+    _print_path(name, path, as_json=as_json)
+
+
+def _print_path(name: str, path: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({"name": catalogue_name(name), "path": str(path)})
     else:
@@ -156,12 +147,10 @@ def rm_command(name: Name, assignments: Assignments = None, as_json: Json = Fals
     freed_bytes = remove_model(catalogue_name(name), model_cache_folder(assignments))
     if as_json:
         print_json({"name": catalogue_name(name), "freed_bytes": freed_bytes})
+    elif freed_bytes:
+        print_note(f"{format_megabytes(freed_bytes)} freed")
     else:
-        print_note(
-            f"{format_megabytes(freed_bytes)} freed"
-            if freed_bytes
-            else f"{catalogue_name(name)} was not downloaded"
-        )
+        print_note(f"{catalogue_name(name)} was not downloaded")
 
 
 def model_cache_folder(assignments: list[str] | None) -> Path:
@@ -181,30 +170,30 @@ def format_megabytes(size_bytes: int) -> str:
 
 @contextmanager
 def show_download() -> Iterator[tuple[Callable[[int, int], None], Callable[[str], None]]]:
-    """Yield two functions that show a download: one for the bytes done and in total, one for a line.
+    """Yield `(show_progress, show_message)`; the first takes the bytes done and the bytes in total.
 
     A terminal gets a progress bar, anything else gets lines.
     """
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-    screen = make_console(stderr=True)
-    reported = -1
+    console = make_console(stderr=True)
+    printed_tenth = -1
 
-    def print_tenths(done_bytes: int, total_bytes: int) -> None:
-        nonlocal reported
+    def print_each_tenth(done_bytes: int, total_bytes: int) -> None:
+        nonlocal printed_tenth
         tenth = 10 * done_bytes // max(total_bytes, 1)
-        if tenth > reported:
-            reported = tenth
+        if tenth > printed_tenth:
+            printed_tenth = tenth
             print_note(f"{format_megabytes(done_bytes)} of {format_megabytes(total_bytes)}")
 
-    if not screen.is_terminal:
-        yield print_tenths, print_note
+    if not console.is_terminal:
+        yield print_each_tenth, print_note
         return
-    what = TextColumn("{task.description}", markup=False)
-    columns = (what, BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=screen, transient=True) as bar:
-        shown = bar.add_task("fetching", total=None)
+    description = TextColumn("{task.description}", markup=False)
+    columns = (description, BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("fetching", total=None)
         yield (
-            lambda done_bytes, total_bytes: bar.update(shown, completed=done_bytes, total=total_bytes),
-            lambda line: screen.print(line),
+            lambda done_bytes, total_bytes: bar.update(task, completed=done_bytes, total=total_bytes),
+            lambda message: console.print(message),
         )

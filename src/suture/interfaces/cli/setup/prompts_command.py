@@ -11,6 +11,7 @@ from suture.interfaces.cli.terminal.command_options import Assignments, Json, lo
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
     format_table,
+    print_answer,
     print_json,
     print_note,
     print_raw,
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from suture.agents import PromptBook
 
 prompts_app = typer.Typer(
-    name="prompts",
-    help="Show the prompts of the models: list, show, diff, check.",
-    no_args_is_help=True,
+    name="prompts", help="Show the prompts of the models: list, show, diff, check.", no_args_is_help=True
+)
+recipes_app = typer.Typer(
+    name="recipes", help="Show the available strategies: list, show.", no_args_is_help=True
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A role; see `suture prompts list`.")]
@@ -38,10 +40,10 @@ def open_prompt_book(project: Path, assignments: list[str] | None) -> PromptBook
     from suture.core.settings import PROMPTS_FOLDER, project_prompts
 
     paths = load_command_settings(project, assignments, read_only=True).settings.paths
-    own = project / PROMPTS_FOLDER
-    if paths.prompts is None and own.is_dir() and project_prompts(paths.home, project) is None:
+    project_folder = project / PROMPTS_FOLDER
+    if paths.prompts is None and project_folder.is_dir() and project_prompts(paths.home, project) is None:
         print_note("runs use the project's own prompts only if the project is trusted: suture trust")
-    return PromptBook(paths.prompts or own)
+    return PromptBook(paths.prompts or project_folder)
 
 
 @prompts_app.command("list")
@@ -50,13 +52,10 @@ def list_prompts(project: Project = Path(), assignments: Assignments = None, as_
     """List the roles that have a prompt, with version, hash and source."""
     from suture.agents import packaged_prompt_names
 
-    found = [open_prompt_book(project, assignments).load(name) for name in packaged_prompt_names()]
-    if as_json:
-        print_json(
-            [{"name": p.name, "version": p.version, "hash": p.hash, "source": p.source} for p in found]
-        )
-    else:
-        print_text(format_table([(p.name, f"version {p.version}", p.hash[:12], p.source) for p in found]))
+    prompts = [open_prompt_book(project, assignments).load(name) for name in packaged_prompt_names()]
+    values = [{"name": p.name, "version": p.version, "hash": p.hash, "source": p.source} for p in prompts]
+    rows = [(p.name, f"version {p.version}", p.hash[:12], p.source) for p in prompts]
+    print_answer(values, format_table(rows), as_json=as_json)
 
 
 @prompts_app.command("show")
@@ -95,14 +94,14 @@ def diff(
 
     from suture.agents import load_prompt, packaged_prompt, prompt_to_yaml
 
-    now = open_prompt_book(project, assignments).load(name)
-    before = load_prompt(other, name) if other else packaged_prompt(name)
-    old, new = (prompt_to_yaml(prompt).splitlines(keepends=True) for prompt in (before, now))
-    changes = "".join(unified_diff(old, new, fromfile=before.source, tofile=now.source))
+    current = open_prompt_book(project, assignments).load(name)
+    base = load_prompt(other, name) if other else packaged_prompt(name)
+    old, new = (prompt_to_yaml(prompt).splitlines(keepends=True) for prompt in (base, current))
+    changes = "".join(unified_diff(old, new, fromfile=base.source, tofile=current.source))
     if changes:
         print_raw(changes, diff=True)
     else:
-        print_note(f"{before.source} and {now.source} are the same")
+        print_note(f"{base.source} and {current.source} are the same")
 
 
 @prompts_app.command()
@@ -117,32 +116,25 @@ def check(project: Project = Path(), assignments: Assignments = None, as_json: J
         f"{path}: no role uses it; the roles are {', '.join(packaged_prompt_names())}"
         for path in book.unknown_files()
     ]
-    own: list[str] = []
+    project_sources: list[str] = []
     for name in packaged_prompt_names():
         try:
             source = book.load(name).source
         except UsageError as fault:
             faults.append(str(fault))
         else:
-            own += [source] if source != "packaged" else []
+            if source != "packaged":
+                project_sources.append(source)
     if as_json:
-        print_json({"ok": not faults, "own": own, "faults": faults})
+        print_json({"ok": not faults, "own": project_sources, "faults": faults})
     else:
         for message in faults:
             print_note(message, style="red")
         if not faults:
-            print_text(
-                "\n".join(f"{source}: ok" for source in own) or "the project has no prompts of its own"
-            )
+            lines = [f"{source}: ok" for source in project_sources]
+            print_text("\n".join(lines) or "the project has no prompts of its own")
     if faults:
         raise typer.Exit(2)
-
-
-recipes_app = typer.Typer(
-    name="recipes",
-    help="Show the available strategies: list, show.",
-    no_args_is_help=True,
-)
 
 
 @recipes_app.command("list")
@@ -151,11 +143,9 @@ def list_recipes_command(as_json: Json = False) -> None:
     """List the recipes that come with Suture."""
     from suture.loop import describe_recipe, list_recipes
 
-    found = [describe_recipe(name) for name in list_recipes()]
-    if as_json:
-        print_json([recipe.model_dump(mode="json") for recipe in found])
-    else:
-        print_text(format_table([(recipe.name, recipe.summary) for recipe in found]))
+    recipes = [describe_recipe(name) for name in list_recipes()]
+    table = format_table([(recipe.name, recipe.summary) for recipe in recipes])
+    print_answer([recipe.model_dump(mode="json") for recipe in recipes], table, as_json=as_json)
 
 
 @recipes_app.command("show")

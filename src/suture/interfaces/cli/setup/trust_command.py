@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from suture.errors import UsageError
-from suture.interfaces.cli.terminal.command_options import Json
+from suture.interfaces.cli.terminal.command_options import Json, require_project_folder
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
     format_table,
+    print_answer,
     print_json,
     print_note,
     print_text,
     stdin_is_terminal,
 )
 from suture.interfaces.narrative.plain_text import escape_unprintable
-
-if TYPE_CHECKING:
-    from suture.core.settings import RequestedSetting
 
 
 @handle_errors
@@ -39,62 +37,52 @@ def trust(
     if [yes, listed, revoke].count(True) > 1:
         raise UsageError("--yes, --list and --revoke exclude each other", remedy="use one of them")
     if listed:
-        _print_trusted_projects(as_json)
+        _print_trusted_projects(as_json=as_json)
     elif revoke:
-        _revoke_trust(project, as_json)
+        _revoke_trust(project, as_json=as_json)
     else:
-        _confirm_trust(project, yes, as_json)
+        _confirm_trust(project, yes=yes, as_json=as_json)
 
 
-def _print_trusted_projects(as_json: bool) -> None:
+def _print_trusted_projects(*, as_json: bool) -> None:
     from suture.core.settings import is_trusted, load_settings, trusted_projects
 
     home = load_settings(Path(), read_only=True).settings.paths.home
     rows = []
     for folder in trusted_projects(home):
         try:
-            rows.append(
-                (
-                    folder,
-                    "trusted"
-                    if is_trusted(home, Path(folder))
-                    else "no longer trusted: its files have changed",
-                )
-            )
+            is_current = is_trusted(home, Path(folder))
+            state = "trusted" if is_current else "no longer trusted: its files have changed"
         except UsageError as fault:
-            rows.append((folder, fault.message))
-    if as_json:
-        print_json([{"project": folder, "state": state} for folder, state in rows])
-    else:
-        print_text(format_table(rows) or "no project is trusted")
+            state = fault.message
+        rows.append((folder, state))
+    projects = [{"project": folder, "state": state} for folder, state in rows]
+    print_answer(projects, format_table(rows) or "no project is trusted", as_json=as_json)
 
 
-def _revoke_trust(project: Path, as_json: bool) -> None:
+def _revoke_trust(project: Path, *, as_json: bool) -> None:
     from suture.core.settings import load_settings, revoke_trust
 
     was_trusted = revoke_trust(load_settings(Path(), read_only=True).settings.paths.home, project)
-    if as_json:
-        print_json({"project": str(project.resolve()), "revoked": was_trusted})
-    else:
-        print_text("the project is no longer trusted" if was_trusted else "the project was not trusted")
+    text = "the project is no longer trusted" if was_trusted else "the project was not trusted"
+    print_answer({"project": str(project.resolve()), "revoked": was_trusted}, text, as_json=as_json)
 
 
-def _confirm_trust(project: Path, yes: bool, as_json: bool) -> None:
+def _confirm_trust(project: Path, *, yes: bool, as_json: bool) -> None:
     from suture.core.settings import compute_project_digest, find_requested_settings, trust_project
 
-    if not project.is_dir():
-        raise UsageError(f"{str(project)!r} is not a folder", remedy="name the project's folder")
+    require_project_folder(project)
     digest = compute_project_digest(project)  # computed first, so that what is shown below is at least as new
     home, requested = find_requested_settings(project)
     if not requested:
-        print_json(
-            {"project": str(project.resolve()), "settings": [], "trusted": False}
-        ) if as_json else print_text(
-            "there is nothing to trust: the project's files set nothing beyond harmless settings"
+        text = "there is nothing to trust: the project's files set nothing beyond harmless settings"
+        print_answer(
+            {"project": str(project.resolve()), "settings": [], "trusted": False}, text, as_json=as_json
         )
         return
     if not as_json:
-        print_text(_requested_table(requested))
+        rows = [(setting.key, setting.before, setting.after, setting.origin) for setting in requested]
+        print_text(format_table([("setting", "now", "if trusted", "from"), *rows]))
     if not yes and not _ask_confirmation():
         raise UsageError(
             "the project was not trusted", remedy="your own settings need no trust: suture config show"
@@ -105,16 +93,10 @@ def _confirm_trust(project: Path, yes: bool, as_json: bool) -> None:
         )
     trust_project(home, project, digest)
     if as_json:
-        print_json(
-            {"project": str(project.resolve()), "settings": [vars(w) for w in requested], "trusted": True}
-        )
+        settings = [vars(setting) for setting in requested]
+        print_json({"project": str(project.resolve()), "settings": settings, "trusted": True})
     else:
         print_note("trusted, until one of these files changes")
-
-
-def _requested_table(requested: tuple[RequestedSetting, ...]) -> str:
-    rows = [("setting", "now", "if trusted", "from")]
-    return format_table([*rows, *((w.key, w.before, w.after, w.origin) for w in requested)])
 
 
 def _ask_confirmation() -> bool:

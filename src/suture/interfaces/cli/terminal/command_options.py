@@ -192,6 +192,12 @@ def require_file(path: Path | None, description: str, *, executable: bool = Fals
         raise UsageError(f"{name} is not executable", remedy="name an interpreter, such as .venv/bin/python")
 
 
+def require_project_folder(project: Path) -> None:
+    """Check that a project is a folder."""
+    if not project.is_dir():
+        raise UsageError(f"{str(project)!r} is not a folder", remedy="name the project's folder")
+
+
 def require_test_command(test: str | None) -> None:
     """Reject an empty test command."""
     if test is not None and not test.strip():
