@@ -1,4 +1,4 @@
-"""The agent: answers the requests of the Agent Client Protocol."""
+"""The agent of `suture acp`, which answers the requests of the Agent Client Protocol."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ SESSION_MODES = {
     "review_repairs": ("Ask before repairs", "Asks you before each repair"),
     "review_all": ("Ask before each step", "Asks you before each step and about the result"),
 }
+"""Value of the setting `loop.autonomy` -> (title, description)."""
 
 
 def serve_acp(settings: Settings, flags: Mapping[str, object], test: str | None) -> None:
@@ -118,9 +119,7 @@ class SutureAgent:
         """Reopen a session and replay everything that happened in it."""
         folder = _require_folder(cwd)
         try:
-            session = self._sessions.load(session_id, self._settings.loop.autonomy)
-            if session.cwd != folder:
-                raise UsageError(f"the session belongs to {str(session.cwd)!r}", remedy="load it there")
+            session = self._load_session(session_id, folder, remedy="load it there")
             await self._new_turn(session).replay_history()
         except SutureError as fault:
             raise _request_error(fault) from fault
@@ -131,11 +130,9 @@ class SutureAgent:
         """Start a new session that includes the runs of another one so far."""
         folder = _require_folder(cwd)
         try:
-            earlier = self._sessions.load(session_id, self._settings.loop.autonomy)
-            if earlier.cwd != folder:
-                raise UsageError(f"the session belongs to {str(earlier.cwd)!r}", remedy="fork it there")
-            session = self._sessions.new(folder, earlier.mode)
-            for run in earlier.runs:
+            original = self._load_session(session_id, folder, remedy="fork it there")
+            session = self._sessions.new(folder, original.mode)
+            for run in original.runs:
                 self._sessions.add_run(session, run)
         except SutureError as fault:
             raise _request_error(fault) from fault
@@ -155,11 +152,11 @@ class SutureAgent:
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> ListSessionsResponse:
         """Return the stored sessions, newest first."""
-        folder_filter = _require_folder(cwd) if cwd else None
-        matching = (one for one in self._sessions.list_newest() if folder_filter in (None, one.cwd))
+        folder = _require_folder(cwd) if cwd else None
         sessions = [
-            SessionInfo(session_id=one.id, cwd=str(one.cwd), title=f"{len(one.runs)} run(s)")
-            for one in matching
+            SessionInfo(session_id=session.id, cwd=str(session.cwd), title=f"{len(session.runs)} run(s)")
+            for session in self._sessions.list_newest()
+            if folder in (None, session.cwd)
         ]
         return ListSessionsResponse(sessions=sessions)
 
@@ -202,11 +199,17 @@ class SutureAgent:
         if work is not None and not work.cancelling():
             work.cancel()
 
-    def _open_session(self, name: str) -> Session:
+    def _open_session(self, session_id: str) -> Session:
         try:
-            return self._sessions.open(name)
+            return self._sessions.open(session_id)
         except UsageError as fault:
             raise _request_error(fault) from fault
+
+    def _load_session(self, session_id: str, folder: Path, *, remedy: str) -> Session:
+        session = self._sessions.load(session_id, self._settings.loop.autonomy)
+        if session.cwd != folder:
+            raise UsageError(f"the session belongs to {str(session.cwd)!r}", remedy=remedy)
+        return session
 
     def _new_turn(self, session: Session) -> PromptTurn:
         assert self._client is not None  # set before the first message
@@ -223,8 +226,10 @@ class SutureAgent:
     async def _offer_commands(self, session: Session) -> None:
         hint = AvailableCommandInput(root=UnstructuredCommandInput(hint="describe it in your own words"))
         commands = [
-            AvailableCommand(name=name, description=what, input=hint if name in ("heal", "write") else None)
-            for name, what in COMMANDS.items()
+            AvailableCommand(
+                name=name, description=description, input=hint if name in ("heal", "write") else None
+            )
+            for name, description in COMMANDS.items()
         ]
         await self._new_turn(session).send(update_available_commands(commands))
 
@@ -237,7 +242,8 @@ class SutureAgent:
 
 def _session_modes(session: Session) -> SessionModeState:
     modes = [
-        SessionMode(id=name, name=title, description=what) for name, (title, what) in SESSION_MODES.items()
+        SessionMode(id=mode_id, name=title, description=description)
+        for mode_id, (title, description) in SESSION_MODES.items()
     ]
     return SessionModeState(current_mode_id=session.mode, available_modes=modes)
 
@@ -271,6 +277,5 @@ def _prompt_text(prompt: list[Any]) -> str:
 def _request_error(fault: SutureError) -> RequestError:
     """Return Suture's error as a protocol error, with the message and remedy of the command line."""
     message = f"{fault.message}; try: {fault.remedy}" if fault.remedy else fault.message
-    return RequestError(
-        INVALID_PARAMS if fault.exit_code == UsageError.exit_code else INTERNAL_ERROR, message
-    )
+    code = INVALID_PARAMS if fault.exit_code == UsageError.exit_code else INTERNAL_ERROR
+    return RequestError(code, message)

@@ -1,5 +1,7 @@
-"""Updates and permission requests for the client: plan, progress text, candidates as tool calls,
-questions.
+"""Send a run's events to the client, and ask its user questions.
+
+The client shows progress as text and as a plan, each candidate as a tool call, and questions as requests for
+permission.
 """
 
 from __future__ import annotations
@@ -53,6 +55,7 @@ Send = Callable[[Any], Awaitable[None]]
 """Sends an update of the session."""
 
 MAX_COUNTEREXAMPLES = 3
+"""Failures that are shown of one candidate."""
 MAX_DIFF_CHARS = 200_000
 """Length of a file in a diff; a longer file is only named."""
 PLAN_STAGES = {
@@ -79,25 +82,23 @@ APPLY_OPTIONS = (
 def candidate_diffs(
     candidate: Candidate, task: Task | None, root: Path
 ) -> tuple[list[FileEditToolCallContent], list[ToolCallLocation]]:
-    """Return a candidate's changes as diffs, and the paths that they affect.
+    """Return (the diffs of a candidate, the paths that they affect).
 
     Args:
         candidate: The candidate.
         task: The task with the original files; new files have no old text.
         root: The absolute folder of the files.
     """
-    files = task.files if task is not None else {}
-    diffs, places = [], []
+    original_files = task.files if task is not None else {}
+    diffs, locations = [], []
     for path, text in sorted(candidate.files.items()):
-        old = decode_text(files[path]) if path in files else None
+        file = str(root / path)
+        old = decode_text(original_files[path]) if path in original_files else None
         if max(len(text), len(old or "")) <= MAX_DIFF_CHARS:
-            diffs.append(
-                tool_diff_content(
-                    str(root / path), _without_surrogates(text), old and _without_surrogates(old)
-                )
-            )
-        places.append(ToolCallLocation(path=str(root / path)))
-    return diffs, places
+            old_text = _without_surrogates(old) if old is not None else None
+            diffs.append(tool_diff_content(file, _without_surrogates(text), old_text))
+        locations.append(ToolCallLocation(path=file))
+    return diffs, locations
 
 
 def _without_surrogates(text: str) -> str:
@@ -106,22 +107,24 @@ def _without_surrogates(text: str) -> str:
 
 
 class RunUpdates:
-    """Send the events of one run to the client.
+    """Sends the events of one run to the client.
 
     Args:
         folder: The run's folder.
         root: The folder of the run's files for the client.
-        send: Sends an update.
+        send: Sends an update of the session.
     """
 
     def __init__(self, folder: RunFolder, root: Path, send: Send) -> None:
         self._folder, self._root, self._send = folder, root, send
         self._narrator = ProgressNarrator()
         self._stages: tuple[str, ...] = ()
-        self._parts: tuple[str, ...] = ()
-        self._stage = 0
-        self._calls: dict[str, str] = {}
+        self._subtasks: tuple[str, ...] = ()
+        self._current_stage = 0
+        self._call_ids: dict[str, str] = {}
+        """Candidate -> id of its tool call."""
         self._diffs: dict[str, list[FileEditToolCallContent]] = {}
+        """Id of a tool call -> the candidate's diffs."""
 
     async def send_event(self, event: Event) -> None:
         """Send an event: its text, the plan if it advances, and the candidate it is about."""
@@ -131,55 +134,52 @@ class RunUpdates:
         match event.payload:
             case CandidateProposed() as proposed:
                 await self._start_candidate_call(proposed, event.seq)
-            case CandidateChecked() as checked if checked.candidate in self._calls:
+            case CandidateChecked() as checked if checked.candidate in self._call_ids:
                 await self._finish_candidate_call(checked)
 
     async def _update_plan(self, payload: Payload) -> None:
-        stage = self._stage
         match payload:
             case RunStarted(kind=kind):
                 self._stages = PLAN_STAGES[kind]
             case PlanMade(plan=plan):
-                self._parts = tuple(part.goal for part in plan.subtasks)
+                self._subtasks = tuple(subtask.goal for subtask in plan.subtasks)
             case MovesDecided(moves=moves):
-                stage = 2 if any(move.kind == "stop" for move in moves) else 1
-            case CertificateWritten():
-                stage = 3
-            case RunFinished():
-                stage = 3
+                self._current_stage = 2 if any(move.kind == "stop" for move in moves) else 1
+            case CertificateWritten() | RunFinished():
+                self._current_stage = 3
             case _:
                 return
-        self._stage = stage
         await self._send(update_plan(self._plan_entries()))
 
     def _plan_entries(self) -> list[PlanEntry]:
         entries = []
         for number, stage in enumerate(self._stages):
             status: PlanEntryStatus = (
-                "completed" if number < self._stage else "in_progress" if number == self._stage else "pending"
+                "completed"
+                if number < self._current_stage
+                else "in_progress"
+                if number == self._current_stage
+                else "pending"
             )
             entries.append(plan_entry(stage, priority="high", status=status))
             if number == 1:  # the planner's subtasks belong to this stage
-                entries += [plan_entry(escape_markdown(part, 300), status=status) for part in self._parts]
+                entries += [plan_entry(escape_markdown(goal, 300), status=status) for goal in self._subtasks]
         return entries
 
     async def _start_candidate_call(self, proposed: CandidateProposed, seq: int) -> None:
-        if proposed.candidate in self._calls:
+        if proposed.candidate in self._call_ids:
             return  # the same code was proposed before
-        self._calls[proposed.candidate] = call = f"{self._folder.id}-{seq}"
+        self._call_ids[proposed.candidate] = call_id = f"{self._folder.id}-{seq}"
         try:
-            diffs, places = candidate_diffs(
-                self._folder.load_record(Candidate, proposed.blob),
-                load_task_if_present(self._folder),
-                self._root,
-            )
+            candidate = self._folder.load_record(Candidate, proposed.blob)
+            diffs, locations = candidate_diffs(candidate, load_task_if_present(self._folder), self._root)
         except (StorageError, ValueError, KeyError, TypeError):
-            diffs, places = [], []
-        self._diffs[call] = diffs
+            diffs, locations = [], []
+        self._diffs[call_id] = diffs
         title = f"Check {sanitize_text(proposed.label, 200) or 'a candidate'}"
         await self._send(
             start_tool_call(
-                call, title, kind="execute", status="in_progress", content=diffs, locations=places
+                call_id, title, kind="execute", status="in_progress", content=diffs, locations=locations
             )
         )
 
@@ -193,10 +193,11 @@ class RunUpdates:
         for fact in (verdict.counterexamples if verdict else ())[:MAX_COUNTEREXAMPLES]:
             lines += counterexample_lines(fact)
         status: ToolCallStatus = "failed" if checked.failed or not total else "completed"
-        call = self._calls[checked.candidate]
+        call_id = self._call_ids[checked.candidate]
         text = tool_content(text_block(escape_markdown("\n".join(lines))))
         # An update's content replaces the previous content, so the diff is sent again.
-        await self._send(update_tool_call(call, status=status, content=[*self._diffs.get(call, ()), text]))
+        content = [*self._diffs.get(call_id, ()), text]
+        await self._send(update_tool_call(call_id, status=status, content=content))
 
 
 def load_task_if_present(folder: RunFolder) -> Task | None:
@@ -217,23 +218,22 @@ async def request_answer(client: Client, session: str, review: Review, root: Pat
         status="pending",
         content=[tool_content(text_block(escape_markdown(review_as_text(review)))), *diffs],
     )
-    return await _request_choice(
-        client, session, update, REPAIR_CHOICE_OPTIONS if review.difference is not None else REVIEW_OPTIONS
-    )
+    options = REPAIR_CHOICE_OPTIONS if review.difference is not None else REVIEW_OPTIONS
+    return await _request_choice(client, session, update, options)
 
 
 async def request_acceptance(
     client: Client, session: str, folder: RunFolder, change: Candidate, root: Path
 ) -> bool:
     """Ask whether a verified change should be applied to the user's files."""
-    diffs, places = candidate_diffs(change, load_task_if_present(folder), root)
+    diffs, locations = candidate_diffs(change, load_task_if_present(folder), root)
     update = update_tool_call(
         f"{folder.id}-change",
         title="Apply the verified change",
         kind="edit",
         status="pending",
         content=diffs,
-        locations=places,
+        locations=locations,
     )
     return await _request_choice(client, session, update, APPLY_OPTIONS) == "apply"
 
@@ -241,9 +241,8 @@ async def request_acceptance(
 async def _request_choice(
     client: Client, session: str, update: ToolCallUpdate, options: tuple[PermissionOption, ...]
 ) -> str:
+    """Return the id of the option that the user chose, or an empty string without one."""
     call = ToolCallUpdate(**update.model_dump(exclude={"session_update"}))
     outcome = (await client.request_permission(session, call, list(options))).outcome
-    option_ids = {option.option_id for option in options}
-    return (
-        outcome.option_id if isinstance(outcome, AllowedOutcome) and outcome.option_id in option_ids else ""
-    )
+    chosen_id = outcome.option_id if isinstance(outcome, AllowedOutcome) else ""
+    return chosen_id if any(option.option_id == chosen_id for option in options) else ""

@@ -1,4 +1,4 @@
-"""One prompt: what it asks for, the run, the questions during the run, and the change at the end."""
+"""Answer one prompt: start or resume a run, ask the run's questions, and offer its change at the end."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ class PromptTurn:
         Raises:
             SutureError: It cannot be done.
         """
-        name, _, rest = text.strip().partition(" ")
+        name, _, argument = text.strip().partition(" ")
         if not name.startswith("/"):
             return await self._answer_free_text(text)
         match name.removeprefix("/"):
             case "heal":
-                await self._heal(rest)
+                await self._heal(argument)
             case "write":
-                await self._run("write", {"task": rest})
+                await self._finish_run(await self._run_job("write", {"task": argument}))
             case "resume":
                 await self._finish_run(await self._run_job("resume", {}, self._last_run()))
             case "apply":
@@ -90,20 +90,20 @@ class PromptTurn:
             case "verify":
                 await self._verify(self._last_run())
             case _:
-                known = ", ".join(f"/{command}" for command in COMMANDS)
-                raise UsageError(f"there is no command {name!r:.80}", remedy=f"one of: {known}")
+                commands = ", ".join(f"/{command}" for command in COMMANDS)
+                raise UsageError(f"there is no command {name!r:.80}", remedy=f"one of: {commands}")
         return None
 
     async def replay_history(self) -> None:
         """Send everything that happened in the session, from the ledgers of its runs."""
         for folder in self.sessions.load_runs(self.session):
-            reading = read_ledger(folder.ledger_path)
+            ledger = read_ledger(folder.ledger_path)
             updates = self._run_updates(folder)
-            for event in reading.events:
+            for event in ledger.events:
                 await updates.send_event(event)
             if (result := load_result(folder)) is not None:
                 await self._say_result(folder, result)
-            elif get_run_state(folder, reading) != "running":
+            elif get_run_state(folder, ledger) != "running":
                 await self.say(f"Run {folder.id} has not ended: /resume continues it.")
 
     async def _answer_free_text(self, text: str) -> None:
@@ -115,33 +115,33 @@ class PromptTurn:
         answer = {"choice": "redirect", "hint": text}
         return await self._finish_run(await self._run_job("resume", {"answer": answer}, runs[-1]))
 
-    async def _heal(self, words: str) -> None:
-        if words.strip() and self.settings.model.name == NO_MODEL:
+    async def _heal(self, bug_report: str) -> None:
+        if bug_report.strip() and self.settings.model.name == NO_MODEL:
             await self.say("No model is configured, so your text is ignored: only small edits are tried.")
-            words = ""
-        await self._run("heal", {"path": str(self.session.cwd), "test": self.test, "bug_report": words})
-
-    async def _run(self, kind: JobKind, request: Mapping[str, Any]) -> None:
-        await self._finish_run(await self._run_job(kind, request))
+            bug_report = ""
+        request = {"path": str(self.session.cwd), "test": self.test, "bug_report": bug_report}
+        await self._finish_run(await self._run_job("heal", request))
 
     async def _run_job(
-        self, kind: JobKind, request: Mapping[str, Any], of: RunFolder | None = None
+        self, kind: JobKind, request: Mapping[str, Any], earlier_run: RunFolder | None = None
     ) -> RunFolder:
-        updates: list[RunUpdates] = []
+        """Run a job to its end; return the folder of its run, which is a new one without an earlier run."""
+        updates: RunUpdates | None = None
 
         async def forward_event(event: Event) -> None:
-            if not updates:
-                folder = of or RunFolder(self.settings.paths.home / "runs" / event.run)
+            nonlocal updates
+            if updates is None:
+                folder = earlier_run or RunFolder(self.settings.paths.home / "runs" / event.run)
                 self.sessions.add_run(self.session, folder.id)
-                updates.append(self._run_updates(folder))
-            await updates[0].send_event(event)
+                updates = self._run_updates(folder)
+            await updates.send_event(event)
 
         folder, _ = await run_standalone_job(
             self.settings.paths.home,
             kind,
             request,
             forward_event,
-            run=of.id if of is not None else "",
+            run=earlier_run.id if earlier_run is not None else "",
             flags=self.flags,
             job_flags={"loop.autonomy": self.session.mode},
         )
@@ -152,25 +152,24 @@ class PromptTurn:
 
     async def _finish_run(self, folder: RunFolder) -> None:
         """Ask the run's questions until it ends; then show the result and offer its change."""
-        approved = False
+        is_approved = False
         while (review := pending_review(folder.path)) is not None:
             choice = await request_answer(self.client, self.session.id, review, self.session.cwd)
             if not choice:
                 return await self.say(
                     "The run waits for your answer. Write a hint for the model, or /resume."
                 )
-            approved = review.stage == "delivery" and choice == "approve"
+            is_approved = review.stage == "delivery" and choice == "approve"
             folder = await self._run_job("resume", {"answer": {"choice": choice}}, folder)
         if (result := load_result(folder)) is not None:
             await self._say_result(folder, result)
             if result.outcome == "healed":
-                await self._offer_change(folder, is_approved=approved)
+                await self._offer_change(folder, is_approved=is_approved)
         return None
 
     async def _say_result(self, folder: RunFolder, result: Result) -> None:
-        await self.say(
-            "\n\n".join(map(escape_markdown, render_short_result(result, folder, suggest_commands=False)))
-        )
+        paragraphs = render_short_result(result, folder, suggest_commands=False)
+        await self.say("\n\n".join(map(escape_markdown, paragraphs)))
 
     async def _offer_change(self, folder: RunFolder, *, is_approved: bool = False) -> None:
         """Ask whether to apply a verified change to the user's files, and apply it."""
@@ -184,8 +183,8 @@ class PromptTurn:
             return await self.say("Your files were not changed. /apply asks again.")
         await self._require_saved(result.candidate.files)
         started = last_payload(read_ledger(folder.ledger_path).events, RunStarted)
-        new = started is not None and started.kind == "write"
-        await apply(folder.path, into=root if new else None, settings=self.settings)
+        is_new_code = started is not None and started.kind == "write"
+        await apply(folder.path, into=root if is_new_code else None, settings=self.settings)
         if not is_approved:
             await self.send(update_tool_call(f"{folder.id}-change", status="completed"))
         return await self.say("Applied to your files. /undo reverts it.")
@@ -197,12 +196,12 @@ class PromptTurn:
             UsageError: A file differs between the editor and the disk.
         """
         for path in files if self.can_read_files else ():
-            place = self.session.cwd / path
-            content = read_regular_file(place, MAX_FILE_BYTES)
+            file = self.session.cwd / path
+            content = read_regular_file(file, MAX_FILE_BYTES)
             if content is None:
                 continue
-            held = await self.client.read_text_file(self.session.id, str(place))
-            if held.content.replace("\r\n", "\n") != decode_text(content):
+            document = await self.client.read_text_file(self.session.id, str(file))
+            if document.content.replace("\r\n", "\n") != decode_text(content):
                 raise UsageError(f"{path!r} has unsaved changes", remedy="save it, then /apply")
 
     async def _verify(self, folder: RunFolder) -> None:

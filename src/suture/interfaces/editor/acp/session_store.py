@@ -1,10 +1,11 @@
-"""Sessions: the folder and the runs of each, stored in one file per session."""
+"""The sessions of the agent, each stored in a file with its folder and its runs."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.errors import StorageError, UsageError
 
 SESSION_ID = re.compile(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}")
+"""Ids of sessions and of runs have the same form."""
 MAX_SESSION_FILE_BYTES = 2**20
 MAX_LISTED_SESSIONS = 50
 PRIVATE_MODE = 0o700
@@ -56,46 +58,46 @@ class SessionStore:
         self._open[session.id] = session
         return session
 
-    def open(self, name: str) -> Session:
+    def open(self, session_id: str) -> Session:
         """Return a session that this process has started or loaded.
 
         Raises:
             UsageError: There is no such session.
         """
-        if name not in self._open:
-            raise UsageError(f"there is no session {name!r:.80}", remedy="start or load a session")
-        return self._open[name]
+        if session_id not in self._open:
+            raise UsageError(f"there is no session {session_id!r:.80}", remedy="start or load a session")
+        return self._open[session_id]
 
     def close(self, session: Session) -> None:
         """Close a session; its stored data stays."""
         self._open.pop(session.id, None)
 
-    def load(self, name: str, mode: str) -> Session:
+    def load(self, session_id: str, mode: str) -> Session:
         """Return an open session, or load one that an earlier process has stored.
 
         Raises:
             UsageError: There is no such session.
             StorageError: Its file is damaged.
         """
-        if name in self._open:
-            return self._open[name]
-        stored = self._read_session(self._folder / f"{name}.json") if SESSION_ID.fullmatch(name) else None
-        if stored is None:
-            raise UsageError(f"there is no session {name!r:.80}", remedy="start a new session")
-        self._open[name] = session = Session(id=name, cwd=stored.cwd, mode=mode, runs=stored.runs)
+        if session_id in self._open:
+            return self._open[session_id]
+        session = None
+        if SESSION_ID.fullmatch(session_id):
+            session = self._read_session(self._folder / f"{session_id}.json")
+        if session is None:
+            raise UsageError(f"there is no session {session_id!r:.80}", remedy="start a new session")
+        session.mode = mode
+        self._open[session_id] = session
         return session
 
     def list_newest(self) -> list[Session]:
         """Return the stored sessions, newest first; damaged ones are skipped."""
-        found: list[Session] = []
+        sessions: list[Session] = []
         for path in sorted(self._folder.glob("*.json"), reverse=True)[:MAX_LISTED_SESSIONS]:
-            try:
-                stored = self._read_session(path)
-            except StorageError:
-                continue
-            if stored is not None:
-                found.append(stored)
-        return found
+            with suppress(StorageError):
+                if (session := self._read_session(path)) is not None:
+                    sessions.append(session)
+        return sessions
 
     def add_run(self, session: Session, run: str) -> None:
         """Store that a run belongs to a session.
@@ -112,8 +114,8 @@ class SessionStore:
             raise StorageError(
                 f"the folder {str(self._folder)!r} cannot be created: {fault.strerror}"
             ) from fault
-        plain = {"cwd": str(session.cwd), "runs": session.runs}
-        write_file_atomically(self._folder / f"{session.id}.json", json.dumps(plain).encode())
+        content = json.dumps({"cwd": str(session.cwd), "runs": session.runs}).encode()
+        write_file_atomically(self._folder / f"{session.id}.json", content)
 
     def load_runs(self, session: Session) -> list[RunFolder]:
         """Return the folders of a session's runs that have a ledger."""
@@ -125,8 +127,8 @@ class SessionStore:
             content = read_regular_file(path, MAX_SESSION_FILE_BYTES)
             if content is None:
                 return None
-            plain = json.loads(content)
-            runs = [run for run in plain["runs"] if SESSION_ID.fullmatch(run)]
-            return Session(id=path.stem, cwd=Path(plain["cwd"]), mode="", runs=runs)
+            values = json.loads(content)
+            runs = [run for run in values["runs"] if SESSION_ID.fullmatch(run)]
+            return Session(id=path.stem, cwd=Path(values["cwd"]), mode="", runs=runs)
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as fault:
             raise StorageError(f"the session's file {str(path)!r} cannot be read: {fault}") from fault

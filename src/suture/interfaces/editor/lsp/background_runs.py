@@ -1,6 +1,4 @@
-"""The runs of the language server: one at a time per folder, with progress, stopped by the user or a newer
-run.
-"""
+"""The runs of the language server: at most one per folder, stopped by the user or by a newer run."""
 
 from __future__ import annotations
 
@@ -73,7 +71,7 @@ class BackgroundRuns:
             SutureError: The run failed.
             CancelledError: The run was stopped.
         """
-        while (older := self._tasks.get(root)) is not None and not older.done():
+        while (older_task := self._tasks.get(root)) is not None and not older_task.done():
             await self.stop(root)  # another waiting caller may have started a run meanwhile
         task = asyncio.create_task(self._run_job(root, asks_model=asks_model))
         self._tasks[root] = task
@@ -98,14 +96,11 @@ class BackgroundRuns:
 
     async def _run_job(self, root: Path, *, asks_model: bool) -> RunFindings:
         settings = self._options.settings
-        job_flags: dict[str, object] = {
-            "loop.autonomy": "full_auto"
-        }  # a language server cannot ask the user during a run
+        # A language server cannot ask the user during a run.
+        job_flags: dict[str, object] = {"loop.autonomy": "full_auto"}
         if not asks_model:
-            job_flags |= {
-                **SEARCH_ONLY_SETTINGS,
-                "budget.seconds": min(self._options.seconds, settings.budget.seconds),
-            }
+            seconds = min(self._options.seconds, settings.budget.seconds)
+            job_flags |= {**SEARCH_ONLY_SETTINGS, "budget.seconds": seconds}
         run = new_run_id()
         title = "Healing" if asks_model else "Running tests"
         async with _EditorProgress(self._server, f"Suture: {title} in {root.name}") as progress:
@@ -146,7 +141,7 @@ class _EditorProgress:
     def __init__(self, server: LanguageServer, title: str) -> None:
         self._server, self._title = server, title
         self._token = str(uuid.uuid4())
-        self._shown = False
+        self._is_visible = False
 
     async def __aenter__(self) -> _EditorProgress:
         window = self._server.client_capabilities.window
@@ -157,22 +152,22 @@ class _EditorProgress:
                     title=sanitize_text(self._title, MAX_PROGRESS_CHARS), cancellable=True
                 )
                 self._server.work_done_progress.begin(self._token, begin)
-                self._shown = True
+                self._is_visible = True
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._shown:
+        if self._is_visible:
             self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
 
     def report(self, line: str) -> None:
         """Show a line of progress."""
-        if self._shown:
+        if self._is_visible:
             report = types.WorkDoneProgressReport(message=sanitize_text(line, MAX_PROGRESS_CHARS))
             self._server.work_done_progress.report(self._token, report)
 
     async def wait_for_cancel(self) -> None:
         """Wait until the user cancels the work."""
-        if not self._shown:
+        if not self._is_visible:
             await asyncio.get_running_loop().create_future()
         with suppress(asyncio.CancelledError):
             await asyncio.wrap_future(self._server.work_done_progress.tokens[self._token])

@@ -1,4 +1,4 @@
-"""Findings as diagnostics, and the code actions for each of them."""
+"""Turn a run's findings into diagnostics, and offer code actions for each of them."""
 
 from __future__ import annotations
 
@@ -32,22 +32,19 @@ class ActionServer(Protocol):
 def make_diagnostics(
     findings: RunFindings, count_units: Callable[[str], int]
 ) -> Mapping[str, list[types.Diagnostic]]:
-    """Return a diagnostic for each failing test, at the most suspicious line, by the file's URI.
+    """Return URI of a file -> the diagnostics in it: one for each failing test, at its most suspicious line.
 
-    Args:
-        findings: The findings of a run.
-        count_units: Returns a text's length in the client's character units.
+    `count_units` returns a text's length in the client's character units.
     """
-    by_uri: dict[str, list[types.Diagnostic]] = {}
+    diagnostics_by_uri: dict[str, list[types.Diagnostic]] = {}
     for failing in findings.failing:
         if failing.location is None:
             continue
+        severity = types.DiagnosticSeverity
         diagnostic = types.Diagnostic(
             range=_range(findings, failing.location, count_units),
             message=sanitize_text(failing.message, MAX_MESSAGE_CHARS),
-            severity=(
-                types.DiagnosticSeverity.Warning if failing.is_excluded else types.DiagnosticSeverity.Error
-            ),
+            severity=severity.Warning if failing.is_excluded else severity.Error,
             source=SOURCE,
             code="not the code's fault" if failing.is_excluded else "failing test",
             related_information=[
@@ -61,21 +58,22 @@ def make_diagnostics(
             ],
             data={"run": findings.run, "test": failing.test},
         )
-        by_uri.setdefault(_uri(findings, failing.location), []).append(diagnostic)
-    return by_uri
+        diagnostics_by_uri.setdefault(_uri(findings, failing.location), []).append(diagnostic)
+    return diagnostics_by_uri
 
 
 def make_code_actions(
     server: ActionServer, findings: RunFindings, params: types.CodeActionParams
 ) -> list[CodeAction]:
     """Return the actions for the failing tests that are shown in a range."""
-    here = make_diagnostics(findings, server.count_units).get(params.text_document.uri, [])
-    shown = [one for one in here if _overlap(one.range, params.range)]
-    by_test = {failing.test: failing for failing in findings.failing}
+    diagnostics = make_diagnostics(findings, server.count_units).get(params.text_document.uri, [])
+    failing_by_test = {failing.test: failing for failing in findings.failing}
     actions: list[CodeAction] = []
     edit = server.make_edit(findings)
-    for diagnostic in shown:
-        failing = by_test[(diagnostic.data or {})["test"]]  # set by make_diagnostics
+    for diagnostic in diagnostics:
+        if not _share_lines(diagnostic.range, params.range):
+            continue
+        failing = failing_by_test[(diagnostic.data or {})["test"]]  # set by make_diagnostics
         if failing.is_fixed and edit is not None:
             actions.append(_apply_action(findings, failing, diagnostic, edit))
         elif not failing.is_excluded and server.asks_model:
@@ -93,8 +91,10 @@ def _apply_action(
     findings: RunFindings, failing: FailingTest, diagnostic: types.Diagnostic, edit: types.WorkspaceEdit
 ) -> types.CodeAction:
     return types.CodeAction(
-        title=f"Heal {sanitize_text(failing.test, 100)} (verified: {findings.passing} of {findings.total} "
-        f"tests pass)",
+        title=(
+            f"Heal {sanitize_text(failing.test, 100)} "
+            f"(verified: {findings.passing} of {findings.total} tests pass)"
+        ),
         kind=types.CodeActionKind.QuickFix,
         diagnostics=[diagnostic],
         is_preferred=findings.passing == findings.total,
@@ -128,5 +128,5 @@ def _range(findings: RunFindings, location: SourceLocation, count_units: Callabl
     )
 
 
-def _overlap(one: types.Range, other: types.Range) -> bool:
-    return one.start.line <= other.end.line and other.start.line <= one.end.line
+def _share_lines(first: types.Range, second: types.Range) -> bool:
+    return first.start.line <= second.end.line and second.start.line <= first.end.line

@@ -1,4 +1,4 @@
-"""The language server: requests of the editor, and diagnostics that it sends by itself."""
+"""The language server: it answers the editor's requests and commands, and publishes diagnostics by itself."""
 
 from __future__ import annotations
 
@@ -62,20 +62,20 @@ class SutureLanguageServer(LanguageServer):
         Raises:
             JsonRpcInvalidParams: There is no such folder.
         """
-        named = [folder.uri for folder in self.workspace.folders.values()]
-        if not named and self.workspace.root_uri:
-            named = [self.workspace.root_uri]
-        roots = [Path(path).resolve() for folder in named if (path := to_fs_path(folder))]
+        folder_uris = [folder.uri for folder in self.workspace.folders.values()]
+        if not folder_uris and self.workspace.root_uri:
+            folder_uris = [self.workspace.root_uri]
+        roots = [Path(path).resolve() for folder_uri in folder_uris if (path := to_fs_path(folder_uri))]
         if uri is None and len(roots) == 1:
             return roots[0]
         path = to_fs_path(uri) if isinstance(uri, str) else None
-        inside = [root for root in roots if path and Path(path).resolve().is_relative_to(root)]
-        if not inside:
+        containing = [root for root in roots if path and Path(path).resolve().is_relative_to(root)]
+        if not containing:
             raise JsonRpcInvalidParams(
                 f"{uri!r:.200} is in no folder that the editor has open: open the project's folder, "
                 "or add a file that marks it (pyproject.toml, .git)"
             )
-        return max(inside, key=lambda root: len(root.parts))
+        return max(containing, key=lambda root: len(root.parts))  # the innermost of nested folders
 
     def start_check(self, root: Path) -> None:
         """Run a folder's tests in the background; errors are shown, because no request waits for them."""
@@ -100,37 +100,37 @@ class SutureLanguageServer(LanguageServer):
         try:
             findings = await self.runs.run(root, asks_model=asks_model)
         except SutureError as fault:
-            kind = JsonRpcInvalidParams if isinstance(fault, UsageError) else JsonRpcException
-            raise kind(str(fault)) from fault
+            error_class = JsonRpcInvalidParams if isinstance(fault, UsageError) else JsonRpcException
+            raise error_class(str(fault)) from fault
         self.publish_findings(findings)
         return findings
 
     def publish_findings(self, findings: RunFindings) -> None:
         """Publish a run's findings instead of the folder's earlier ones."""
         self.findings[findings.root] = findings
-        by_uri = make_diagnostics(findings, self.count_units)
-        for uri in self._published_uris.get(findings.root, set()) - by_uri.keys():
-            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=uri, diagnostics=[]))
-        for uri, diagnostics in by_uri.items():
+        diagnostics_by_uri = make_diagnostics(findings, self.count_units)
+        outdated_uris = self._published_uris.get(findings.root, set()) - diagnostics_by_uri.keys()
+        # An empty list removes the diagnostics of a file.
+        for uri, diagnostics in (*((uri, []) for uri in outdated_uris), *diagnostics_by_uri.items()):
             self.text_document_publish_diagnostics(
                 types.PublishDiagnosticsParams(uri=uri, diagnostics=diagnostics)
             )
-        self._published_uris[findings.root] = set(by_uri)
+        self._published_uris[findings.root] = set(diagnostics_by_uri)
 
     def make_edit(self, findings: RunFindings) -> types.WorkspaceEdit | None:
         """Return the edit for the verified change, or `None` if there is none or the files have changed."""
         if findings.change is None:
             return None
         workspace = self.client_capabilities.workspace
-        able = workspace.workspace_edit if workspace is not None else None
-        versions = bool(able and able.document_changes)
-        kinds = (able.resource_operations if able else None) or ()
-        creates = versions and types.ResourceOperationKind.Create in kinds
+        capabilities = workspace.workspace_edit if workspace is not None else None
+        supports_versions = bool(capabilities and capabilities.document_changes)
+        operations = (capabilities.resource_operations if capabilities else None) or ()
+        can_create = supports_versions and types.ResourceOperationKind.Create in operations
         try:
-            edit = make_workspace_edit(findings, self._read_document, self.count_units, can_create=creates)
+            edit = make_workspace_edit(findings, self._read_document, self.count_units, can_create=can_create)
         except EditOutdated:
             return None
-        return edit if versions else without_versions(edit)
+        return edit if supports_versions else without_versions(edit)
 
     def count_units(self, text: str) -> int:
         """Return a text's length in the client's character units."""
@@ -142,7 +142,7 @@ class SutureLanguageServer(LanguageServer):
 
     def _read_document(self, path: Path) -> tuple[str, int | None] | None:
         for uri, document in self.workspace.text_documents.items():
-            if (named := to_fs_path(uri)) and Path(named).resolve() == path:
+            if (document_path := to_fs_path(uri)) and Path(document_path).resolve() == path:
                 return document.source, document.version
         try:
             content = read_regular_file(path, MAX_FILE_BYTES)
@@ -223,6 +223,6 @@ def _findings_as_json(findings: RunFindings) -> dict[str, Any]:
     return {
         "run": findings.run,
         "tests": findings.total,
-        "failing": [one.test for one in findings.failing],
-        "fixed": [one.test for one in findings.failing if one.is_fixed],
+        "failing": [failing.test for failing in findings.failing],
+        "fixed": [failing.test for failing in findings.failing if failing.is_fixed],
     }

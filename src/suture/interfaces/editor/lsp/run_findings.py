@@ -1,17 +1,16 @@
-"""What a run found out about a project's tests: the failures, their locations, and a verified change."""
+"""Read from a run's ledger which tests fail, where to show them, and the verified change."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TypeVar
 
 from suture.core.ledger import (
-    LedgerContents,
-    Payload,
+    Event,
     RunFolder,
     first_payload,
     last_payload,
@@ -33,6 +32,7 @@ from suture.interfaces.narrative.run_progress_text import UNCHANGED_CODE
 from suture.project.workspace import decode_text
 
 MAX_RELATED = 5
+"""Further locations that are shown of one failing test."""
 RecordT = TypeVar("RecordT", Task, Verdict, Result)
 
 
@@ -101,18 +101,19 @@ def read_findings(folder: RunFolder, root: Path) -> RunFindings:
     Raises:
         StorageError: Nothing can be read.
     """
-    reading = read_ledger(folder.ledger_path)
-    task = _load_task(folder, reading)
+    events = read_ledger(folder.ledger_path).events
+    started = first_payload(events, RunStarted)
+    task = _load_record(folder, Task, started.task) if started else None
     texts = {path: decode_text(content) for path, content in task.files.items()} if task else {}
-    result = _load_result(folder, reading)
-    change, passed = _verified_change(result)
-    searched = last_payload(reading.events, SearchFinished)
-    suspects = _sort_suspects(searched.faults if searched else (), texts, change)
-    verdict = _load_baseline(folder, reading)
-    is_excluded = _excluded_tests(reading)
+    finished = last_payload(events, RunFinished)
+    change, passed = _verified_change(_load_record(folder, Result, finished.result) if finished else None)
+    search = last_payload(events, SearchFinished)
+    suspects = _sort_suspects(search.faults if search else (), texts, change)
+    baseline = _load_baseline(folder, events)
+    exclusions = _excluded_tests(events)
     failing = tuple(
-        _failing_test(outcome, texts, suspects, searched, is_excluded.get(outcome.check_id, ""), passed)
-        for outcome in (verdict.outcomes if verdict else ())
+        _failing_test(outcome, texts, suspects, search, exclusions.get(outcome.check_id, ""), passed)
+        for outcome in (baseline.outcomes if baseline else ())
         if not outcome.passed and outcome.status != "skipped"
     )
     return RunFindings(
@@ -120,8 +121,8 @@ def read_findings(folder: RunFolder, root: Path) -> RunFindings:
         root=root,
         texts=texts,
         failing=failing,
-        change=change if any(one.is_fixed for one in failing) else None,
-        total=len(verdict.outcomes) if verdict else 0,
+        change=change if any(test.is_fixed for test in failing) else None,
+        total=len(baseline.outcomes) if baseline else 0,
         passing=len(passed),
     )
 
@@ -130,30 +131,31 @@ def _failing_test(
     outcome: CheckOutcome,
     texts: Mapping[str, str],
     suspects: tuple[SuspectLine, ...],
-    searched: SearchFinished | None,
+    search: SearchFinished | None,
     exclusion: str,
     passed: frozenset[str],
 ) -> FailingTest:
+    """Return a failing test; `exclusion` says why the code is not at fault, and is empty if it is."""
     fact = outcome.counterexample or Counterexample(check_id=outcome.check_id)
-    test = _test_location(outcome.check_id, texts)
+    test_location = _test_location(outcome.check_id, texts)
     message = "\n".join(counterexample_lines(fact))
-    if searched is not None and (divergence := searched.divergences.get(outcome.check_id)):
+    if search is not None and (divergence := search.divergences.get(outcome.check_id)):
         message += f"\n  {divergence}"
     if exclusion:
         return FailingTest(
             test=outcome.check_id,
             message=f"{message}\n  {exclusion}",
-            location=test or _fallback_location(texts),
+            location=test_location or _fallback_location(texts),
             is_excluded=True,
         )
-    lines = [_suspect_location(one) for one in suspects if one.path in texts]
-    if not lines and fact.file in texts and fact.line:
-        lines = [SourceLocation(path=fact.file, line=fact.line, description="raised here")]
-    related = (*([test] if test else ()), *lines[1:])
+    locations = [_suspect_location(suspect) for suspect in suspects if suspect.path in texts]
+    if not locations and fact.file in texts and fact.line:
+        locations = [SourceLocation(path=fact.file, line=fact.line, description="raised here")]
+    related = (*([test_location] if test_location else ()), *locations[1:])
     return FailingTest(
         test=outcome.check_id,
         message=message,
-        location=lines[0] if lines else test or _fallback_location(texts),
+        location=locations[0] if locations else test_location or _fallback_location(texts),
         related=related[:MAX_RELATED],
         is_fixed=outcome.check_id in passed,
     )
@@ -163,19 +165,22 @@ def _sort_suspects(
     suspects: tuple[SuspectLine, ...], texts: Mapping[str, str], change: Candidate | None
 ) -> tuple[SuspectLine, ...]:
     """Sort suspicious lines: lines of the verified change first, lines that only run on import last."""
-    touched: set[tuple[str, int]] = set()
+    changed_lines: set[tuple[str, int]] = set()
     for path, text in (change.files if change else {}).items():
         before, after = texts.get(path, "").split("\n"), text.split("\n")
         for tag, start, end, _, _ in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-            touched |= {(path, line + 1) for line in range(start, end) if tag != "equal"}
-    return tuple(
-        sorted(suspects, key=lambda one: ((one.path, one.line) not in touched, -one.score, not one.function))
-    )
+            changed_lines |= {(path, line + 1) for line in range(start, end) if tag != "equal"}
+
+    def priority(suspect: SuspectLine) -> tuple[bool, float, bool]:
+        return (suspect.path, suspect.line) not in changed_lines, -suspect.score, not suspect.function
+
+    return tuple(sorted(suspects, key=priority))
 
 
-def _suspect_location(one: SuspectLine) -> SourceLocation:
-    where = f" in {one.function}" if one.function else ""
-    return SourceLocation(path=one.path, line=one.line, description=f"suspicious ({one.score:.2f}){where}")
+def _suspect_location(suspect: SuspectLine) -> SourceLocation:
+    function_text = f" in {suspect.function}" if suspect.function else ""
+    description = f"suspicious ({suspect.score:.2f}){function_text}"
+    return SourceLocation(path=suspect.path, line=suspect.line, description=description)
 
 
 def _test_location(test: str, texts: Mapping[str, str]) -> SourceLocation | None:
@@ -184,9 +189,9 @@ def _test_location(test: str, texts: Mapping[str, str]) -> SourceLocation | None
     if path not in texts:
         return None
     name = names[-1].partition("[")[0] if names else ""
-    defined = re.compile(rf"\s*(?:async\s+)?def\s+{re.escape(name)}\b")
+    definition = re.compile(rf"\s*(?:async\s+)?def\s+{re.escape(name)}\b")
     lines = texts[path].splitlines()
-    line = next((number for number, text in enumerate(lines, 1) if name and defined.match(text)), 1)
+    line = next((number for number, text in enumerate(lines, 1) if name and definition.match(text)), 1)
     return SourceLocation(path=path, line=line, description="the test")
 
 
@@ -196,35 +201,28 @@ def _fallback_location(texts: Mapping[str, str]) -> SourceLocation | None:
     return SourceLocation(path=path, line=1) if path is not None else None
 
 
-def _excluded_tests(reading: LedgerContents) -> Mapping[str, str]:
-    triaged = last_payload(reading.events, TriageFinished)
+def _excluded_tests(events: Sequence[Event]) -> Mapping[str, str]:
+    """Return test -> why its failure is not the code's fault."""
+    triage = last_payload(events, TriageFinished)
     return {
-        one.test: f"not the code's fault: {one.explanation}"
-        for one in (triaged.non_code_failures if triaged else ())
+        failure.test: f"not the code's fault: {failure.explanation}"
+        for failure in (triage.non_code_failures if triage else ())
     }
 
 
-def _load_baseline(folder: RunFolder, reading: LedgerContents) -> Verdict | None:
-    checked = (one for _, one in select_events(reading.events, CandidateChecked))
-    first = next((one for one in checked if one.candidate == UNCHANGED_CODE), None)
-    return _load_record(folder, Verdict, first.verdict) if first else None
+def _load_baseline(folder: RunFolder, events: Sequence[Event]) -> Verdict | None:
+    """Return the verdict on the unchanged code."""
+    for _, checked in select_events(events, CandidateChecked):
+        if checked.candidate == UNCHANGED_CODE:
+            return _load_record(folder, Verdict, checked.verdict)
+    return None
 
 
 def _verified_change(result: Result | None) -> tuple[Candidate | None, frozenset[str]]:
-    """Return the best candidate if it changes anything, and the tests that pass with it."""
+    """Return (the best candidate if it changes anything, the tests that pass with it)."""
     if result is None or result.candidate is None or result.verdict is None or not result.diff:
         return None, frozenset()
     return result.candidate, result.verdict.passed
-
-
-def _load_result(folder: RunFolder, reading: LedgerContents) -> Result | None:
-    finished: Payload | None = last_payload(reading.events, RunFinished)
-    return _load_record(folder, Result, finished.result) if isinstance(finished, RunFinished) else None
-
-
-def _load_task(folder: RunFolder, reading: LedgerContents) -> Task | None:
-    started = first_payload(reading.events, RunStarted)
-    return _load_record(folder, Task, started.task) if started else None
 
 
 def _load_record(folder: RunFolder, kind: type[RecordT], blob: str) -> RecordT | None:

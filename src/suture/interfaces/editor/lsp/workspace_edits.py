@@ -1,4 +1,4 @@
-"""A verified change as an edit of the editor's documents, line by line, never on top of other changes."""
+"""Turn a verified change into an edit of the editor's documents, unless they have changed meanwhile."""
 
 from __future__ import annotations
 
@@ -38,20 +38,25 @@ def make_workspace_edit(
     assert findings.change is not None
     changes: list[types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile] = []
     for path, text in sorted(findings.change.files.items()):
-        place = findings.root / path
-        if not place.resolve().is_relative_to(findings.root.resolve()):
+        file = findings.root / path
+        if not file.resolve().is_relative_to(findings.root.resolve()):
             raise EditOutdated(f"{path} is outside the project, behind a symbolic link")
-        before, now = findings.texts.get(path), read_document(place)
-        if before is None:
-            if now is not None or not can_create:
+        tested_text, document = findings.texts.get(path), read_document(file)
+        if tested_text is None:
+            if document is not None or not can_create:
                 raise EditOutdated(f"{path} is a new file that cannot be created")
-            changes.append(types.CreateFile(uri=place.as_uri()))
-            now = ("", None)
-        elif now is None or "\r" in _normalized(now[0]) or _normalized(now[0]) != before:
+            changes.append(types.CreateFile(uri=file.as_uri()))
+            document = ("", None)
+        elif document is None or "\r" in _normalized(document[0]) or _normalized(document[0]) != tested_text:
             raise EditOutdated(f"{path} has changed since the tests ran")
-        document = types.OptionalVersionedTextDocumentIdentifier(uri=place.as_uri(), version=now[1])
+        current_text, version = document
         changes.append(
-            types.TextDocumentEdit(text_document=document, edits=list(_line_edits(now[0], text, count_units)))
+            types.TextDocumentEdit(
+                text_document=types.OptionalVersionedTextDocumentIdentifier(
+                    uri=file.as_uri(), version=version
+                ),
+                edits=list(_line_edits(current_text, text, count_units)),
+            )
         )
     return types.WorkspaceEdit(document_changes=changes)
 
@@ -59,32 +64,35 @@ def make_workspace_edit(
 def without_versions(edit: types.WorkspaceEdit) -> types.WorkspaceEdit:
     """Return the edit for a client that does not support document versions."""
     changes = {
-        one.text_document.uri: list(one.edits)
-        for one in edit.document_changes or ()
-        if isinstance(one, types.TextDocumentEdit)
+        change.text_document.uri: list(change.edits)
+        for change in edit.document_changes or ()
+        if isinstance(change, types.TextDocumentEdit)
     }
     return types.WorkspaceEdit(changes=changes)  # type: ignore[arg-type]  # all edits made above are plain
 
 
 def _line_edits(old: str, new: str, count_units: Callable[[str], int]) -> Iterator[types.TextEdit]:
     """Yield the edits between two texts in whole lines, keeping the document's line ends."""
-    ends = "\r\n" if "\r\n" in old else "\n"
+    line_end = "\r\n" if "\r\n" in old else "\n"
     before, after = PROTOCOL_LINE.findall(_normalized(old)), PROTOCOL_LINE.findall(new)
-    open_end = bool(before) and not before[-1].endswith("\n")
-    # After a last line without a line end there is no next line to insert at.
-    end_position = (
-        types.Position(line=len(before) - 1, character=count_units(before[-1]))
-        if open_end
-        else types.Position(line=len(before), character=0)
-    )
-    for tag, start, end, first, last in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+    lacks_final_line_end = bool(before) and not before[-1].endswith("\n")
+
+    def position(line: int) -> types.Position:
+        # After a last line without a line end there is no next line to insert at.
+        if line == len(before) and lacks_final_line_end:
+            return types.Position(line=line - 1, character=count_units(before[-1]))
+        return types.Position(line=line, character=0)
+
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
         if tag == "equal":
             continue
-        text = "".join(after[first:last]).replace("\n", ends)
-        begin = end_position if start == len(before) else types.Position(line=start, character=0)
-        finish = end_position if end == len(before) else types.Position(line=end, character=0)
-        joint = ends if open_end and start == len(before) else ""
-        yield types.TextEdit(range=types.Range(start=begin, end=finish), new_text=joint + text)
+        text = "".join(after[new_start:new_end]).replace("\n", line_end)
+        if lacks_final_line_end and old_start == len(before):
+            text = line_end + text
+        yield types.TextEdit(
+            range=types.Range(start=position(old_start), end=position(old_end)), new_text=text
+        )
 
 
 def _normalized(text: str) -> str:
