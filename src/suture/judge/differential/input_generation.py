@@ -1,4 +1,4 @@
-"""Generate inputs near those of the tests: mutated values that keep what all given values have in common."""
+"""Generate inputs near those of the tests: mutated values that keep what all values of the tests share."""
 
 from __future__ import annotations
 
@@ -8,37 +8,32 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from suture.judge.tuning import (
-    MAX_LIST_ITEMS,
-    MAX_LITERAL_CHARS,
-    MAX_LITERAL_NUMBER,
-    TRIES_PER_INPUT,
-)
+from suture.judge.tuning import MAX_LIST_ITEMS, MAX_LITERAL_CHARS, MAX_LITERAL_NUMBER, TRIES_PER_INPUT
 
 Arguments = tuple[Any, ...]
-Trait = Callable[[Any], bool]
+"""The positional arguments of one call."""
 
 
 def read_arguments(texts: Sequence[str]) -> list[Arguments]:
     """Return the arguments that are literals, parsed from their source; others are skipped."""
-    found: list[Arguments] = []
+    arguments: list[Arguments] = []
     for text in texts:
         try:
             value = ast.literal_eval(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         if isinstance(value, tuple):
-            found.append(value)
-    return found
+            arguments.append(value)
+    return arguments
 
 
 def mutate_inputs(
     seeds: Sequence[Arguments], count: int, draw: random.Random, *, reach: int = 0
 ) -> list[Arguments]:
-    """Return new arguments of the same shape as the given ones.
+    """Return new arguments of the same shape as those of the tests.
 
-    A property of all given values at a place (sorted, distinct, not empty, not negative, of limited size)
-    also holds for the new ones. In this way unwritten preconditions are guessed.
+    A property of all values that the tests pass for one parameter (sorted, distinct, not empty, not negative,
+    of limited size) also holds for the new values. In this way unwritten preconditions are guessed.
 
     Args:
         seeds: Arguments that the tests use.
@@ -48,87 +43,90 @@ def mutate_inputs(
     if not seeds:
         return []
     traits = [[trait for trait in TRAITS if all(map(trait, column))] for column in zip(*seeds, strict=False)]
-    between = [pair for pair in PAIRS if all(pair(seed) for seed in seeds)]
+    relations = [relation for relation in PAIRS if all(relation(seed) for seed in seeds)]
     pool = [item for seed in seeds for item in _items(seed)]
     largest = max([1, reach // 2, *(abs(item) for item in pool if type(item) is int)])
-    known = {_key(seed) for seed in seeds}
-    found: list[Arguments] = []
+    known_keys = {_key(seed) for seed in seeds}
+    inputs: list[Arguments] = []
     for _ in range(TRIES_PER_INPUT * count):
-        if len(found) >= count:
+        if len(inputs) >= count:
             break
-        new = list(draw.choice(seeds))
+        values = list(draw.choice(seeds))
         for _ in range(draw.randint(1, 3)):
-            place = draw.randrange(len(new)) if new else 0
-            if new:
-                new[place] = _mutate(new[place], draw, [*pool, largest] if reach else pool)
-        for place, wanted in enumerate(traits[: len(new)]):
-            if is_sorted in wanted and isinstance(new[place], (list, tuple)):
-                new[place] = _in_order(new[place])
-        candidate = tuple(new)
-        fits = all(trait(value) for value, wanted in zip(candidate, traits, strict=False) for trait in wanted)
-        small = all(abs(i) <= 2 * largest + 2 for i in _items(candidate) if type(i) is int)
-        if fits and small and all(pair(candidate) for pair in between) and _key(candidate) not in known:
-            known.add(_key(candidate))
-            found.append(candidate)
-    return found
+            if values:
+                index = draw.randrange(len(values))
+                values[index] = _mutate(values[index], draw, [*pool, largest] if reach else pool)
+        for index, required in enumerate(traits[: len(values)]):
+            if is_sorted in required and isinstance(values[index], (list, tuple)):
+                values[index] = _sort(values[index])
+        arguments = tuple(values)
+        has_traits = all(
+            trait(value) for value, required in zip(arguments, traits, strict=False) for trait in required
+        )
+        is_small = all(abs(item) <= 2 * largest + 2 for item in _items(arguments) if type(item) is int)
+        fits = has_traits and is_small and all(relation(arguments) for relation in relations)
+        if fits and _key(arguments) not in known_keys:
+            known_keys.add(_key(arguments))
+            inputs.append(arguments)
+    return inputs
 
 
 def edge_inputs(seeds: Sequence[Arguments], count: int) -> list[Arguments]:
     """Return arguments of which one is at the edge of its type: empty, one item, a pair, zero, negative.
 
-    They may break a precondition that all given arguments fulfil.
+    They may break a precondition that all arguments of the tests fulfil.
     """
-    known = {repr(seed) for seed in seeds}
-    found: dict[str, Arguments] = {}
+    known_keys = {repr(seed) for seed in seeds}
+    inputs: dict[str, Arguments] = {}
     for seed in seeds:
-        for place, value in enumerate(seed):
+        for index, value in enumerate(seed):
             for edge in _edge_values(value):
-                made = (*seed[:place], edge, *seed[place + 1 :])
-                if repr(made) not in known:
-                    found.setdefault(repr(made), made)
-    return list(found.values())[:count]
+                arguments = (*seed[:index], edge, *seed[index + 1 :])
+                if repr(arguments) not in known_keys:
+                    inputs.setdefault(repr(arguments), arguments)
+    return list(inputs.values())[:count]
 
 
-def inputs_with_constants(seeds: Sequence[Arguments], named: Sequence[Any], count: int) -> list[Arguments]:
+def inputs_with_constants(seeds: Sequence[Arguments], literals: Sequence[Any], count: int) -> list[Arguments]:
     """Return arguments of which one value or length equals a literal of the code, or is next to it.
 
     Random values rarely distinguish two conditions that differ at a single value.
-
-    Args:
-        named: Literals of the code.
     """
-    known = {_key(seed) for seed in seeds}
-    found: dict[str, Arguments] = {}
-    wanted = [value for value in named if type(value) in (int, float, str) and not _is_too_large(value)]
+    known_keys = {_key(seed) for seed in seeds}
+    inputs: dict[str, Arguments] = {}
+    usable = [
+        literal for literal in literals if type(literal) in (int, float, str) and not _is_too_large(literal)
+    ]
     for step in (0, 1, -1):
-        for value in wanted:
-            beside = value if isinstance(value, str) else value + step
+        for literal in usable:
+            target = literal if isinstance(literal, str) else literal + step
             for seed in seeds:
-                for place, given in enumerate(seed):
-                    for new in _with_value(given, beside):
-                        made = (*seed[:place], new, *seed[place + 1 :])
-                        if _key(made) not in known:
-                            found.setdefault(_key(made), made)
-            if len(found) >= count:
-                return list(found.values())[:count]
-    return list(found.values())
+                for index, value in enumerate(seed):
+                    for new_value in _replace_by(value, target):
+                        arguments = (*seed[:index], new_value, *seed[index + 1 :])
+                        if _key(arguments) not in known_keys:
+                            inputs.setdefault(_key(arguments), arguments)
+            if len(inputs) >= count:
+                return list(inputs.values())[:count]
+    return list(inputs.values())
 
 
 def _is_too_large(value: float | str) -> bool:
     return len(value) > MAX_LITERAL_CHARS if isinstance(value, str) else abs(value) > MAX_LITERAL_NUMBER
 
 
-def _with_value(given: Any, value: Any) -> list[Any]:
-    if type(given) is type(value) or (type(given) is float and type(value) is int):
-        return [type(given)(value)]
-    if not isinstance(given, (list, tuple, str)) or not given:
+def _replace_by(value: Any, target: Any) -> list[Any]:
+    """Return variants of an argument that equal a target, have it as their length, or have it as first item."""
+    if type(value) is type(target) or (type(value) is float and type(target) is int):
+        return [type(value)(target)]
+    if not isinstance(value, (list, tuple, str)) or not value:
         return []
-    made = []
-    if type(value) is int and 0 <= value <= MAX_LIST_ITEMS:
-        made.append((given * (value // len(given) + 1))[:value])
-    if not isinstance(given, str) and type(given[0]) is type(value):
-        made.append(type(given)([value, *given[1:]]))
-    return made
+    variants = []
+    if type(target) is int and 0 <= target <= MAX_LIST_ITEMS:
+        variants.append((value * (target // len(value) + 1))[:target])
+    if not isinstance(value, str) and type(value[0]) is type(target):
+        variants.append(type(value)([target, *value[1:]]))
+    return variants
 
 
 def _edge_values(value: Any) -> list[Any]:
@@ -142,16 +140,20 @@ def _edge_values(value: Any) -> list[Any]:
 
 
 def _mutate(value: Any, draw: random.Random, pool: Sequence[Any]) -> Any:
-    if isinstance(value, bool) or value is None:
-        return draw.choice([value, not value]) if value is not None else value
+    """Return a changed value of the same type. `pool` has the values of the tests, for texts and items."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return draw.choice([value, not value])
     if isinstance(value, int):
-        far = max((abs(item) for item in pool if type(item) is int), default=9)
+        largest = max((abs(item) for item in pool if type(item) is int), default=9)
         near = [value + 1, value - 1, value + draw.randint(2, 9), value // 2, draw.randint(0, 20)]
-        return draw.choice([*near, draw.randint(0, 2 * far), draw.randint(-far, far)])
+        return draw.choice([*near, draw.randint(0, 2 * largest), draw.randint(-largest, largest)])
     if isinstance(value, float):
         return draw.choice([value + 1, value / 2, value * 2, value + draw.random()])
     if isinstance(value, str):
-        return "".join(_mutate_items(list(value), draw, [c for c in _items(pool) if isinstance(c, str)]))
+        texts = [item for item in _items(pool) if isinstance(item, str)]
+        return "".join(_mutate_items(list(value), draw, texts))
     if isinstance(value, (list, tuple)):
         return type(value)(_mutate_items(list(value), draw, pool))
     if isinstance(value, (set, frozenset)):
@@ -163,30 +165,26 @@ def _mutate(value: Any, draw: random.Random, pool: Sequence[Any]) -> Any:
 
 
 def _mutate_items(items: list[Any], draw: random.Random, pool: Sequence[Any]) -> list[Any]:
-    at = draw.randrange(len(items)) if items else 0
-    one = items[at] if items else None
-    alike = [item for item in pool if items and type(item) is type(one)]
-    how = draw.choice(("drop", "twice", "change", "insert", "swap", "short"))
-    if how == "drop" and items:
-        del items[at]
-    elif how == "twice" and items:
-        items.insert(at, items[draw.randrange(len(items))])
-    elif how == "insert" and alike:
-        items.insert(at, _fit_item(draw.choice(alike), one))
-    elif how == "swap" and len(items) > 1:
-        other = draw.randrange(len(items))
-        items[at], items[other] = items[other], items[at]
-    elif how == "short" and items:
+    index = draw.randrange(len(items)) if items else 0
+    item: Any = items[index] if items else None
+    same_type = [value for value in pool if items and type(value) is type(item)]
+    is_character = isinstance(item, str) and len(item) == 1
+    change = draw.choice(("drop", "twice", "change", "insert", "swap", "short"))
+    if change == "drop" and items:
+        del items[index]
+    elif change == "twice" and items:
+        items.insert(index, items[draw.randrange(len(items))])
+    elif change == "insert" and same_type:
+        value = draw.choice(same_type)
+        items.insert(index, value[:1] if is_character else value)
+    elif change == "swap" and len(items) > 1:
+        other_index = draw.randrange(len(items))
+        items[index], items[other_index] = items[other_index], items[index]
+    elif change == "short" and items:
         items = items[: draw.randint(0, len(items))]
     elif items:
-        single = isinstance(one, str) and len(one) == 1
-        items[at] = _fit_item(draw.choice(alike), one) if single and alike else _mutate(one, draw, pool)
+        items[index] = draw.choice(same_type)[:1] if is_character and same_type else _mutate(item, draw, pool)
     return items
-
-
-def _fit_item(item: Any, one: Any) -> Any:
-    """Return an item to replace another: one character of a text if the other is a single character."""
-    return item[:1] if isinstance(one, str) and len(one) == 1 else item
 
 
 def _items(value: Any) -> list[Any]:
@@ -211,7 +209,7 @@ def _key(value: Any) -> str:
     return repr(value)
 
 
-def _in_order(value: Any) -> Any:
+def _sort(value: Any) -> Any:
     try:
         return type(value)(sorted(value))
     except TypeError:
@@ -245,18 +243,20 @@ def _has_no_zero(value: Any) -> bool:
     return all(item != 0 for item in _items(value) if isinstance(item, (int, float)))
 
 
-def _is_one_kind(value: Any) -> bool:
+def _has_one_type(value: Any) -> bool:
     return len({type(item) for item in _items(value)}) <= 1
 
 
 def _is_permutation(value: Any) -> bool:
-    numbers = isinstance(value, (list, tuple)) and all(type(item) is int for item in value)
-    return numbers and sorted(value) == list(range(min(value, default=0), min(value, default=0) + len(value)))
+    if not isinstance(value, (list, tuple)) or not all(type(item) is int for item in value):
+        return False
+    smallest = min(value, default=0)
+    return sorted(value) == list(range(smallest, smallest + len(value)))
 
 
 def _has_equal_rows(value: Any) -> bool:
-    rows = isinstance(value, (list, tuple)) and all(isinstance(row, (list, tuple)) for row in value)
-    return rows and len({len(row) for row in value}) <= 1
+    has_rows = isinstance(value, (list, tuple)) and all(isinstance(row, (list, tuple)) for row in value)
+    return has_rows and len({len(row) for row in value}) <= 1
 
 
 def _is_digits(value: Any) -> bool:
@@ -284,13 +284,13 @@ def _compare(arguments: Arguments, test: Callable[[Any, Any], bool]) -> bool:
         return False
 
 
-TRAITS: tuple[Trait, ...] = (
+TRAITS: tuple[Callable[[Any], bool], ...] = (
     is_sorted,
     _is_distinct,
     _is_not_empty,
     _has_no_negative,
     _has_no_zero,
-    _is_one_kind,
+    _has_one_type,
     _is_permutation,
     _has_equal_rows,
     _is_digits,

@@ -22,13 +22,13 @@ def generate_questions(task: Task, hints: Sequence[Check], count: int, seed: int
     """
     by_function, hinted = _find_seeds(task, hints)
     draw = random.Random(seed)
-    made = [
+    mutated_calls = [
         _render_call(name, repr(arguments))
         for name, texts in by_function.items()
         for arguments in mutate_inputs(read_arguments(texts), count, draw)
     ]
-    wanted = [_render_call(name, arguments) for name, arguments in hinted[: count // 2]]
-    return tuple(dict.fromkeys((*wanted, *made)))[:count]
+    hinted_calls = [_render_call(name, arguments) for name, arguments in hinted[: count // 2]]
+    return tuple(dict.fromkeys((*hinted_calls, *mutated_calls)))[:count]
 
 
 def edge_questions(task: Task, hints: Sequence[Check], count: int) -> tuple[str, ...]:
@@ -42,13 +42,12 @@ def edge_questions(task: Task, hints: Sequence[Check], count: int) -> tuple[str,
 
 
 def _find_seeds(task: Task, hints: Sequence[Check]) -> tuple[dict[str, list[str]], list[tuple[str, str]]]:
-    """Return function -> its arguments as source, and the calls that only the hints make."""
-    given = dict.fromkeys(
-        _iter_calls((*task.checks, *extract_examples(task.statement, task.entry_point)), task)
-    )
-    hinted = [call for call in dict.fromkeys(_iter_calls(hints, task)) if call not in given]
+    """Return (function -> its arguments as source, calls that only the hints make)."""
+    trusted = (*task.checks, *extract_examples(task.statement, task.entry_point))
+    trusted_calls = dict.fromkeys(_iter_calls(trusted, task))
+    hinted = [call for call in dict.fromkeys(_iter_calls(hints, task)) if call not in trusted_calls]
     by_function: dict[str, list[str]] = {}
-    for name, arguments in (*given, *hinted):
+    for name, arguments in (*trusted_calls, *hinted):
         by_function.setdefault(name, []).append(arguments)
     return by_function, hinted
 
@@ -60,17 +59,14 @@ def _iter_calls(checks: Sequence[Check], task: Task) -> Iterator[tuple[str, str]
         for node in ast.walk(tree) if tree is not None else ():
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
                 continue
-            known = task.entry_point in (None, node.func.id) and not hasattr(builtins, node.func.id)
-            arguments = _unparse_arguments(node.args) if known else ""
-            if arguments and read_arguments([arguments]):
+            if task.entry_point not in (None, node.func.id) or hasattr(builtins, node.func.id):
+                continue
+            try:
+                arguments = ast.unparse(ast.Tuple(node.args, ast.Load()))
+            except RecursionError:
+                continue
+            if read_arguments([arguments]):
                 yield node.func.id, arguments
-
-
-def _unparse_arguments(arguments: list[ast.expr]) -> str:
-    try:
-        return ast.unparse(ast.Tuple(arguments, ast.Load()))
-    except RecursionError:
-        return ""
 
 
 def _render_call(name: str, arguments: str) -> str:

@@ -13,17 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from suture.judge.tuning import MAX_NAME_CHARS
-from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.parsing import first_line, parse_module
 from suture.project.workspace import changed_ranges, decode_text
 
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 WORD = re.compile(r"\w+")
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # equal lines may be inserted twice at one place
 class ChangedLines:
-    """Replaces lines `start` to `end` (from 0) of a file by others; a new file is one edit."""
+    """An edit that replaces lines `start` to `end` (from 0) of a file by others. A new file is one edit."""
 
     path: str
     start: int
@@ -36,7 +35,7 @@ class ChangePart:
     """Edits that are kept or dropped together.
 
     Attributes:
-        name: The place of the edits, for people, such as `shop/prices.py (cheapest)`.
+        name: Where the edits are, for people, such as `shop/prices.py (cheapest)`.
         edits: The edits, in the order of files and lines.
     """
 
@@ -46,7 +45,7 @@ class ChangePart:
 
 @dataclass(kw_only=True)
 class _Place:
-    """A changed top-level definition of a file, or the changed code around the definitions.
+    """A changed top-level definition of a file, or all changed code of the file outside of definitions.
 
     Attributes:
         defined: Names that it defines for other code.
@@ -64,8 +63,17 @@ class _Place:
 
     def belongs_to(self, other: _Place) -> bool:
         """Return whether one place may depend on the other, or both on one module variable."""
-        named = self.defined & other.used or other.defined & self.used
-        return bool(named) or (self.path == other.path and bool(self.shared & other.shared))
+        names = self.defined & other.used or other.defined & self.used
+        return bool(names) or (self.path == other.path and bool(self.shared & other.shared))
+
+    def absorb(self, other: _Place) -> None:
+        """Add another place of the same file to this one."""
+        self.name = ", ".join(filter(None, (self.name, other.name)))
+        self.edits += other.edits
+        self.edits.sort(key=lambda edit: edit.start)
+        self.defined |= other.defined
+        self.used |= other.used
+        self.shared |= other.shared
 
 
 def split_into_parts(before: Mapping[str, bytes], files: Mapping[str, str]) -> list[ChangePart]:
@@ -77,14 +85,14 @@ def split_into_parts(before: Mapping[str, bytes], files: Mapping[str, str]) -> l
         unlinked = [group for group in groups if group not in linked]
         groups = [*unlinked, [*(other for group in linked for other in group), place]]
     groups.sort(key=lambda group: min(places.index(place) for place in group))
-    return [_part(group) for group in groups]
+    return [_make_part(group) for group in groups]
 
 
-def _part(group: Sequence[_Place]) -> ChangePart:
+def _make_part(group: Sequence[_Place]) -> ChangePart:
     by_path: dict[str, list[str]] = {}
     for place in group:
         by_path.setdefault(place.path, []).extend([place.name] if place.name else [])
-    names = [f"{path} ({', '.join(inside)})" if inside else path for path, inside in by_path.items()]
+    names = [f"{path} ({', '.join(places)})" if places else path for path, places in by_path.items()]
     return ChangePart(name=", ".join(names), edits=tuple(edit for place in group for edit in place.edits))
 
 
@@ -98,16 +106,15 @@ def diff_blocks(path: str, before: bytes | None, text: str) -> list[ChangedLines
         return [ChangedLines(path=path, start=0, end=0, lines=tuple(split_lines(text)))]
     old, new = split_lines(decode_text(before)), split_lines(text)
     return [
-        ChangedLines(path=path, start=start, end=end, lines=tuple(new[other:stop]))
-        for start, end, other, stop in changed_ranges(old, new)
+        ChangedLines(path=path, start=start, end=end, lines=tuple(new[new_start:new_end]))
+        for start, end, new_start, new_end in changed_ranges(old, new)
     ]
 
 
 def split_lines(text: str) -> list[str]:
     """Return the lines of a text with their line ends; the last line may have none."""
-    lines = [f"{line}\n" for line in text.split("\n")]
-    last = lines.pop()[:-1]
-    return [*lines, last] if last else lines
+    *lines, last = text.split("\n")
+    return [*(f"{line}\n" for line in lines), *([last] if last else [])]
 
 
 def _find_places(path: str, before: bytes | None, text: str) -> list[_Place]:
@@ -116,71 +123,67 @@ def _find_places(path: str, before: bytes | None, text: str) -> list[_Place]:
     old = parse_module(decode_text(before)) if before is not None else None
     new = parse_module(text)
     if not path.endswith(".py") or old is None or new is None:
-        return [_whole_file(path, blocks, text)] if blocks else []
+        return [_make_file_place(path, blocks, text)] if blocks else []
     old_lines, new_lines = split_lines(decode_text(before or b"")), split_lines(text)
-    variables = _module_variables(old) | _module_variables(new)
-    found: dict[str, _Place] = {}
-    shift = 0
+    variables = _find_module_variables(old) | _find_module_variables(new)
+    place_by_name: dict[str, _Place] = {}
+    added_lines = 0
     for block in blocks:
-        first = block.start + shift
-        shift += len(block.lines) - (block.end - block.start)
+        new_start = block.start + added_lines
+        added_lines += len(block.lines) - (block.end - block.start)
         touched = [
-            *_touched_statements(old, old_lines, block.start, block.end),
-            *_touched_statements(new, new_lines, first, first + len(block.lines)),
+            *_find_touched_statements(old, old_lines, block.start, block.end),
+            *_find_touched_statements(new, new_lines, new_start, new_start + len(block.lines)),
         ]
-        place = _place_for(path, touched, found)
+        place = _get_place(path, touched, place_by_name)
         place.edits.append(block)
         for node in touched:
-            names = set(_names_in(node))
+            names = set(_iter_used_names(node))
             place.used |= names
             place.shared |= names & variables
-            place.defined |= set(_defined_names(node))
-    return list({id(place): place for place in found.values()}.values())
+            place.defined |= set(_iter_defined_names(node))
+    return list({id(place): place for place in place_by_name.values()}.values())
 
 
-def _whole_file(path: str, blocks: list[ChangedLines], text: str) -> _Place:
+def _make_file_place(path: str, blocks: list[ChangedLines], text: str) -> _Place:
     """Return a file as one place: other code depends on it if it names the file or what it defines."""
     tree = parse_module(text) if path.endswith(".py") else None
-    used = set(_names_in(tree)) if tree is not None else set(WORD.findall(text))
+    used = set(_iter_used_names(tree)) if tree is not None else set(WORD.findall(text))
     defined = {PurePosixPath(path).name, PurePosixPath(path).stem}
     for node in tree.body if tree is not None else ():
-        defined |= set(_defined_names(node))
+        defined |= set(_iter_defined_names(node))
     return _Place(path=path, name="", edits=blocks, defined=defined, used=used - defined)
 
 
-def _place_for(path: str, touched: Sequence[ast.stmt], found: dict[str, _Place]) -> _Place:
-    """Return the place of a block; a block that spans several definitions joins them."""
-    names = [node.name if isinstance(node, DEFINITIONS) else "" for node in touched] or [""]
-    named = list(dict.fromkeys(names))
-    known = list({id(found[name]): found[name] for name in named if name in found}.values())
-    place = known[0] if known else _Place(path=path, name=", ".join(filter(None, named)))
-    for other in known[1:]:
-        place.name = ", ".join(filter(None, (place.name, other.name)))
-        place.edits += other.edits
-        place.edits.sort(key=lambda edit: edit.start)
-        place.defined |= other.defined
-        place.used |= other.used
-        place.shared |= other.shared
-    for name in [*named, *(key for key, value in found.items() if value in known)]:
-        found[name] = place
+def _get_place(path: str, touched: Sequence[ast.stmt], place_by_name: dict[str, _Place]) -> _Place:
+    """Return the place of a block; a block that spans several definitions joins their places."""
+    names = list(dict.fromkeys(node.name if isinstance(node, DEFINITIONS) else "" for node in touched)) or [
+        ""
+    ]
+    known = {id(place_by_name[name]): place_by_name[name] for name in names if name in place_by_name}
+    places = list(known.values())
+    place = places[0] if places else _Place(path=path, name=", ".join(filter(None, names)))
+    for other in places[1:]:
+        place.absorb(other)
+    for name in [*names, *(key for key, value in place_by_name.items() if id(value) in known)]:
+        place_by_name[name] = place
     return place
 
 
-def _touched_statements(tree: ast.Module, lines: Sequence[str], start: int, end: int) -> list[ast.stmt]:
+def _find_touched_statements(tree: ast.Module, lines: Sequence[str], start: int, end: int) -> list[ast.stmt]:
     """Return the top-level statements that have a line from `start` to `end`, counted from 0."""
-    return [node for node in tree.body if _first_line(node, lines) < end and start < (node.end_lineno or 0)]
+    return [node for node in tree.body if _get_start(node, lines) < end and start < (node.end_lineno or 0)]
 
 
-def _first_line(node: ast.stmt, lines: Sequence[str]) -> int:
+def _get_start(node: ast.stmt, lines: Sequence[str]) -> int:
     """Return the first line of a statement, from 0, with its decorators and the comment above it."""
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    first = min([node.lineno, *(decorator.lineno for decorator in decorators)]) - 1
-    while first and lines[first - 1].startswith("#"):
-        first -= 1
-    return first
+    index = first_line(node) - 1
+    while index and lines[index - 1].startswith("#"):
+        index -= 1
+    return index
 
 
-def _defined_names(node: ast.stmt) -> Iterator[str]:
+def _iter_defined_names(node: ast.stmt) -> Iterator[str]:
     """Yield the names that a top-level statement defines in its module."""
     if isinstance(node, DEFINITIONS):
         yield node.name
@@ -192,12 +195,12 @@ def _defined_names(node: ast.stmt) -> Iterator[str]:
                 yield inner.id
 
 
-def _module_variables(tree: ast.Module) -> set[str]:
-    kinds = (*DEFINITIONS, ast.Import, ast.ImportFrom)
-    return {name for node in tree.body if not isinstance(node, kinds) for name in _defined_names(node)}
+def _find_module_variables(tree: ast.Module) -> set[str]:
+    others = (*DEFINITIONS, ast.Import, ast.ImportFrom)
+    return {name for node in tree.body if not isinstance(node, others) for name in _iter_defined_names(node)}
 
 
-def _names_in(tree: ast.AST) -> Iterator[str]:
+def _iter_used_names(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
@@ -207,8 +210,7 @@ def _names_in(tree: ast.AST) -> Iterator[str]:
             case ast.ImportFrom(module=str(name)):
                 yield from name.split(".")
             case ast.Constant(value=str(text)) if len(text) <= MAX_NAME_CHARS:
-                yield from WORD.findall(
-                    text
-                )  # such as a method that is looked up by name, or a file that is opened
+                # Such as a method that is looked up by name, or a file that is opened.
+                yield from WORD.findall(text)
             case _:
                 pass

@@ -1,8 +1,8 @@
 """Find the smallest part of a change that still passes, by delta debugging over its parts or its lines.
 
-Source: Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002 (`ddmin`). The oracle
-is the trusted suite. Code that no test needs may still be right. So code that a person or a model wrote as a
-unit is not cut, and code that changes an answer is kept.
+The algorithm is `ddmin` (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002). Its
+oracle, the function that judges a smaller change, is the trusted suite. Code that no test needs may still be
+right. So code that a person or a model wrote as a unit is not cut, and code that changes an answer is kept.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from suture.judge.minimisation.change_parts import (
     ChangedLines,
@@ -31,7 +32,7 @@ class MinimisationSummary:
     """How a change was minimised.
 
     Attributes:
-        edits_found: Edits of the original change, counted in lines.
+        edits_found: Edits of the original change, one for each line.
         edits: Edits that remain.
         runs: Calls of the oracle.
         is_minimal: Whether every remaining part is needed; false if the limit of runs was reached first.
@@ -80,8 +81,8 @@ async def minimise(
         kept = await _restore_behaviour(parts, kept, search, is_equivalent)
     left_out = tuple(part.name for part in parts if part not in kept)
     summary = MinimisationSummary(
-        edits_found=_count_edits(parts),
-        edits=_count_edits(kept),
+        edits_found=_count_line_edits(parts),
+        edits=_count_line_edits(kept),
         runs=max_runs - search.runs_left,
         is_minimal=is_minimal,
         left_out=left_out,
@@ -92,19 +93,17 @@ async def minimise(
 async def minimise_lines(
     before: Mapping[str, bytes], files: Mapping[str, str], oracle: ChangeOracle, *, max_runs: int
 ) -> MinimisedChange:
-    """Make a change smaller line by line. Only changes that a search assembled may be cut in this way.
-
-    Args: as in `minimise`.
-    """
+    """Make a change smaller line by line. Only changes that a search assembled may be cut in this way."""
     search = _Search(before=before, files=files, oracle=oracle, runs_left=max_runs)
     blocks = [edit for path in sorted(files) for edit in diff_blocks(path, before.get(path), files[path])]
-    kept, _ = await search.ddmin([_single_edit_part(block) for block in blocks])
+    kept, _ = await search.ddmin([ChangePart(name="", edits=(block,)) for block in blocks])
     lines = [
-        _single_edit_part(line) for part in kept for block in part.edits for line in _split_by_line(block)
+        ChangePart(name="", edits=(line,))
+        for part in kept
+        for block in part.edits
+        for line in _split_by_line(block)
     ]
-    is_minimal = True
-    if len(lines) > 1:
-        lines, is_minimal = await search.ddmin(lines)
+    lines, is_minimal = await search.ddmin(lines)
     summary = MinimisationSummary(
         edits_found=sum(len(_split_by_line(block)) for block in blocks),
         edits=len(lines),
@@ -120,46 +119,37 @@ async def _restore_behaviour(
     """Return the kept parts, together with each dropped part that changes an answer."""
     if await is_equivalent(search.apply_parts(kept)):
         return kept
-    back = [
+    needed = [
         part
         for part in parts
-        if part not in kept
-        and not await is_equivalent(search.apply_parts([other for other in parts if other is not part]))
+        if part not in kept and not await is_equivalent(search.apply_parts(_without(parts, [part])))
     ]
-    more = [part for part in parts if part in kept or part in back]
-    if len(more) == len(parts) or not back:
+    restored = [part for part in parts if part in kept or part in needed]
+    if len(restored) == len(parts) or not needed:
         return parts
-    files = search.apply_parts(more)
-    return more if await search.passes(more) and await is_equivalent(files) else parts
+    files = search.apply_parts(restored)
+    return restored if await search.passes(restored) and await is_equivalent(files) else parts
 
 
-def _single_edit_part(edit: ChangedLines) -> ChangePart:
-    return ChangePart(name="", edits=(edit,))
-
-
-def _count_edits(parts: Iterable[ChangePart]) -> int:
+def _count_line_edits(parts: Iterable[ChangePart]) -> int:
     return sum(len(_split_by_line(edit)) for part in parts for edit in part.edits)
 
 
 def _split_by_line(block: ChangedLines) -> list[ChangedLines]:
     """Return one edit for each line. A new line replaces an old one as long as there are old ones."""
-    pairs = min(block.end - block.start, len(block.lines))
-    edits = [
-        ChangedLines(path=block.path, start=block.start + n, end=block.start + n + 1, lines=(block.lines[n],))
-        for n in range(pairs)
-    ]
-    edits += [
-        ChangedLines(path=block.path, start=n, end=n + 1, lines=())
-        for n in range(block.start + pairs, block.end)
-    ]
-    rest = block.lines[pairs:]
-    return edits + [
-        ChangedLines(path=block.path, start=block.end, end=block.end, lines=(line,)) for line in rest
-    ]
+    edits: list[ChangedLines] = []
+    for number in range(max(block.end - block.start, len(block.lines))):
+        start = min(block.start + number, block.end)
+        end = min(start + 1, block.end)
+        lines = block.lines[number : number + 1]
+        edits.append(ChangedLines(path=block.path, start=start, end=end, lines=lines))
+    return edits
 
 
 @dataclass(kw_only=True)
 class _Search:
+    """The delta debugging of one change: its texts, the oracle, and what the oracle said so far."""
+
     before: Mapping[str, bytes]
     files: Mapping[str, str]
     oracle: ChangeOracle
@@ -170,11 +160,11 @@ class _Search:
         """Return the remaining parts, and whether each of them is needed."""
         count = 2
         while len(parts) > 1:
-            chunks = _chunks(parts, count)
-            rests = [_without(parts, chunk) for chunk in chunks] if count > 2 else []
-            smaller = await self._first_passing([*chunks, *rests])
+            chunks = _split_evenly(parts, count)
+            complements = [_without(parts, chunk) for chunk in chunks] if count > 2 else []
+            smaller = await self._find_passing([*chunks, *complements])
             if smaller is not None:
-                count = max(2, count - 1) if smaller in rests else 2
+                count = max(2, count - 1) if smaller in complements else 2
                 parts = smaller
             elif self._is_over:
                 return parts, False
@@ -188,8 +178,8 @@ class _Search:
     def _is_over(self) -> bool:
         return self.runs_left <= 0 or len(self.judged) >= MAX_TRIED_PARTS
 
-    async def _first_passing(self, some: Iterable[list[ChangePart]]) -> list[ChangePart] | None:
-        for parts in some:
+    async def _find_passing(self, subsets: Iterable[list[ChangePart]]) -> list[ChangePart] | None:
+        for parts in subsets:
             if await self.passes(parts):
                 return parts
         return None
@@ -202,13 +192,13 @@ class _Search:
         if key not in self.judged:
             if self._is_over:
                 return False
-            plausible = all(self._is_plausible(path, text) for path, text in files.items())
-            self.runs_left -= plausible
-            self.judged[key] = plausible and await self.oracle(files)
+            parses = all(self._parses(path, text) for path, text in files.items())
+            self.runs_left -= parses
+            self.judged[key] = parses and await self.oracle(files)
         return self.judged[key]
 
-    def _is_plausible(self, path: str, text: str) -> bool:
-        """Return whether a file parses if the whole change does. Half a change rarely does."""
+    def _parses(self, path: str, text: str) -> bool:
+        """Return whether a file parses, if the file with the whole change does. Half a change rarely does."""
         return (
             not path.endswith(".py")
             or parse_module(self.files[path]) is None
@@ -232,16 +222,10 @@ class _Search:
 
 
 def _without(parts: Sequence[ChangePart], chunk: Sequence[ChangePart]) -> list[ChangePart]:
-    gone = set(map(id, chunk))
-    return [part for part in parts if id(part) not in gone]
+    return [part for part in parts if part not in chunk]
 
 
-def _chunks(parts: list[ChangePart], count: int) -> list[list[ChangePart]]:
-    size, more = divmod(len(parts), count)
-    chunks: list[list[ChangePart]] = []
-    at = 0
-    for number in range(count):
-        end = at + size + (number < more)
-        chunks.append(parts[at:end])
-        at = end
-    return [chunk for chunk in chunks if chunk]
+def _split_evenly(parts: list[ChangePart], count: int) -> list[list[ChangePart]]:
+    size, remainder = divmod(len(parts), count)
+    bounds = [number * size + min(number, remainder) for number in range(count + 1)]
+    return [parts[start:end] for start, end in pairwise(bounds) if start < end]
