@@ -1,4 +1,4 @@
-"""Collect what a run knows for the briefs of the coder and of the other roles."""
+"""Build the briefs of the coder and of the other roles from the state and the ledger of a run."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ MAX_EARLIER_ATTEMPTS = 3
 
 
 def make_role_call(helper: str, state: LoopState, context: RunContext) -> RoleCall:
-    """Return the calls of a helper in the current round."""
+    """Return the call of a helper in the current round."""
     return RoleCall(helper=helper, calls=context.calls, round=state["round"])
 
 
-def load_failing_candidate(attempt: Attempt, context: RunContext) -> FailingCandidate:
-    """Return the candidate and the verdict of an attempt."""
+def _load_failing_candidate(attempt: Attempt, context: RunContext) -> FailingCandidate:
     return FailingCandidate(
         candidate=context.candidates.load(attempt.blob),
         verdict=context.candidates.load_verdict(attempt.verdict),
@@ -44,7 +43,7 @@ def brief_for_move(
     contributions = role_contributions(state)
     remarks = contributions.remarks.get(parent.candidate, ()) if parent else ()
     builder = _make_builder(parent, state, context, suite)
-    brief = builder.for_move(move, load_failing_candidate(parent, context) if parent else None)
+    brief = builder.for_move(move, _load_failing_candidate(parent, context) if parent else None)
     advice = (*remarks, *contributions.lessons, *recalled_lessons("coder", context))
     return with_hints(with_advice(brief, advice), state["hints"])
 
@@ -52,28 +51,35 @@ def brief_for_move(
 def brief_for_repair(attempt: Attempt, state: LoopState, context: RunContext, suite: Suite) -> RepairBrief:
     """Return everything that is known about a candidate of Python code."""
     builder = _make_builder(attempt, state, context, suite)
-    return builder.for_repair(load_failing_candidate(attempt, context))
+    return builder.for_repair(_load_failing_candidate(attempt, context))
 
 
 def _make_builder(
     parent: Attempt | None, state: LoopState, context: RunContext, suite: Suite
 ) -> BriefBuilder:
+    last_round = [attempt for attempt in proposed_attempts(state) if attempt.round == state["round"] - 1]
+    malformed = [attempt for attempt in last_round if attempt.fault == "malformed"]
     return BriefBuilder(
         task=context.task,
         suite=suite,
         trust_threshold=context.trust_threshold,
         clues=load_search_clues(context.ledger.events),
         history=describe_attempts(parent, state, context),
-        refused=_refusals_of_last_round(state),
+        # Why replies of the last round could not be used; each reason once.
+        refused=list(dict.fromkeys(attempt.fault_message.strip("'\"") for attempt in malformed)),
     )
 
 
 def describe_attempts(
     excluded: Attempt | None, state: LoopState, context: RunContext
 ) -> tuple[EarlierAttempt, ...]:
-    """Return the last attempts, one line each, without one that the prompt shows completely."""
-    shown = excluded.candidate if excluded else ""
-    others = [a for a in judged_attempts(state) if a.origin != "user" and a.candidate != shown]
+    """Return the last attempts, one line each; not the one that the prompt shows completely."""
+    excluded_candidate = excluded.candidate if excluded else ""
+    others = [
+        attempt
+        for attempt in judged_attempts(state)
+        if attempt.origin != "user" and attempt.candidate != excluded_candidate
+    ]
     return tuple(
         describe_attempt(
             attempt.label,
@@ -84,10 +90,3 @@ def describe_attempts(
         )
         for attempt in others[-MAX_EARLIER_ATTEMPTS:]
     )
-
-
-def _refusals_of_last_round(state: LoopState) -> list[str]:
-    """Return why the replies of the last round could not be used, each reason once."""
-    last = [attempt for attempt in proposed_attempts(state) if attempt.round == state["round"] - 1]
-    reasons = [attempt.fault_message.strip("'\"") for attempt in last if attempt.fault == "malformed"]
-    return list(dict.fromkeys(reasons))

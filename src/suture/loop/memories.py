@@ -15,12 +15,11 @@ from suture.storage.memory import recall_for_run
 async def recall_memories(verdict: Verdict | None, context: RunContext) -> None:
     """Look for memories, if the settings want them used, and record what was found.
 
-    A run that replays, resumes or forks another one uses what was recalled there: its prompts and the order
-    of its search stay the same.
+    A run that replays, resumes or forks another one uses what was recalled there, so that its prompts and the
+    order of its search are the same.
 
     Args:
         verdict: The verdict on the user's code; `None` if there is no code yet.
-        context: The run.
     """
     if last_payload(context.ledger.events, MemoryRecalled) is not None:
         return

@@ -15,19 +15,20 @@ from suture.project.languages import is_pytest_command, pytest_equivalent
 
 
 def is_searchable(task: Task, settings: Settings) -> bool:
-    """Return whether a search without a model is possible: there is code whose tests can run many times.
+    """Return whether existing code can be searched for a repair without a model.
 
-    Python tests run one by one with pytest. In another language the whole command runs, if its syntax is
-    known.
+    Python tests must be able to run one by one with pytest. For another language its grammar must be known.
     """
     command = task.test_command
-    can_run = is_pytest_command(command) or pytest_equivalent(command) is not None
-    return settings.repair.enabled and task.kind == "heal" and (can_run or has_grammar(task.language))
+    can_use_pytest = is_pytest_command(command) or pytest_equivalent(command) is not None
+    is_supported = can_use_pytest or has_grammar(task.language)
+    return settings.repair.enabled and task.kind == "heal" and is_supported
 
 
 def summarise_progress(state: LoopState, context: RunContext) -> Progress:
     """Return the numbers and codes that the policy decides by."""
-    last = [attempt for attempt in proposed_attempts(state) if attempt.round == state["round"] - 1]
+    last_round = [attempt for attempt in proposed_attempts(state) if attempt.round == state["round"] - 1]
+    all_failed = all(attempt.fault for attempt in last_round)
     has_proposer = context.spec.has_proposer
     coder = context.models.for_role(coder_role(state, context))
     return Progress(
@@ -38,8 +39,8 @@ def summarise_progress(state: LoopState, context: RunContext) -> Progress:
         repairs_asked=state["repairs_asked"],
         attempts_left=context.budget.remaining_attempts(),
         checks=state["checks"],
-        faults=tuple(a.fault for a in last) if all(a.fault for a in last) else (),
-        last_fault_message=last[-1].fault_message if last else "",
+        faults=tuple(attempt.fault for attempt in last_round) if all_failed else (),
+        last_fault_message=last_round[-1].fault_message if last_round else "",
         can_search=is_searchable(context.task, context.settings) and not state.get("searched", True),
         cause=cast(FaultCause, state["cause"]) if state["cause"] else None,
         cause_detail=state["cause_detail"],

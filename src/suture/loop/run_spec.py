@@ -1,4 +1,4 @@
-"""What a run is asked to be, before anything is opened for it."""
+"""The specification of a run: what the user requests, before anything is opened for it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from suture.sandbox import Sandbox
 
 @dataclass(frozen=True, kw_only=True)
 class ForkOrigin:
-    """Where a forked run begins.
+    """The point of another run at which a forked run begins.
 
     Attributes:
-        run: The id of the original run.
-        decision: The number of decisions that the original run had carried out.
+        run: The id of the other run.
+        decision: The number of decisions that it had carried out.
         state: The graph's state at that time.
         events: The events until then.
         folder: The folder with the blobs that state and events name.
-        hint: What the model is told from now on.
-        files: A person's files over those of the best candidate; they are judged before anything else.
+        hint: A hint for the model from the person who forks the run.
+        files: That person's edits of the best candidate, path -> text; they are judged before anything else.
     """
 
     run: str
@@ -41,11 +41,9 @@ class ForkOrigin:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:
-    """What a run is asked to be; `open_run` opens everything that it needs.
+    """What the user requests; `open_run` opens everything that the run needs.
 
     Attributes:
-        task: The task.
-        settings: The settings.
         project: The project's folder. It decides what `python` means in the test command, and may have
             prompts of its own, which are used if the project is trusted.
         models: The model of each role.
@@ -53,16 +51,16 @@ class RunSpec:
         folder: The folder of a run that is resumed; `None` for a new run.
         requested_at_s: When the user asked for the run, in seconds since the epoch. Its time budget counts
             from then.
-        run_id: The id of a new run, where one was reserved before.
+        run_id: The id of a new run, if one was reserved before.
         limits: The budget; `None` for that of the settings.
-        interpreter: What `python` means in the test command, where it is known already.
-        source: Recorded replies to answer model calls from.
+        interpreter: What `python` means in the test command, if that is known already.
+        source: Recorded replies that answer model calls.
         or_live: Whether the model is asked for calls that `source` does not hold.
         origin: Where the run begins, if it is a fork.
         replays: The id of the run that it replays; empty if it replays none.
         left_out: Files that no model and no sandbox sees, because they may hold secrets.
-        on_review: Asks a person, where `loop.autonomy` or `asks_to_distinguish` wants it. If it is missing,
-            or has no answer, the run is parked.
+        on_review: Asks a person, if `loop.autonomy` or `asks_to_distinguish` wants it. If it is missing, or
+            has no answer, the run waits.
         asks_to_distinguish: Whether a person is asked which of two repairs is right if both pass and differ.
         recorded_events: All events of the run that is replayed: it recalls the same memories.
         followed_events: The events of the run that is replayed whose budget decisions are repeated.

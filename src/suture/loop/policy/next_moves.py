@@ -38,8 +38,8 @@ def decide(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
 
 
 def next_parent(progress: Progress, recipe: Recipe) -> Attempt | None:
-    """Return the candidate that the next round would repair, whatever its diagnosis; `None` for a fresh
-    start.
+    """Return the candidate that the next round would repair, whatever its diagnosis says; `None` if it would
+    start afresh.
     """
     if progress.round == 0 or _find_end(progress, recipe) is not None:
         return None
@@ -53,7 +53,7 @@ def find_escalation(progress: Progress, recipe: Recipe) -> Reason | None:
     """Return why a stronger model takes over from the coder in the next round; `None` if it does not.
 
     It takes over once, if the user named one: when the run is stuck, or in place of the fresh start after the
-    first lineage that has had its repairs. From then on, a run is judged as if it had just begun.
+    first lineage that has had its repairs. The rounds before count no longer when stagnation is detected.
     """
     if not progress.can_escalate or progress.round == 0 or _find_end(progress, recipe) is not None:
         return None
@@ -72,17 +72,16 @@ def _has_exhausted_lineage(progress: Progress, recipe: Recipe) -> bool:
 
 
 def _is_agents_turn(progress: Progress, recipe: Recipe) -> bool:
-    """Return whether a model with tools takes over now: it sees more than a repair does, and costs far
-    more.
+    """Return whether a model with tools takes over now, because repairs have not helped.
+
+    It sees more than a repair does, and costs far more.
     """
     if recipe.agent != "last" or not (progress.can_use_tools and progress.has_model):
         return False
     if progress.kind != "heal" or progress.can_escalate or progress.round == 0:
         return False
-    if progress.agents_asked >= recipe.agent_turns:
-        return False
     if progress.agents_asked:
-        return not progress.faults
+        return progress.agents_asked < recipe.agent_turns and not progress.faults
     return _find_stuck_reason(progress, recipe) is not None or _has_exhausted_lineage(progress, recipe)
 
 
@@ -94,7 +93,7 @@ def _find_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | None:
     if best is not None and best.solved and not _is_worth_another_round(progress, recipe):
         if best.origin == "user":
             return _stop("nothing_to_heal", Reason(code="baseline_passes"))
-        return _stop("healed", _success(best))
+        return _stop_healed(best)
     if progress.cause is not None:
         return _stop("not_a_code_fault", Reason(code="not_a_code_fault", detail=progress.cause_detail))
     if progress.kind == "heal" and progress.attempts[0].failed == 0:
@@ -103,6 +102,7 @@ def _find_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | None:
 
 
 def _find_dead_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | None:
+    """Return the move that ends a run without success; `None` if the run continues."""
     best, rounds = progress.best, progress.round
     faults = set(progress.faults)
     if faults == {"budget"}:
@@ -147,27 +147,28 @@ def _is_worth_another_round(progress: Progress, recipe: Recipe) -> bool:
     best = progress.best
     if best is None or not best.sent_back:
         return False
-    first_solved = min(attempt.round for attempt in progress.attempts if attempt.solved)
-    return progress.round - 1 - first_solved < recipe.rejections
+    return progress.round - 1 - _first_solved_round(progress) < recipe.rejections
 
 
 def _wants_second_opinions(progress: Progress, recipe: Recipe) -> bool:
-    """Return whether a written program has just passed, and other versions of it have not been requested
-    yet.
-    """
+    """Return whether a written program has just passed, and other versions of it are still to be requested."""
     best = progress.best
     if not recipe.second_opinions or progress.kind != "write" or best is None or not best.solved:
         return False
-    first_solved = min(attempt.round for attempt in progress.attempts if attempt.solved)
-    return progress.round == first_solved + 1 and progress.attempts_left != 0
+    return progress.round == _first_solved_round(progress) + 1 and progress.attempts_left != 0
 
 
-def _success(best: Attempt) -> Reason:
+def _first_solved_round(progress: Progress) -> int:
+    return min(attempt.round for attempt in progress.attempts if attempt.solved)
+
+
+def _stop_healed(best: Attempt) -> tuple[Move, ...]:
     notes: tuple[ReasonNote, ...] = ("critic_objects",) if best.sent_back else ()
-    return Reason(code="checks_pass", notes=notes)
+    return _stop("healed", Reason(code="checks_pass", notes=notes))
 
 
 def _next_round(progress: Progress, recipe: Recipe) -> list[Move]:
+    """Return repairs of the next candidate to repair, or a fresh start."""
     parent, nudged = _find_parent(progress, recipe), _is_nudged(progress)
     if parent is None:
         reason = Reason(code="no_new_code") if nudged else None
@@ -185,6 +186,7 @@ def _is_nudged(progress: Progress) -> bool:
 
 
 def _find_parent(progress: Progress, recipe: Recipe) -> Attempt | None:
+    """Return the candidate to repair next; `None` for a fresh start."""
     best = progress.best
     if best is None:
         return None
@@ -192,11 +194,9 @@ def _find_parent(progress: Progress, recipe: Recipe) -> Attempt | None:
         return best
     if not recipe.fresh:
         return progress.attempts[-1] if recipe.repair_of == "last" else best
-    return None if _is_nudged(progress) else _find_repairable(progress, recipe)
-
-
-def _find_repairable(progress: Progress, recipe: Recipe) -> Attempt | None:
-    """Return a candidate of the newest lineage, unless that lineage has had its repairs."""
+    if _is_nudged(progress):
+        return None
+    # A candidate of the newest lineage, unless that lineage has had its repairs.
     newest = max(attempt.start for attempt in progress.attempts)
     lineage = [attempt for attempt in progress.attempts if attempt.start == newest]
     is_opening = newest < 0 or (newest == 0 and not recipe.repair_opening)
@@ -212,9 +212,12 @@ def _fresh_start(
     if progress.kind == "heal" and progress.attempts:
         return _repairs(progress, recipe, progress.attempts[0], count, greedy=greedy)
     reason = reason or Reason(code="greedy_first" if greedy else "fresh_samples")
-    first = progress.samples_asked
     return [
-        _sample(first + number, 0.0 if greedy and number == 0 else recipe.temperature, reason)
+        _sample(
+            progress.samples_asked + number,
+            0.0 if greedy and number == 0 else recipe.temperature,
+            reason,
+        )
         for number in range(count)
     ]
 
@@ -224,15 +227,18 @@ def _sample(index: int, temperature: float, reason: Reason) -> Move:
 
 
 def _repairs(progress: Progress, recipe: Recipe, parent: Attempt, count: int, *, greedy: bool) -> list[Move]:
-    """Return repairs of one candidate, each with another approach; a diagnosis says which comes first."""
-    approaches = _order_approaches(recipe, parent, skip=0 if greedy else 1)
-    samples, repairs = progress.samples_asked, progress.repairs_asked
+    """Return repairs of one candidate, each with another approach."""
+    approaches = _order_approaches(recipe, parent, greedy=greedy)
+    reason = Reason(code="failing_checks", count=parent.failed)
+    if parent.solved:
+        reason = Reason(code="critic_objects")
+    sample_index, repair_index = progress.samples_asked, progress.repairs_asked
     moves: list[Move] = []
     for number in range(count):
         approach = approaches[number % len(approaches)]
         if approach == "fresh" and progress.kind == "write":
-            moves.append(_sample(samples, recipe.temperature, Reason(code="fresh_beside_repairs")))
-            samples += 1
+            moves.append(_sample(sample_index, recipe.temperature, Reason(code="fresh_beside_repairs")))
+            sample_index += 1
             continue
         moves.append(
             Move(
@@ -240,27 +246,26 @@ def _repairs(progress: Progress, recipe: Recipe, parent: Attempt, count: int, *,
                 parent=parent.candidate,
                 strategy="restructure" if approach == "fresh" else approach,
                 temperature=0.0 if greedy and number == 0 else recipe.temperature,
-                index=repairs,
-                reason=_repair_reason(parent),
+                index=repair_index,
+                reason=reason,
             )
         )
-        repairs += 1
+        repair_index += 1
     return moves
 
 
-def _repair_reason(parent: Attempt) -> Reason:
-    if parent.solved:
-        return Reason(code="critic_objects")
-    return Reason(code="failing_checks", count=parent.failed)
+def _order_approaches(recipe: Recipe, parent: Attempt, *, greedy: bool) -> tuple[RepairApproach, ...]:
+    """Return the approaches in the order in which repairs take them.
 
-
-def _order_approaches(recipe: Recipe, parent: Attempt, *, skip: int) -> tuple[RepairApproach, ...]:
-    first = skip % len(recipe.strategies)
-    approaches = (*recipe.strategies[first:], *recipe.strategies[:first])
+    Greedy repairs begin with what a diagnosis advises. Others begin with the second approach of the recipe, so
+    that a run that goes in circles changes its approach.
+    """
+    if not greedy:
+        return (*recipe.strategies[1:], recipe.strategies[0])
     advised = parent.advised_strategy
-    if advised is None or skip:
-        return approaches
-    return (advised, *(approach for approach in approaches if approach != advised))
+    if advised is None:
+        return recipe.strategies
+    return (advised, *(approach for approach in recipe.strategies if approach != advised))
 
 
 def _agent_turn(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
@@ -273,10 +278,8 @@ def _agent_turn(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
         reason = Reason(code="agent_failed", detail=progress.last_fault_message.strip("'\""))
         return _stop_without_success(progress, "not_healed", reason)
     if progress.agents_asked >= turns:
-        who = "proposer" if has_proposer else "agent"
-        return _stop_without_success(
-            progress, "not_healed", Reason(code="turns_used", detail=who, count=turns)
-        )
+        reason = Reason(code="turns_used", detail="proposer" if has_proposer else "agent", count=turns)
+        return _stop_without_success(progress, "not_healed", reason)
     best = progress.best
     move = Move(
         kind="agent",
@@ -288,10 +291,11 @@ def _agent_turn(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
 
 
 def _within_budget(moves: list[Move], progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
+    """Return as many of the moves as there are attempts left; the end of the run if there are none."""
     left = progress.attempts_left
     if recipe.attempt_limit is not None:
-        own = max(0, recipe.attempt_limit - progress.attempts_used)
-        left = own if left is None else min(left, own)
+        recipe_left = max(0, recipe.attempt_limit - progress.attempts_used)
+        left = recipe_left if left is None else min(left, recipe_left)
     moves = moves if left is None else moves[:left]
     if moves:
         return tuple(moves)
@@ -302,7 +306,7 @@ def _stop_without_success(progress: Progress, outcome: Outcome, reason: Reason) 
     """End the run without a repair, unless there is code that passes and only a critic objects to."""
     best = progress.best
     if best is not None and best.solved and best.origin != "user":
-        return _stop("healed", _success(best))
+        return _stop_healed(best)
     return _stop(outcome, reason)
 
 

@@ -22,11 +22,11 @@ def detect_stagnation(attempts: Sequence[Attempt], rounds: int, since: int = 0) 
     Args:
         attempts: The judged candidates in the order of proposal; a repeated one counts in its first round.
         rounds: The number of rounds that have ended.
-        since: The first round that counts: those before it were another model's.
+        since: The first round of the present model; earlier rounds do not count.
     """
-    own = rounds - since
-    without_new_code = min(count_rounds_without_new_code(attempts, rounds), own)
-    same_failure = min(count_rounds_with_same_failure(attempts, rounds), own)
+    counted_rounds = rounds - since
+    without_new_code = min(count_rounds_without_new_code(attempts, rounds), counted_rounds)
+    same_failure = min(count_rounds_with_same_failure(attempts, rounds), counted_rounds)
     if without_new_code >= ROUNDS_WITHOUT_NEW_CODE or same_failure > SAME_FAILURE_ROUNDS:
         return "stuck"
     return "nudge" if without_new_code or same_failure == NUDGE_ROUNDS else "no"
@@ -34,34 +34,33 @@ def detect_stagnation(attempts: Sequence[Attempt], rounds: int, since: int = 0) 
 
 def count_rounds_without_new_code(attempts: Sequence[Attempt], rounds: int) -> int:
     """Return how many of the last rounds brought only known code, apart from layout and comments."""
-    known: set[str] = set()
-    last = -1
+    first_rounds: dict[str, int] = {}
     for attempt in attempts:
-        if (attempt.fingerprint or attempt.candidate) not in known:
-            known.add(attempt.fingerprint or attempt.candidate)
-            last = max(last, attempt.round)
-    return rounds - 1 - last
+        first_rounds.setdefault(attempt.fingerprint or attempt.candidate, attempt.round)
+    return rounds - 1 - max(first_rounds.values(), default=-1)
 
 
 def count_rounds_with_same_failure(attempts: Sequence[Attempt], rounds: int) -> int:
     """Return how many rounds in a row, up to the last, made no progress and failed only in known ways."""
-    count = 0
     for number in range(rounds - 1, 0, -1):
-        now = [attempt for attempt in attempts if attempt.round == number]
-        before = [attempt for attempt in attempts if attempt.round < number]
-        known = {attempt.signature for attempt in before}
-        best_now = max((attempt.passed for attempt in now), default=0)
-        best_before = max((attempt.passed for attempt in before), default=0)
-        if best_now > best_before or any(attempt.signature not in known for attempt in now):
-            break
-        count += 1
-    return count
+        current = [attempt for attempt in attempts if attempt.round == number]
+        earlier = [attempt for attempt in attempts if attempt.round < number]
+        earlier_signatures = {attempt.signature for attempt in earlier}
+        made_progress = _max_passed(current) > _max_passed(earlier)
+        if made_progress or any(attempt.signature not in earlier_signatures for attempt in current):
+            return rounds - 1 - number
+    return max(0, rounds - 1)
+
+
+def _max_passed(attempts: Sequence[Attempt]) -> int:
+    return max((attempt.passed for attempt in attempts), default=0)
 
 
 def count_rounds_without_gain(attempts: Sequence[Attempt], rounds: int) -> int:
     """Return how many rounds have ended since the one that first passed the most checks."""
-    most = max((attempt.passed for attempt in attempts), default=0)
-    return rounds - 1 - min((attempt.round for attempt in attempts if attempt.passed == most), default=-1)
+    max_passed = _max_passed(attempts)
+    best_rounds = (attempt.round for attempt in attempts if attempt.passed == max_passed)
+    return rounds - 1 - min(best_rounds, default=-1)
 
 
 def code_fingerprint(files: Mapping[str, str]) -> str:
@@ -72,6 +71,7 @@ def code_fingerprint(files: Mapping[str, str]) -> str:
 
 
 def _without_prose(text: str) -> str:
+    """Return the syntax tree of Python code as text, without docstrings; other text as it is."""
     try:
         tree = ast.parse(text)
         for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""Read from a run folder how the run began: everything that is needed to replay it, resume it or fork it."""
+"""Record how a run begins, and read it back from the run folder to replay, resume or fork the run."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class RecordedRun:
         project: The project's folder, which may be gone.
         schema_version: The version of the run's state.
         ended: Whether the run has ended.
-        can_resume_after_end: Whether it can be resumed although it ended: the machinery failed, something was
-            missing, or the user stopped it.
         own: Whether it is among the runs of whoever reads it. A run of somebody else chooses neither the
             sandbox nor an address nor an interpreter, and changes no files.
+        can_resume_after_end: Whether it can be resumed although it ended: the machinery failed, something was
+            missing, or the user stopped it.
         replays: The run that it replays; empty if it replays none.
         events: All events of its ledger.
     """
@@ -159,14 +159,14 @@ def read_recorded_run(folder: RunFolder, present: Settings) -> RecordedRun:
 
     Args:
         folder: The run folder.
-        present: The settings of whoever reads it. Keys and folders are taken from them.
+        present: The settings of the reader. Keys and folders are taken from them.
 
     Raises:
         UsageError: The run never began.
         StorageError: The folder is damaged.
     """
     events = read_ledger(folder.ledger_path).events
-    end = find_final_event(events)
+    final_event = find_final_event(events)
     started = first_payload(events, RunStarted)
     if started is None or not started.settings:
         raise UsageError(
@@ -184,8 +184,8 @@ def read_recorded_run(folder: RunFolder, present: Settings) -> RecordedRun:
             interpreter=load_interpreter(started, folder, present.paths.home),
             project=Path(started.project or "."),
             schema_version=started.schema_version,
-            ended=end is not None,
-            can_resume_after_end=end is not None and is_transient_end(end),
+            ended=final_event is not None,
+            can_resume_after_end=final_event is not None and is_transient_end(final_event),
             own=own,
             replays=started.replayed_run,
             events=events,
@@ -194,13 +194,12 @@ def read_recorded_run(folder: RunFolder, present: Settings) -> RecordedRun:
         raise StorageError(f"the first event of run {folder.id} is damaged: {fault!r}") from fault
 
 
-def is_transient_end(end: Event) -> bool:
+def is_transient_end(final_event: Event) -> bool:
     """Return whether the cause of a run's end may be gone by now, so that the run could continue."""
-    if isinstance(end.payload, RunFinished):
-        return end.payload.outcome in RESUMABLE_OUTCOMES
-    if not isinstance(end.payload, RunFailed):
-        return False
-    error = getattr(errors, end.payload.error_type, None)
+    payload = final_event.payload
+    if isinstance(payload, RunFinished):
+        return payload.outcome in RESUMABLE_OUTCOMES
+    error = getattr(errors, payload.error_type, None) if isinstance(payload, RunFailed) else None
     return isinstance(error, type) and issubclass(error, PrerequisiteError)
 
 
@@ -213,7 +212,7 @@ def _with_recorded_recipe(folder: RunFolder, settings: Settings) -> Settings:
 
 
 def load_fork_origin(folder: RunFolder, events: Sequence[Event]) -> ForkOrigin | None:
-    """Return where a recorded run began, if it was a fork. The run itself holds everything it took over.
+    """Return where a recorded run began, if it was a fork. Everything that it took over is in its own folder.
 
     Raises:
         StorageError: The run ended, or was killed, before it had taken over everything.

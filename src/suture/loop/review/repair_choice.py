@@ -1,4 +1,4 @@
-"""Two plausible repairs that behave differently: only a person can say which one is right."""
+"""Let a person choose between plausible repairs that behave differently."""
 
 from __future__ import annotations
 
@@ -32,30 +32,29 @@ def apply_choice(found: PlausibleRepairs, choice: str) -> PlausibleRepairs:
     """Put the repairs with the right answer first, and drop those with a wrong one.
 
     Args:
-        found: The repairs of a search, which differ.
         choice: A `Choice`; anything else leaves the repairs as they are.
     """
     difference = found.difference
     if difference is None or choice not in get_args(Choice):
         return found
     first, second = difference.answer_pair
-    right = {"first": first, "second": second}.get(choice)
-    wrong = {first, second} - {right}
+    right_answer = {"first": first, "second": second}.get(choice)
+    wrong_answers = {first, second} - {right_answer}
     answers = list(zip(found.repairs, difference.answers_by_repair, strict=True))
-    agreeing = [repair for repair, answer in answers if answer == right]
-    others = [repair for repair, answer in answers if answer != right and answer not in wrong]
+    agreeing = [repair for repair, answer in answers if answer == right_answer]
+    others = [repair for repair, answer in answers if answer != right_answer and answer not in wrong_answers]
     return PlausibleRepairs(repairs=(*agreeing, *others), difference=difference)
 
 
 def reviewer_with_asker(ask: Asker, reviewer: Reviewer | None) -> Reviewer:
     """Return a reviewer that asks `ask` about differing repairs, and `reviewer`, if any, everything else."""
 
-    async def answer(review: Review) -> ReviewAnswer | None:
+    async def review_or_ask(review: Review) -> ReviewAnswer | None:
         if review.difference is not None:
-            choice = ask(review.difference)
-            chosen = await choice if inspect.isawaitable(choice) else choice
-            return ReviewAnswer(choice=chosen or "unsure")
-        answered = reviewer(review) if reviewer is not None else None
-        return await answered if inspect.isawaitable(answered) else answered
+            asked = ask(review.difference)
+            choice = await asked if inspect.isawaitable(asked) else asked
+            return ReviewAnswer(choice=choice or "unsure")
+        answer = reviewer(review) if reviewer is not None else None
+        return await answer if inspect.isawaitable(answer) else answer
 
-    return answer
+    return review_or_ask

@@ -44,8 +44,8 @@ class ReviewAnswer:
         choice: `approve` the next step; `edit`: judge the given candidate instead; `redirect`: continue with
             a hint; `reject`: do something else; `abort` the run. If two repairs differ: `first`, `second`,
             `neither`, or `unsure`, which continues as if nobody had been asked.
-        hint: For `redirect`, what the model is told from now on.
-        files: For `edit`, the files over those of the candidate that was shown: path -> text.
+        hint: For `redirect`, the text that the prompts contain from now on.
+        files: For `edit`, files that replace or extend those of the shown candidate: path -> text.
 
     Raises:
         UsageError: A redirect has no hint, or an edit no files.
@@ -67,14 +67,14 @@ class Review:
     """A question to a person: whether a step may be taken, or which of two repairs is right.
 
     Attributes:
-        run_id: The run.
+        run_id: The id of the run.
         key: Identifies the question; the same in a replay of the run.
         stage: What happens after the review.
         moves: The moves that would be made; none before the delivery.
         candidate: The candidate that would be repaired or delivered, or the best so far; `None` before the
             first.
-        verdict: The verdict on it.
-        diagnosis: Why it fails, if a role has diagnosed it.
+        verdict: The verdict on the candidate.
+        diagnosis: Why the candidate fails, if a role has diagnosed it.
         diff: The diff from the task's files to the candidate's.
         task: The task with its files.
         difference: For the stage `distinguish`, the input on which two repairs differ.
@@ -98,15 +98,18 @@ class Review:
 
     @property
     def editable(self) -> Mapping[str, str]:
-        """Return the files that a person may edit, the candidate's own first: path -> text."""
+        """Return the files that a person may edit, path -> text.
+
+        The files that the candidate writes come first, then those that the counterexamples name.
+        """
         task, written = self.task, dict(self.candidate.files) if self.candidate else {}
         if task.kind == "write":
             return written or dict.fromkeys(task.modules, "")
         project = overlay_candidate(task.files, written)
-        files = {path: decode_text(content) for path, content in project.items()}
-        named = [fact.file for fact in self.facts]
-        paths = dict.fromkeys([*written, *named, *sorted(files)])
-        return {path: files[path] for path in paths if path in files and self._may_change(path)}
+        paths = dict.fromkeys([*written, *(fact.file for fact in self.facts), *sorted(project)])
+        return {
+            path: decode_text(project[path]) for path in paths if path in project and self._may_change(path)
+        }
 
     def _may_change(self, path: str) -> bool:
         task = self.task
@@ -127,7 +130,7 @@ class Review:
         """Refuse an answer that does not fit the question.
 
         Raises:
-            UsageError: It does not.
+            UsageError: The answer does not fit.
         """
         if answer.choice not in self.choices:
             raise UsageError(
@@ -137,10 +140,10 @@ class Review:
 
 
 Reviewer = Callable[[Review], ReviewAnswer | Awaitable[ReviewAnswer | None] | None]
-"""Asks a person and waits for the answer. `None` means that nobody answers now, so that the run is parked."""
+"""Asks a person and waits for the answer. `None` means that nobody answers now: the run then waits."""
 
 
-def load_review(folder: RunFolder, asked: ReviewAsked) -> Review:
+def load_review(folder: RunFolder, question: ReviewAsked) -> Review:
     """Return a question of the ledger with everything that a person has to see.
 
     Raises:
@@ -150,19 +153,19 @@ def load_review(folder: RunFolder, asked: ReviewAsked) -> Review:
     if started is None:
         raise StorageError(f"run {folder.id} has no first event")
     task = folder.load_record(Task, started.task)
-    candidate = folder.load_record(Candidate, asked.blob) if asked.blob else None
+    candidate = folder.load_record(Candidate, question.blob) if question.blob else None
     files = candidate.files if candidate else {}
     return Review(
         run_id=folder.id,
-        key=asked.key,
-        stage=asked.stage,
-        moves=asked.moves,
+        key=question.key,
+        stage=question.stage,
+        moves=question.moves,
         candidate=candidate,
-        verdict=folder.load_record(Verdict, asked.verdict) if asked.verdict else None,
-        diagnosis=asked.diagnosis,
+        verdict=folder.load_record(Verdict, question.verdict) if question.verdict else None,
+        diagnosis=question.diagnosis,
         diff=unified_diff(task.files, overlay_candidate(task.files, files)),
         task=task,
-        difference=asked.distinguishing_input,
+        difference=question.distinguishing_input,
     )
 
 
@@ -175,8 +178,8 @@ def find_pending_review(folder: RunFolder) -> Review | None:
     pending: ReviewAsked | None = None
     for event in read_ledger(folder.ledger_path).events:
         match event.payload:
-            case ReviewAsked() as asked:
-                pending = asked
+            case ReviewAsked() as question:
+                pending = question
             case MovesDecided() | ReviewAnswered() | UserAnswered() | RunFinished() | RunFailed():
                 pending = None
     return load_review(folder, pending) if pending is not None else None
@@ -184,26 +187,26 @@ def find_pending_review(folder: RunFolder) -> Review | None:
 
 def make_recorded_reviewer(folder: RunFolder, events: Iterable[Event]) -> Reviewer:
     """Return a reviewer that answers as the person did in a recorded run; other questions get no answer."""
-    recorded = tuple(events)
-    by_key = {answered.key: answered for _, answered in select_events(recorded, ReviewAnswered)}
+    recorded_events = tuple(events)
+    answers_by_key = {answer.key: answer for _, answer in select_events(recorded_events, ReviewAnswered)}
 
-    def answer(review: Review) -> ReviewAnswer | None:
+    def review_as_recorded(review: Review) -> ReviewAnswer | None:
         if review.difference is not None:
-            return ReviewAnswer(choice=find_recorded_choice(review.difference, recorded) or "unsure")
-        answered = by_key.get(review.key)
-        if answered is None:
+            return ReviewAnswer(choice=find_recorded_choice(review.difference, recorded_events) or "unsure")
+        answer = answers_by_key.get(review.key)
+        if answer is None:
             return None
-        files = folder.load_record(Candidate, answered.blob).files if answered.blob else {}
-        return ReviewAnswer(choice=answered.choice, hint=answered.hint, files=files)
+        files = folder.load_record(Candidate, answer.blob).files if answer.blob else {}
+        return ReviewAnswer(choice=answer.choice, hint=answer.hint, files=files)
 
-    return answer
+    return review_as_recorded
 
 
 def find_recorded_choice(difference: DistinguishingInput, events: Iterable[Event]) -> Choice | None:
     """Return which answer a person called right, if one was asked about this difference."""
-    for _, answered in select_events(events, UserAnswered):
-        if (answered.call, answered.answers) == (difference.call, difference.answer_pair):
-            return answered.choice
+    for _, answer in select_events(events, UserAnswered):
+        if (answer.call, answer.answers) == (difference.call, difference.answer_pair):
+            return answer.choice
     return None
 
 

@@ -1,4 +1,4 @@
-"""Ask the critic, the debugger and the summariser about candidates. They inform; the checks decide."""
+"""Ask the critic, the debugger and the summariser about candidates. Their replies decide nothing."""
 
 from __future__ import annotations
 
@@ -86,6 +86,7 @@ async def _investigate(
     call: RoleCall,
     context: RunContext,
 ) -> Diagnosis:
+    """Return the diagnosis of a debugger that works with tools."""
     task = context.task
     target = TraceTarget(
         sandbox=context.sandbox,
@@ -94,14 +95,17 @@ async def _investigate(
         module=task.module if task.kind == "write" else next(iter(brief.files), ""),
         interpreter=context.interpreter,
     )
+    failing_check = brief.facts[0].check_id if brief.facts else ""
+    # A test that runs by the test command has its imports in its own file, and no source here.
+    sources = (check.source for check in suite.task.checks if check.id == failing_check)
     tools = make_debugger_tools(
         target,
         _compared_attempts(attempt, state, context),
-        setup=_failing_test_setup(brief, suite),
-        reference=_find_reference(brief, state, context),
+        setup=next(map(find_test_setup, sources), ""),
+        reference=_find_reference(failing_check, state, context),
     )
 
-    def record(step: ToolStep) -> None:
+    def record_step(step: ToolStep) -> None:
         context.ledger.append(DebuggerStepped(candidate=attempt.candidate, step=step))
 
     async with context.budget.time_limit():
@@ -111,46 +115,37 @@ async def _investigate(
             tools,
             ask=call.ask_text,
             conclude=lambda draft: call.ask_typed(draft, DiagnosisReply),
-            on_step=record,
+            on_step=record_step,
         )
     return investigation.diagnosis
 
 
-def _failing_test_setup(brief: RepairBrief, suite: Suite) -> str:
-    """Return the imports and definitions of the first failing check. A test of a command is in its own
-    file.
-    """
-    failing = brief.facts[0].check_id if brief.facts else ""
-    return next((find_test_setup(check.source) for check in suite.task.checks if check.id == failing), "")
-
-
-def _find_reference(brief: RepairBrief, state: LoopState, context: RunContext) -> dict[str, bytes] | None:
-    """Return the project with a candidate that passes the first failing check, if there is one."""
-    check = brief.facts[0].check_id if brief.facts else ""
+def _find_reference(check_id: str, state: LoopState, context: RunContext) -> dict[str, bytes] | None:
+    """Return the project with a candidate that passes a check, if there is one."""
     for attempt in judged_attempts(state):
-        if check in context.candidates.load_verdict(attempt.verdict).passed:
+        if check_id in context.candidates.load_verdict(attempt.verdict).passed:
             files = context.candidates.load(attempt.blob).files
             return dict(overlay_candidate(context.task.files, files))
     return None
 
 
-def _compared_attempts(attempt: Attempt, state: LoopState, context: RunContext) -> list[ComparedAttempt]:
-    """Return the last attempts, the failing one last."""
-    others = [other for other in judged_attempts(state) if other.candidate != attempt.candidate]
+def _compared_attempts(failing: Attempt, state: LoopState, context: RunContext) -> list[ComparedAttempt]:
+    """Return the last attempts, and then the failing one."""
+    others = [attempt for attempt in judged_attempts(state) if attempt.candidate != failing.candidate]
     return [
         ComparedAttempt(
-            label=one.label,
-            files=context.candidates.load(one.blob).files,
-            failed=context.candidates.load_verdict(one.verdict).failed,
+            label=attempt.label,
+            files=context.candidates.load(attempt.blob).files,
+            failed=context.candidates.load_verdict(attempt.verdict).failed,
         )
-        for one in (*others[-MAX_COMPARED_ATTEMPTS:], attempt)
+        for attempt in (*others[-MAX_COMPARED_ATTEMPTS:], failing)
     ]
 
 
 async def draw_lessons(
     contributions: RoleContributions, state: LoopState, context: RunContext
 ) -> tuple[str, ...]:
-    """Return the lessons of the run so far; the earlier ones if the summariser is degraded."""
+    """Return the lessons of the run so far; those of the last round if the summariser is degraded."""
     remarks = [
         remark
         for attempt in judged_attempts(state)

@@ -1,4 +1,4 @@
-"""Split a task into parts, and make a candidate of them; independent parts are written at the same time."""
+"""Have a task split into parts by the planner, and write a candidate part by part."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ from suture.project.workspace import decode_text
 async def make_plan(
     contributions: RoleContributions, state: LoopState, context: RunContext
 ) -> RoleContributions:
-    """Add the planner's plan of a task to write; unchanged if the recipe has no planner, or it is
-    degraded.
-    """
+    """Add the planner's plan of a `write` task; there is none if the recipe has no planner or it is degraded."""
     task = context.task
     if not context.recipe.helpers.plan or task.kind != "write" or not LANGUAGES[task.language].parsed:
         return contributions
@@ -64,15 +62,13 @@ def load_plan(contributions: RoleContributions, context: RunContext) -> Plan | N
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedWriting:
-    """What writing a candidate by plan needs.
+    """The inputs of writing one candidate by plan.
 
     Attributes:
-        plan: The parts of the task.
         lessons: The lessons of the run so far.
         move: The move that the candidate is for.
         suite: The suite that decides; it says which files may be written.
         coder: The role that writes the code.
-        context: The run.
     """
 
     plan: Plan
@@ -84,7 +80,7 @@ class PlannedWriting:
 
 
 async def write_planned_files(writing: PlannedWriting) -> dict[str, str]:
-    """Write a candidate's files part by part. It is one attempt, however many parts there are.
+    """Write a candidate's files part by part. They cost one attempt, however many parts there are.
 
     Raises:
         BudgetExceeded: No attempt is left, or no budget for a part.
@@ -108,13 +104,14 @@ async def write_planned_files(writing: PlannedWriting) -> dict[str, str]:
 
 
 async def _write_parts(writing: PlannedWriting) -> dict[str, str]:
+    """Write the parts in waves: the parts of a wave do not depend on each other."""
     task, plan = writing.context.task, writing.plan
-    given = {path: decode_text(content) for path, content in task.files.items() if path.endswith(".py")}
+    task_files = {path: decode_text(text) for path, text in task.files.items() if path.endswith(".py")}
     done: list[str] = []
     written: dict[str, str] = {}
     for wave in plan.waves:
         goals = [plan.subtasks[number - 1].goal for number in wave]
-        base = {**given, **written}
+        base = {**task_files, **written}
         briefs = [
             SubtaskBrief(
                 statement=_describe_task(task),
@@ -133,19 +130,22 @@ async def _write_parts(writing: PlannedWriting) -> dict[str, str]:
 async def _write_wave(
     briefs: Sequence[SubtaskBrief], base: dict[str, str], writing: PlannedWriting
 ) -> list[Mapping[str, str]]:
-    """Write independent parts, and wait for all of them before the fault of one is raised."""
+    """Write independent parts at the same time, and return the files of each.
+
+    All of them have ended before the fault of one is raised.
+    """
     # As in `CallContext.reply_turn`: where reply tokens are limited, each part must know what those before
     # used.
     is_limited = writing.context.budget.limits.completion_tokens is not None
-    gate = asyncio.Semaphore(1 if is_limited else len(briefs))
+    semaphore = asyncio.Semaphore(1 if is_limited else len(briefs))
 
-    async def write(number: int, brief: SubtaskBrief) -> dict[str, str]:
+    async def write_part(number: int, brief: SubtaskBrief) -> dict[str, str]:
         with in_branch_part(number):
-            async with gate:
+            async with semaphore:
                 return await _write_part(brief, base, writing)
 
     numbered = enumerate(briefs, start=1 + len(briefs[0].done))
-    results = await asyncio.gather(*itertools.starmap(write, numbered), return_exceptions=True)
+    results = await asyncio.gather(*itertools.starmap(write_part, numbered), return_exceptions=True)
     files: list[Mapping[str, str]] = []
     for result in results:
         if isinstance(result, BaseException):
@@ -164,8 +164,8 @@ async def _write_part(brief: SubtaskBrief, base: dict[str, str], writing: Planne
         model_role=writing.coder,
     )
 
-    def record(step: ToolStep) -> None:
+    def record_step(step: ToolStep) -> None:
         writing.context.ledger.append(SubtaskStepped(goal=brief.goal, step=step))
 
-    await write_subtask(brief, call.prompt, files, ask=call.ask_text, on_step=record)
+    await write_subtask(brief, call.prompt, files, ask=call.ask_text, on_step=record_step)
     return files.written

@@ -10,16 +10,15 @@ from suture.core.ledger.kinds import CandidateProposed, CandidatesCompared, Diff
 from suture.judge import Suite
 from suture.judge.differential.behaviour_comparison import compare_candidates, render_comparison
 from suture.loop.context import RunContext
-from suture.loop.policy.attempts import Attempt, find_best
+from suture.loop.policy.attempts import find_best
 from suture.loop.roles.generated_tests import load_generated_checks
 from suture.loop.state import LoopState, judged_attempts, role_contributions, with_judged_attempts
 
 
 async def rank_equal_candidates(suite: Suite, state: LoopState, context: RunContext) -> LoopState:
-    """Return the state with a rank for each of the best candidates, by how many of them behave in the same
-    way.
+    """Rank the best candidates by how many of them behave in the same way, and return the new state.
 
-    Only code that passes every trusted check is compared: failures distinguish other candidates already.
+    Only code that passes every trusted check is compared: other candidates differ in their failures already.
 
     Raises:
         BudgetExceeded: The time is up.
@@ -29,7 +28,11 @@ async def rank_equal_candidates(suite: Suite, state: LoopState, context: RunCont
     best = find_best(attempts)
     if best is None or not best.solved or context.task.kind != "write":
         return state
-    equals = [attempt for attempt in attempts if _is_equal(attempt, best)]
+    equals = [
+        attempt
+        for attempt in attempts
+        if attempt.solved and (attempt.passed, attempt.sent_back) == (best.passed, best.sent_back)
+    ]
     are_ranked = all(attempt.rank is not None for attempt in equals)
     if len({attempt.fingerprint for attempt in equals}) < 2 or are_ranked:
         return state
@@ -49,19 +52,16 @@ async def rank_equal_candidates(suite: Suite, state: LoopState, context: RunCont
             reason=render_comparison(comparison),
             calls=comparison.calls,
             differ=tuple(
-                DifferingCall(call=one.call, answers=one.answers) for one in comparison.disagreements
+                DifferingCall(call=disagreement.call, answers=disagreement.answers)
+                for disagreement in comparison.disagreements
             ),
         )
     )
     # A candidate in no cluster did not finish the calls, and ranks behind its equals.
-    places = enumerate(reversed(comparison.clusters), 1)
-    ranks = {candidate: place for place, cluster in places for candidate in cluster}
+    clusters = enumerate(reversed(comparison.clusters), 1)
+    ranks = {candidate: rank for rank, cluster in clusters for candidate in cluster}
     ranked = [
         replace(attempt, rank=ranks.get(attempt.candidate, 0)) if attempt in equals else attempt
         for attempt in attempts
     ]
     return with_judged_attempts(state, ranked)
-
-
-def _is_equal(attempt: Attempt, best: Attempt) -> bool:
-    return attempt.solved and attempt.passed == best.passed and attempt.sent_back == best.sent_back

@@ -1,4 +1,4 @@
-"""Stop candidates that the safety scan blocks, or that a person has to allow first."""
+"""Refuse to run candidates that the safety scan blocks, or that a person has to allow first."""
 
 from __future__ import annotations
 
@@ -22,13 +22,7 @@ RuleUse = tuple[str, str]
 
 
 class SafetyGate:
-    """Scans candidates before they run, and remembers what a person has allowed.
-
-    Args:
-        settings: The levels of the scan's rules.
-        suites: The task and its packages.
-        folder: The run folder.
-        ledger: The run's ledger.
+    """Scans candidates before they run, and finds in the ledger what a person has allowed.
 
     Raises:
         UsageError: The settings name a rule that does not exist.
@@ -53,24 +47,29 @@ class SafetyGate:
     def _scan(self, candidate: Candidate) -> tuple[Finding, ...]:
         if candidate.origin in WRITTEN_BY_PEOPLE:
             return ()
-        files, given = candidate.files, self._suites.task.files
-        before = {path: decode_text(given[path]) for path in files if path in given}
+        files, task_files = candidate.files, self._suites.task.files
+        before = {path: decode_text(task_files[path]) for path in files if path in task_files}
         findings = scan_change(before, files, self._levels)
         packages = self._suites.packages
         if packages is None:
             return findings
-        # A package that another one requires came with what a person was asked about.
-        return tuple(one for one in findings if not packages.wrote_file(one.path, files[one.path]))
+        # Suture itself wrote these files. They name the packages that a requested package requires, and a
+        # person was asked about that one.
+        return tuple(
+            finding for finding in findings if not packages.wrote_file(finding.path, files[finding.path])
+        )
 
     def vet(self, candidate: Candidate) -> Verdict | None:
-        """Return a verdict on a candidate that must not run, because a rule blocks it or nobody allowed
-        it.
-        """
-        stopping = [one for one in self.scan(candidate) if one.level in ("block", "ask")]
-        if not stopping:
+        """Return a verdict on a candidate that must not run; `None` if it may run."""
+        findings = [finding for finding in self.scan(candidate) if finding.level in ("block", "ask")]
+        if not findings:
             return None
-        allowed = self.answered_uses(only_allowed=True)
-        refused = [one for one in stopping if one.level == "block" or rule_use(one) not in allowed]
+        allowed_uses = self.answered_uses(only_allowed=True)
+        refused = [
+            finding
+            for finding in findings
+            if finding.level == "block" or rule_use(finding) not in allowed_uses
+        ]
         return make_refusal(candidate, refused) if refused else None
 
     def answered_uses(
@@ -83,14 +82,14 @@ class SafetyGate:
             only_allowed: Leave out uses that the person did not approve.
         """
         events = self._ledger.events
-        answers = {answered.key: answered.choice for _, answered in select_events(events, ReviewAnswered)}
+        choices = {answer.key: answer.choice for _, answer in select_events(events, ReviewAnswered)}
         uses: set[RuleUse] = set()
-        for _, asked in select_events(events, ReviewAsked):
-            if asked.stage != "safety" or (before_round is not None and asked.round >= before_round):
+        for _, question in select_events(events, ReviewAsked):
+            if question.stage != "safety" or (before_round is not None and question.round >= before_round):
                 continue
-            choice = answers.get(asked.key)
+            choice = choices.get(question.key)
             if choice is not None and (choice == "approve" or not only_allowed):
-                verdict = self._folder.load_record(Verdict, asked.verdict)
+                verdict = self._folder.load_record(Verdict, question.verdict)
                 uses |= {(fact.check_id, fact.call) for fact in verdict.counterexamples}
         return frozenset(uses)
 
@@ -106,32 +105,29 @@ def make_refusal(
     """Return the verdict on a candidate that is not run, with each finding as a counterexample.
 
     Args:
-        candidate: The candidate.
         findings: The findings that stop it; at least one.
         awaits_answer: Whether a person is being asked, who may still allow it.
     """
-    shown = tuple(findings)[:MAX_LISTED_FINDINGS]
+    listed = tuple(findings)[:MAX_LISTED_FINDINGS]
     why = "a person has to allow it" if awaits_answer else "it is not run"
-    outcomes = [
-        CheckOutcome(
+    facts = [
+        Counterexample(
             check_id=f"{CHECK_ID_PREFIX}{finding.rule}",
-            status="error",
-            counterexample=Counterexample(
-                check_id=f"{CHECK_ID_PREFIX}{finding.rule}",
-                call=finding.code,
-                actual=f"no result, for {why}: {finding.reason} (rule {finding.rule})",
-                expected="the same by other means",
-                file=finding.path,
-                line=finding.line,
-            ),
+            call=finding.code,
+            actual=f"no result, for {why}: {finding.reason} (rule {finding.rule})",
+            expected="the same by other means",
+            file=finding.path,
+            line=finding.line,
         )
-        for finding in shown
+        for finding in listed
     ]
     return Verdict(
         candidate=candidate.hash,
-        outcomes=tuple(outcomes),
+        outcomes=tuple(
+            CheckOutcome(check_id=fact.check_id, status="error", counterexample=fact) for fact in facts
+        ),
         evidence="split",
-        output="\n".join(f"{why}: {finding.render()}" for finding in shown),
+        output="\n".join(f"{why}: {finding.render()}" for finding in listed),
         notes=(VerdictNote(code="scan_asks" if awaits_answer else "scan_refused"),),
     )
 
