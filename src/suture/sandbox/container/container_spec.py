@@ -23,30 +23,34 @@ from suture.sandbox.contract import BOX, SANDBOX_UIDS, Mount, ProgramLimits
 from suture.sandbox.mounts.path_checks import SYSTEM_FOLDERS
 from suture.sandbox.mounts.planning import ETC, HOST_ETC
 from suture.sandbox.seccomp import build_filter_for_host
-from suture.sandbox.tuning import CONTAINER_BASE_MB, MAX_CONTAINER_OPEN_FILES, MAX_CONTAINER_PROCESSES, MIB
-from suture.sandbox.zygote.bundle import read_boot_source
+from suture.sandbox.tuning import (
+    CONTAINER_BASE_MB,
+    MAX_CONTAINER_OPEN_FILES,
+    MAX_CONTAINER_PROCESSES,
+    MIB,
+    SHM_BYTES,
+)
+from suture.sandbox.zygote.bundle import ZYGOTE_ENVIRONMENT, read_boot_source
 
 if TYPE_CHECKING:
     from docker import APIClient
 
 REPOSITORY = "localhost/suture-empty"
 FOLDERS = dict.fromkeys(("dev", "etc", "etc/ssl", "opt", "proc", "sys", "var"), 0o755)
+"""The folders of the image, with their modes."""
 # An engine may give a mount the mode of the folder below it.
 FOLDERS |= {"run": 0o555, "var/tmp": 0o555, "tmp": 0o1777, BOX.strip("/"): 0o1777}
 
 
 def image_name(content: bytes) -> str:
-    """Return the name of the image with this content. The name never changes its meaning, because it is a
-    hash.
-    """
+    """Return the name of the image with this content: a hash, so that a name always means the same image."""
     return f"{REPOSITORY}:{hashlib.sha256(content).hexdigest()[:16]}"
 
 
 def pack_image(system_folders: Sequence[str] = SYSTEM_FOLDERS) -> bytes:
     """Return the image's single layer as a tar file; the same bytes on each call.
 
-    Args:
-        system_folders: Folders of the host; symbolic links among them become links in the image.
+    Symbolic links among the host's `system_folders` become links in the image.
     """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
@@ -80,7 +84,6 @@ def system_mounts() -> Iterator[Mount]:
             yield Mount(source=str(path.resolve()), target=name)
 
 
-SHM = "16m"
 HIDDEN_FOLDERS = ("/sys", "/run", "/var/tmp", "/dev/mqueue")
 """Folders that an engine creates and that each run would share with the next, or that reveal facts about the
 host."""
@@ -123,30 +126,27 @@ class ContainerSpec:
         """Return the configuration, as the SDK's `create_container_from_config` takes it."""
         uid = secrets.choice(SANDBOX_UIDS)
         seccomp_filter = build_filter_for_host(namespaces=self.namespaces, memory_files=self.limits_memory)
-        command = (
-            *(self.interpreter.executable, "-I", "-S", "-B", "-c", _filter_entry_source()),
-            *(seccomp_filter.hex(), *self.start, read_boot_source()),
-        )
-        host = self._host_config(client)
+        arguments = ["-I", "-S", "-B", "-c", _filter_entry_source(), seccomp_filter.hex()]
+        host_config = self._host_config(client)
         if self.namespaces and not self.podman:
             # Docker's own command line does the same for `--security-opt systempaths=unconfined`. A masked
             # /proc would make the kernel refuse the new proc mount of each run.
-            host.update({"MaskedPaths": [], "ReadonlyPaths": []})
-        build_config: dict[str, Any] = client.create_container_config(
+            host_config.update({"MaskedPaths": [], "ReadonlyPaths": []})
+        config: dict[str, Any] = client.create_container_config(
             self.image,
-            list(command[1:]),
-            entrypoint=[command[0]],
+            [*arguments, *self.start, read_boot_source()],
+            entrypoint=[self.interpreter.executable],
             user=f"{uid}:{uid}",
             hostname="box",
             stdin_open=True,
             tty=False,
             working_dir="/",
-            environment={"LANG": "C.UTF-8", "LD_BIND_NOW": "1", "MALLOC_ARENA_MAX": "1"},
+            environment=dict(ZYGOTE_ENVIRONMENT),
             labels=dict(self.labels),
             network_disabled=True,
-            host_config=host,
+            host_config=host_config,
         )
-        return build_config
+        return config
 
     def _host_config(self, client: APIClient) -> Any:
         types = importlib.import_module("docker.types")
@@ -156,7 +156,7 @@ class ContainerSpec:
                 types.Mount(mount.target, mount.source, type="bind", read_only=True) for mount in self.mounts
             ],
             tmpfs=self._tmpfs_folders(),
-            shm_size=SHM,
+            shm_size=SHM_BYTES,
             read_only=True,
             network_mode="none",
             ipc_mode="private",
@@ -185,8 +185,10 @@ class ContainerSpec:
         return {**small_folders, "/tmp": size, BOX: size}
 
     def _security_options(self) -> list[str]:
-        """Return the security options. New namespaces and mounts need system calls that engines forbid by
-        default; Suture's own filter replaces the engine's.
+        """Return the security options.
+
+        New namespaces and mounts need system calls that engines forbid by default, so the engine's filter is
+        off for them. Suture's own filter replaces it.
         """
         relaxed = ["seccomp=unconfined", "apparmor=unconfined"] if self.namespaces else []
         if self.namespaces and self.podman:

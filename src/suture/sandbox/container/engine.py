@@ -16,7 +16,7 @@ from suture.sandbox.tuning import ENGINE_TIMEOUT_S
 if TYPE_CHECKING:
     from docker import APIClient
 
-Answer = TypeVar("Answer")
+Response = TypeVar("Response")
 START_REMEDY = (
     "start Docker (`sudo systemctl start docker`) or Podman (`systemctl --user start podman.socket`)"
 )
@@ -42,18 +42,15 @@ class Engine:
     limits_memory: bool
     security: tuple[str, ...]
 
-    async def request(self, action: Callable[[APIClient], Answer]) -> Answer:
-        """Send the engine a request, in a thread.
-
-        Args:
-            action: Uses the client; once begun, it is not interrupted.
+    async def request(self, action: Callable[[APIClient], Response]) -> Response:
+        """Send the engine a request, in a thread. Once begun, it is not interrupted.
 
         Raises:
             SandboxBroken: The engine refused, or did not answer.
         """
         return await asyncio.to_thread(self.request_blocking, action)
 
-    def request_blocking(self, action: Callable[[APIClient], Answer]) -> Answer:
+    def request_blocking(self, action: Callable[[APIClient], Response]) -> Response:
         """Send the engine a request and block the calling thread; see `request`."""
         docker_errors = importlib.import_module("docker.errors")
         requests = importlib.import_module("requests.exceptions")
@@ -66,19 +63,12 @@ class Engine:
 
 
 def find_runtime(client: APIClient, container: str, *, podman: bool) -> str:
-    """Return the name of the runtime program that a container really uses.
-
-    Args:
-        client: The engine's client.
-        container: The container's id.
-        podman: Whether the engine is Podman, which reports it in a field of its own API.
-    """
-    if podman:
-        answer = client.get(
-            f"{client.base_url}/v4.0.0/libpod/containers/{container}/json", timeout=ENGINE_TIMEOUT_S
-        )
-        answer.raise_for_status()
-        runtime = answer.json().get("OCIRuntime")
+    """Return the name of the runtime program that a container really uses."""
+    if podman:  # it reports the runtime only in its own API
+        url = f"{client.base_url}/v4.0.0/libpod/containers/{container}/json"
+        response = client.get(url, timeout=ENGINE_TIMEOUT_S)
+        response.raise_for_status()
+        runtime = response.json().get("OCIRuntime")
     else:
         details: Any = client.inspect_container(container)
         runtime = details["HostConfig"].get("Runtime")
@@ -86,16 +76,14 @@ def find_runtime(client: APIClient, container: str, *, podman: bool) -> str:
 
 
 def find_addresses(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the sockets of engines on this machine, those from the environment first.
-
-    Args:
-        environ: The user's environment variables.
-    """
+    """Return the sockets of engines on this machine, those from the user's environment first."""
     configured = [environ[name] for name in ("DOCKER_HOST", "CONTAINER_HOST") if environ.get(name)]
     runtime_dir = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
     default_paths = (
-        *("/var/run/docker.sock", f"{runtime_dir}/docker.sock"),
-        *(f"{runtime_dir}/podman/podman.sock", "/run/podman/podman.sock"),
+        "/var/run/docker.sock",
+        f"{runtime_dir}/docker.sock",
+        f"{runtime_dir}/podman/podman.sock",
+        "/run/podman/podman.sock",
     )
     existing = [
         f"unix://{path}" for path in default_paths if Path(path).exists() and os.access(path, os.W_OK)
@@ -108,7 +96,6 @@ def connect_to_engine(address: str | None, environ: Mapping[str, str]) -> Engine
 
     Args:
         address: A URL such as `unix:///run/podman/podman.sock`.
-        environ: The user's environment variables.
 
     Raises:
         SandboxUnavailable: No engine answers, or the SDK is not installed.
@@ -147,8 +134,8 @@ def _describe_engine(client: APIClient, address: str) -> Engine:
     name = str(components[0].get("Name") or "Docker Engine")
     security = tuple(sorted(map(str, details.get("SecurityOptions") or ())))
     # A rootless engine has no cgroup v1 controllers; Podman claims a memory limit even so.
-    rootless = bool(details.get("Rootless")) or "name=rootless" in security
-    cannot_limit = rootless and str(details.get("CgroupVersion")) != "2"
+    is_rootless = bool(details.get("Rootless")) or "name=rootless" in security
+    cannot_limit = is_rootless and str(details.get("CgroupVersion")) != "2"
     return Engine(
         client=client,
         address=address,

@@ -23,12 +23,12 @@ def main() -> None:
     """Install the filter irrevocably and become the program."""
     code = bytes.fromhex(sys.argv[1])
     program = _FilterProgram(len(code) // 8, code)
-    call = ctypes.CDLL(None, use_errno=True).prctl
-    for words in (
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    for arguments in (
         (SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0),
         (SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0),
     ):
-        if call(*words) != 0:
+        if prctl(*arguments) != 0:
             sys.exit(f"no system call filter: {os.strerror(ctypes.get_errno())}")
     os.execv(sys.argv[2], sys.argv[2:])
 

@@ -74,8 +74,8 @@ class ContainerSandbox(ZygoteSandbox):
         mode: str = "auto",
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        own = get_own_interpreter()
-        super().__init__(own, mounts_for_interpreter(own), mode)
+        own_interpreter = get_own_interpreter()
+        super().__init__(own_interpreter, mounts_for_interpreter(own_interpreter), mode)
         self._host = host
         self._image = image
         self._runtime = runtime
@@ -89,13 +89,15 @@ class ContainerSandbox(ZygoteSandbox):
         await self.choose_mode()
         assert self._engine is not None
         is_gvisor = self._runtime is not None and Path(self._runtime).name.startswith("runsc")
-        # gVisor accepts the limit on processes and does not enforce it.
-        missing = {"processes"} if is_gvisor else set()
-        missing |= set() if self._mode == "warm" else {"inodes"}  # engines have no such option for a tmpfs
+        limits = set(LIMIT_NAMES)
+        if is_gvisor:
+            limits.discard("processes")  # gVisor accepts this limit and does not enforce it
+        if self._mode != "warm":
+            limits.discard("inodes")  # engines have no such option for a tmpfs
         return Capabilities(
             level="user_kernel" if is_gvisor else "container",
             mode=self._mode,
-            limits=frozenset(set(LIMIT_NAMES) - missing),
+            limits=frozenset(limits),
             memory_enforcement="engine" if self._engine.limits_memory else "sampler",
             identity=(
                 f"{self._engine.version} at {self._engine.address}, runtime {self._runtime}, "
@@ -118,19 +120,21 @@ class ContainerSandbox(ZygoteSandbox):
             self._image_name = await (
                 self._import_empty_image(engine) if self._image is None else self._require_image(engine)
             )
-            details = await engine.request(partial(_image_facts, self._image_name))
+            details = await engine.request(partial(_inspect_image, self._image_name))
             self._image_id = str(details.get("Id") or "")
         except SandboxBroken as fault:
             raise SandboxUnavailable(fault.message, remedy="see the engine's log") from fault
         self._engine = engine
 
-    def remedy(self, error_text: str) -> str:
-        """See `ZygoteSandbox.remedy`."""
-        for payload, remedy in KNOWN_REFUSALS.items():
-            if payload in error_text:
+    def remedy(self, failure: str) -> str:
+        """See `ZygoteSandbox.remedy`. Engines and runtimes have no codes for these refusals."""
+        for refusal, remedy in KNOWN_REFUSALS.items():
+            if refusal in failure:
                 return remedy
         if self._image is not None:
-            return f"sandbox.image must be able to run {self._own.executable!r}; or leave it unset"
+            return (
+                f"sandbox.image must be able to run {self._own_interpreter.executable!r}; or leave it unset"
+            )
         return "try sandbox.backend = 'bubblewrap', or see the engine's log"
 
     async def _import_empty_image(self, engine: Engine) -> str:
@@ -147,7 +151,7 @@ class ContainerSandbox(ZygoteSandbox):
         assert self._image is not None
         image = self._image
         try:
-            details = await engine.request(partial(_image_facts, image))
+            details = await engine.request(partial(_inspect_image, image))
         except SandboxBroken as fault:
             raise SandboxUnavailable(
                 f"there is no image {image!r} on this machine: {fault.message}",
@@ -160,17 +164,16 @@ class ContainerSandbox(ZygoteSandbox):
         return image
 
     async def start(
-        self, limits: ProgramLimits, namespaces: bool, mounts: Sequence[Mount], kind: ZygoteSpec
+        self, limits: ProgramLimits, namespaces: bool, mounts: Sequence[Mount], spec: ZygoteSpec
     ) -> Zygote:
         """See `ZygoteSandbox.start`."""
         engine = self._engine
         assert engine is not None
-        system = system_mounts() if self._image is None else ()
-        spec = ContainerSpec(
+        container_spec = ContainerSpec(
             image=self._image_name,
-            mounts=(*system, *mounts),
-            interpreter=self._own,
-            start=kind.start,
+            mounts=(*(system_mounts() if self._image is None else ()), *mounts),
+            interpreter=self._own_interpreter,
+            start=spec.start,
             limits=limits,
             labels={OWNER_LABEL: process_name()},
             runtime=self._runtime,
@@ -179,18 +182,18 @@ class ContainerSandbox(ZygoteSandbox):
             limits_memory=engine.limits_memory,
         )
         payload = build_bundle(
-            dict(kind.modules),
-            kind.preload,
+            dict(spec.modules),
+            spec.preload,
             [mount.target for mount in mounts],
             namespaces=namespaces,
             hidden_folders=HIDDEN_FOLDERS,
         )
-        build_config = await asyncio.to_thread(spec.build_config, engine.client)
-        transport = await ContainerTransport.start(engine, build_config, self._runtime)
+        config = await asyncio.to_thread(container_spec.build_config, engine.client)
+        transport = await ContainerTransport.start(engine, config, self._runtime)
         return await Zygote.start(transport, payload, max_runs=None if namespaces else 1)
 
 
-def _image_facts(image: str, client: Any) -> dict[str, Any]:
+def _inspect_image(image: str, client: Any) -> dict[str, Any]:
     return dict(client.inspect_image(image))
 
 
@@ -229,22 +232,21 @@ async def remove_orphans(engine: Engine) -> int:
 
     A container that the engine cannot remove now is found again by the next process that starts.
 
-    Args:
-        engine: The engine whose containers are checked.
-
     Raises:
         SandboxBroken: The engine does not answer.
     """
-    found = await engine.request(lambda client: client.containers(all=True, filters={"label": OWNER_LABEL}))
+    containers = await engine.request(
+        lambda client: client.containers(all=True, filters={"label": OWNER_LABEL})
+    )
     orphan_ids = [
         str(container["Id"])
-        for container in found
+        for container in containers
         if is_orphan(str((container.get("Labels") or {}).get(OWNER_LABEL, "")))
     ]
     removed = 0
-    for orphan in orphan_ids:
+    for orphan_id in orphan_ids:
         try:
-            await engine.request(partial(_remove, orphan))
+            await engine.request(partial(_remove, orphan_id))
         except SandboxBroken as fault:
             log.warning("a container of an ended process was not removed: %s", fault.message)
         else:

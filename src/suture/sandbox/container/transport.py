@@ -20,17 +20,16 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 HEADER_BYTES = 8
-"""The header of each piece of output: the stream, three zero bytes, a big-endian u32 with the number of bytes
-that follow."""
+"""The header of each piece of output: one byte for the stream, three zero bytes, and the number of bytes that
+follow as a big-endian u32."""
 STDOUT, STDERR = 1, 2
+"""The numbers of the streams in a header."""
 KILLED = -9
 """The return code by which asyncio reports a process that SIGKILL ended."""
 
 
 class ContainerTransport(StreamTransport):
-    """A container of our own; see `zygote.transport.ZygoteTransport`. Create it with
-    `ContainerTransport.start`.
-    """
+    """The connection to a container of our own; see `ZygoteTransport`. Create it with `start`."""
 
     def __init__(
         self, engine: Engine, container: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -51,7 +50,6 @@ class ContainerTransport(StreamTransport):
         """Create and start a container, attached to its streams.
 
         Args:
-            engine: The engine that runs it.
             config: As the SDK's `create_container_from_config` takes it.
             runtime: The runtime that it must use, if that matters.
 
@@ -113,11 +111,12 @@ class ContainerTransport(StreamTransport):
         return KILLED
 
 
-async def _run_uninterrupted(start_run: Callable[[], str], remove: Callable[[str], None]) -> str:
-    """Run `create` to its end, because an engine's work cannot be withdrawn. If the caller is cancelled,
-    `remove` it.
+async def _run_uninterrupted(create: Callable[[], str], remove: Callable[[str], None]) -> str:
+    """Run `create` to its end, because an engine's work cannot be withdrawn.
+
+    If the caller is cancelled meanwhile, `remove` is called with what was created.
     """
-    creation = asyncio.ensure_future(asyncio.to_thread(start_run))
+    creation = asyncio.ensure_future(asyncio.to_thread(create))
     try:
         return await asyncio.shield(creation)
     except asyncio.CancelledError:
@@ -127,21 +126,17 @@ async def _run_uninterrupted(start_run: Callable[[], str], remove: Callable[[str
 
 
 def _create(engine: Engine, config: Mapping[str, Any]) -> str:
-    def work(client: Any) -> str:
+    def create(client: Any) -> str:
         return str(client.create_container_from_config(dict(config))["Id"])
 
     try:
-        return engine.request_blocking(work)
+        return engine.request_blocking(create)
     except SandboxBroken as fault:
         raise SandboxNotStarted(str(fault)) from fault
 
 
 async def attach(engine: Engine, container: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Open a container's streams. The SDK's own function would tie the socket to a thread and a buffer.
-
-    Args:
-        engine: The engine that runs the container.
-        container: The container's id.
 
     Raises:
         SandboxBroken: The engine refused (the message is its own), or did not answer.
@@ -176,28 +171,26 @@ async def _request_attach(
 
 
 async def _read_refusal(header: bytes, reader: asyncio.StreamReader) -> str:
-    """Return why an engine refused. Podman prepares a container only at this request, and reports failures
-    here.
-    """
-    line = header.splitlines()[0].decode("latin-1")
+    """Return why an engine refused. Podman reports here what fails when it prepares the container."""
+    status_line = header.splitlines()[0].decode("latin-1")
     lengths = [
-        part.split(b":")[1] for part in header.lower().splitlines() if part.startswith(b"content-length:")
+        line.split(b":")[1] for line in header.lower().splitlines() if line.startswith(b"content-length:")
     ]
     try:
         body = await reader.readexactly(min(int(lengths[0]), MAX_REFUSAL_BYTES))
         message = json.loads(body)["message"]
     except (IndexError, KeyError, TypeError, ValueError, asyncio.IncompleteReadError):
-        return line
-    return f"{line}: {message}" if isinstance(message, str) else line
+        return status_line
+    return f"{status_line}: {message}" if isinstance(message, str) else status_line
 
 
-def _check_runtime(engine: Engine, container: str, wanted: str, client: APIClient) -> None:
-    found = find_runtime(client, container, podman=engine.podman)
-    if found != wanted:
+def _check_runtime(engine: Engine, container: str, requested: str, client: APIClient) -> None:
+    runtime = find_runtime(client, container, podman=engine.podman)
+    if runtime != requested:
         # Podman's service ignores the runtime that a client asks for, and does not report that.
         raise SandboxBroken(
-            f"{engine.version} used the runtime {found!r}, not {wanted!r}",
-            remedy=f"start it with that one: `podman --runtime {wanted} system service`",
+            f"{engine.version} used the runtime {runtime!r}, not {requested!r}",
+            remedy=f"start it with that one: `podman --runtime {requested} system service`",
         )
 
 

@@ -33,18 +33,14 @@ class _FilterProgram(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
 
 
-def check(answer: int, what: str) -> None:
+def check(result: int, call: str) -> None:
     """End this process if a libc call failed."""
-    if answer != 0:
-        sys.exit(f"{what}: {os.strerror(ctypes.get_errno())}")
+    if result != 0:
+        sys.exit(f"{call}: {os.strerror(ctypes.get_errno())}")
 
 
 def mount(kind: str, target: str, flags: int, options: str = "") -> None:
-    """Mount a file system of type `kind` at `target`.
-
-    Raises:
-        OSError: The kernel refused.
-    """
+    """Mount a file system of type `kind` at `target`. Ends this process if the kernel refuses."""
     arguments = (kind.encode(), target.encode(), kind.encode())
     check(libc.mount(*arguments, ctypes.c_ulong(flags), options.encode() or None), f"mount {target}")
 
@@ -55,7 +51,7 @@ def open_loopback() -> None:
         fcntl.ioctl(any_socket, SET_INTERFACE_FLAGS, struct.pack("16sh22x", b"lo", UP_AND_RUNNING))
 
 
-def enter_namespaces(code: bytes, user: int, disk_bytes: int) -> None:
+def enter_namespaces(seccomp_filter: bytes, user: int, disk_bytes: int) -> None:
     """Become the first process of the new namespaces, and give up every right."""
     check(libc.prctl(SET_PDEATHSIG, 9, 0, 0, 0), "prctl")
     mount("none", "/", RECURSIVE | PRIVATE)
@@ -68,7 +64,7 @@ def enter_namespaces(code: bytes, user: int, disk_bytes: int) -> None:
     os.setresuid(user, user, user)
     check(libc.prctl(SET_PDEATHSIG, 9, 0, 0, 0), "prctl")  # a change of user clears it
     check(libc.prctl(SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
-    program = _FilterProgram(len(code) // 8, code)
+    program = _FilterProgram(len(seccomp_filter) // 8, seccomp_filter)
     check(libc.prctl(SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0), "seccomp")
 
 
@@ -91,22 +87,22 @@ def relay(zygote_stdin: int, zygote_stdout: int) -> None:
                 write_all(zygote_stdin, base64.b64decode(line))
 
 
-def write_all(handle: int, data: bytes) -> None:
+def write_all(write_fd: int, data: bytes) -> None:
     """Write all of `data`."""
     view = memoryview(data)
     while view:
-        view = view[os.write(handle, view) :]
+        view = view[os.write(write_fd, view) :]
 
 
 def main() -> None:
     """Serve one zygote."""
-    code, user, disk_bytes = bytes.fromhex(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    seccomp_filter, user, disk_bytes = bytes.fromhex(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     check(libc.unshare(NEW_NAMESPACES), "unshare")
     open_loopback()
     stdin, stdout = os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:
-        enter_namespaces(code, user, disk_bytes)
+        enter_namespaces(seccomp_filter, user, disk_bytes)
         os.dup2(stdin[0], 0)
         os.dup2(stdout[1], 1)
         os.execve(sys.executable, [sys.executable, "-I", "-S", "-B", "-c", sys.argv[4]], {"LANG": "C.UTF-8"})

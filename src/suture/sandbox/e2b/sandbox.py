@@ -28,12 +28,7 @@ from suture.sandbox.zygote.zygote_sandbox import ZygoteSandbox
 ARCHITECTURE = "x86_64"
 """The architecture of the service's machines."""
 MACHINE_PYTHON = Interpreter(
-    executable="python3",
-    prefix="",
-    base_prefix="",
-    version="3",
-    site_packages=(),
-    origin="the machine's own",
+    executable="python3", prefix="", base_prefix="", version="3", site_packages=(), origin="the machine's own"
 )
 
 
@@ -92,12 +87,12 @@ class E2bSandbox(ZygoteSandbox):
                 "the sandbox e2b needs its SDK", remedy="pip install 'suture[e2b]'"
             ) from fault
 
-    def remedy(self, error_text: str) -> str:
+    def remedy(self, failure: str) -> str:
         """See `ZygoteSandbox.remedy`."""
         return "check the API key, the template and the service's status page"
 
     async def start(
-        self, limits: ProgramLimits, namespaces: bool, mounts: Sequence[Mount], kind: ZygoteSpec
+        self, limits: ProgramLimits, namespaces: bool, mounts: Sequence[Mount], spec: ZygoteSpec
     ) -> Zygote:
         """See `ZygoteSandbox.start`."""
         if mounts:
@@ -114,12 +109,13 @@ class E2bSandbox(ZygoteSandbox):
             if isinstance(fault, Exception):
                 raise SandboxNotStarted(f"E2B: {fault}") from fault
             raise
-        arguments = build_bundle(dict(kind.modules), kind.preload, (), namespaces=False)
-        return await Zygote.start(transport, arguments, max_runs=1)
+        payload = build_bundle(dict(spec.modules), spec.preload, (), namespaces=False)
+        return await Zygote.start(transport, payload, max_runs=1)
 
     async def _create_machine(self, limits: ProgramLimits) -> Any:
-        """Create a machine. The request cannot be withdrawn and each machine costs money, so it is killed if
-        nobody waits.
+        """Create a machine.
+
+        The request cannot be withdrawn, and each machine costs money, so it is killed if the caller is cancelled.
         """
         creation = asyncio.ensure_future(
             self._sdk.create(
@@ -141,13 +137,6 @@ class E2bSandbox(ZygoteSandbox):
 def _command(limits: ProgramLimits) -> str:
     bootstrap = resources.files("suture.sandbox.e2b").joinpath("bootstrap.py").read_text("utf-8")
     seccomp_filter = build_filter_for_host(memory_files=False)  # nothing would count files in memory there
-    arguments = (
-        *("python3", "-I", "-S", "-B", "-c", bootstrap),
-        *(
-            seccomp_filter.hex(),
-            str(secrets.choice(SANDBOX_UIDS)),
-            str(limits.disk_mb << 20),
-            read_boot_source(),
-        ),
-    )
-    return f"exec {shlex.join(arguments)}"
+    uid, disk_bytes = str(secrets.choice(SANDBOX_UIDS)), str(limits.disk_mb << 20)
+    arguments = [seccomp_filter.hex(), uid, disk_bytes, read_boot_source()]
+    return f"exec {shlex.join(['python3', '-I', '-S', '-B', '-c', bootstrap, *arguments])}"

@@ -17,7 +17,7 @@ KILLED = -9
 
 
 class E2bTransport:
-    """A machine of our own; see `zygote.transport.ZygoteTransport`. Call `start` once.
+    """The connection to a machine of our own; see `ZygoteTransport`. Call `start` once.
 
     Args:
         machine: An `AsyncSandbox` of the SDK.
@@ -36,11 +36,7 @@ class E2bTransport:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, command: str) -> None:
-        """Start the bootstrap program as the machine's root.
-
-        Args:
-            command: The command line for the machine's shell.
-        """
+        """Start the bootstrap program as the machine's root, by a command line for its shell."""
         self._handle = await self._machine.commands.run(
             command,
             background=True,
@@ -82,22 +78,17 @@ class E2bTransport:
                     self._may_write.set()
 
     def write(self, data: bytes) -> None:
-        """Queue bytes for the zygote's stdin. This does not fail if the zygote is gone."""
+        """See `ZygoteTransport.write`."""
         self._unsent += data
         self._has_unsent.set()
         if len(self._unsent) >= MAX_UNSENT_BYTES:
             self._may_write.clear()
 
     async def drain(self) -> None:
-        """Wait until more may be written."""
-        await asyncio.wait(
-            [writable := asyncio.create_task(self._wait_until_writable()), *self._tasks],
-            return_when=asyncio.FIRST_COMPLETED,
-        )
+        """See `ZygoteTransport.drain`."""
+        writable = asyncio.create_task(self._may_write.wait())
+        await asyncio.wait([writable, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
         writable.cancel()
-
-    async def _wait_until_writable(self) -> None:
-        await self._may_write.wait()
 
     def close_stdin(self) -> None:
         """Discard the whole machine."""
@@ -109,7 +100,7 @@ class E2bTransport:
         return KILLED if self._is_gone else None
 
     def kill(self) -> None:
-        """Discard the machine. Safe to call twice."""
+        """Discard the machine with everything in it; see `ZygoteTransport.kill`."""
         if self._removal is None:
             self._removal = asyncio.create_task(self._remove())
 

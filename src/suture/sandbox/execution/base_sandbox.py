@@ -19,6 +19,7 @@ HEADER_BYTES = 4
 """A frame starts with its length as a big-endian u32."""
 
 TRIAL_REQUEST = RunRequest(python="", files={"trial": b""}, limits=ProgramLimits(wall_s=30))
+"""The smallest request that starts a program and writes a file."""
 TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)
 RunStarter = Callable[[RunRequest], AbstractAsyncContextManager[SupervisedRun]]
 
@@ -61,9 +62,7 @@ class FrameChannel:
 
 
 class BaseSandbox(ABC):
-    """A `contract.Sandbox` without its isolation: a back end implements how a request's `SupervisedRun`
-    starts.
-    """
+    """A `contract.Sandbox` without its isolation: a back end implements `start_run`."""
 
     name: str
 
@@ -96,7 +95,7 @@ class BaseSandbox(ABC):
         return await self.run_with(request, self.start_run)
 
     async def run_with(self, request: RunRequest, start_run: RunStarter) -> RunResult:
-        """Run a program that `start` starts; see `run`."""
+        """Run a program that is started by `start_run` instead of this sandbox's own method."""
         async with self._start_program(request, start_run) as program:
             feeding = asyncio.create_task(program.write_stdin())
             try:
@@ -138,7 +137,7 @@ class BaseSandbox(ABC):
             raise fault
 
     async def release(self) -> None:  # noqa: B027 - not every back end holds resources
-        """Release what runs are started with. Nothing is being started meanwhile. Safe to call twice."""
+        """Release what all runs share, such as zygotes. No run is being started. Safe to call twice."""
 
     @asynccontextmanager
     async def _start_program(self, request: RunRequest, start_run: RunStarter) -> AsyncIterator[Program]:
@@ -170,8 +169,8 @@ class BaseSandbox(ABC):
         self, request: RunRequest, start_run: RunStarter, stack: AsyncExitStack
     ) -> Program:
         try:
-            running = await stack.enter_async_context(start_run(request))
-            program = await Program.start(request, running, self._programs)
+            supervised_run = await stack.enter_async_context(start_run(request))
+            program = await Program.start(request, supervised_run, self._programs)
         except SandboxNotStarted as fault:
             raise SandboxBroken(f"{self.name} could not build the sandbox: {fault}") from fault
         except OSError as fault:
@@ -185,25 +184,16 @@ class BaseSandbox(ABC):
 
 
 def system_error(action: str, fault: OSError) -> SandboxBroken:
-    """Return the exception to raise if the operating system refuses something that a sandbox needs.
-
-    Args:
-        action: What could not be done.
-        fault: The system's error.
-    """
+    """Return the exception to raise if the operating system refuses `action`, which a sandbox needs."""
     remedy = "raise the limit on open files (`ulimit -n`), or run fewer programs at once"
     return SandboxBroken(f"{action}: {fault}", remedy=remedy if fault.errno in TOO_MANY_OPEN_FILES else "")
 
 
 async def try_sandbox(start_run: RunStarter) -> str:
-    """Run a trial program; return what goes wrong, or an empty text if nothing does.
-
-    Args:
-        start_run: Starts a request in the sandbox.
-    """
+    """Run a trial program that `start_run` starts, and return what goes wrong; empty if nothing does."""
     try:
-        async with start_run(TRIAL_REQUEST) as running:
-            program = await Program.start(TRIAL_REQUEST, running)
+        async with start_run(TRIAL_REQUEST) as supervised_run:
+            program = await Program.start(TRIAL_REQUEST, supervised_run)
             try:
                 result = await program.wait_for_result()
             finally:

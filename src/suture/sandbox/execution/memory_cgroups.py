@@ -37,36 +37,36 @@ class CgroupFiles:
 
     Attributes:
         usage: Holds the bytes in use.
-        limit_growth: Holds the maximum number of bytes of the group.
+        limit: Holds the maximum number of bytes of the group.
         swap: Holds the maximum swap, or memory and swap together; the file may be missing.
         swap_counts_memory: Whether that maximum includes memory.
         events: Holds a line `oom_kill N`.
-        sockets: Holds the maximum bytes of TCP buffers, in the version that counts those separately.
+        tcp_buffers: Holds the maximum bytes of TCP buffers, in the version that counts those separately.
     """
 
     usage: str
-    limit_growth: str
+    limit: str
     swap: str
     swap_counts_memory: bool
     events: str
-    sockets: str | None = None
+    tcp_buffers: str = ""
 
 
 CGROUP_FILES = {
     "cgroup2": CgroupFiles(
         usage="memory.current",
-        limit_growth="memory.max",
+        limit="memory.max",
         swap="memory.swap.max",
         swap_counts_memory=False,
         events="memory.events",
     ),
     "cgroup1": CgroupFiles(
         usage="memory.usage_in_bytes",
-        limit_growth="memory.limit_in_bytes",
+        limit="memory.limit_in_bytes",
         swap="memory.memsw.limit_in_bytes",
         swap_counts_memory=True,
         events="memory.oom_control",
-        sockets="memory.kmem.tcp.limit_in_bytes",
+        tcp_buffers="memory.kmem.tcp.limit_in_bytes",
     ),
 }
 
@@ -76,22 +76,18 @@ class MemoryCgroup:
 
     Args:
         folder: The group's folder in the kernel's file system.
-        interface: The file names of its version.
-        pending_removal: The list of groups that wait to be removed.
+        pending_removal: The list of groups that wait to be removed, which `MemoryCgroups` shares with them.
     """
 
-    def __init__(self, folder: Path, interface: CgroupFiles, pending_removal: list[MemoryCgroup]) -> None:
+    def __init__(self, folder: Path, files: CgroupFiles, pending_removal: list[MemoryCgroup]) -> None:
         self._folder = folder
-        self._interface = interface
+        self._files = files
         self._pending_removal = pending_removal
-        self._limit_mb = 0
-        self._events = folder / interface.events
+        self._growth_limit_mb = 0
 
     @property
     def enter_command(self) -> tuple[str, ...]:
-        """The start of a command line that puts the process, and all it starts, into the group before
-        anything else runs.
-        """
+        """The start of a command line that first puts its process, and so all that it starts, into the group."""
         # With `exec` no extra process waits in between. The system's own shell is used, so that no code of
         # the project runs.
         script = 'echo $$ > "$0" && exec "$@"'
@@ -103,42 +99,38 @@ class MemoryCgroup:
         Raises:
             OSError: The kernel refuses.
         """
-        if total_memory_mb == self._limit_mb:
+        if total_memory_mb == self._growth_limit_mb:
             return
-        usage = int((self._folder / self._interface.usage).read_text("ascii"))
+        usage = int((self._folder / self._files.usage).read_text("ascii"))
         self._write_limit(total_memory_mb * MIB + CGROUP_BASE_BYTES + usage)
-        self._limit_mb = total_memory_mb
+        self._growth_limit_mb = total_memory_mb
 
-    def limit_total(self, most_mb: int) -> None:
-        """Allow everything in the sandbox to use this much memory in total, in MiB, until `limit_growth` is
-        called.
+    def limit_total(self, total_memory_mb: int) -> None:
+        """Allow everything in the sandbox to use this much memory, in MiB, until `limit_growth` is called.
 
         Raises:
             OSError: The kernel refuses.
         """
-        self._write_limit(most_mb * MIB)
+        self._write_limit(total_memory_mb * MIB)
 
     def _write_limit(self, limit_bytes: int) -> None:
-        if self._interface.swap_counts_memory:
+        if self._files.swap_counts_memory:
             # The limit with swap may never be below the limit without it: raise it first, lower it last.
-            self._write_swap("-1")
-        (self._folder / self._interface.limit_growth).write_text(str(limit_bytes), "ascii")
-        self._write_swap(str(limit_bytes) if self._interface.swap_counts_memory else "0")
-        self._write_sockets()
+            self._write_optional(self._files.swap, "-1")
+        (self._folder / self._files.limit).write_text(str(limit_bytes), "ascii")
+        self._write_optional(self._files.swap, str(limit_bytes) if self._files.swap_counts_memory else "0")
+        if self._files.tcp_buffers:
+            self._write_optional(self._files.tcp_buffers, str(MAX_TCP_BUFFER_BYTES))
 
-    def _write_swap(self, text: str) -> None:
-        with suppress(OSError):  # a kernel without swap accounting has no such file
-            (self._folder / self._interface.swap).write_text(text, "ascii")
-
-    def _write_sockets(self) -> None:
-        if self._interface.sockets is not None:
-            with suppress(OSError):  # such a kernel does not count TCP buffers
-                (self._folder / self._interface.sockets).write_text(str(MAX_TCP_BUFFER_BYTES), "ascii")
+    def _write_optional(self, name: str, text: str) -> None:
+        """Write to a file that is missing in kernels that do not count swap, or TCP buffers."""
+        with suppress(OSError):
+            (self._folder / name).write_text(text, "ascii")
 
     def count_oom_kills(self) -> int:
         """Return how many processes the OOM killer has killed in this group."""
         try:
-            return parse_oom_kills(self._events.read_bytes())
+            return parse_oom_kills((self._folder / self._files.events).read_bytes())
         except OSError:
             return 0
 
@@ -158,21 +150,13 @@ class MemoryCgroup:
 
 @dataclass(frozen=True, kw_only=True)
 class CgroupParent:
-    """A folder in which control groups may be created.
-
-    Attributes:
-        folder: The folder, below the kernel's mount of control groups.
-        version: The version of control groups that it belongs to.
-    """
+    """A folder, below the kernel's mount of control groups, in which groups may be created."""
 
     folder: Path
     version: Literal["cgroup1", "cgroup2"]
 
     def create(self, pending_removal: list[MemoryCgroup]) -> MemoryCgroup:
-        """Create a control group for one sandbox.
-
-        Args:
-            pending_removal: The list of groups that wait to be removed.
+        """Create a control group for one sandbox; see `MemoryCgroup`.
 
         Raises:
             OSError: The kernel refuses.
@@ -194,7 +178,7 @@ class MemoryCgroups:
     """Creates control groups for sandboxes, if this machine permits it.
 
     Args:
-        find_parent: Returns where groups may be created, or why nowhere.
+        find_parent: Returns where groups may be created, or `None` and the reason.
     """
 
     def __init__(self, find_parent: Callable[[], tuple[CgroupParent | None, str]] | None = None) -> None:
@@ -230,11 +214,9 @@ class MemoryCgroups:
             OSError: The kernel refuses now.
         """
         self._remove_pending()
-        return (
-            self._parent.create(self._pending_removal)
-            if self.enforcement != "sampler" and self._parent
-            else None
-        )
+        if self.enforcement == "sampler" or self._parent is None:
+            return None
+        return self._parent.create(self._pending_removal)
 
     def _remove_pending(self) -> None:
         for cgroup in tuple(self._pending_removal):
@@ -252,12 +234,10 @@ class MemoryCgroups:
 
 
 def is_delegated(folder: Path) -> bool:
-    """Return whether a cgroup v2 group was delegated to this user. For root, write access alone proves
-    nothing.
-    """
+    """Return whether a cgroup v2 group was delegated to this user."""
     if os.geteuid() != 0:
         return os.access(folder, os.W_OK) and os.access(folder / "cgroup.procs", os.W_OK)
-    try:
+    try:  # root may write everywhere, so write access proves nothing; systemd sets this attribute
         return os.getxattr(folder, "user.delegate") == b"1"
     except OSError:
         return False
@@ -280,8 +260,8 @@ def find_cgroup_parent(
         mounts = list(_parse_mounts((proc / "self/mountinfo").read_text("utf-8")))
     except OSError as fault:
         return None, f"the control groups cannot be read: {fault}"
-    for kind, controllers, root, point in mounts:
-        if kind == "cgroup" and "memory" in controllers and "memory" in own_groups:
+    for kind, options, root, point in mounts:
+        if kind == "cgroup" and "memory" in options and "memory" in own_groups:
             folder = _locate_group(own_groups["memory"], root, point)
             if folder is not None and os.access(folder, os.W_OK):
                 return CgroupParent(folder=folder, version="cgroup1"), ""
@@ -301,7 +281,7 @@ def _parse_own_groups(text: str) -> dict[str, str]:
 
 
 def _parse_mounts(text: str) -> Iterator[tuple[str, list[str], str, Path]]:
-    """Yield type, options, root within the hierarchy and mount point of every control group file system."""
+    """Yield `(type, options, root within the hierarchy, mount point)` of each control group file system."""
     for line in text.splitlines():
         mount, _, source = line.partition(" - ")
         words, kinds = mount.split(), source.split()
@@ -311,10 +291,11 @@ def _parse_mounts(text: str) -> Iterator[tuple[str, list[str], str, Path]]:
 
 
 def _locate_group(path: str, root: str, point: Path) -> Path | None:
-    inside = os.path.relpath(path, root)
-    folder = point if inside == "." else point / inside
+    """Return the folder of the group `path`, if the mount at `point` of the hierarchy's `root` shows it."""
+    relative_path = os.path.relpath(path, root)
+    folder = point if relative_path == "." else point / relative_path
     # A container may see its own path but not the upper part of the hierarchy.
-    return folder if not inside.startswith("..") and folder.is_dir() else None
+    return folder if not relative_path.startswith("..") and folder.is_dir() else None
 
 
 def _has_memory_controller(folder: Path) -> bool:

@@ -46,12 +46,12 @@ class SupervisedRun(Protocol):
 
     @property
     def returncode(self) -> int | None:
-        """How the supervisor ended, once it has."""
+        """The exit code of the supervisor or of what started it, once it has ended; negative for a signal."""
         ...
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether the OOM killer has killed something of it. Final once everything is gone."""
+        """Whether the OOM killer has killed a process of this run. Final once everything is gone."""
         ...
 
     @property
@@ -110,7 +110,7 @@ class ColdRun:
             command: The command that builds the sandbox and starts `supervisor.py`. Its last two arguments,
                 the descriptors of the request and of the report, are added here.
             inherit: Further file descriptors that the command needs.
-            cgroup: The control group that the command enters; it is removed when the run is released.
+            cgroup: The control group that the command enters.
         """
         with ExitStack() as cleanup_on_failure, ExitStack() as child_ends:
             request_fd, lifeline_fd = os.pipe()
@@ -130,22 +130,22 @@ class ColdRun:
 
     @property
     def returncode(self) -> int | None:
-        """How bubblewrap ended, once it has."""
+        """See `SupervisedRun.returncode`."""
         return self._process.returncode
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether the OOM killer has killed something of it. Final once everything is gone."""
+        """See `SupervisedRun.out_of_memory`."""
         return self._cgroup is not None and self._cgroup.count_oom_kills() > 0
 
     error_text = ""
 
     def kill(self) -> None:
-        """Kill everything of this run now."""
+        """See `SupervisedRun.kill`."""
         kill_session(self._process)
 
     async def wait(self) -> int:
-        """Wait until bubblewrap is gone."""
+        """See `SupervisedRun.wait`."""
         return await self._process.wait()
 
     def release(self) -> None:
@@ -164,8 +164,9 @@ class ColdRun:
 async def start_session(command: Sequence[str], inherit: Sequence[int] = ()) -> Process:
     """Start a command that builds a sandbox, as a session leader, with pipes for its streams.
 
+    Its environment is empty, because the sandbox's `/proc/1/environ` shows it.
+
     Args:
-        command: The command. Its environment is empty, because it may be visible inside the sandbox.
         inherit: File descriptors that the command needs.
     """
     creation = asyncio.create_task(
@@ -209,12 +210,12 @@ def kill_session(process: Process) -> None:
 
 
 def create_memory_file(content: bytes) -> int:
-    """Return a file descriptor from which `content` can be read once. It belongs to the caller."""
-    handle = os.memfd_create("suture")
-    with os.fdopen(handle, "wb", closefd=False) as file:
+    """Return a file descriptor from which `content` can be read once. The caller must close it."""
+    memory_fd = os.memfd_create("suture")
+    with os.fdopen(memory_fd, "wb", closefd=False) as file:
         file.write(content)
-    os.lseek(handle, 0, os.SEEK_SET)
-    return handle
+    os.lseek(memory_fd, 0, os.SEEK_SET)
+    return memory_fd
 
 
 async def _open_report(read_fd: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
@@ -233,11 +234,7 @@ async def _open_lifeline(write_fd: int) -> asyncio.WriteTransport:
 
 
 class CappedOutput:
-    """Keeps the head and the tail of a stream, and uses at most twice the limit of memory.
-
-    Args:
-        limit: Maximum number of bytes to keep, half from each end.
-    """
+    """Keeps `limit` bytes of a stream, half from each end, and uses at most twice as much memory."""
 
     def __init__(self, limit: int) -> None:
         self._half = max(1, limit // 2)
@@ -253,9 +250,9 @@ class CappedOutput:
     def add(self, chunk: bytes) -> None:
         """Add the next bytes of the stream."""
         self.total += len(chunk)
-        free = self._half - len(self._head)
-        self._head += chunk[:free]
-        self._tail += chunk[max(0, free) :]
+        free_bytes = self._half - len(self._head)
+        self._head += chunk[:free_bytes]
+        self._tail += chunk[max(0, free_bytes) :]
         if len(self._tail) > 2 * self._half:
             del self._tail[: -self._half]
 
@@ -264,6 +261,5 @@ class CappedOutput:
         if not self.truncated:
             return bytes(self._head + self._tail)
         omitted = self.total - 2 * self._half
-        return (
-            bytes(self._head) + b"\n[... %d bytes omitted ...]\n" % omitted + bytes(self._tail[-self._half :])
-        )
+        gap = b"\n[... %d bytes omitted ...]\n" % omitted
+        return bytes(self._head) + gap + bytes(self._tail[-self._half :])

@@ -1,4 +1,4 @@
-"""One process tree in a sandbox: start it, feed it, watch it, end it, and read the supervisor's report.
+"""A program in a sandbox: wait for its start, feed it, watch it, end it, and read its supervisor's report.
 
 The report comes from inside the sandbox, so nothing in it is trusted before it is checked.
 """
@@ -35,7 +35,7 @@ class ProgramEnding:
 
     Attributes:
         kind: It exited, a signal ended it, it timed out, or it used too much memory in total.
-        number: The exit code or the signal.
+        number: The exit code or the signal; 0 for the other kinds.
         cpu_s: CPU seconds of all its processes.
         files: The collected files, path -> content.
     """
@@ -50,24 +50,20 @@ KINDS: dict[bytes, EndingKind] = {b"e": "exit", b"s": "signal", b"t": "timeout",
 
 
 async def read_start(report: asyncio.StreamReader) -> str | None:
-    """Wait until the program starts.
+    """Return `None` when the program starts, or the supervisor's message if it does not start.
 
-    Returns:
-        `None` when it starts. Otherwise the supervisor's message, which is empty if the sandbox died without
-        one.
+    The message is empty if the sandbox died without one.
     """
-    first = await report.read(1)
-    if first == b"S":
+    tag = await report.read(1)
+    if tag == b"S":
         return None
-    return (await report.read(4096)).decode("utf-8", "replace") if first == b"X" else ""
+    return (await report.read(4096)).decode("utf-8", "replace") if tag == b"X" else ""
 
 
 async def read_ending(report: asyncio.StreamReader, collect: Sequence[str]) -> ProgramEnding | None:
     """Read how the program ended; `None` if the report is incomplete or makes no sense.
 
-    Args:
-        report: The report's pipe, after the start.
-        collect: The paths of the requested files.
+    `collect` has the paths of the requested files, which the report names by index.
     """
     try:
         head = await report.readexactly(10)
@@ -102,10 +98,10 @@ class SandboxNotStarted(Exception):
 class Program:
     """A program that runs, or ran, in a sandbox. Create it with `Program.start`."""
 
-    def __init__(self, request: RunRequest, running: SupervisedRun) -> None:
-        self.stdin = running.stdin
-        self.stdout = running.stdout
-        self._running = running
+    def __init__(self, request: RunRequest, run: SupervisedRun) -> None:
+        self.stdin = run.stdin
+        self.stdout = run.stdout
+        self._run = run
         self._request = request
         self._stdout = CappedOutput(request.limits.output_bytes)
         self._stderr = CappedOutput(request.limits.output_bytes)
@@ -118,23 +114,20 @@ class Program:
 
     @classmethod
     async def start(
-        cls, request: RunRequest, running: SupervisedRun, registry: set[Program] | None = None
+        cls, request: RunRequest, run: SupervisedRun, registry: set[Program] | None = None
     ) -> Program:
-        """Wait until the program starts.
+        """Wait until the program of a run starts.
 
         Args:
-            request: What to run.
-            running: The process that was started for it, and its streams.
-            registry: A set that holds the program from the first moment, so that whoever ends all programs
-            ends
-                it too.
+            registry: The set of running programs. It gets this one before the wait, so that whoever ends all
+                programs ends it too.
 
         Raises:
             UsageError: The files do not fit.
             SandboxNotStarted: The sandbox ended before the program could start.
             SandboxBroken: The program neither started nor ended.
         """
-        program = cls(request, running)
+        program = cls(request, run)
         if registry is not None:
             registry.add(program)
         try:
@@ -147,10 +140,10 @@ class Program:
         return program
 
     async def _wait_for_start(self) -> None:
-        self._start_task(self._copy_output(self._running.stderr, self._stderr))
+        self._start_task(self._copy_output(self._run.stderr, self._stderr))
         try:
             async with asyncio.timeout(SETUP_TIMEOUT_S):
-                error_text = await read_start(self._running.report)
+                error_text = await read_start(self._run.report)
                 if error_text == "":
                     await asyncio.gather(*self._tasks)
         except TimeoutError as fault:
@@ -163,7 +156,7 @@ class Program:
                 remedy="raise sandbox.disk_mb",
             )
         self._started_s = time.monotonic()
-        self._report_task = asyncio.create_task(read_ending(self._running.report, self._request.collect))
+        self._report_task = asyncio.create_task(read_ending(self._run.report, self._request.collect))
         self._timeout_task = self._start_task(self._enforce_timeout())
 
     def _start_task(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -188,14 +181,10 @@ class Program:
             await asyncio.wait([self._report_task], timeout=KILL_TIMEOUT_S)
 
     def kill(self, status: RunStatus) -> None:
-        """Kill the whole process tree now.
-
-        Args:
-            status: The reason, unless the program has already ended otherwise.
-        """
-        if self._killed_as is None and self._running.returncode is None:
+        """Kill the whole process tree now. `status` is the result's, unless the program has already ended."""
+        if self._killed_as is None and self._run.returncode is None:
             self._killed_as = status
-        self._running.kill()
+        self._run.kill()
 
     def _collect_stdout(self) -> None:
         if not self._collecting_stdout:
@@ -206,7 +195,7 @@ class Program:
         """Give the program time to end by itself, then kill it. It is dead when this returns.
 
         Args:
-            status: The reason, if it must be killed.
+            status: The result's status, if it must be killed.
             grace_s: Seconds to wait first.
 
         Raises:
@@ -245,9 +234,10 @@ class Program:
         ending = await self._wait_for_report()
         wall_s = time.monotonic() - self._started_s
         if ending is None:
+            # The report is forged or broken. A sandbox that ends by itself tells more by its exit code.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._running.wait(), 1)
-            self.kill("failed")  # the report is forged or broken, and something still lives
+                await asyncio.wait_for(self._run.wait(), 1)
+            self.kill("failed")
         await self._wait_until_gone(KILL_TIMEOUT_S, *self._tasks)
         status, exit_code, signal = self._determine_status(ending)
         return RunResult(
@@ -263,9 +253,7 @@ class Program:
         )
 
     async def _wait_for_report(self) -> ProgramEnding | None:
-        """Return the supervisor's report; `None` also if the supervisor was killed and no report came in
-        time.
-        """
+        """Return the supervisor's report; `None` if it makes no sense or did not come in time."""
         assert self._report_task is not None
         assert self._timeout_task is not None
         await asyncio.wait([self._report_task, self._timeout_task], return_when=asyncio.FIRST_COMPLETED)
@@ -274,17 +262,18 @@ class Program:
     async def _wait_until_gone(self, timeout_s: float, *tasks: asyncio.Task[Any]) -> None:
         try:
             async with asyncio.timeout(timeout_s):
-                await asyncio.gather(self._running.wait(), *tasks)
+                await asyncio.gather(self._run.wait(), *tasks)
         except TimeoutError as fault:
             raise SandboxBroken("a process in the sandbox still lives after SIGKILL") from fault
 
     def _determine_status(self, ending: ProgramEnding | None) -> tuple[RunStatus, int | None, int | None]:
-        if self._running.out_of_memory:
+        """Return `(status, exit code, signal)`."""
+        if self._run.out_of_memory:
             return "memory", None, None
         if self._killed_as is not None:
             return self._killed_as, None, None
         if ending is None:
-            return self._determine_status_without_report(self._running.returncode or 0)
+            return self._determine_status_without_report(self._run.returncode or 0)
         if ending.kind == "memory":
             return "memory", None, None
         if ending.kind == "timeout" or (ending.kind == "signal" and ending.number == Signals.SIGXCPU):
@@ -293,20 +282,21 @@ class Program:
             return "signalled", None, ending.number
         if ending.number == 0:
             return "ok", 0, None
-        return (
-            ("memory" if _ends_with_memory_error(self._stderr.content()) else "failed"),
-            ending.number,
-            None,
-        )
+        return "memory" if self._ended_with_memory_error() else "failed", ending.number, None
 
     def _determine_status_without_report(self, code: int) -> tuple[RunStatus, int | None, int | None]:
         if code < 0:
-            last = self._running.error_text.splitlines()[-1:]
-            raise SandboxBroken(": ".join((f"the sandbox was killed from outside, by signal {-code}", *last)))
+            last_line = self._run.error_text.splitlines()[-1:]
+            message = f"the sandbox was killed from outside, by signal {-code}"
+            raise SandboxBroken(": ".join((message, *last_line)))
         if code > SIGNAL_CODES:
             # Only the program could kill its trusted parent: it killed everything that it could reach.
             return "signalled", None, code - SIGNAL_CODES
         return "failed", None, None
+
+    def _ended_with_memory_error(self) -> bool:
+        lines = self._stderr.content().rstrip().splitlines()
+        return bool(lines) and lines[-1].startswith(b"MemoryError")
 
     async def kill_and_release(self) -> None:
         """Kill what still runs and close every file descriptor. Safe to call twice.
@@ -321,10 +311,5 @@ class Program:
         _, alive = await asyncio.wait(tasks, timeout=KILL_TIMEOUT_S)
         for task in alive:
             task.cancel()
-        self._running.release()
+        self._run.release()
         await self._wait_until_gone(REMOVAL_TIMEOUT_S)
-
-
-def _ends_with_memory_error(stderr: bytes) -> bool:
-    lines = stderr.rstrip().splitlines()
-    return bool(lines) and lines[-1].startswith(b"MemoryError")

@@ -37,15 +37,15 @@ def encode_request(request: RunRequest) -> bytes:
 
 
 def encode_for_zygote(request: RunRequest, *, forked: bool = False) -> bytes:
-    """Check a request and return the content of a zygote's frame: a 4-byte length, a JSON head, the files one
-    by one.
+    """Check a request and return the content of a zygote's frame.
+
+    It consists of the length of the head in 4 bytes, the head in JSON, and the files one after another.
 
     Args:
-        request: What to run.
         forked: Whether the zygote is the interpreter that `argv` names, and runs the module itself.
 
     Raises:
-        UsageError: See `check_and_flatten`; or the whole is longer than a frame.
+        UsageError: See `check_and_flatten`; or the request is longer than a frame.
     """
     sizes = [(path, len(content)) for path, content in request.files.items()]
     head = json.dumps({**check_and_flatten(request), "files": sizes, "forked": forked}).encode("ascii")
@@ -62,18 +62,20 @@ def encode_for_zygote(request: RunRequest, *, forked: bool = False) -> bytes:
 def as_program_request(request: RunRequest, executable: str, box: str = BOX) -> RunRequest:
     """Turn a request for Python code into one for a program, with the code's modules among its files.
 
+    A request that already names a program is returned unchanged.
+
     Args:
-        request: A request that already names a program is returned unchanged.
         executable: The path of the Python interpreter.
         box: The folder in which the files will lie.
     """
     if request.python is None:
         return request
-    path = f"import sys; sys.path.insert(0, {f'{box}/{LIBRARY}'!r}); del sys\n" if request.modules else ""
+    library = f"{box}/{LIBRARY}"
+    add_library = f"import sys; sys.path.insert(0, {library!r}); del sys\n" if request.modules else ""
     module_files = {f"{LIBRARY}/{name}": content for name, content in request.modules.items()}
     return replace(
         request,
-        argv=(executable, "-I", "-S", "-B", "-c", path + request.python),
+        argv=(executable, "-I", "-S", "-B", "-c", add_library + request.python),
         python=None,
         modules={},
         files={**request.files, **module_files},
@@ -152,7 +154,7 @@ def _check_files(request: RunRequest) -> None:
         _check_path(path)
         parts = path.split("/")
         folders.update("/".join(parts[:depth]) for depth in range(1, len(parts)))
-        size += -(-len(content) // PAGE_BYTES) * PAGE_BYTES
+        size += -(-len(content) // PAGE_BYTES) * PAGE_BYTES  # rounded up to whole pages
     conflicts = folders & request.files.keys()
     if conflicts:
         raise UsageError(f"{min(conflicts)!r} is both a file and a folder")

@@ -41,8 +41,8 @@ MAX_FDS = 1 << 20
 MAX_QUEUED_SIGNALS = 1024
 """Signals that may be queued for the program; a machine allows some ten thousand for each user."""
 TICK_S, QUICK_TICK_S = 0.05, 0.005
-"""Seconds between two checks of everything that runs here; the short interval is for kernels without pidfds.
-"""
+"""Seconds between two checks of what runs here. Without pidfds, the program's end is noticed at a check only,
+so the interval is shorter."""
 SET_DUMPABLE = 4
 """`PR_SET_DUMPABLE` of `linux/prctl.h`: with 0, no other process of this user may look into this one."""
 WRITABLE = ("/box", "/tmp", "/dev/shm")
@@ -54,9 +54,9 @@ PAGE_BYTES = resource.getpagesize()
 def main() -> None:
     """Serve the one request."""
     request_fd, report_fd = int(sys.argv[1]), int(sys.argv[2])
-    kept_fds = sorted((request_fd, report_fd))
-    for low, high in ((3, kept_fds[0]), (kept_fds[0] + 1, kept_fds[1]), (kept_fds[1] + 1, MAX_FDS)):
-        os.closerange(low, high)  # such as the mount namespace through which the launcher came
+    low_fd, high_fd = sorted((request_fd, report_fd))
+    for start, end in ((3, low_fd), (low_fd + 1, high_fd), (high_fd + 1, MAX_FDS)):
+        os.closerange(start, end)  # such as the mount namespace through which the launcher came
     forbid_inspection()
     reset_sigint()
     request = marshal.loads(read_exactly(request_fd, int.from_bytes(read_exactly(request_fd, 8), "big")))
@@ -89,24 +89,22 @@ def forbid_inspection() -> None:
     class Call(_ctypes.CFuncPtr):
         _flags_ = _ctypes.FUNCFLAG_CDECL
 
-    own = _ctypes.dlopen(None, 0)  # type: ignore[arg-type] # as `ctypes` itself does
-    prctl = Call(_ctypes.dlsym(own, "prctl"))
+    this_process = _ctypes.dlopen(None, 0)  # type: ignore[arg-type] # as `ctypes` itself does
+    prctl = Call(_ctypes.dlsym(this_process, "prctl"))
     if prctl(SET_DUMPABLE, 0, 0, 0, 0) != 0:
         raise OSError("PR_SET_DUMPABLE")
 
 
 def reset_sigint() -> None:
-    """Remove Python's SIGINT handler. PID 1 of a namespace receives no signal from inside that it has no
-    handler for.
-    """
+    """Remove Python's SIGINT handler: PID 1 of a namespace gets only signals that it has a handler for."""
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 
-def read_exactly(handle: int, size: int) -> bytes:
+def read_exactly(read_fd: int, size: int) -> bytes:
     """Read exactly `size` bytes. Ends this process if the host has gone."""
     content = bytearray()
     while len(content) < size:
-        chunk = os.read(handle, min(size - len(content), MIB))
+        chunk = os.read(read_fd, min(size - len(content), MIB))
         if not chunk:
             os._exit(1)
         content += chunk
@@ -120,13 +118,13 @@ def write_request_file(path: str, content: bytes) -> None:
         os.makedirs(folder, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
     # A request carries no modes, so a file that starts with `#!` is made executable.
-    handle = os.open(path, flags, 0o755 if content[:2] == b"#!" else 0o644)
+    file_fd = os.open(path, flags, 0o755 if content[:2] == b"#!" else 0o644)
     try:
         view = memoryview(content)
         while view:
-            view = view[os.write(handle, view) :]
+            view = view[os.write(file_fd, view) :]
     finally:
-        os.close(handle)
+        os.close(file_fd)
 
 
 def exec_program(request: dict[str, Any]) -> None:
@@ -167,49 +165,51 @@ def apply_limits(limits: dict[str, int]) -> None:
 
 def lower_limit(kind: int, amount: int) -> None:
     """Lower one limit of this process permanently."""
-    hard = resource.getrlimit(kind)[1]
-    amount = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
+    hard_limit = resource.getrlimit(kind)[1]
+    amount = amount if hard_limit == resource.RLIM_INFINITY else min(amount, hard_limit)
     resource.setrlimit(kind, (amount, amount))
 
 
 def wait_for_program(
     pid: int,
     deadline: float,
-    most_bytes: int,
+    max_bytes: int,
     lifeline: int | None = None,
     out_of_memory: Callable[[], bool] = lambda: False,
 ) -> tuple[bytes, int]:
-    """Wait for the program until the deadline, and check the memory of it and its children.
+    """Wait for the program until the deadline, and return `(kind, number)` of the report's line `E`.
 
     Args:
-        pid: The program's process id.
         deadline: A time of the monotonic clock.
-        most_bytes: Maximum memory of everything here except this process and PID 1.
+        max_bytes: Maximum memory of everything here except this process and PID 1.
         lifeline: A file descriptor that ends when the host ends.
         out_of_memory: Returns whether the kernel's OOM killer has killed something here.
     """
-    watched, tick = [] if lifeline is None else [lifeline], TICK_S
+    watched_fds, tick_s = [] if lifeline is None else [lifeline], TICK_S
     try:
-        watched.append(os.pidfd_open(pid))
+        watched_fds.append(os.pidfd_open(pid))
     except OSError:  # older versions of gVisor have no pidfd_open
-        tick = QUICK_TICK_S
-    spared = {"1", str(os.getpid())}
+        tick_s = QUICK_TICK_S
+    trusted_pids = {"1", str(os.getpid())}
     folders = None
-    while (left := deadline - time.monotonic()) > 0:
-        ready, _, _ = select.select(watched, [], [], min(left, tick))
-        if lifeline in ready:
+    while (remaining_s := deadline - time.monotonic()) > 0:
+        ready_fds, _, _ = select.select(watched_fds, [], [], min(remaining_s, tick_s))
+        if lifeline in ready_fds:
             os._exit(1)
         # As PID 1 of its namespace, this process inherits every process that loses its parent.
-        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            if ended[0] == pid:
+        while True:
+            ended_pid, status = os.waitpid(-1, os.WNOHANG)
+            if not ended_pid:
+                break
+            if ended_pid == pid:
                 if out_of_memory():
                     return b"m", 0
-                if os.WIFSIGNALED(ended[1]):
-                    return b"s", os.WTERMSIG(ended[1])
-                return b"e", os.WEXITSTATUS(ended[1])
+                if os.WIFSIGNALED(status):
+                    return b"s", os.WTERMSIG(status)
+                return b"e", os.WEXITSTATUS(status)
         if folders is None:
             folders = find_memory_folders()
-        if out_of_memory() or measure_memory(spared, folders, most_bytes) > most_bytes:
+        if out_of_memory() or measure_memory(trusted_pids, folders, max_bytes) > max_bytes:
             return b"m", 0
     return b"t", 0
 
@@ -221,25 +221,21 @@ def find_memory_folders() -> list[str]:
     return [words[4] for words in lines if words[4] in WRITABLE and words[words.index("-") + 1] == "tmpfs"]
 
 
-def measure_memory(spared: set[str], folders: list[str], most: int) -> int:
-    """Return the memory of all processes and in-memory folders, measured precisely only if it seems to exceed
-    `most`.
+def measure_memory(trusted_pids: set[str], folders: list[str], max_bytes: int) -> int:
+    """Return the memory of all processes but the trusted ones and of in-memory folders.
 
-    Args:
-        spared: Processes that do not count.
-        folders: Folders that lie in memory.
-        most: Up to this value an overestimate is good enough.
+    If a quick overestimate is within `max_bytes`, the memory of processes is left out.
     """
-    held = 0
+    folder_bytes = 0
     for folder in folders:
-        facts = os.statvfs(folder)
-        held += (facts.f_blocks - facts.f_bfree) * facts.f_frsize
-        held += (facts.f_files - facts.f_ffree) * INODE_BYTES
-    pids = {name for name in os.listdir("/proc") if name.isdigit()} - spared
-    if held + sum(map(resident_bytes, pids)) <= most:
-        return held
+        usage = os.statvfs(folder)
+        folder_bytes += (usage.f_blocks - usage.f_bfree) * usage.f_frsize
+        folder_bytes += (usage.f_files - usage.f_ffree) * INODE_BYTES
+    pids = {name for name in os.listdir("/proc") if name.isdigit()} - trusted_pids
+    if folder_bytes + sum(map(resident_bytes, pids)) <= max_bytes:
+        return folder_bytes
     # Pages that several processes share count once: a fork costs nothing until it writes.
-    return held + sum(map(proportional_bytes, pids))
+    return folder_bytes + sum(map(proportional_bytes, pids))
 
 
 def resident_bytes(pid: str) -> int:
@@ -252,8 +248,9 @@ def resident_bytes(pid: str) -> int:
 
 
 def proportional_bytes(pid: str) -> int:
-    """Return a process's proportional share of its memory; all of its memory if it cannot be inspected, as
-    under gVisor.
+    """Return a process's share of its memory: shared pages count for each of their users in part.
+
+    All of its memory counts if the share is unknown, as under gVisor.
     """
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
@@ -272,16 +269,14 @@ def open_box() -> int:
 
 
 def build_report(kind: bytes, number: int, request: dict[str, Any], box: int) -> Iterator[bytes]:
-    """Yield the report of how it ended and of the collected files. Call it when every process of the run is
-    gone.
-    """
+    """Yield the report from its line `E` on. Call this when every process of the run is gone."""
     yield build_ending(kind, number)
     make_box_readable(box)
-    room = request["collect_bytes"]
+    remaining_bytes = request["collect_bytes"]
     for index, path in enumerate(request["collect"]):
-        content = collect_file(box, path, room)
+        content = collect_file(box, path, remaining_bytes)
         if content is not None:
-            room -= len(content)
+            remaining_bytes -= len(content)
             yield b"F" + index.to_bytes(4, "big") + len(content).to_bytes(8, "big")
             yield content
     yield b"."
@@ -296,15 +291,15 @@ def make_box_readable(box: int) -> None:
 
 
 def build_ending(kind: bytes, number: int) -> bytes:
-    """Return the part of the report that says how it ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu_ms = min(int(1000 * (used.ru_utime + used.ru_stime)), (1 << 32) - 1)
+    """Return the report's line `E`."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_ms = min(int(1000 * (usage.ru_utime + usage.ru_stime)), (1 << 32) - 1)
     return b"E" + kind + number.to_bytes(4, "big") + cpu_ms.to_bytes(4, "big")
 
 
 def kill_remaining() -> None:
     """Kill whatever the program left behind, so that nothing changes files while they are collected."""
-    for _ in range(400):
+    for _ in range(400):  # at most two seconds
         try:
             os.kill(-1, 9)
         except ProcessLookupError:
@@ -317,37 +312,36 @@ def kill_remaining() -> None:
         time.sleep(0.005)
 
 
-def collect_file(box: int, path: str, most_bytes: int) -> bytes | None:
+def collect_file(box: int, path: str, max_bytes: int) -> bytes | None:
     """Read one regular file below the working directory, without following any link on the way."""
     *folders, name = path.split("/")
-    at = box
+    folder_fd = box
     try:
         for folder in folders:
-            inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
-            if at != box:
-                os.close(at)
-            at = inner
+            inner_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder_fd)
+            if folder_fd != box:
+                os.close(folder_fd)
+            folder_fd = inner_fd
         # Without O_NONBLOCK, opening a FIFO of this name would block forever.
-        with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at), "rb") as file:
-            facts = os.fstat(file.fileno())
-            if not stat.S_ISREG(facts.st_mode) or facts.st_size > most_bytes:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+        with open(os.open(name, flags, dir_fd=folder_fd), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size > max_bytes:
                 return None
-            content = file.read(most_bytes + 1)
-            return content if len(content) <= most_bytes else None
+            content = file.read(max_bytes + 1)
+            return content if len(content) <= max_bytes else None
     except OSError:
         return None
     finally:
-        if at != box:
-            os.close(at)
+        if folder_fd != box:
+            os.close(folder_fd)
+
+
+def parse_oom_kills(events: bytes) -> int:
+    """Return N of the line `oom_kill N` in `memory.events` (cgroup v2) or `memory.oom_control` (v1)."""
+    words = events.split()
+    return int(words[words.index(b"oom_kill") + 1]) if b"oom_kill" in words else 0
 
 
 if __name__ == "__main__":
     main()
-
-
-def parse_oom_kills(events: bytes) -> int:
-    """Return the count of OOM kills in `memory.events` (cgroup v2) or `memory.oom_control` (v1): the line
-    `oom_kill N`.
-    """
-    words = events.split()
-    return int(words[words.index(b"oom_kill") + 1]) if b"oom_kill" in words else 0

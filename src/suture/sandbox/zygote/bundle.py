@@ -18,10 +18,19 @@ PARTS = (
 )
 """The modules of the zygote in import order; the last one serves."""
 PACKAGES = (
-    *("suture", "suture.sandbox", "suture.sandbox.execution"),
-    *("suture.sandbox.zygote", "suture.sandbox.zygote.inside"),
+    "suture",
+    "suture.sandbox",
+    "suture.sandbox.execution",
+    "suture.sandbox.zygote",
+    "suture.sandbox.zygote.inside",
 )
 """The parent packages of `PARTS`, which become empty modules in the zygote."""
+
+
+ZYGOTE_ENVIRONMENT = {"LD_BIND_NOW": "1", "LANG": "C.UTF-8", "MALLOC_ARENA_MAX": "1"}
+"""Environment of a process that is forked from. `LD_BIND_NOW`: otherwise each child repeats the symbol
+lookups of its libraries. `MALLOC_ARENA_MAX`: glibc reserves 64 MiB of address space for each thread's arena,
+and the limit on address space has room for only some twenty."""
 
 
 @cache
@@ -47,28 +56,25 @@ def build_bundle(
         mount_targets: The targets of all mounts.
         namespaces: Whether each run gets its own namespaces; otherwise there is only one run.
         hidden_folders: Folders inside the sandbox that each run covers with an empty one.
-        fd_socket: The file descriptor of the socket through which it receives descriptors.
+        fd_socket: The file descriptor of the socket through which the zygote receives descriptors.
     """
-    covered = [path for path in mount_targets if path.startswith("/tmp/")]
-    sources = json.dumps([*((name, "") for name in PACKAGES), *((name, _read(name)) for name in PARTS)])
-    module_sources = {_module(path): content.decode("utf-8") for path, content in modules.items()}
-    settings = json.dumps(
-        {
-            "filter": build_filter_for_host().hex(),
-            "modules": module_sources,
-            "preload": preload,
-            "namespaces": namespaces,
-            "covered": covered,
-            "hidden_folders": list(hidden_folders),
-            "fd_socket": fd_socket,
-        }
-    )
-    return b"".join(
-        (
-            *(len(sources).to_bytes(4, "big"), sources.encode("ascii")),
-            *(b"s", len(settings).to_bytes(4, "big"), settings.encode("ascii")),
-        )
-    )
+    sources = [*((name, "") for name in PACKAGES), *((name, _read(name)) for name in PARTS)]
+    settings = {
+        "filter": build_filter_for_host().hex(),
+        "modules": {_module(path): content.decode("utf-8") for path, content in modules.items()},
+        "preload": preload,
+        "namespaces": namespaces,
+        # Each run mounts an empty /tmp over these, and then shows them again.
+        "covered": [path for path in mount_targets if path.startswith("/tmp/")],
+        "hidden_folders": list(hidden_folders),
+        "fd_socket": fd_socket,
+    }
+    return _with_length(sources) + b"s" + _with_length(settings)
+
+
+def _with_length(value: object) -> bytes:
+    text = json.dumps(value).encode("ascii")
+    return len(text).to_bytes(4, "big") + text
 
 
 def _module(path: str) -> str:

@@ -35,7 +35,7 @@ class ZygoteTransport(Protocol):
 
     @property
     def returncode(self) -> int | None:
-        """How it ended, once it has; negative for a signal, or if the cause is unknown."""
+        """The zygote's exit code, once it has ended; negative for a signal, or if the cause is unknown."""
         ...
 
     def kill(self) -> None:
@@ -48,26 +48,22 @@ class ZygoteTransport(Protocol):
 
 
 class StreamTransport:
-    """The part that transports share whose stdin is an asyncio stream.
-
-    Args:
-        stdin: The zygote's stdin.
-    """
+    """The stdin of a transport that writes to an asyncio stream."""
 
     def __init__(self, stdin: asyncio.StreamWriter) -> None:
         self._stdin = stdin
 
     def write(self, data: bytes) -> None:
-        """Queue bytes for the zygote's stdin. This does not fail if the zygote is gone."""
+        """See `ZygoteTransport.write`."""
         if not self._stdin.is_closing():
             self._stdin.write(data)
 
     async def drain(self) -> None:
-        """Wait until more may be written. Raises `ConnectionError` if the zygote is gone."""
+        """See `ZygoteTransport.drain`."""
         await self._stdin.drain()
 
     def close_stdin(self) -> None:
-        """Let the zygote see the end of its stdin. Safe to call twice."""
+        """See `ZygoteTransport.close_stdin`."""
         self._stdin.close()
 
 
@@ -85,23 +81,18 @@ class ProcessTransport(StreamTransport):
 
     @classmethod
     async def start(cls, command: Sequence[str], inherit: Sequence[int] = ()) -> ProcessTransport:
-        """Start the command that builds the sandbox with the zygote in it.
-
-        Args:
-            command: The command. Its environment is empty.
-            inherit: File descriptors that the command needs.
-        """
+        """Start the command that builds the sandbox with the zygote in it; see `start_session`."""
         return cls(await start_session(command, inherit))
 
     @property
     def returncode(self) -> int | None:
-        """How the process ended, once it has."""
+        """See `ZygoteTransport.returncode`."""
         return self._process.returncode
 
     def kill(self) -> None:
-        """Kill it and everything that runs in it now. Safe to call twice."""
+        """See `ZygoteTransport.kill`."""
         kill_session(self._process)
 
     async def wait(self) -> int:
-        """Wait until the process is gone, and return how it ended."""
+        """See `ZygoteTransport.wait`."""
         return await self._process.wait()

@@ -29,6 +29,8 @@ from suture.sandbox.tuning import (
 )
 from suture.sandbox.zygote.zygote_process import Zygote
 
+ZygoteStarter = Callable[[], Awaitable[Zygote]]
+
 
 class ZygotePool:
     """Leases zygotes, each to one run at a time, and starts one if no suitable one is idle."""
@@ -39,6 +41,7 @@ class ZygotePool:
         self._starting_count: Counter[Hashable] = Counter()
         self._long_count: Counter[Hashable] = Counter()
         self._start_duration_s: dict[Hashable, float] = {}
+        # Set when a zygote may have become idle, and then replaced by a new event.
         self._changed = asyncio.Event()
         self._background_starts: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -47,7 +50,7 @@ class ZygotePool:
     async def lease(
         self,
         key: Hashable,
-        start: Callable[[], Awaitable[Zygote]],
+        start: ZygoteStarter,
         *,
         expensive: bool = False,
         start_next: bool = False,
@@ -84,7 +87,7 @@ class ZygotePool:
             else:
                 await self._put_back(key, zygote)
 
-    async def _start(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> Zygote:
+    async def _start(self, key: Hashable, start: ZygoteStarter) -> Zygote:
         began_s = time.monotonic()
         self._starting_count[key] += 1
         try:
@@ -98,21 +101,17 @@ class ZygotePool:
             raise SandboxBroken("the pool of zygotes was closed")
         return zygote
 
-    def _start_next(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> None:
-        """Have as many zygotes ready as are busy now, so that as many runs can be served at the same time
-        again.
-        """
+    def _start_next(self, key: Hashable, start: ZygoteStarter) -> None:
+        """Start a zygote in the background, unless as many are ready or starting as are busy now."""
         if self._closed:
             return
-        available = self._starting_count[key] + sum(
-            index == key and zygote.is_usable for index, zygote in self._idle
-        )
-        if available < min(self._busy_count[key], MAX_IDLE_ZYGOTES):
+        ready_count = sum(idle_key == key and zygote.is_usable for idle_key, zygote in self._idle)
+        if self._starting_count[key] + ready_count < min(self._busy_count[key], MAX_IDLE_ZYGOTES):
             task = asyncio.create_task(self._start_in_background(key, start))
             self._background_starts.add(task)
             task.add_done_callback(self._background_starts.discard)
 
-    async def _start_in_background(self, key: Hashable, start: Callable[[], Awaitable[Zygote]]) -> None:
+    async def _start_in_background(self, key: Hashable, start: ZygoteStarter) -> None:
         try:
             await self._put_back(key, await self._start(key, start))
         except (SandboxNotStarted, SandboxError, OSError):
@@ -121,21 +120,19 @@ class ZygotePool:
     async def _put_back(self, key: Hashable, zygote: Zygote) -> None:
         """Keep a zygote for the next run, and end those that are surplus or can serve no more runs."""
         self._idle.append((key, zygote))
-        is_usable = [entry for entry in self._idle if entry[1].is_usable][-MAX_IDLE_ZYGOTES:]
-        replaced = [entry for entry in self._idle if entry not in is_usable]
-        self._idle = is_usable
+        usable = [entry for entry in self._idle if entry[1].is_usable][-MAX_IDLE_ZYGOTES:]
+        replaced = [entry for entry in self._idle if entry not in usable]
+        self._idle = usable
         self._notify_waiters()
         await _end_all(replaced)
 
     async def _wait_for_idle(self, key: Hashable) -> Zygote | None:
-        """Wait for a zygote that becomes free about as soon as a new one would be ready; `None` if none does.
+        """Wait for a zygote as long as a new one would take to start; return `None` if none becomes idle.
 
         The first few runs do not wait, so that what was started concurrently does not run in sequence.
         """
-        if (
-            self._starting_count[key] + self._busy_count[key] - self._long_count[key]
-            < MAX_UNQUEUED_EXPENSIVE_RUNS
-        ):
+        short_runs = self._starting_count[key] + self._busy_count[key] - self._long_count[key]
+        if short_runs < MAX_UNQUEUED_EXPENSIVE_RUNS:
             return None
         while self._starting_count[key]:
             await self._changed.wait()
@@ -179,7 +176,7 @@ async def _end_all(entries: Sequence[tuple[Hashable, Zygote]]) -> None:
 
 
 FORKED_VARIABLES = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
-"""Variables of an interpreter that can still take effect after it has started."""
+"""Variables of Python that take effect in a forked interpreter too, because `become_module` applies them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +184,7 @@ class ZygoteSpec:
     """What a zygote is made ready for.
 
     Attributes:
-        start: The interpreter and its options; the boot program is the last argument.
+        start: The interpreter and its options; the source of the boot program follows.
         modules: Modules that it has imported, as in a request.
         preload: Code that it has run.
     """
@@ -197,20 +194,11 @@ class ZygoteSpec:
     preload: str = ""
 
 
-def bare_spec(own: Interpreter, request: RunRequest) -> ZygoteSpec:
-    """Return the spec of a zygote that can serve any request."""
-    start = (own.executable, "-I", "-S", "-B", "-c")
-    return ZygoteSpec(start=start, modules=tuple(request.modules.items()))
-
-
 def preload_limit_command(limits: ProgramLimits) -> tuple[str, ...]:
     """Return the start of a command that limits what a project's environment may do before the first run.
 
     The environment may contain untrusted code. A run can only lower these limits, so they are at least as
-    high as the run's own, and CPU time has no hard limit.
-
-    Args:
-        limits: The limits of the run.
+    high as the run's own `limits`, and CPU time has no hard limit.
     """
     space = max(limits.memory_mb, PRELOAD_MB) << 20
     processes = min(max(limits.processes, MIN_PRELOAD_PROCESSES), MAX_PRELOAD_PROCESSES)
@@ -221,11 +209,11 @@ class WarmRunner:
     """Runs requests in zygotes.
 
     Args:
-        own: The interpreter for Suture's own programs.
+        own_interpreter: The interpreter for Suture's own programs.
     """
 
-    def __init__(self, own: Interpreter) -> None:
-        self._own = own
+    def __init__(self, own_interpreter: Interpreter) -> None:
+        self._own_interpreter = own_interpreter
         self._zygotes = ZygotePool()
         self._failed_preloads: set[ZygoteSpec] = set()
 
@@ -241,17 +229,16 @@ class WarmRunner:
         mounts: Sequence[Mount],
         start: Callable[[Sequence[Mount], ZygoteSpec], Awaitable[Zygote]],
         *,
-        extra_key: Hashable = None,
+        size_key: Hashable = None,
         start_next: bool = False,
         conversation: bool = False,
     ) -> AsyncIterator[SupervisedRun]:
         """Start a run in a child of a zygote.
 
         Args:
-            request: What to run.
             mounts: What to show, as planned.
             start: Starts a zygote with these mounts and this spec.
-            extra_key: What else a zygote must have been started for, such as sizes.
+            size_key: The sizes with which a zygote must have been started, if they are not the run's own.
             start_next: Whether each zygote serves one run, so that the next one is started already.
             conversation: Whether more than the request's stdin will be sent to the program.
 
@@ -263,24 +250,22 @@ class WarmRunner:
         # the old one.
         statuses = ((mount, os.stat(mount.source)) for mount in mounts)  # noqa: PTH116 - does not block
         try:
-            key = tuple((mount, status.st_dev, status.st_ino) for mount, status in statuses)
+            mounts_key = tuple((mount, status.st_dev, status.st_ino) for mount, status in statuses)
         except OSError as fault:
             raise SandboxNotStarted(str(fault)) from fault
         zygotes = self._zygotes
         for spec in self._suitable_specs(request):
             encoded = encode_for_zygote(request, forked=bool(spec.preload))
             async with AsyncExitStack() as stack:
-                start_zygote = partial(start, mounts, spec)
+                lease = zygotes.lease(
+                    (size_key, mounts_key, spec),
+                    partial(start, mounts, spec),
+                    expensive=bool(spec.preload),
+                    start_next=start_next,
+                    may_be_long=conversation,
+                )
                 try:
-                    zygote = await stack.enter_async_context(
-                        zygotes.lease(
-                            (extra_key, key, spec),
-                            start_zygote,
-                            expensive=bool(spec.preload),
-                            start_next=start_next,
-                            may_be_long=conversation,
-                        )
-                    )
+                    zygote = await stack.enter_async_context(lease)
                 except (SandboxNotStarted, SandboxBroken):
                     if not spec.preload:
                         raise
@@ -307,4 +292,5 @@ class WarmRunner:
             and preloaded not in self._failed_preloads
         ):
             yield preloaded
-        yield bare_spec(self._own, request)
+        bare_start = (self._own_interpreter.executable, "-I", "-S", "-B", "-c")
+        yield ZygoteSpec(start=bare_start, modules=tuple(request.modules.items()))

@@ -1,6 +1,4 @@
-"""A zygote as the host sees it: started, given runs one after another, replaced when it is old or
-suspicious.
-"""
+"""A zygote as the host sees it: it is started, gets one run after another, and says when it must be replaced."""
 
 from __future__ import annotations
 
@@ -47,14 +45,14 @@ class Zygote:
         self._cgroup = cgroup
         self._oom_kills_before = 0
         self._shutdown_task: asyncio.Task[None] | None = None
-        self._most_runs = max_runs
+        self._max_runs = max_runs
         self._run: ZygoteRun | None = None
         self._ready = asyncio.Event()
         self._started_s = time.monotonic()
         self._runs = 0
         self._killed_in_a_row = 0
         self._stderr_tail = b""
-        self._retired = ""
+        self._retirement_reason = ""
         self._tasks = [asyncio.create_task(self._read_frames()), asyncio.create_task(self._read_stderr())]
 
     @classmethod
@@ -72,9 +70,8 @@ class Zygote:
         Args:
             transport: The connection to the boot program; it is killed if this fails.
             payload: What the boot program reads first (see `build_bundle`).
-            max_runs: Runs after which it is replaced, if not the usual number.
+            max_runs: Runs after which it is replaced, if not `MAX_ZYGOTE_RUNS`.
             cgroup: The control group that it lives in.
-            fd_sender: The sender of file descriptors to it.
 
         Raises:
             SandboxNotStarted: It ended before it was ready.
@@ -110,18 +107,16 @@ class Zygote:
     def is_usable(self) -> bool:
         """Whether it may serve one more run."""
         return not (
-            self._retired
+            self._retirement_reason
             or self._run is not None
             or self._transport.returncode is not None
-            or self._runs >= (self._most_runs or MAX_ZYGOTE_RUNS)
+            or self._runs >= (self._max_runs or MAX_ZYGOTE_RUNS)
             or self._killed_in_a_row >= MAX_KILLED_RUNS_IN_A_ROW
             or time.monotonic() - self._started_s > MAX_ZYGOTE_AGE_S
         )
 
     async def start_conversation(self, encoded: bytes, total_memory_mb: int | None = None) -> ZygoteRun:
-        """Start a run with pipes straight to the program, if descriptors can be sent to it; see
-        `start_run`.
-        """
+        """Start a run, with pipes straight to the program if descriptors can be sent; see `start_run`."""
         pipes = None if self._fd_sender is None else await DirectPipes.create(self._fd_sender)
         try:
             return self.start_run(encoded, total_memory_mb, pipes)
@@ -160,7 +155,7 @@ class Zygote:
         self._runs += 1
         self._run = run = ZygoteRun(self, pipes, stdin_closed=stdin_closed)
         self.send(b"d" if pipes is not None else b"n" if stdin_closed else b"q", encoded)
-        if self._tasks[0].done():  # it died while the pipes were created, and nobody else would tell the run
+        if self._tasks[0].done():  # the zygote died while the pipes were created; the reader has ended
             self._abort_run(-signal.SIGKILL)
         return run
 
@@ -198,7 +193,9 @@ class Zygote:
     def _abort_run(self, code: int) -> None:
         if self._run is not None:
             stderr_text = self._stderr_tail.decode("utf-8", "replace").strip()
-            self._run.finish(code if code < 0 else -9, out_of_memory=self._starved(), error_text=stderr_text)
+            self._run.finish(
+                code if code < 0 else -9, out_of_memory=self._has_oom_kill(), error_text=stderr_text
+            )
             self._run = None
 
     def _handle_frame(self, kind: bytes, content: bytes) -> bool:
@@ -215,21 +212,18 @@ class Zygote:
     def _handle_end(self, content: bytes) -> bool:
         try:
             ending = json.loads(content)
-            status, out_of_memory, anomaly = (
-                int(ending["status"]),
-                bool(ending["starved"]),
-                str(ending["anomaly"]),
-            )
+            status, out_of_memory = int(ending["status"]), bool(ending["starved"])
+            anomaly = str(ending["anomaly"])
         except (ValueError, KeyError, TypeError):
             return False
         assert self._run is not None
         run, self._run = self._run, None
-        self._retired = self._retired or anomaly
+        self._retirement_reason = self._retirement_reason or anomaly
         self._killed_in_a_row = self._killed_in_a_row + 1 if run.killed else 0
-        run.finish(status, out_of_memory=out_of_memory or self._starved())
+        run.finish(status, out_of_memory=out_of_memory or self._has_oom_kill())
         return True
 
-    def _starved(self) -> bool:
+    def _has_oom_kill(self) -> bool:
         return self._cgroup is not None and self._cgroup.count_oom_kills() > self._oom_kills_before
 
     async def _read_stderr(self) -> None:
@@ -238,7 +232,7 @@ class Zygote:
 
     def kill(self, reason: str) -> None:
         """Kill it and everything that runs in it now."""
-        self._retired = self._retired or reason
+        self._retirement_reason = self._retirement_reason or reason
         self._transport.kill()
 
     async def shut_down(self) -> None:

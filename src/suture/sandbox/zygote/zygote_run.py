@@ -12,10 +12,13 @@ import os
 import socket
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from suture.sandbox.execution.process import StdinWriter
 from suture.sandbox.tuning import CHILD_KILL_TIMEOUT_S, READ_CHUNK_BYTES
+
+if TYPE_CHECKING:
+    from suture.sandbox.zygote.zygote_process import Zygote
 
 
 class FdSender:
@@ -30,14 +33,14 @@ class FdSender:
         """The zygote's end, valid until `close_remote_end`."""
         return self._remote.fileno()
 
-    def send_fds(self, handles: Sequence[int]) -> None:
+    def send_fds(self, fds: Sequence[int]) -> None:
         """Send descriptors to the zygote. This does not fail if the zygote is gone.
 
         Raises:
             BlockingIOError: It has not taken the previous ones.
         """
         try:
-            socket.send_fds(self._local, [b"h"], handles)
+            socket.send_fds(self._local, [b"h"], fds)
         except (BrokenPipeError, ConnectionResetError):
             return
 
@@ -63,11 +66,7 @@ class DirectPipes:
 
     @classmethod
     async def create(cls, fd_sender: FdSender) -> DirectPipes:
-        """Create two pipes and send the program's ends to the zygote.
-
-        Args:
-            fd_sender: The sender of the zygote whose next run is the program.
-        """
+        """Create two pipes and send the program's ends to the zygote, whose next run is the program."""
         loop = asyncio.get_running_loop()
         with ExitStack() as remote_ends, ExitStack() as cleanup_on_failure:
             stdin_read, stdin_write = os.pipe()
@@ -97,27 +96,11 @@ class DirectPipes:
         self._source.close()
 
 
-class ZygoteControl(Protocol):
-    """The part of a zygote that its run uses."""
-
-    def send(self, kind: bytes, content: bytes = b"") -> None:
-        """Send one frame (see `inside/relay.py`)."""
-        ...
-
-    async def drain(self) -> None:
-        """Wait until more may be sent."""
-        ...
-
-    def kill(self, why: str) -> None:
-        """Kill the zygote and everything that runs in it now."""
-        ...
-
-
 class ZygoteRun:
     """One run in a zygote; see `process.SupervisedRun`."""
 
     def __init__(
-        self, zygote: ZygoteControl, pipes: DirectPipes | None = None, *, stdin_closed: bool = False
+        self, zygote: Zygote, pipes: DirectPipes | None = None, *, stdin_closed: bool = False
     ) -> None:
         self._zygote = zygote
         self._pipes = pipes
@@ -137,7 +120,7 @@ class ZygoteRun:
 
     @property
     def returncode(self) -> int | None:
-        """How the child ended, once it has."""
+        """See `SupervisedRun.returncode`."""
         return self._code
 
     def handle_frame(self, kind: bytes, content: bytes) -> bool:
@@ -151,13 +134,7 @@ class ZygoteRun:
         return True
 
     def finish(self, code: int, *, out_of_memory: bool = False, error_text: str = "") -> None:
-        """Record that everything of this run is gone.
-
-        Args:
-            code: How the child ended.
-            out_of_memory: Whether the OOM killer has killed something of it.
-            error_text: What the zygote printed last, if it ended too.
-        """
+        """Record that everything of this run is gone; see `SupervisedRun` for the arguments."""
         self._code = code
         self.out_of_memory = out_of_memory
         self.error_text = error_text
@@ -169,7 +146,7 @@ class ZygoteRun:
         self._is_gone.set()
 
     def kill(self) -> None:
-        """Kill everything of this run now."""
+        """See `SupervisedRun.kill`. A zygote that does not obey is killed with the run."""
         if self._code is None and not self.killed:
             self.killed = True
             self._zygote.send(b"k")
@@ -179,7 +156,7 @@ class ZygoteRun:
             )
 
     async def wait(self) -> int:
-        """Wait until everything of this run is gone."""
+        """See `SupervisedRun.wait`."""
         await self._is_gone.wait()
         assert self._code is not None
         return self._code
@@ -193,7 +170,7 @@ class ZygoteRun:
 class RelayedStdin:
     """A child's stdin; see `process.StdinWriter`."""
 
-    def __init__(self, zygote: ZygoteControl, run: ZygoteRun, *, closed: bool) -> None:
+    def __init__(self, zygote: Zygote, run: ZygoteRun, *, closed: bool) -> None:
         self._zygote = zygote
         self._run = run
         self._unsent = bytearray()
@@ -235,7 +212,7 @@ class RelayedStdin:
 class OutputFlowControl(asyncio.Transport):
     """The transport through which a stream reader reports that its buffer is full."""
 
-    def __init__(self, zygote: ZygoteControl, run: ZygoteRun) -> None:
+    def __init__(self, zygote: Zygote, run: ZygoteRun) -> None:
         super().__init__()
         self._zygote = zygote
         self._run = run

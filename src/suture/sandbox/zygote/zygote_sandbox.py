@@ -1,4 +1,4 @@
-"""The base class of back ends that start zygotes in places of their own: containers, remote machines."""
+"""The base class of back ends whose zygotes live in containers or on remote machines."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from suture.sandbox.zygote.zygote_process import Zygote
 
 
 class ZygoteSandbox(BaseSandbox):
-    """A sandbox whose zygotes wait in places of their own, such as containers or remote machines.
+    """A sandbox whose zygotes live in places of their own: one container or remote machine for each.
 
     Args:
-        own: The interpreter for Suture's own programs in such a place.
+        own_interpreter: The interpreter for Suture's own programs in such a place.
         interpreter_mounts: The mounts that the interpreter needs.
         mode: `auto` tries warm first. `spare` and `cold` give each program a place of its own; `spare` makes
             the next one ready meanwhile.
@@ -32,11 +32,13 @@ class ZygoteSandbox(BaseSandbox):
     spare_by_default: ClassVar[bool]
     """Whether places are made ready ahead if warm ones are not possible."""
 
-    def __init__(self, own: Interpreter, interpreter_mounts: tuple[Mount, ...], mode: str) -> None:
+    def __init__(
+        self, own_interpreter: Interpreter, interpreter_mounts: tuple[Mount, ...], mode: str
+    ) -> None:
         super().__init__()
-        self._own = own
+        self._own_interpreter = own_interpreter
         self._interpreter_mounts = interpreter_mounts
-        self._zygotes = WarmRunner(own)
+        self._zygotes = WarmRunner(own_interpreter)
         self._requested_mode = mode
         self._mode: StartMode = "warm"
         self._reason = ""
@@ -45,7 +47,7 @@ class ZygoteSandbox(BaseSandbox):
 
     @abstractmethod
     async def prepare(self) -> None:
-        """Find what places are made with.
+        """Find what places are made with, such as the container engine.
 
         Raises:
             SandboxUnavailable: It is not here.
@@ -69,11 +71,7 @@ class ZygoteSandbox(BaseSandbox):
 
     @abstractmethod
     def remedy(self, failure: str) -> str:
-        """Return what to do if no zygote starts.
-
-        Args:
-            failure: What went wrong.
-        """
+        """Return what the user can do about the message `failure`, with which no zygote starts."""
 
     async def choose_mode(self) -> None:
         """Find out what works here. It is tried once.
@@ -100,10 +98,9 @@ class ZygoteSandbox(BaseSandbox):
                     f"no warm {self.name}: {failure}", remedy="set sandbox.mode = 'auto'"
                 )
         if failure:
-            spare = self._requested_mode == "spare" or (
-                self._requested_mode == "auto" and self.spare_by_default
-            )
-            self._mode, self._reason = ("spare" if spare else "cold"), failure
+            is_auto = self._requested_mode == "auto"
+            is_spare = self._requested_mode == "spare" or (is_auto and self.spare_by_default)
+            self._mode, self._reason = ("spare" if is_spare else "cold"), failure
             failure = await try_sandbox(self._start_trial_run)
         if failure:
             raise SandboxUnavailable(f"no {self.name} works here: {failure}", remedy=self.remedy(failure))
@@ -133,16 +130,16 @@ class ZygoteSandbox(BaseSandbox):
     async def _start(
         self, request: RunRequest, mounts: Sequence[Mount], conversation: bool = False
     ) -> AsyncIterator[SupervisedRun]:
-        limits, warm = request.limits, self._mode == "warm"
-        extra_key: tuple[Hashable, ...] = (limits.total_memory_mb,)
-        if not warm:
-            extra_key = (limits.total_memory_mb, limits.disk_mb, limits.inodes)
-        start = partial(self.start, limits, warm)
+        limits, is_warm = request.limits, self._mode == "warm"
+        size_key: tuple[Hashable, ...] = (limits.total_memory_mb,)
+        if not is_warm:  # the place itself has the folders' sizes; a warm zygote's child mounts its own
+            size_key = (limits.total_memory_mb, limits.disk_mb, limits.inodes)
+        start = partial(self.start, limits, is_warm)
         async with self._zygotes.start_run(
             request,
             mounts,
             start,
-            extra_key=extra_key,
+            size_key=size_key,
             start_next=self._mode == "spare",
             conversation=conversation,
         ) as running:

@@ -1,3 +1,1 @@
-"""The zygote itself, which runs inside the sandbox on a bare interpreter: only the standard library may be
-imported.
-"""
+"""The zygote itself. It runs inside the sandbox on a bare interpreter, with nothing but the standard library."""

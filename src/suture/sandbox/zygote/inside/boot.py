@@ -1,7 +1,7 @@
 """The zygote's first code: load its modules from stdin, serve, and in a child become the program.
 
-Started as `python -I -S -B -c SOURCE`. The program's code is executed from here, with no frame of the zygote
-below it; this module itself is no longer reachable by then.
+Started as `python -I -S -B -c SOURCE`. The program's code is executed from here, so that its call stack holds
+no frame of the zygote. By then `__main__` is the program's module, and no longer this one.
 """
 
 import os
@@ -10,21 +10,22 @@ import types
 
 
 def load() -> types.ModuleType:
-    """Create modules from the sources that stdin brings first: a 4-byte length and pairs of name and
-    source.
+    """Create modules from the first part of stdin, and return the last one.
+
+    It consists of a 4-byte length and pairs `(name, source)` in JSON.
     """
     import json
 
-    def exactly(size: int) -> bytes:
-        chunks = b""
-        while len(chunks) < size:
-            chunk = os.read(0, size - len(chunks))
+    def read_exactly(size: int) -> bytes:
+        content = b""
+        while len(content) < size:
+            chunk = os.read(0, size - len(content))
             if not chunk:
                 os._exit(0)
-            chunks += chunk
-        return chunks
+            content += chunk
+        return content
 
-    for name, source in json.loads(exactly(int.from_bytes(exactly(4), "big"))):
+    for name, source in json.loads(read_exactly(int.from_bytes(read_exactly(4), "big"))):
         module = types.ModuleType(name)
         module.__path__ = []
         sys.modules[name] = module
@@ -43,8 +44,9 @@ def leave(fault: "BaseException | None") -> None:
             print(code, file=sys.stderr)
             code = 1
     elif fault is not None:
-        shown = fault.with_traceback(fault.__traceback__ and fault.__traceback__.tb_next)
-        sys.excepthook(type(shown), shown, shown.__traceback__)
+        # Without the first frame, which is this module's.
+        fault = fault.with_traceback(fault.__traceback__ and fault.__traceback__.tb_next)
+        sys.excepthook(type(fault), fault, fault.__traceback__)
         code = 1
     try:
         if "threading" in sys.modules:

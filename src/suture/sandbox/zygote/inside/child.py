@@ -29,7 +29,7 @@ from suture.sandbox.zygote.inside import kernel
 from suture.sandbox.zygote.inside.kernel import OomKillCounter, find_kill_counts
 
 BOX_ID = 65534
-"""Its user and group inside the sandbox, which Linux calls `nobody`."""
+"""The program's user and group inside the sandbox, which Linux calls `nobody`."""
 SHM_BYTES = 16 << 20
 SHM_INODES = 10_000
 """Limits of `/dev/shm`, for semaphores and shared memory. Without a size it may grow to half of the machine's
@@ -46,7 +46,7 @@ class ZygotePlace:
     Args:
         namespaces: Whether each child is PID 1 of new namespaces and mounts its own folders. Otherwise it
             uses the existing ones, and there is only one child.
-        covered: Shown paths below `/tmp`, which each child mounts again.
+        covered: Mount targets below `/tmp`, which each child mounts again over its own `/tmp`.
         hidden_folders: Folders that each child covers with an empty one.
     """
 
@@ -54,29 +54,24 @@ class ZygotePlace:
         self.namespaces = namespaces
         self.covered = covered
         self.hidden_folders = hidden_folders
-        self.counts = find_kill_counts()
+        self.kill_counts = find_kill_counts()
         self.user, self.group = os.getuid(), os.getgid()
 
 
 def run_child(
-    request: dict[str, Any], fds: Sequence[int], code: bytes, place: ZygotePlace
+    request: dict[str, Any], fds: Sequence[int], seccomp_filter: bytes, place: ZygotePlace
 ) -> CodeType | None:
-    """Run as the child of a zygote. Returns only in the process that is to run Python code.
+    """Run as the child of a zygote. Returns only in the process that is to run Python code, with that code.
 
     Args:
         request: The decoded request.
         fds: Stdin, stdout, stderr and the report's pipe.
-        code: The system call filter.
-        place: Where the zygote runs.
-
-    Returns:
-        The code to run.
     """
     try:
-        for target, handle in enumerate(fds):
-            os.dup2(handle, target)
+        for target, child_fd in enumerate(fds):
+            os.dup2(child_fd, target)
         os.closerange(REPORT_FD + 1, MAX_FDS)
-        kills = OomKillCounter(place.counts)
+        oom_kills = OomKillCounter(place.kill_counts)
         if place.namespaces:
             set_up_namespaces(request["limits"], place)
         else:
@@ -95,7 +90,7 @@ def run_child(
         del files
         box = open_box()
         kernel.drop_capabilities()
-        kernel.install_filter(code)
+        kernel.install_filter(seccomp_filter)
     except OSError as fault:
         os.write(2, str(fault).encode())
         os._exit(1)
@@ -103,7 +98,7 @@ def run_child(
     deadline = time.monotonic() + wall_s
     pid = os.fork()
     if pid == 0:
-        kills.close()
+        oom_kills.close()
         os.close(box)
         prefer_for_oom_kill()
         if request["python"] is not None:
@@ -111,7 +106,7 @@ def run_child(
         if forked:
             return become_module(request)
         exec_program(request)
-    supervise(request, pid, deadline, kills, box)
+    supervise(request, pid, deadline, oom_kills, box)
     os._exit(0)
 
 
@@ -123,12 +118,7 @@ def prefer_for_oom_kill() -> None:
 
 
 def set_up_namespaces(limits: dict[str, int], place: ZygotePlace) -> None:
-    """Set up the new namespaces: one user, fresh folders.
-
-    Args:
-        limits: The limits of the run.
-        place: Where the zygote runs.
-    """
+    """Set up the new namespaces: one user, and fresh folders of the limited size."""
     kernel.allow_inspection()  # /proc files of a non-dumpable process belong to the machine's root
     write("/proc/self/setgroups", "deny")
     write("/proc/self/uid_map", f"{BOX_ID} {place.user} 1")
@@ -138,55 +128,49 @@ def set_up_namespaces(limits: dict[str, int], place: ZygotePlace) -> None:
     kernel.mount("proc", "/proc", safe | kernel.NO_PROGRAMS)
     kernel.mount("", "/proc/sys", kernel.BIND, source="/proc/sys")
     kernel.mount("", "/proc/sys", kernel.BIND | kernel.REMOUNT | kernel.READ_ONLY | kernel.NO_PROGRAMS | safe)
-    handles = [(path, os.open(path, os.O_PATH)) for path in place.covered]
+    covered_fds = [(path, os.open(path, os.O_PATH)) for path in place.covered]
     size, inodes = limits["disk_mb"] << 20, limits["inodes"]
-    for folder, most, files, mode in (
-        ("/box", size, inodes, "0700"),
-        ("/tmp", size, inodes, "1777"),
-        ("/dev/shm", SHM_BYTES, SHM_INODES, "1777"),
-    ):
-        kernel.mount("tmpfs", folder, safe, f"size={most},nr_inodes={files},mode={mode}")
-    for path, handle in handles:
-        mount_again(path, handle)
+    kernel.mount("tmpfs", "/box", safe, f"size={size},nr_inodes={inodes},mode=0700")
+    kernel.mount("tmpfs", "/tmp", safe, f"size={size},nr_inodes={inodes},mode=1777")
+    kernel.mount("tmpfs", "/dev/shm", safe, f"size={SHM_BYTES},nr_inodes={SHM_INODES},mode=1777")
+    for path, covered_fd in covered_fds:
+        mount_again(path, covered_fd)
     for folder in place.hidden_folders:
         kernel.mount("tmpfs", folder, safe | kernel.READ_ONLY, "size=4k,nr_inodes=2,mode=0555")
 
 
-def mount_again(path: str, handle: int) -> None:
+def mount_again(path: str, covered_fd: int) -> None:
     """Show a path again that a fresh folder has covered; as before, it is not writable."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    if stat.S_ISDIR(os.fstat(handle).st_mode):
+    if stat.S_ISDIR(os.fstat(covered_fd).st_mode):
         os.mkdir(path)
     else:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT))
-    kernel.mount("", path, kernel.BIND, source=f"/proc/self/fd/{handle}")
-    os.close(handle)
+    kernel.mount("", path, kernel.BIND, source=f"/proc/self/fd/{covered_fd}")
+    os.close(covered_fd)
 
 
 def write(path: str, text: str) -> None:
     """Write to a file of the kernel."""
-    handle = os.open(path, os.O_WRONLY)
+    file_fd = os.open(path, os.O_WRONLY)
     try:
-        os.write(handle, text.encode())
+        os.write(file_fd, text.encode())
     finally:
-        os.close(handle)
+        os.close(file_fd)
 
 
-def supervise(request: dict[str, Any], pid: int, deadline: float, kills: OomKillCounter, box: int) -> None:
+def supervise(
+    request: dict[str, Any], pid: int, deadline: float, oom_kills: OomKillCounter, box: int
+) -> None:
     """Wait for the program, kill what it left, and report how it ended."""
     os.closerange(0, REPORT_FD)
-    most_bytes = request["limits"]["total_memory_mb"] << 20
-    kind, number = wait_for_program(pid, deadline, most_bytes, out_of_memory=kills.has_grown)
+    max_bytes = request["limits"]["total_memory_mb"] << 20
+    kind, number = wait_for_program(pid, deadline, max_bytes, out_of_memory=oom_kills.has_grown)
     kill_remaining()
-    for words in build_report(kind, number, request, box):
-        report(words)
-
-
-def report(words: bytes) -> None:
-    """Write to the report's pipe."""
-    view = memoryview(words)
-    while view:
-        view = view[os.write(REPORT_FD, view) :]
+    for part in build_report(kind, number, request, box):
+        view = memoryview(part)
+        while view:
+            view = view[os.write(REPORT_FD, view) :]
 
 
 def shadows_imported_module(files: dict[str, bytes]) -> bool:
@@ -196,13 +180,13 @@ def shadows_imported_module(files: dict[str, bytes]) -> bool:
         files: All files of the program. Each folder that is not a package may be on `sys.path`.
     """
     # Compiled files are only imported in place of their source.
-    files = {path: b"" for path in files if "/__pycache__/" not in f"/{path}"}
-    folders = {path.rpartition("/")[0] for path in files}
-    folders |= {folder[:at] for folder in folders for at, sign in enumerate(folder) if sign == "/"}
+    paths = {path for path in files if "/__pycache__/" not in f"/{path}"}
+    folders = {path.rpartition("/")[0] for path in paths}
+    folders |= {folder[:index] for folder in folders for index, char in enumerate(folder) if char == "/"}
     names = set()
-    for path in (*files, *folders):
+    for path in (*paths, *folders):
         folder, _, name = path.rpartition("/")
-        if not folder or f"{folder}/__init__.py" not in files:
+        if not folder or f"{folder}/__init__.py" not in paths:
             names.add(name.partition(".")[0])
     return bool(names & {name.partition(".")[0] for name in sys.modules})
 

@@ -27,15 +27,11 @@ READ_WRITE, PRIVATE_ANONYMOUS, DONT_FORK = 3, 0x22, 10
 """`PROT_{READ,WRITE}`, `MAP_{PRIVATE,ANONYMOUS}` and `MADV_DONTFORK` of `asm-generic/mman-common.h`."""
 READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS, REMOUNT, BIND = 1, 2, 4, 8, 32, 4096
 """`MS_{RDONLY,NOSUID,NODEV,NOEXEC,REMOUNT,BIND}` of `linux/mount.h`."""
-SET_DUMPABLE, SET_SECCOMP, DROP_FROM_BOUNDING_SET, SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVILEGES = (
-    4,
-    22,
-    24,
-    36,
-    38,
-)
+SET_DUMPABLE, SET_SECCOMP, DROP_FROM_BOUNDING_SET = 4, 22, 24
+SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVILEGES = 36, 38
+"""Of `linux/prctl.h`."""
 SECCOMP_MODE_FILTER = 2
-"""Of `linux/seccomp.h`; those above it of `linux/prctl.h`."""
+"""Of `linux/seccomp.h`."""
 CAPABILITY_VERSION_3 = 0x20080522
 """`_LINUX_CAPABILITY_VERSION_3`, the version of the header that `capset` takes (linux/capability.h)."""
 LAST_CAPABILITY = 63
@@ -47,11 +43,11 @@ class _Program(ctypes.Structure):
 
 
 def _call(name: str, *args: object) -> int:
-    answer: int = getattr(_libc, name)(*args)
-    if answer < 0:
+    result: int = getattr(_libc, name)(*args)
+    if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
-    return answer
+    return result
 
 
 def clone() -> int:
@@ -78,11 +74,10 @@ def mount(kind: str, target: str, flags: int, options: str = "", source: str = "
         kind: The type of file system; empty for a bind mount.
         target: An existing folder.
         flags: Any of the constants of this module.
-        options: Options of the file system.
         source: The folder to bind.
     """
-    words = ((source or kind).encode(), target.encode(), kind.encode() or None)
-    _call("mount", *words, ctypes.c_ulong(flags), options.encode() or None)
+    names = ((source or kind).encode(), target.encode(), kind.encode() or None)
+    _call("mount", *names, ctypes.c_ulong(flags), options.encode() or None)
 
 
 def forbid_inspection() -> None:
@@ -122,20 +117,17 @@ def unshared_memory(size: int) -> memoryview:
     The `mmap` module does not do: a child that drops the object unmaps whatever lies at that address by then.
     """
     _libc.mmap.restype = ctypes.c_void_p
-    place = _libc.mmap(None, ctypes.c_size_t(size), READ_WRITE, PRIVATE_ANONYMOUS, -1, ctypes.c_long(0))
-    if place in (None, ctypes.c_void_p(-1).value):
+    address = _libc.mmap(None, ctypes.c_size_t(size), READ_WRITE, PRIVATE_ANONYMOUS, -1, ctypes.c_long(0))
+    if address in (None, ctypes.c_void_p(-1).value):
         raise MemoryError(size)
-    _call("madvise", ctypes.c_void_p(place), ctypes.c_size_t(size), DONT_FORK)
-    return memoryview((ctypes.c_ubyte * size).from_address(place)).cast("B")
+    _call("madvise", ctypes.c_void_p(address), ctypes.c_size_t(size), DONT_FORK)
+    return memoryview((ctypes.c_ubyte * size).from_address(address)).cast("B")
 
 
 def resident_pages() -> int:
     """Return the resident memory of this process, in pages."""
-    handle = os.open("/proc/self/statm", os.O_RDONLY)
-    try:
-        return int(os.read(handle, 256).split()[1])
-    finally:
-        os.close(handle)
+    with open("/proc/self/statm", "rb", buffering=0) as file:
+        return int(file.read(256).split()[1])
 
 
 KILL_COUNTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
@@ -148,9 +140,7 @@ MAX_COUNTER_BYTES = 4096
 
 
 def find_kill_counts(paths: tuple[str, ...] = KILL_COUNTS) -> tuple[str, ...]:
-    """Return the files that exist here. Checked once, because failing to open them is expensive in every
-    run.
-    """
+    """Return the files that exist here. Call this once: a failed attempt to open them in each run is slow."""
     return tuple(path for path in paths if os.access(path, os.R_OK))
 
 
@@ -163,28 +153,28 @@ class OomKillCounter:
     """
 
     def __init__(self, paths: tuple[str, ...]) -> None:
-        self._handle: int | None = None
+        self._count_fd: int | None = None
         for path in paths:
             with suppress(OSError):
-                self._handle = os.open(path, os.O_RDONLY)
+                self._count_fd = os.open(path, os.O_RDONLY)
                 break
-        self._before = self._count()
+        self._initial_count = self._count()
 
     def has_grown(self) -> bool:
         """Return whether there was an OOM kill since."""
-        return self._count() > self._before
+        return self._count() > self._initial_count
 
     def close(self) -> None:
         """Close the file. Safe to call twice."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            os.close(handle)
+        count_fd, self._count_fd = self._count_fd, None
+        if count_fd is not None:
+            os.close(count_fd)
 
     def _count(self) -> int:
-        if self._handle is None:
+        if self._count_fd is None:
             return 0
         try:
-            return parse_oom_kills(os.pread(self._handle, 4096, 0))
+            return parse_oom_kills(os.pread(self._count_fd, MAX_COUNTER_BYTES, 0))
         except OSError:  # for example, the group is being removed
             return 0
 
@@ -198,19 +188,19 @@ class SocketCounter:
 
     def __init__(self, paths: tuple[str, ...] = SOCKET_COUNTS) -> None:
         # Kept open, because this is read after each run.
-        self._handles: list[int] = []
+        self._count_fds: list[int] = []
         for path in paths:
             with suppress(OSError):
-                self._handles.append(os.open(path, os.O_RDONLY))
+                self._count_fds.append(os.open(path, os.O_RDONLY))
 
     def count_sockets(self) -> int:
         """Return the number of TCP sockets that are open, closing, or in TIME_WAIT."""
-        return sum(map(read_socket_count, self._handles))
+        return sum(map(_read_socket_count, self._count_fds))
 
 
-def read_socket_count(handle: int) -> int:
+def _read_socket_count(count_fd: int) -> int:
     """Return the TCP sockets in use or in TIME_WAIT, from an open `sockstat`."""
-    for line in os.pread(handle, MAX_COUNTER_BYTES, 0).splitlines():
+    for line in os.pread(count_fd, MAX_COUNTER_BYTES, 0).splitlines():
         words = line.split()
         if words[:1] in ([b"TCP:"], [b"TCP6:"]):
             return sum(int(words[words.index(name) + 1]) for name in (b"inuse", b"tw") if name in words)

@@ -4,15 +4,20 @@ A frame is one byte of kind, a 4-byte big-endian length, and the content. From t
 
     q   a request: a 4-byte length, a JSON head, the contents of the files; only the child reads it
     n   like `q`, and the child's stdin is empty
-    d   like `q`; the child's stdin and stdout are sent separately as descriptors, and do not pass through
-    here i   bytes for the child's stdin; an empty frame closes it p   stop reading the child's stdout for
-    now; `c`: continue k   kill the child now
+    d   like `q`; the child's stdin and stdout are sent separately as descriptors, and do not pass through here
+    i   bytes for the child's stdin; an empty frame closes it
+    p   stop reading the child's stdout for now
+    c   continue to read it
+    k   kill the child now
 
 To the host:
 
     h   the zygote is ready
-    o e r   bytes of the child's stdout, of its stderr, of its report
-    p   send no stdin for now; `c`: continue
+    o   bytes of the child's stdout
+    e   bytes of its stderr
+    r   bytes of its report
+    p   send no stdin for now
+    c   continue to send it
     .   the child is gone: JSON with its wait status, whether the kernel OOM-killed something of it as far as
         can be seen here, and what is wrong with this zygote, if anything
 
@@ -43,11 +48,11 @@ class RelayBuffer:
     def __init__(self) -> None:
         self.chunk = kernel.unshared_memory(CHUNK)
         self._queue = kernel.unshared_memory(QUEUE_BYTES)
-        self._first = self._end = 0
+        self._start = self._end = 0
 
     def __len__(self) -> int:
         """Bytes in the queue."""
-        return self._end - self._first
+        return self._end - self._start
 
     @property
     def free_bytes(self) -> int:
@@ -57,9 +62,9 @@ class RelayBuffer:
     def enqueue(self, source: int, max_bytes: int) -> int:
         """Read at most `max_bytes` bytes from a descriptor into the queue; return how many, 0 at its end."""
         if self._end + max_bytes > QUEUE_BYTES:
-            held = len(self)
-            self._queue[:held] = self._queue[self._first : self._end]
-            self._first, self._end = 0, held
+            size = len(self)
+            self._queue[:size] = self._queue[self._start : self._end]
+            self._start, self._end = 0, size
         size = os.readv(source, [self._queue[self._end : self._end + max_bytes]])
         self._end += size
         return size
@@ -70,16 +75,16 @@ class RelayBuffer:
         Raises:
             OSError: Also if it takes nothing now.
         """
-        self._first += os.writev(sink, [self._queue[self._first : self._end]])
+        self._start += os.writev(sink, [self._queue[self._start : self._end]])
         if not len(self):
             self.clear()
 
     def clear(self) -> None:
         """Empty the queue, so that no later run finds its content."""
-        self._first = self._end = 0
+        self._start = self._end = 0
 
 
-HEADER = 5
+HEADER_BYTES = 5
 SIGKILL = 9
 TICK_MS = 50
 """Milliseconds between two checks whether a supervisor still runs."""
@@ -92,12 +97,7 @@ class HostGone(Exception):
 
 
 class Host:
-    """The channel to the host.
-
-    Args:
-        source: The descriptor to read frames from.
-        sink: The descriptor to write frames to.
-    """
+    """The channel to the host: two descriptors, `source` to read frames from and `sink` to write them to."""
 
     def __init__(self, source: int, sink: int) -> None:
         self.source = source
@@ -106,23 +106,23 @@ class Host:
 
     def send(self, kind: bytes, content: bytes | memoryview = b"") -> None:
         """Send one frame to the host."""
-        left = [memoryview(kind + len(content).to_bytes(4, "big")), memoryview(content)]
+        unsent = [memoryview(kind + len(content).to_bytes(4, "big")), memoryview(content)]
         try:
-            while left:
-                written = os.writev(self.sink, left)
-                while left and written >= len(left[0]):
-                    written -= len(left.pop(0))
-                left[:1] = [part[written:] for part in left[:1]]
+            while unsent:
+                written = os.writev(self.sink, unsent)
+                while unsent and written >= len(unsent[0]):
+                    written -= len(unsent.pop(0))
+                unsent[:1] = [part[written:] for part in unsent[:1]]
         except BrokenPipeError as fault:
             raise HostGone from fault
 
     def read_head(self) -> tuple[bytes, int] | None:
         """Read what has arrived of a frame's head; return its kind and size once it is complete."""
-        chunk = os.read(self.source, HEADER - len(self._head))
+        chunk = os.read(self.source, HEADER_BYTES - len(self._head))
         if not chunk:
             raise HostGone
         self._head += chunk
-        if len(self._head) < HEADER:
+        if len(self._head) < HEADER_BYTES:
             return None
         head, self._head = self._head, b""
         size = int.from_bytes(head[1:], "big")
@@ -139,21 +139,19 @@ class Host:
     def discard(self, size: int, scratch: memoryview) -> None:
         """Read and discard `size` bytes of a frame."""
         while size:
-            read = os.readv(self.source, [scratch[:size]])
-            if not read:
+            read_bytes = os.readv(self.source, [scratch[:size]])
+            if not read_bytes:
                 raise HostGone
-            size -= read
+            size -= read_bytes
 
 
 class Relay:
     """Carries bytes between a child's pipes and the host until the child and all it started are gone.
 
     Args:
-        host: The channel to the host.
-        buffer: The memory that the bytes pass through.
-        pid: The child; -1 for every visible process.
+        pid: The process that is killed to end the run: the child, or -1 for every visible process.
         stdin: The descriptor of the child's stdin, if it is relayed.
-        outputs: Descriptor -> kind of frame.
+        outputs: Descriptor of the child's output -> kind of frame.
         supervisor: The child, if its program could stop or kill it. Everything is killed then.
     """
 
@@ -173,7 +171,8 @@ class Relay:
         self._stdin = stdin
         self._outputs = outputs
         self._stdin_bytes_expected = 0
-        self._closing = self._paused_host = self._paused = self._killed = False
+        self._stdin_ends = False
+        self._host_is_paused = self._stdout_is_paused = self._is_killed = False
 
     def run(self) -> None:
         """Carry bytes until every pipe of the child has ended."""
@@ -183,18 +182,18 @@ class Relay:
             poll = select.poll()
             if self._buffer.free_bytes:
                 poll.register(self._host.source, select.POLLIN)
-            for handle, kind in self._outputs.items():
-                if not (self._paused and kind == b"o"):
-                    poll.register(handle, select.POLLIN)
+            for output_fd, kind in self._outputs.items():
+                if not (self._stdout_is_paused and kind == b"o"):
+                    poll.register(output_fd, select.POLLIN)
             if self._stdin is not None and self._buffer:
                 poll.register(self._stdin, select.POLLOUT)
-            for handle, _ in poll.poll(None if self._supervisor is None else TICK_MS):
-                if handle == self._host.source:
+            for ready_fd, _ in poll.poll(None if self._supervisor is None else TICK_MS):
+                if ready_fd == self._host.source:
                     self._handle_frame()
-                elif handle == self._stdin:
+                elif ready_fd == self._stdin:
                     self._write_stdin()
                 else:
-                    self._forward_output(handle)
+                    self._forward_output(ready_fd)
             if self._supervisor is not None:
                 self._check_supervisor(self._supervisor)
         self._host.discard(self._stdin_bytes_expected, self._buffer.chunk)
@@ -206,15 +205,15 @@ class Relay:
             if os.waitid(os.P_PID, supervisor, os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT):
                 os.kill(self._pid, SIGKILL)
 
-    def _forward_output(self, handle: int) -> None:
-        if handle not in self._outputs:
+    def _forward_output(self, output_fd: int) -> None:
+        if output_fd not in self._outputs:
             return
-        size = os.readv(handle, [self._buffer.chunk])
+        size = os.readv(output_fd, [self._buffer.chunk])
         if not size:
-            os.close(handle)
-            del self._outputs[handle]
-        elif not (self._killed and self._outputs[handle] == b"o"):
-            self._host.send(self._outputs[handle], self._buffer.chunk[:size])
+            os.close(output_fd)
+            del self._outputs[output_fd]
+        elif not (self._is_killed and self._outputs[output_fd] == b"o"):
+            self._host.send(self._outputs[output_fd], self._buffer.chunk[:size])
 
     def _handle_frame(self) -> None:
         if self._stdin_bytes_expected:
@@ -226,21 +225,20 @@ class Relay:
             elif size:
                 raise HostGone
             elif kind == b"i":
-                self._closing = True
+                self._stdin_ends = True
                 self._write_stdin()
             elif kind in (b"p", b"c"):
-                self._paused = kind == b"p" and not self._killed
+                self._stdout_is_paused = kind == b"p" and not self._is_killed
             elif kind == b"k":
-                self._killed, self._paused = True, False
+                self._is_killed, self._stdout_is_paused = True, False
                 with suppress(ProcessLookupError):  # all of them may have just ended
                     os.kill(self._pid, SIGKILL)
             else:
                 raise HostGone
 
     def _queue_stdin(self) -> None:
-        size = self._buffer.enqueue(
-            self._host.source, min(self._stdin_bytes_expected, self._buffer.free_bytes, CHUNK)
-        )
+        max_bytes = min(self._stdin_bytes_expected, self._buffer.free_bytes, CHUNK)
+        size = self._buffer.enqueue(self._host.source, max_bytes)
         if not size:
             raise HostGone
         self._stdin_bytes_expected -= size
@@ -256,13 +254,13 @@ class Relay:
                 break
             except BrokenPipeError:
                 self._close_stdin()
-        if len(self._buffer) > PAUSE_BYTES and not self._paused_host:
-            self._paused_host = True
+        if len(self._buffer) > PAUSE_BYTES and not self._host_is_paused:
+            self._host_is_paused = True
             self._host.send(b"p")
-        if len(self._buffer) < RESUME_BYTES and self._paused_host:
-            self._paused_host = False
+        if len(self._buffer) < RESUME_BYTES and self._host_is_paused:
+            self._host_is_paused = False
             self._host.send(b"c")
-        if self._closing and not self._buffer:
+        if self._stdin_ends and not self._buffer:
             self._close_stdin()
 
     def _close_stdin(self) -> None:

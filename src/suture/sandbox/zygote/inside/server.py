@@ -21,22 +21,18 @@ from suture.sandbox.zygote.inside.relay import Host, HostGone, Relay, RelayBuffe
 
 
 class InMemoryImporter:
-    """An importer of modules that are held in memory.
-
-    Args:
-        sources: Module name -> source.
-    """
+    """An importer of modules from `sources`: module name -> source."""
 
     def __init__(self, sources: dict[str, str]) -> None:
         self._sources = sources
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """See `importlib.abc.MetaPathFinder`."""
-        below = any(other.startswith(name + ".") for other in self._sources)
-        if name not in self._sources and not below:
+        is_package = any(source_name.startswith(name + ".") for source_name in self._sources)
+        if name not in self._sources and not is_package:
             return None
         loader: Any = self
-        return ModuleSpec(name, loader, origin=f"<{name}>", is_package=below)
+        return ModuleSpec(name, loader, origin=f"<{name}>", is_package=is_package)
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Use the default module."""
@@ -48,57 +44,50 @@ class InMemoryImporter:
 
 
 def import_from_sources(sources: dict[str, str]) -> None:
-    """Import modules, and leave no way to import more of them.
-
-    Args:
-        sources: Module name -> source.
-    """
-    library: Any = InMemoryImporter(sources)
-    sys.meta_path.insert(0, library)
+    """Import all modules of `sources`, module name -> source, and leave no importer behind."""
+    importer: Any = InMemoryImporter(sources)
+    sys.meta_path.insert(0, importer)
     try:
         for name in sources:
             importlib.import_module(name)
     finally:
-        sys.meta_path.remove(library)
+        sys.meta_path.remove(importer)
 
 
 MAX_GROWTH = 1.2
-"""A zygote that uses this many times the memory that it started with is replaced."""
+SLACK_PAGES = 1024
+"""A zygote that uses this many times the memory that it started with, and so many pages more that an allocator
+may keep, is replaced."""
 ALL_PROCESSES = -1
 """For `kill`: all processes except PID 1, which is this one."""
 SIGNAL_CODES = 128
 """As in shells: 128 plus the signal's number, as an exit status."""
-INT_BYTES = 4
-SLACK_PAGES = 1024
-"""Pages that an allocator may keep."""
+FD_BYTES = 4
+"""A descriptor in a socket message is a C `int`."""
 
 
 class ZygoteServer:
     """Serves the host's requests one after another, each in a child of its own.
 
     Args:
-        host: The channel to the host.
-        code: The system call filter of every child.
-        place: Where it runs.
-        fd_socket: The socket through which it receives file descriptors.
+        seccomp_filter: The system call filter of every child.
+        fd_socket: The socket through which the host sends file descriptors.
     """
 
-    def __init__(self, host: Host, code: bytes, place: ZygotePlace, fd_socket: int | None = None) -> None:
+    def __init__(
+        self, host: Host, seccomp_filter: bytes, place: ZygotePlace, fd_socket: int | None = None
+    ) -> None:
         self._host = host
         self._fd_socket = fd_socket
-        self._code = code
+        self._seccomp_filter = seccomp_filter
         self._place = place
         self._buffer = RelayBuffer()
         self._sockets = SocketCounter()
         self._state = observe_state()
-        self._most_pages = int(kernel.resident_pages() * MAX_GROWTH) + SLACK_PAGES
+        self._max_pages = int(kernel.resident_pages() * MAX_GROWTH) + SLACK_PAGES
 
     def serve(self) -> CodeType | None:
-        """Serve until the host is gone. Returns only in a child that is to run Python code.
-
-        Raises:
-            HostGone: The host has ended.
-        """
+        """Serve until `HostGone`. Returns only in a child that is to run Python code, with that code."""
         self._host.send(b"h")
         while True:
             kind, size = self._host.wait_head()
@@ -112,22 +101,23 @@ class ZygoteServer:
                 raise HostGone
 
     def _run(self, kind: bytes, size: int) -> CodeType | None:
-        has_read, read_all = os.pipe()
-        ours: dict[int, bytes] = {}
+        # The child writes to this pipe when it has read its request.
+        request_read_fd, signal_fd = os.pipe()
+        outputs: dict[int, bytes] = {}
         stdin: int | None = None
         if kind == b"d":
             child_fds = receive_fds(self._fd_socket or 0)
         else:
-            (stdin_read, stdin), (stdout, stdout_write) = os.pipe(), os.pipe()
-            child_fds, ours = [stdin_read, stdout_write], {stdout: b"o"}
+            (child_stdin, stdin), (stdout, child_stdout) = os.pipe(), os.pipe()
+            child_fds, outputs = [child_stdin, child_stdout], {stdout: b"o"}
         if kind == b"n" and stdin is not None:
             os.close(stdin)
             stdin = None
-        for output in (b"e", b"r"):
-            read, write = os.pipe()
-            ours[read] = output
-            child_fds.append(write)
-        kills = OomKillCounter(self._place.counts)
+        for output_kind in (b"e", b"r"):
+            output_fd, child_output = os.pipe()
+            outputs[output_fd] = output_kind
+            child_fds.append(child_output)
+        oom_kills = OomKillCounter(self._place.kill_counts)
         try:
             pid = kernel.clone() if self._place.namespaces else os.fork()
         except OSError as fault:
@@ -138,23 +128,23 @@ class ZygoteServer:
             # The child reads the request, because the memory that later children are forked from must never
             # hold it.
             request = unpack(read_exactly(self._host.source, size))
-            os.write(read_all, b"x")
-            return run_child(request, child_fds, self._code, self._place)
-        for handle in (*child_fds, read_all):
-            os.close(handle)
-        if not os.read(has_read, 1):
+            os.write(signal_fd, b"x")
+            return run_child(request, child_fds, self._seccomp_filter, self._place)
+        for child_fd in (*child_fds, signal_fd):
+            os.close(child_fd)
+        if not os.read(request_read_fd, 1):
             raise HostGone  # the stream is now in the middle of a request
-        os.close(has_read)
+        os.close(request_read_fd)
         if self._place.namespaces:
-            Relay(self._host, self._buffer, pid, stdin, ours).run()
+            Relay(self._host, self._buffer, pid, stdin, outputs).run()
         else:
-            Relay(self._host, self._buffer, ALL_PROCESSES, stdin, ours, supervisor=pid).run()
+            Relay(self._host, self._buffer, ALL_PROCESSES, stdin, outputs, supervisor=pid).run()
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status < 0 and not self._place.namespaces:
             # without namespaces a program can kill its supervisor, and only it would
             status = SIGNAL_CODES - status
-        out_of_memory = kills.has_grown()  # the supervisor may be among the killed processes
-        kills.close()
+        out_of_memory = oom_kills.has_grown()  # the supervisor may be among the killed processes
+        oom_kills.close()
         self._report_end(status, out_of_memory=out_of_memory)
         return None
 
@@ -169,7 +159,7 @@ class ZygoteServer:
         if remaining := self._sockets.count_sockets():
             return f"sockets: {remaining}"  # their ports stay taken for a minute
         pages = kernel.resident_pages()
-        return f"memory: {pages} pages" if pages > self._most_pages else ""
+        return f"memory: {pages} pages" if pages > self._max_pages else ""
 
 
 def receive_fds(fd_socket: int) -> list[int]:
@@ -178,22 +168,23 @@ def receive_fds(fd_socket: int) -> list[int]:
     Raises:
         HostGone: The host sent something else.
     """
-    way = _socket.socket(fileno=fd_socket)
-    given = b"".join(message[2] for message in way.recvmsg(1, _socket.CMSG_SPACE(2 * INT_BYTES))[1])
-    way.detach()  # an object that closes the descriptor must not live on in a child
-    if len(given) != 2 * INT_BYTES:
+    receiver = _socket.socket(fileno=fd_socket)
+    messages = receiver.recvmsg(1, _socket.CMSG_SPACE(2 * FD_BYTES))[1]
+    receiver.detach()  # an object that closes the descriptor must not live on in a child
+    content = b"".join(message[2] for message in messages)
+    if len(content) != 2 * FD_BYTES:
         raise HostGone
-    return [int.from_bytes(part, sys.byteorder) for part in (given[:INT_BYTES], given[INT_BYTES:])]
+    return [int.from_bytes(part, sys.byteorder) for part in (content[:FD_BYTES], content[FD_BYTES:])]
 
 
 def unpack(content: bytes) -> dict[str, Any]:
     """Decode a request."""
     size = int.from_bytes(content[:4], "big")
     request: dict[str, Any] = json.loads(content[4 : 4 + size])
-    files, at = {}, 4 + size
+    files, start = {}, 4 + size
     for path, length in request["files"]:
-        files[path] = content[at : at + length]
-        at += length
+        files[path] = content[start : start + length]
+        start += length
     request["files"] = files
     return request
 
@@ -202,11 +193,7 @@ def observe_state() -> dict[str, object]:
     """Return what no run may change."""
     with open("/proc/self/mountinfo", "rb", buffering=0) as file:
         mounts = file.readall()
-    return {
-        "mounts": mounts,
-        "processes": list_processes(),
-        "descriptors": len(os.listdir("/proc/self/fd")),
-    }
+    return {"mounts": mounts, "processes": list_processes(), "descriptors": len(os.listdir("/proc/self/fd"))}
 
 
 def list_processes() -> set[str]:
@@ -215,11 +202,9 @@ def list_processes() -> set[str]:
 
 
 def preload(code: str) -> None:
-    """Run code whose effects every child is to inherit. Exits if it leaves processes, which all runs would
-    share.
+    """Run code whose effects every child inherits; it may import a project's packages.
 
-    Args:
-        code: The code; it may import a project's packages.
+    Exits if the code leaves processes behind, which all runs would share.
     """
     before = list_processes()
     with suppress(OSError):  # some back ends create /box only for the child
@@ -234,10 +219,10 @@ def preload(code: str) -> None:
 
 def close_all_but(*kept_fds: int | None) -> None:
     """Close inherited descriptors, such as the mount namespace through which the launcher came."""
-    for handle in map(int, os.listdir("/proc/self/fd")):
-        if handle > 2 and handle not in kept_fds:
+    for open_fd in map(int, os.listdir("/proc/self/fd")):
+        if open_fd > 2 and open_fd not in kept_fds:
             with suppress(OSError):  # for example the descriptor of this listing
-                os.close(handle)
+                os.close(open_fd)
 
 
 def remove_traces() -> None:
@@ -252,10 +237,10 @@ def main() -> CodeType | None:
     if sys.version_info < (3, 9):  # noqa: UP036 - a project's interpreter may be older than Suture's
         sys.exit("this interpreter is too old to be forked from")
     host = Host(os.dup(0), os.dup(1))
-    for handle in (0, 1):
-        nothing = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nothing, handle)
-        os.close(nothing)
+    for standard_fd in (0, 1):
+        null_fd = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null_fd, standard_fd)
+        os.close(null_fd)
     kernel.forbid_inspection()
     reset_sigint()
     try:
