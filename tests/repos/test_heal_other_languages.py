@@ -72,7 +72,7 @@ async def test_wrong_first_and_right_second_heals(
     findings = [found async for found in verify(certificate, settings=settings, sandbox=sandbox)]
     assert all(found.ok for found in findings), findings
     told = {found.name: found.detail for found in findings}
-    assert told["mutation"].startswith(f"the tests notice {written['killed']} of 12 mutants drawn from ")
+    assert told["mutation"].startswith(f"the tests notice {written['killed']} of 12 mutants, selected from ")
 
 
 @pytest.mark.heavy

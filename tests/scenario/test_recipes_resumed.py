@@ -22,7 +22,7 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from scenario.test_recipes_resumed import cast, settings_in
 from scenario.test_recipes import TASK
-from suture.api import solve
+from suture.api import WriteOptions, solve
 from suture.core.ledger import Ledger
 
 append = Ledger.append
@@ -34,7 +34,7 @@ def killing(self, payload):
     return event
 
 Ledger.append = killing
-asyncio.run(solve(TASK, settings=settings_in(Path(sys.argv[2])), model=cast()))
+asyncio.run(solve(TASK, WriteOptions(settings=settings_in(Path(sys.argv[2])), model=cast())))
 """
 
 
