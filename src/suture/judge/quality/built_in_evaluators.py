@@ -26,7 +26,16 @@ from suture.project.workspace import overlay_candidate
 from suture.sandbox import BOX, get_own_interpreter
 
 NO_PYTHON = "no file of the code is Python"
-NO_CODE_TOKENS = (
+NO_STATEMENT = "the code has no statement"
+NO_TEST = "the task has no check and no test command"
+NO_RECORDER = "the tests started no Python that loads the recorder"
+NO_RADON = "radon is not installed; pip install 'suture[quality]'"
+MAX_COMPLEXITY = 10
+"""McCabe's own limit (1976), and radon's border between the grades B and C."""
+SEVERITIES = ("low", "medium", "high")
+CHECK_RUNNER = f"{PRIVATE_FOLDER}/check_runner.py"
+CHECK_SOURCES = f"{PRIVATE_FOLDER}/checks.json"
+LAYOUT_TOKENS = (
     tokenize.COMMENT,
     tokenize.NL,
     tokenize.NEWLINE,
@@ -35,6 +44,12 @@ NO_CODE_TOKENS = (
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 )
+"""Tokens that do not make a line a line of code."""
+
+
+def _select_parsable(subject: QualitySubject) -> dict[str, str]:
+    """Return path -> text of the subject's files that are valid Python."""
+    return {path: text for path, text in subject.files.items() if parse_module(text) is not None}
 
 
 class LineCounts:
@@ -44,13 +59,13 @@ class LineCounts:
 
     async def evaluate(self, subject: QualitySubject) -> QualityResult:
         """Count the lines of the files that can be parsed."""
-        texts = [text for text in subject.files.values() if parse_module(text) is not None]
+        texts = _select_parsable(subject).values()
         code = comments = 0
         try:
             for text in texts:
-                kinds = list(_line_tokens(text))
-                code += len({line for line, kind in kinds if kind not in NO_CODE_TOKENS})
-                comments += len({line for line, kind in kinds if kind == tokenize.COMMENT})
+                tokens = list(_iter_line_tokens(text))
+                code += len({line for line, kind in tokens if kind not in LAYOUT_TOKENS})
+                comments += len({line for line, kind in tokens if kind == tokenize.COMMENT})
         except (tokenize.TokenError, SyntaxError) as fault:
             return QualityResult(unmeasured=f"the code cannot be tokenized: {fault}")
         total = sum(len(text.splitlines()) for text in texts)
@@ -58,7 +73,7 @@ class LineCounts:
         return QualityResult(values=values) if texts else QualityResult(unmeasured=NO_PYTHON)
 
 
-def _line_tokens(text: str) -> Iterator[tuple[int, int]]:
+def _iter_line_tokens(text: str) -> Iterator[tuple[int, int]]:
     """Yield (line, token type), once for each line that a token spans."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         for line in range(token.start[0], token.end[0] + 1):
@@ -77,17 +92,19 @@ class DocstringCoverage:
         }
         if not trees:
             return QualityResult(unmeasured=NO_PYTHON)
-        public = [(path, node) for path, tree in trees.items() for node in _definitions(tree)]
-        bare = [(path, node) for path, node in public if not ast.get_docstring(node)]
+        public = [(path, node) for path, tree in trees.items() for node in _iter_public_definitions(tree)]
+        undocumented = [(path, node) for path, node in public if not ast.get_docstring(node)]
         if not public:
             return QualityResult(unmeasured="the code defines nothing public")
         return QualityResult(
-            values={"docstring_coverage": 1 - len(bare) / len(public)},
-            findings=tuple(f"{path}:{node.lineno}: {node.name} has no docstring" for path, node in bare),
+            values={"docstring_coverage": 1 - len(undocumented) / len(public)},
+            findings=tuple(
+                f"{path}:{node.lineno}: {node.name} has no docstring" for path, node in undocumented
+            ),
         )
 
 
-def _definitions(
+def _iter_public_definitions(
     scope: ast.Module | ast.ClassDef,
 ) -> Iterator[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
     for node in scope.body:
@@ -95,12 +112,7 @@ def _definitions(
             if not node.name.startswith("_"):
                 yield node
             if isinstance(node, ast.ClassDef):
-                yield from _definitions(node)
-
-
-NO_RADON = "radon is not installed; pip install 'suture[quality]'"
-MAX_COMPLEXITY = 10
-"""McCabe's own limit (1976), and radon's border between the grades B and C."""
+                yield from _iter_public_definitions(node)
 
 
 class Complexity:
@@ -115,7 +127,7 @@ class Complexity:
             from radon.metrics import mi_visit
         except ImportError:
             return QualityResult(unmeasured=NO_RADON)
-        texts = {path: text for path, text in subject.files.items() if parse_module(text) is not None}
+        texts = _select_parsable(subject)
         if not texts:
             return QualityResult(unmeasured=NO_PYTHON)
         try:
@@ -145,15 +157,6 @@ def _measure_complexity(
     )
 
 
-SEVERITIES = ("low", "medium", "high")
-
-NO_STATEMENT = "the code has no statement"
-NO_TEST = "the task has no check and no test command"
-NO_RECORDER = "the tests started no Python that loads the recorder"
-CHECK_RUNNER = f"{PRIVATE_FOLDER}/check_runner.py"
-CHECK_SOURCES = f"{PRIVATE_FOLDER}/checks.json"
-
-
 class LintFindings:
     """Counts ruff's findings in the candidate's files, by the project's own rules if it has some."""
 
@@ -167,12 +170,12 @@ class LintFindings:
             return QualityResult(unmeasured=NO_PYTHON if not paths else render_unmeasured("no_linter"))
         suite = subject.suite
         files = overlay_candidate(suite.task.files, subject.files)
-        found = await run_ruff(ruff, files, paths, suite.sandbox, suite.settings)
-        if found is None:
+        findings = await run_ruff(ruff, files, paths, suite.sandbox, suite.settings)
+        if findings is None:
             return QualityResult(unmeasured=render_unmeasured("linter_failed"))
         return QualityResult(
-            values={"lint_findings": float(len(found))},
-            findings=tuple(f"{path}:{line}: {text}" for path, line, text in found),
+            values={"lint_findings": float(len(findings))},
+            findings=tuple(f"{path}:{line}: {text}" for path, line, text in findings),
         )
 
 
@@ -183,7 +186,7 @@ class SecurityFindings:
 
     async def evaluate(self, subject: QualitySubject) -> QualityResult:
         """Check the files that can be parsed; nothing of them runs."""
-        texts = {path: text for path, text in subject.files.items() if parse_module(text) is not None}
+        texts = _select_parsable(subject)
         if not texts:
             return QualityResult(unmeasured=NO_PYTHON)
         try:
@@ -210,8 +213,8 @@ class StatementCoverage:
         """Run the test command, or the function-level checks in the process of the code if there is none."""
         suite = subject.suite
         files = drop_private_files(overlay_candidate(suite.task.files, subject.files))
-        own = {path: content for path, content in files.items() if path in subject.files}
-        statements = find_touched_by_file({}, own)
+        candidate_files = {path: content for path, content in files.items() if path in subject.files}
+        statements = find_touched_by_file({}, candidate_files)
         if not statements:
             return QualityResult(unmeasured=NO_STATEMENT)
         if suite.command is not None:
@@ -220,20 +223,21 @@ class StatementCoverage:
         elif suite.task.checks:
             interpreter = subject.interpreter or get_own_interpreter()
             argv = (interpreter.executable, f"{BOX}/{CHECK_RUNNER}", get_module_name(suite.task.module))
-            files[CHECK_RUNNER] = (
-                resources.files("suture.judge.quality").joinpath("check_runner.py").read_bytes()
-            )
+            runner = resources.files("suture.judge.quality").joinpath("check_runner.py")
+            files[CHECK_RUNNER] = runner.read_bytes()
             files[CHECK_SOURCES] = json.dumps([check.source for check in suite.task.checks]).encode("ascii")
         else:
             return QualityResult(unmeasured=NO_TEST)
-        ran = await record_executed_lines(argv, files, statements, suite, interpreter)
-        if ran is None:
+        executed = await record_executed_lines(argv, files, statements, suite, interpreter)
+        if executed is None:
             return QualityResult(unmeasured=NO_RECORDER)
-        found_statements = [(path, spot) for path, found in statements.items() for spot in found]
         missed = [
-            (path, spot) for path, spot in found_statements if not any((path, line) in ran for line in spot)
+            (path, lines.start)
+            for path, ranges in statements.items()
+            for lines in ranges
+            if not any((path, line) in executed for line in lines)
         ]
         return QualityResult(
-            values={"statement_coverage": 1 - len(missed) / len(found_statements)},
-            findings=tuple(f"{path}:{spot.start}: no test runs it" for path, spot in missed),
+            values={"statement_coverage": 1 - len(missed) / sum(map(len, statements.values()))},
+            findings=tuple(f"{path}:{line}: no test runs it" for path, line in missed),
         )

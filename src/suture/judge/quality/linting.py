@@ -45,11 +45,11 @@ def find_ruff(interpreter: Interpreter | None) -> Path | None:
     for folder in folders:
         program = Path(os.path.realpath(folder / "ruff"))
         # A project's environment may link to any file of the user's, and the mount would show it.
-        inside = program.parent == Path(os.path.realpath(folder))
-        if inside and program.is_file() and os.access(program, os.X_OK):
+        is_inside = program.parent == Path(os.path.realpath(folder))
+        if is_inside and program.is_file() and os.access(program, os.X_OK):
             return program
-    found = shutil.which("ruff")
-    return Path(found).resolve() if found else None
+    installed = shutil.which("ruff")
+    return Path(installed).resolve() if installed else None
 
 
 async def lint_changes(
@@ -61,8 +61,7 @@ async def lint_changes(
 ) -> LintResult:
     """Lint the changed Python files by the project's own rules; the linter runs inside the sandbox.
 
-    Args:
-        interpreter: The project's interpreter, whose environment may have the linter.
+    The environment of the project's interpreter may have the linter.
     """
     changed = [path for path in after if path.endswith(".py") and before.get(path) != after[path]]
     if not changed:
@@ -70,36 +69,30 @@ async def lint_changes(
     ruff = find_ruff(interpreter)
     if ruff is None:
         return LintResult(unmeasured="no_linter")
-    now = await run_ruff(ruff, after, changed, sandbox, settings)
-    then = await run_ruff(ruff, before, [path for path in changed if path in before], sandbox, settings)
-    if now is None or then is None:
+    findings_after = await run_ruff(ruff, after, changed, sandbox, settings)
+    existing = [path for path in changed if path in before]
+    findings_before = await run_ruff(ruff, before, existing, sandbox, settings)
+    if findings_after is None or findings_before is None:
         return LintResult(tool="ruff", unmeasured="linter_failed")
-    known = Counter((path, text) for path, _, text in then)
-    lines = {
+    # Lines move, so findings are matched by their file and text, each as often as it occurred before.
+    old_counts = Counter((path, text) for path, _, text in findings_before)
+    changed_lines = {
         path: find_changed_lines(decode_text(before.get(path, b"")), decode_text(after[path]))
         for path in changed
     }
-    fresh: list[str] = []
-    for path, line, text in now:
-        if known[path, text] > 0:
-            known[path, text] -= 1
-        elif line in lines[path]:
-            fresh.append(f"{path}:{line}: {text}")
-    return LintResult(tool="ruff", findings=tuple(fresh[:MAX_LINT_FINDINGS]))
+    new_findings: list[str] = []
+    for path, line, text in findings_after:
+        if old_counts[path, text] > 0:
+            old_counts[path, text] -= 1
+        elif line in changed_lines[path]:
+            new_findings.append(f"{path}:{line}: {text}")
+    return LintResult(tool="ruff", findings=tuple(new_findings[:MAX_LINT_FINDINGS]))
 
 
 async def run_ruff(
-    ruff: Path,
-    files: Mapping[str, bytes],
-    paths: list[str],
-    sandbox: Sandbox,
-    settings: SandboxSettings,
+    ruff: Path, files: Mapping[str, bytes], paths: list[str], sandbox: Sandbox, settings: SandboxSettings
 ) -> list[tuple[str, int, str]] | None:
-    """Run ruff on some files of a project inside the sandbox.
-
-    Returns:
-        Path, line and text of each finding; `None` if ruff failed.
-    """
+    """Run ruff on some files of a project, and return (path, line, text) of each finding; `None` if it failed."""
     if not paths:
         return []
     options = ("check", "--quiet", "--no-cache", "--exit-zero", "--output-format=json", "--")
@@ -116,11 +109,11 @@ async def run_ruff(
     try:
         return [
             (
-                str(found["filename"]).removeprefix(f"{BOX}/"),
-                int(found["location"]["row"]),
-                " ".join(f"{found.get('code') or 'syntax'} {found['message']}".split()),
+                str(finding["filename"]).removeprefix(f"{BOX}/"),
+                int(finding["location"]["row"]),
+                " ".join(f"{finding.get('code') or 'syntax'} {finding['message']}".split()),
             )
-            for found in json.loads(result.stdout)
+            for finding in json.loads(result.stdout)
         ]
     except (ValueError, KeyError, TypeError):
         return None

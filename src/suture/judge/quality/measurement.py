@@ -51,34 +51,34 @@ def load_evaluators(names: Sequence[str] = ()) -> tuple[Evaluator, ...]:
     Raises:
         UsageError: An unknown name was given, or two evaluators have the same name.
     """
-    found: dict[str, Evaluator] = {built_in.name: built_in for built_in in (kind() for kind in BUILT_IN)}
+    evaluators: dict[str, Evaluator] = {
+        evaluator.name: evaluator for evaluator in (kind() for kind in BUILT_IN)
+    }
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name):
-        if point.name in found:
+        if point.name in evaluators:
             raise UsageError(
                 f"two evaluators have the name {point.name!r}",
                 remedy=f"rename or uninstall the one of {point.value.partition(':')[0]}",
             )
-        found[point.name] = _load(point)
-    unknown = [name for name in names if name not in found]
+        evaluators[point.name] = _load(point)
+    unknown = [name for name in names if name not in evaluators]
     if unknown:
         raise UsageError(
-            f"there is no evaluator {unknown[0]!r}", remedy=f"the evaluators are {', '.join(found)}"
+            f"there is no evaluator {unknown[0]!r}", remedy=f"the evaluators are {', '.join(evaluators)}"
         )
-    return tuple(found[name] for name in names or found)
+    return tuple(evaluators[name] for name in names or evaluators)
 
 
 def _load(point: EntryPoint) -> Evaluator:
     try:
-        made: Any = point.load()()
+        evaluator: Any = point.load()()
     except Exception as fault:  # importing a package runs its code, which may raise anything
-        return UnavailableEvaluator(
-            name=point.name, reason=f"{point.value} cannot be loaded: {_describe_fault(fault)}"
-        )
-    if not isinstance(made, Evaluator):
-        return UnavailableEvaluator(
-            name=point.name, reason=f"{point.value} returns no evaluator (name, evaluate)"
-        )
-    return made
+        reason = f"{point.value} cannot be loaded: {_describe_fault(fault)}"
+        return UnavailableEvaluator(name=point.name, reason=reason)
+    if not isinstance(evaluator, Evaluator):
+        reason = f"{point.value} returns no evaluator (name, evaluate)"
+        return UnavailableEvaluator(name=point.name, reason=reason)
+    return evaluator
 
 
 async def measure_quality(subject: QualitySubject, names: Sequence[str] = ()) -> dict[str, QualityResult]:
@@ -95,23 +95,21 @@ async def measure_quality(subject: QualitySubject, names: Sequence[str] = ()) ->
         UsageError: As in `load_evaluators`; or a path of the code is outside the project.
         SandboxError: The sandbox failed.
     """
-    return {one.name: await _measure(one, subject) for one in load_evaluators(names)}
+    return {evaluator.name: await _measure(evaluator, subject) for evaluator in load_evaluators(names)}
 
 
 async def _measure(evaluator: Evaluator, subject: QualitySubject) -> QualityResult:
     if isinstance(evaluator, BUILT_IN):
         return await evaluator.evaluate(subject)
     try:
-        found: object = await evaluator.evaluate(subject)
+        result: object = await evaluator.evaluate(subject)
     except SandboxError:
         raise
     except Exception as fault:  # a fault of one package must not lose the results of the others
         return QualityResult(unmeasured=f"{evaluator.name} failed: {_describe_fault(fault)}")
-    return (
-        found
-        if isinstance(found, QualityResult)
-        else QualityResult(unmeasured=f"{evaluator.name} returned no `QualityResult`")
-    )
+    if not isinstance(result, QualityResult):
+        return QualityResult(unmeasured=f"{evaluator.name} returned no `QualityResult`")
+    return result
 
 
 def _describe_fault(fault: Exception) -> str:
@@ -120,9 +118,9 @@ def _describe_fault(fault: Exception) -> str:
 
 def flatten_quality(measured: Mapping[str, QualityResult]) -> dict[str, float]:
     """Return metric -> number. A metric of another package's evaluator is named `evaluator.metric`."""
-    own = {kind().name for kind in BUILT_IN}
+    built_in_names = {kind().name for kind in BUILT_IN}
     return {
-        metric if name in own else f"{name}.{metric}": float(value)
-        for name, found in measured.items()
-        for metric, value in found.values.items()
+        metric if name in built_in_names else f"{name}.{metric}": float(value)
+        for name, result in measured.items()
+        for metric, value in result.values.items()
     }
