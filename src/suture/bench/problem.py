@@ -33,8 +33,6 @@ class Problem:
         hidden: The test program that grades. Nothing of it may reach a solver.
         reference: A module that passes; it is never shown.
         reference_beside: The files of `beside` that differ in the solution.
-        licence: Licence of the task.
-        source: Where the data set comes from.
     """
 
     id: str
@@ -81,12 +79,7 @@ def build_task(problem: Problem, regime: Regime = "visible") -> Task:
 
 
 def shows_hidden_checks(problem: Problem, regime: Regime) -> bool:
-    """Return whether the solver gets to see every line of the hidden checks.
-
-    Args:
-        problem: A task of a benchmark.
-        regime: Which checks the solver may see.
-    """
+    """Return whether the solver gets to see every line of the hidden checks."""
     if regime != "visible":
         return regime == "oracle"
     return _lines(problem.hidden) <= _lines(problem.visible)

@@ -31,8 +31,6 @@ def find_leaks(problem: Problem, folder: RunFolder, regime: Regime = "visible") 
     own code is no leak. What a model only repeats from a prompt does not count as written by it.
 
     Args:
-        problem: The task.
-        folder: The run's folder, with every prompt and reply.
         regime: What the loop may see; in `self`, visible checks that the statement does not show are secret
             too.
     """

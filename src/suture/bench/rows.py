@@ -20,8 +20,6 @@ class CandidateStep:
         round: The round that proposed it; -1 for given code.
         completion_tokens: Reply tokens spent so far, including its own.
         prompt_tokens: Prompt tokens spent so far.
-        calls: Model calls made so far.
-        seconds: Seconds since the run began.
         passed: Number of visible deciding checks that passed.
         failed: Number of visible deciding checks that did not pass.
         is_best_so_far: Whether it became the best candidate, which the user would get if the run ended here.
@@ -68,21 +66,15 @@ class BenchmarkRow:
     Attributes:
         problem: Id of the task.
         problem_hash: Hash of everything that defines the task.
-        dataset: The data set's name, such as `humaneval`.
         regime: Which checks the loop could see.
-        arm: Name of the measured recipe.
         model: `provider:model`.
         seed: Number of the independent repetition, from 0.
         cap: Maximum reply tokens that the arm could spend on the task.
         run: Id of the run, which names its folder.
-        outcome: How the run ended.
         confidence: Confidence of the result, in [0, 1].
         steps: The candidates in order, each with what the run had spent.
         completion_tokens: Tokens of all replies, including those without a candidate.
-        prompt_tokens: Tokens of all prompts.
-        calls: Number of model calls.
         cost_usd: Cost in US dollars; `None` if a price is not known.
-        seconds: Wall-clock seconds of the run.
         model_s: Seconds of waiting for replies; replayed replies count 0.
         checks_s: Seconds of running visible checks.
         prompts: Role -> hash of the prompt file that was used.

@@ -37,8 +37,6 @@ class Dataset:
     Attributes:
         adapter: Turns a record into a problem.
         places: Where the records are searched for; `None` if they ship with Suture.
-        licence: The licence of the records.
-        source: Who published the data set.
     """
 
     adapter: Adapter

@@ -50,12 +50,7 @@ class StoredRecord:
 
 
 def load_records(name: str, places: RecordPlaces) -> Iterator[StoredRecord]:
-    """Yield the records of a data set from the first place that has it.
-
-    Raises:
-        PrerequisiteError: No place has the data set.
-        UsageError: A file has an unexpected format.
-    """
+    """Yield the records of a data set from the first place that has it."""
     found = _in_package(places) or _in_folder(places) or _on_hub(name, places)
     for path in found:
         try:

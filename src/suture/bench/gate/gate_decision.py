@@ -92,13 +92,8 @@ def decide_gate(
     """Apply the test to rows, in the baseline's order.
 
     Args:
-        baseline: The tasks, and the rate at which they were solved.
         rows: The rows. Those of other arms, data sets, regimes, caps, models and seeds above 0 are skipped.
-        design: The test, for as many tasks as the baseline has.
         model: The model whose rows are judged; by default the baseline's.
-
-    Raises:
-        UsageError: A task has changed since the baseline was recorded.
     """
     found = {row.problem: row for row in rows if _is_of(row, baseline, model or baseline.model)}
     tried: list[tuple[GateTask, bool]] = []
@@ -142,11 +137,7 @@ def record_baseline(
     Args:
         rows: At least one row with a result.
         arm: The arm; not needed if the rows are of one arm.
-        tasks: Number of tasks, in the order of the test; by default all.
         made: Machine, versions, date and command of the measurement.
-
-    Raises:
-        UsageError: The rows are of several arms, sets, regimes, models or caps, or there is none.
     """
     chosen = [
         row for row in rows if row.seed == 0 and (not arm or row.arm == arm) and row.solved() is not None
@@ -174,11 +165,7 @@ def record_baseline(
 
 
 def read_baseline(path: Path) -> GateBaseline:
-    """Load a baseline from its file.
-
-    Raises:
-        UsageError: The file cannot be read, is not a baseline, or has no tasks.
-    """
+    """Load a baseline from its file."""
     try:
         found = decode_record(GateBaseline, json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError, AttributeError) as fault:
@@ -191,11 +178,7 @@ def read_baseline(path: Path) -> GateBaseline:
 
 
 def write_baseline(baseline: GateBaseline, path: Path) -> None:
-    """Write a baseline to its file.
-
-    Raises:
-        StorageError: It cannot be written.
-    """
+    """Write a baseline to its file."""
     try:
         path.write_text(json.dumps(encode_record(baseline), indent=1) + "\n", "utf-8")
     except OSError as fault:

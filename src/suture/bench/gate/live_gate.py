@@ -34,20 +34,12 @@ async def measure_until_decided(
     """Run the tasks that the test needs, a batch at a time, so that at most one batch runs in vain.
 
     Args:
-        baseline: The tasks, and the rate at which they were solved.
-        design: The sequential test.
         folder: The benchmark folder; its rows count.
-        settings: All settings.
-        model: The model to measure.
         parallel: Maximum number of tasks that run at the same time.
         recordings: Files of replies to draw from.
         replayed: Whether a reply that is not recorded is an error, instead of a call of the model.
         made: The environment of the measurement, for a new folder.
-        opener: Opens a model by its name.
         on_progress: Called after each step.
-
-    Raises:
-        SutureError: As `suture.bench.running.benchmark.run_benchmark` does.
     """
     while True:
         found = decide_gate(baseline, folder.rows(), design, model)

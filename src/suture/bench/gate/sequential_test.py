@@ -52,8 +52,6 @@ class OutcomeChances:
     """The outcome probabilities of a test at a true rate.
 
     Attributes:
-        passed: Probability that it passes.
-        failed: Probability that it fails.
         undecided: Probability that the tasks run out first.
         tasks: Mean number of tasks.
     """
@@ -81,9 +79,6 @@ def design_sequential_test(least: float, margin: float, confidence: float, tasks
         margin: How far below `least` a rate is too poor.
         confidence: One minus the error of either kind.
         tasks: Maximum number of tasks.
-
-    Raises:
-        UsageError: The rates are not inside (0, 1), the confidence not in (0.5, 1), or there are no tasks.
     """
     poor, error = least - margin, 1 - confidence
     if not 0 < poor < least < 1:

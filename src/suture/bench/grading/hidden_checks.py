@@ -36,10 +36,8 @@ class Grade:
     """What the hidden checks say about one piece of code.
 
     Attributes:
-        status: Whether the code is right, wrong, too slow, or cannot be graded.
         evidence: How strong the verdict is; `split` unless the checks need live objects.
         reason: What went wrong, in one line.
-        wall_s: Wall-clock seconds of the grading.
         cpu_s: CPU seconds of the code under test; `None` if unknown.
     """
 
@@ -169,13 +167,6 @@ async def is_forged_pass(
     problem: Problem, regime: Regime, code: Mapping[str, str], judge: Sandbox, settings: SandboxSettings
 ) -> bool | None:
     """Whether code that passed every visible check in its run fails one outside of its reach.
-
-    Args:
-        problem: The task.
-        regime: What the loop could see, and so what it was judged by.
-        code: Every file that was written, path -> text.
-        judge: A sandbox that the run did not use.
-        settings: The sandbox limits.
 
     Returns:
         `None` if that cannot be decided: there is no check, the time ran out, the sandbox failed, or the

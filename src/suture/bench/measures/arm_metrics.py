@@ -101,8 +101,6 @@ class RunSpending:
         solved: Number of runs that ended right.
         completion_tokens: Tokens of replies, summed.
         prompt_tokens: Tokens of prompts, summed.
-        calls: Number of model calls.
-        seconds: Wall-clock seconds, summed.
         model_s: Seconds of waiting for replies; replayed ones count 0.
         cost_usd: US dollars; `None` if a price is not known.
     """
@@ -126,8 +124,6 @@ class ArmMetrics:
 
     Attributes:
         arm: Name of the measured recipe.
-        tasks: Number of tasks.
-        seeds: Number of different seeds.
         runs: Number of rows.
         faults: Runs without a result, because the machinery failed in the run or in grading. They count
             nowhere else.
@@ -192,12 +188,7 @@ NO_CANDIDATE = "no candidate"
 
 
 def compute_arm_metrics(arm: str, rows: Sequence[BenchmarkRow]) -> ArmMetrics:
-    """Compute all metrics of one arm.
-
-    Args:
-        arm: Name of the measured recipe.
-        rows: At least one row of the arm; all of one data set, regime, model and cap.
-    """
+    """Compute all metrics of one arm."""
     known = [row for row in rows if row.solved() is not None]
     right = [row for row in known if row.solved()]
     said = [row for row in known if claims_success(row)]
@@ -240,11 +231,7 @@ def claims_success(row: BenchmarkRow) -> bool:
 
 
 def scores_by_task(rows: Iterable[BenchmarkRow]) -> dict[str, dict[int, float]]:
-    """Return task -> seed -> 1 if it was solved, else 0; runs without a result are left out.
-
-    Args:
-        rows: Rows of one arm and cap.
-    """
+    """Return task -> seed -> 1 if it was solved, else 0; runs without a result are left out."""
     scores: dict[str, dict[int, float]] = {}
     for row in rows:
         solved = row.solved()
@@ -258,9 +245,6 @@ def estimate_task_share(scores: Sequence[Sequence[float]]) -> Interval | None:
 
     The interval is exact (Clopper and Pearson) with one seed per task, and otherwise a bootstrap over tasks
     and seeds. If all scores are equal it is exact too, because a bootstrap would have no width.
-
-    Args:
-        scores: The scores of each task, one per seed.
     """
     if not scores:
         return None

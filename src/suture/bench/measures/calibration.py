@@ -38,14 +38,7 @@ class Calibration:
 
 
 def compute_calibration(answers: Sequence[tuple[float, bool]]) -> Calibration:
-    """Compare confidences with the truth.
-
-    Args:
-        answers: (confidence in [0, 1], whether it was right) of each answer.
-
-    Raises:
-        ValueError: There are no answers, or a confidence is not in [0, 1].
-    """
+    """Compare confidences with the truth."""
     if not answers or not all(0 <= confidence <= 1 for confidence, _ in answers):
         raise ValueError("at least one confidence in [0, 1] is needed")
     total = len(answers)

@@ -34,14 +34,6 @@ def pass_at_k(samples: int, right: int, k: int) -> float:
     """Return the unbiased estimate of the probability that at least one of `k` samples is right.
 
     Chen et al. 2021, "Evaluating Large Language Models Trained on Code".
-
-    Args:
-        samples: Samples drawn of one task.
-        right: How many of them are right.
-        k: Samples that a user would draw.
-
-    Raises:
-        ValueError: The numbers do not fit: `0 <= right <= samples`, `1 <= k <= samples`.
     """
     if not (0 <= right <= samples and 1 <= k <= samples):
         raise ValueError(f"no pass@{k} of {right} right ones among {samples} samples")
@@ -69,11 +61,7 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
 
 
 def exact_interval(right: int, tasks: int, confidence: float = 0.95) -> Interval:
-    """Return the share of solved tasks with the exact interval of Clopper and Pearson.
-
-    Raises:
-        ValueError: There are no tasks, or more were solved than there are.
-    """
+    """Return the share of solved tasks with the exact interval of Clopper and Pearson."""
     if not 0 <= right <= tasks or tasks == 0:
         raise ValueError(f"{right} of {tasks} is not a share")
     tail = (1.0 - confidence) / 2
@@ -97,10 +85,6 @@ def paired_interval(only_first: int, only_second: int, tasks: int, confidence: f
         only_first: Tasks that only the first arm solved.
         only_second: Tasks that only the second arm solved.
         tasks: All that both tried.
-        confidence: The interval's confidence level, in (0, 1).
-
-    Raises:
-        ValueError: There are no tasks, or more were solved by one arm alone than there are.
     """
     if min(only_first, only_second) < 0 or not 0 < tasks >= only_first + only_second:
         raise ValueError(f"{only_first} and {only_second} of {tasks} tasks cannot be compared")
@@ -125,11 +109,6 @@ def bootstrap_difference(
     Args:
         first: The scores of each task for the first arm, one per seed.
         second: The same tasks in the same order for the second arm.
-        confidence: Confidence level of the percentile interval.
-        seed: Seed of the resampling.
-
-    Raises:
-        ValueError: The arms are not of the same tasks, or there are none.
     """
     if len(first) != len(second) or not first:
         raise ValueError("the arms are not of the same tasks")

@@ -31,7 +31,6 @@ class TrackingResult:
 
     Attributes:
         uri: The tracking server or database, without its password.
-        experiment: Name of the experiment.
         run: MLflow's id of the benchmark's run.
         rows: Number of rows that were written now.
         known: Number of rows that were already there.

@@ -38,10 +38,7 @@ def describe_benchmark(
     """Describe a whole benchmark as one MLflow run.
 
     Args:
-        name: Name of the folder.
         key: Id of the benchmark; folders of the same name are different benchmarks.
-        plan: The plan.
-        rows: The rows that exist so far.
     """
     params = {
         "sets": ", ".join(f"{dataset} ({len(ids)})" for dataset, ids in plan.ids.items()),

@@ -47,7 +47,6 @@ class RemoteJob:
     """What a worker receives.
 
     Attributes:
-        job: The job.
         settings: The settings as JSON, without keys and folders, which the worker has of its own.
         draws: The known replies for this task.
         opener: Opens a model by its name; `None` if no model may be called.
@@ -78,12 +77,8 @@ class RayTaskRunner:
     Args:
         address: Address of the cluster, as for `ray.init`; `local` starts one here.
         home: Folder whose subfolder `runs` receives the run folders.
-        settings: The settings of every run.
         pool: Provides known replies, and receives new ones.
         opener: Opens the workers' models; `None` if no model may be called.
-
-    Raises:
-        PrerequisiteError: Ray is not installed, or the cluster does not answer.
     """
 
     def __init__(

@@ -24,20 +24,14 @@ class RecordedReply:
     """One reply of a model to a task's prompt.
 
     Attributes:
-        dataset: The name of the task's data set.
-        problem: The task's id in that data set.
         model: The model as `provider:model`.
         prompt: The hash of the messages.
         call: The hash of the whole call, including `max_tokens`, as run folders have it.
-        temperature: The sampling temperature.
         max_tokens: The token limit of the reply.
         index: The number of the draw among several draws of one call.
         extra: The hash of further options, such as a schema; empty if there were none.
-        reply: The reply's text.
-        finish: Why the reply ended.
         prompt_tokens: Tokens of the prompt, as the provider counts them.
         completion_tokens: Tokens of the reply, as the provider counts them.
-        seconds: The duration of the call.
     """
 
     dataset: str
@@ -109,12 +103,7 @@ def hash_extra_options(sampling: Sampling) -> str:
 
 
 def read_recording(path: Path) -> Iterator[RecordedReply]:
-    """Yield the replies in a file of JSON lines, compressed if its name ends in `.gz`.
-
-    Raises:
-        UsageError: There is no such file.
-        StorageError: A line of the file is not a recorded reply.
-    """
+    """Yield the replies in a file of JSON lines, compressed if its name ends in `.gz`."""
     try:
         raw = path.read_bytes()
         text = gzip.decompress(raw) if path.suffix == ".gz" else raw
@@ -154,9 +143,6 @@ def read_draws(folder: Path, problems: Iterable[Problem]) -> Iterator[RecordedRe
         folder: Holds one JSON file for each reply, also in subfolders.
         problems: Problems that the prompts may be about; a prompt belongs to the one whose statement it
             contains.
-
-    Raises:
-        StorageError: A file is not a recorded reply.
     """
     known = sorted(problems, key=lambda problem: -len(problem.statement))
     for path in sorted(folder.rglob("*.json")):

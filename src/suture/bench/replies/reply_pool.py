@@ -40,11 +40,6 @@ class ReplyPool:
         folder: Holds one JSON file for each reply; created when it is first needed. Several processes may
             share it.
         recordings: Files of `write_recording`, which are only read.
-        draws: Further known replies.
-
-    Raises:
-        UsageError: A recording does not exist.
-        StorageError: A recording is damaged.
     """
 
     def __init__(
@@ -58,11 +53,7 @@ class ReplyPool:
             self._recorded[draw.key].append(draw)
 
     def find(self, key: str, max_tokens: int) -> Reply | None:
-        """Return a recorded reply as it would have come with this token limit.
-
-        Raises:
-            StorageError: A reply in the folder is damaged.
-        """
+        """Return a recorded reply as it would have come with this token limit."""
         # Later draws of a key have higher limits than earlier ones, so the shortest that suffices came first.
         known = sorted(
             (*self._recorded.get(key, ()), *self._kept(key)), key=lambda draw: draw.max_tokens_covered
@@ -71,11 +62,7 @@ class ReplyPool:
         return next((replace(reply, replayed=True, from_run="pool") for reply in replies), None)
 
     def add(self, draw: RecordedReply) -> None:
-        """Write a reply to the folder before anyone uses it.
-
-        Raises:
-            StorageError: The disk is full or unavailable.
-        """
+        """Write a reply to the folder before anyone uses it."""
         reach = "whole" if math.isinf(draw.max_tokens_covered) else f"{draw.max_tokens_covered:g}"
         path = self._shelf(draw.key) / f"{draw.key}-{reach}.json"
         write_file_atomically(path, json.dumps(encode_record(draw)).encode("ascii"))
@@ -86,9 +73,6 @@ class ReplyPool:
         """Return every reply of a model to a task, to be sent to another machine that works on it.
 
         The folder is read the first time. Replies that another process adds later are not included.
-
-        Raises:
-            StorageError: A reply in the folder is damaged.
         """
         if self._by_task is None:
             self._by_task = defaultdict(dict)
@@ -131,8 +115,6 @@ class PooledModel:
     Args:
         model: The model that is asked for missing replies; `None` makes a missing reply an error.
         name: The name of the model as `provider:model`, under which replies are recorded.
-        pool: The pool.
-        problem: The task.
         seed: The number of the repetition. Each repetition has its own samples; greedy replies are the same
             in all.
     """

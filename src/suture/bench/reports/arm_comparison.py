@@ -30,8 +30,6 @@ class ArmComparison:
     equally likely, so the test stays exact. With one seed it is McNemar's test.
 
     Attributes:
-        first: The name of the first arm.
-        second: The arm that it is compared with.
         tasks: Tasks that both arms ran, with results for a common seed.
         runs: Runs of each arm on these tasks, one per common seed.
         only_first: Tasks on which the first is ahead.

@@ -17,7 +17,6 @@ class Cell:
     """Rows that may be in one table.
 
     Attributes:
-        dataset: The data set's name.
         regime: What the loop could see of the checks.
         model: `provider:model`.
         cap: Generated tokens that each run could spend.

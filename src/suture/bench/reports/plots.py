@@ -33,12 +33,7 @@ class Bar:
 
 
 def solved_against_tokens(budgets: CapComparison, series: Mapping[str, int]) -> Markup:
-    """Plot the share of solved tasks at each cap with its 95% interval, one line per arm.
-
-    Args:
-        budgets: At least one arm's.
-        series: Arm -> its colour, dash and marker.
-    """
+    """Plot the share of solved tasks at each cap with its 95% interval, one line per arm."""
     inner = WIDTH - LEFT - RIGHT
     step = inner / len(budgets.caps)
     centres = [LEFT + step * (n + 0.5) for n in range(len(budgets.caps))]
@@ -64,13 +59,7 @@ def solved_against_tokens(budgets: CapComparison, series: Mapping[str, int]) -> 
 
 
 def bars(title: str, series: int, items: Sequence[Bar]) -> Markup:
-    """Plot horizontal bars, with the part that ended right in full colour.
-
-    Args:
-        title: Description for readers who cannot see the plot.
-        series: The number of the series, which picks its colour.
-        items: From top to bottom.
-    """
+    """Plot horizontal bars, with the part that ended right in full colour."""
     label, width, line = 130.0, 380.0, 24.0
     most = max((bar.value.of for bar in items), default=0) or 1
     scale = (width - label - 70) / most
@@ -90,13 +79,7 @@ def bars(title: str, series: int, items: Sequence[Bar]) -> Markup:
 
 
 def reliability(title: str, series: int, found: Calibration) -> Markup:
-    """Plot the share of right answers against the mean confidence, one point per bin.
-
-    Args:
-        title: Description for readers who cannot see the plot.
-        series: The number of the series, which picks its colour.
-        found: The bins of the reliability diagram.
-    """
+    """Plot the share of right answers against the mean confidence, one point per bin."""
     size, left, bottom = 300.0, 52.0, 250.0
     right, top = size - 12, 12.0
     x, y = _scale(left, right), _scale(bottom, top)

@@ -23,10 +23,7 @@ class ReportSection:
     """The metrics, tests and warnings of one cell.
 
     Attributes:
-        title: What distinguishes the cell.
-        dataset: The data set's name, such as `humaneval`.
         regime: What the loop could see of the checks.
-        model: `provider:model`.
         cap: Generated tokens that each run could spend.
         warnings: What must be read before the numbers, a sentence each.
         arms: The metrics of each arm, baselines first.
@@ -193,11 +190,7 @@ def _resolution(comparisons: Sequence[ArmComparison]) -> str:
 
 
 def render_shown_checks(rows: Iterable[BenchmarkRow]) -> str:
-    """Return for how many tasks the visible checks are the hidden ones, as text; empty if for none.
-
-    Args:
-        rows: Rows of one data set. Those of the regime `oracle` are skipped, because they are labelled so.
-    """
+    """Return for how many tasks the visible checks are the hidden ones, as text; empty if for none."""
     shown = {row.problem: row.hidden_checks_visible for row in rows if row.regime != "oracle"}
     count = sum(shown.values())
     if not count:

@@ -24,12 +24,7 @@ PLOTS = (
 
 
 def render_run_metrics_page(summary: Mapping[str, Any], title: str) -> str:
-    """Return the page as HTML.
-
-    Args:
-        summary: The result of `suture.storage.database.run_queries.summarise_runs`.
-        title: What the numbers are about.
-    """
+    """Return the page as HTML."""
     style = resources.files("suture.bench.reports").joinpath("page.css").read_text("utf-8")
     parts = [element("h1", title), element("p", _sentence(summary))]
     for key, name, unit in PLOTS:

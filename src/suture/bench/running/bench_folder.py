@@ -50,12 +50,7 @@ class BenchFolder:
         return (self.path / "plan.json").is_file()
 
     def plan(self) -> BenchmarkPlan:
-        """Load the plan.
-
-        Raises:
-            UsageError: The folder has no benchmark.
-            StorageError: The plan is damaged.
-        """
+        """Load the plan."""
         return decode_record(BenchmarkPlan, self._read("plan.json"))
 
     def write_plan(self, plan: BenchmarkPlan) -> None:
@@ -65,12 +60,7 @@ class BenchFolder:
 
     @property
     def id(self) -> str:
-        """The id of the benchmark; for a plan without an id, one made from the folder's path.
-
-        Raises:
-            UsageError: The folder has no benchmark.
-            StorageError: The plan is damaged.
-        """
+        """The id of the benchmark; for a plan without an id, one made from the folder's path."""
         return self.plan().id or content_hash({"folder": str(self.path.resolve())})[:16]
 
     def references(self) -> dict[str, Grade]:
@@ -94,11 +84,7 @@ class BenchFolder:
         self._write("controls.json", {"right": 1, "wrong": 0, "tried": list(tried)})
 
     def rows(self) -> list[BenchmarkRow]:
-        """Load the finished rows. A last line that a crash cut short is skipped.
-
-        Raises:
-            StorageError: Another line is not a row, or the file cannot be read.
-        """
+        """Load the finished rows. A last line that a crash cut short is skipped."""
         if not self.rows_path.is_file():
             return []
         rows = []
@@ -115,11 +101,7 @@ class BenchFolder:
         write_file_atomically(self.rows_path, b"".join(map(_line, rows)))
 
     def add_row(self, row: BenchmarkRow) -> None:
-        """Append a row; it is on disk when this returns.
-
-        Raises:
-            StorageError: The disk is full or gone.
-        """
+        """Append a row; it is on disk when this returns."""
         try:
             with self.rows_path.open("ab") as file:
                 file.write(_line(row))
@@ -132,12 +114,7 @@ class BenchFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock the folder against other processes; it is created if it does not exist.
-
-        Raises:
-            UsageError: Another process uses the folder.
-            StorageError: It cannot be created.
-        """
+        """Lock the folder against other processes; it is created if it does not exist."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / ".lock").open("ab")
@@ -171,16 +148,7 @@ class BenchFolder:
 def require_same_tasks(
     folder: BenchFolder, problems: Mapping[tuple[str, str], Problem], rows: Sequence[BenchmarkRow]
 ) -> None:
-    """Check that no task has changed since its row was written.
-
-    Args:
-        folder: The benchmark.
-        problems: (data set, id) -> the present task; rows of other tasks are skipped.
-        rows: The rows; those with a fault are skipped.
-
-    Raises:
-        UsageError: A task has changed.
-    """
+    """Check that no task has changed since its row was written."""
     hashes = {key: problem.content_hash for key, problem in problems.items()}
     measured = {(row.dataset, row.problem, row.problem_hash) for row in rows if not row.fault}
     changed = sorted({task for dataset, task, was in measured if hashes.get((dataset, task), was) != was})

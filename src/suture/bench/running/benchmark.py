@@ -34,7 +34,6 @@ class BenchmarkProgress:
     """The progress of a benchmark.
 
     Attributes:
-        phase: The current phase.
         done: Number of finished steps, including those of earlier sessions.
         total: Number of all steps.
         row: The row that was just finished, if any.
@@ -134,7 +133,6 @@ async def run_benchmark(
     """Measure what is not measured yet; rows with a fault are measured again.
 
     Args:
-        plan: Tasks, arms, models, seeds and caps.
         folder: The benchmark folder; rows of earlier sessions are kept.
         settings: The settings of the runs. Run folders are below the benchmark folder, whatever `paths.home`
             is.
@@ -143,8 +141,6 @@ async def run_benchmark(
         recordings: Files of replies to draw from.
         replayed: Whether a reply that is not recorded is an error, instead of a call of the model.
         cluster: Address of a Ray cluster that evaluates instead of this process.
-        opener: Opens a model by its name.
-        on_progress: Called after each step.
 
     Raises:
         UsageError: An arm is unknown, a data set has changed, another process uses the folder, or a recorded
@@ -266,11 +262,7 @@ def _vetted_sandbox(settings: Settings) -> Sandbox:
 def _keep_finished_rows(
     folder: BenchFolder, problems: Mapping[tuple[str, str], Problem]
 ) -> frozenset[RowKey]:
-    """Return the keys of finished rows. Rows with a fault are removed, to be measured again.
-
-    Raises:
-        UsageError: A task has changed.
-    """
+    """Return the keys of finished rows. Rows with a fault are removed, to be measured again."""
     rows = [row for row in folder.rows() if not row.fault]
     require_same_tasks(folder, problems, rows)
     folder.write_rows(rows)

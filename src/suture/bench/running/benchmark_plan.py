@@ -44,12 +44,7 @@ class BenchmarkPlan:
     id: str = ""
 
     def problems(self) -> tuple[Problem, ...]:
-        """Load the tasks.
-
-        Raises:
-            UsageError: A data set no longer has a task.
-            PrerequisiteError: A data set is not on this machine.
-        """
+        """Load the tasks."""
         return tuple(problem for name, ids in self.ids.items() for problem in load_problems(name, ids=ids))
 
     def jobs(self) -> Iterator[tuple[str, str, str, str, int, int]]:
@@ -66,12 +61,7 @@ class BenchmarkPlan:
 def choose_ids(
     datasets: Sequence[str], ids: Sequence[str] = (), first: int | None = None
 ) -> dict[str, tuple[str, ...]]:
-    """Return data set -> ids of the chosen tasks: the named ones, or the first ones of each set, or all.
-
-    Raises:
-        UsageError: A task or a data set is unknown, or no data set is named.
-        PrerequisiteError: A data set is not on this machine.
-    """
+    """Return data set -> ids of the chosen tasks: the named ones, or the first ones of each set, or all."""
     if ids and not datasets:
         raise UsageError("tasks are named, but no data set", remedy="such as --dataset humaneval")
     known = {name: [problem.id for problem in load_problems(name)] for name in datasets}
@@ -86,11 +76,7 @@ def choose_ids(
 
 
 def extend_plan(plan: BenchmarkPlan, more: BenchmarkPlan) -> BenchmarkPlan:
-    """Return a plan with the tasks, arms, models, caps and seeds of both plans.
-
-    Raises:
-        UsageError: The plans have different regimes.
-    """
+    """Return a plan with the tasks, arms, models, caps and seeds of both plans."""
     if plan.regime != more.regime:
         raise UsageError(
             f"the benchmark was begun with regime {plan.regime!r}, not {more.regime!r}",
@@ -112,11 +98,7 @@ def extend_plan(plan: BenchmarkPlan, more: BenchmarkPlan) -> BenchmarkPlan:
 
 
 def describe_environment(arguments: Sequence[str]) -> dict[str, str]:
-    """Return the machine, versions, date and command; no number is published without them.
-
-    Args:
-        arguments: Arguments of the command, without the program.
-    """
+    """Return the machine, versions, date and command; no number is published without them."""
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "cpu": cpu_name(),

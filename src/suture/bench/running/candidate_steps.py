@@ -106,9 +106,6 @@ def read_steps(folder: RunFolder, events: Sequence[Event]) -> tuple[CandidateSte
 
     The branches of a round are sorted as if they had run one after the other, because a run with fewer tokens
     would have run only the first ones.
-
-    Raises:
-        StorageError: A verdict cannot be read.
     """
     reading = _Reading(started_s=events[0].time_s if events else 0.0, events=events, folder=folder)
     for batch, decision in _rounds(events):
@@ -120,11 +117,7 @@ def read_steps(folder: RunFolder, events: Sequence[Event]) -> tuple[CandidateSte
 
 
 def load_candidate_files(step: CandidateStep, folder: RunFolder, events: Sequence[Event]) -> dict[str, str]:
-    """Return the files that a candidate wrote, path -> text; empty for given code.
-
-    Raises:
-        StorageError: They cannot be read.
-    """
+    """Return the files that a candidate wrote, path -> text; empty for given code."""
     for _, proposed in select_events(events, CandidateProposed):
         if proposed.candidate == step.candidate:
             return dict(folder.load_record(Candidate, proposed.blob).files)
@@ -218,11 +211,7 @@ def sum_run_totals(events: Sequence[Event]) -> Mapping[str, Any]:
 async def assess_generated_tests(
     problem: Problem, folder: RunFolder, events: Sequence[Event], judge: Sandbox, settings: SandboxSettings
 ) -> tuple[GeneratedTestRecord, ...]:
-    """Return every generated test that a run assessed, in the order of the first assessment.
-
-    Raises:
-        StorageError: The run's settings cannot be read.
-    """
+    """Return every generated test that a run assessed, in the order of the first assessment."""
     trusts: dict[str, list[float]] = {}
     for _, assessed in select_events(events, TestsAssessed):
         for assessment in assessed.tests:

@@ -35,15 +35,8 @@ async def require_controls(
     """Run both controls on some tasks of each data set, by the same path as every arm.
 
     Args:
-        problems: The tasks of the benchmark.
         references: Task hash -> grade of its reference. Tasks whose reference fails are skipped.
-        settings: All settings.
-        sandbox: The sandbox for the runs.
-        judge: The sandbox for the hidden checks.
         on_tried: Receives the number of finished and of all trials: at the start, and after each.
-
-    Returns:
-        Data set and id of the tasks on which they ran.
 
     Raises:
         PrerequisiteError: A control does not score what it must, or no reference of a data set passes. No

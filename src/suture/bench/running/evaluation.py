@@ -46,11 +46,8 @@ class EvaluationJob:
     """One row to measure: a task with an arm.
 
     Attributes:
-        problem: The task.
-        arm: Name of the measured recipe.
         model: `provider:model`, used for every role.
         seed: Number of the repetition, from 0.
-        cap: Maximum reply tokens.
         regime: Which checks the loop may see.
         reference: Grade of the task's own reference.
     """
@@ -109,14 +106,10 @@ async def evaluate(
     wrong and not as a fault of the machinery.
 
     Args:
-        job: The task, the recipe, the model, the seed and the cap.
         model: The model; it must give the same replies again.
         settings: The settings; the run folder is below their `paths.home`.
         sandbox: The sandbox of the run.
         judge: Another sandbox, for the hidden checks.
-
-    Returns:
-        The row; it has a fault if the sandbox or the model failed.
 
     Raises:
         PrerequisiteError: A sandbox, a model or a key is missing.
@@ -170,19 +163,7 @@ async def build_row(
     *,
     sandbox_failure: str = "",
 ) -> BenchmarkRow:
-    """Build the row of an ended run, with grades for its first candidate and for every one that led.
-
-    Args:
-        job: The task, the recipe, the model, the seed and the cap.
-        folder: The run folder.
-        result: The result of the run.
-        settings: The sandbox limits.
-        judge: A sandbox that the run did not use.
-        sandbox_failure: How the run's code broke the sandbox, if it did.
-
-    Raises:
-        StorageError: The folder is damaged.
-    """
+    """Build the row of an ended run, with grades for its first candidate and for every one that led."""
     events = read_ledger(folder.ledger_path).events
     row = job.row(
         run=folder.id,

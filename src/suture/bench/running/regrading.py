@@ -35,11 +35,6 @@ async def regrade(
 
     Returns:
         (old, new) of each row whose grades or totals differ.
-
-    Raises:
-        UsageError: There is no benchmark, a data set or a run folder is gone, or a task has changed.
-        PrerequisiteError: A data set or the sandbox is missing, or the control solvers fail.
-        StorageError: A run folder is damaged.
     """
     home = settings.paths.model_copy(update={"home": folder.path.resolve()})
     settings = settings.model_copy(update={"paths": home})

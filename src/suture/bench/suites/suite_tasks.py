@@ -18,7 +18,6 @@ class PlantedFault:
 
     Attributes:
         why: What is wrong after the change, in a few words.
-        file: The changed file.
         old: Text that the file contains exactly once.
         new: The text that replaces it.
     """
@@ -29,14 +28,7 @@ class PlantedFault:
     new: str
 
     def apply_to(self, project: Mapping[str, str]) -> dict[str, str]:
-        """Return the project with the change.
-
-        Args:
-            project: Path -> text.
-
-        Raises:
-            ValueError: The file does not contain the old text exactly once.
-        """
+        """Return the project with the change."""
         text = project[self.file]
         if text.count(self.old) != 1:
             raise ValueError(f"{self.file!r} contains {self.old!r} {text.count(self.old)} times")
@@ -49,7 +41,6 @@ class SuiteTask:
 
     Attributes:
         category: The name of the category's folder, such as `intervals`.
-        name: The name of the task's folder.
         entry_point: The function to write.
         difficulty: 1 (a small model may solve it at once) to 3.
         statement: The function's stub with its docstring, which contains two or three examples.

@@ -23,7 +23,6 @@ class SweTask:
     """One task record.
 
     Attributes:
-        instance_id: The record's name, unique in its set.
         repo: The repository as `owner/name`; its folder is `owner__name` or `name`.
         base_commit: The commit that a patch applies to.
         problem_statement: The issue, which is all that a solver gets to read.

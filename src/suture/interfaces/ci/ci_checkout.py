@@ -23,7 +23,6 @@ class Checkout:
     """A checked-out commit and its base.
 
     Attributes:
-        repository: The git repository.
         commit: The commit's hash.
         people: Names and addresses of its author and committer.
         is_heal: Whether Suture made the commit.
@@ -40,18 +39,7 @@ class Checkout:
 
 
 def read_checkout(root: Path, pipeline: Pipeline, base: str | None = None) -> Checkout:
-    """Read the state of the checkout.
-
-    Args:
-        root: The project's folder.
-        pipeline: What the CI service says.
-        base: The commit to compare with, if the user names one.
-
-    Raises:
-        UsageError: There is no repository, the service expects another commit, or the base does not exist.
-        PrerequisiteError: Git is not installed.
-        StorageError: The repository cannot be read.
-    """
+    """Read the state of the checkout."""
     repository = open_repository(root)
     commit, parents, message = repository.commit("HEAD")
     if not commit:

@@ -78,11 +78,7 @@ def branch_stem(branch: str) -> str:
 
 
 def require_pull(pipeline: Pipeline) -> int:
-    """Return the number of the pull request.
-
-    Raises:
-        UsageError: The pipeline has no pull request.
-    """
+    """Return the number of the pull request."""
     if pipeline.pull is None:
         raise UsageError(
             "this pipeline has no pull request to comment on",
@@ -125,11 +121,7 @@ class RestClient:
         return self.require_object(self.call("POST", path, body)[1])
 
     def require_object(self, response: Any) -> Mapping[str, Any]:
-        """Return a response that must be a JSON object.
-
-        Raises:
-            CodeHostError: It is something else.
-        """
+        """Return a response that must be a JSON object."""
         if not isinstance(response, dict):
             raise CodeHostError(f"{self._service}'s response does not have the documented form")
         return response
@@ -140,14 +132,7 @@ class RestClient:
         """Send a request; return the status and the parsed JSON.
 
         Args:
-            method: Such as `POST`.
-            path: The path below the repository, with its parts quoted.
-            body: The JSON body.
             ok: Statuses beside 2xx that are not errors.
-
-        Raises:
-            PrerequisiteError: The token is rejected or lacks permission.
-            CodeHostError: The service refuses, does not answer with JSON, or is unreachable.
         """
         import httpx
 

@@ -69,14 +69,7 @@ class Refusal:
 
 @dataclass(frozen=True, kw_only=True)
 class GatedChange:
-    """The properties of a change that the gates check.
-
-    Attributes:
-        files: The changed files.
-        lines: The number of added and removed lines.
-        confidence: The confidence, in [0, 1].
-        evidence: The kind of evidence of its verdict.
-    """
+    """The properties of a change that the gates check."""
 
     files: tuple[str, ...]
     lines: int

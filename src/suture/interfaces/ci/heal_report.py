@@ -88,16 +88,7 @@ def heal_report_as_json(report: HealReport) -> dict[str, object]:
 
 
 def write_report_folder(report: HealReport, texts: Mapping[str, str], folder: Path) -> None:
-    """Write what a later job needs: the certificate, the patch, and the report in each format.
-
-    Args:
-        report: The report.
-        texts: Name -> content of further files.
-        folder: The folder, created if it does not exist.
-
-    Raises:
-        StorageError: The folder cannot be written.
-    """
+    """Write what a later job needs: the certificate, the patch, and the report in each format."""
     report_text = json.dumps(heal_report_as_json(report), indent=1) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -115,11 +106,7 @@ def write_report_folder(report: HealReport, texts: Mapping[str, str], folder: Pa
 
 
 def write_step_outputs(report: HealReport, summary: str, environ: Mapping[str, str]) -> None:
-    """Append the step's outputs, which are codes, and its summary to the files that GitHub names.
-
-    Raises:
-        StorageError: One of the files cannot be written.
-    """
+    """Append the step's outputs, which are codes, and its summary to the files that GitHub names."""
     outputs = f"outcome={report.outcome}\nreason={report.reason}\n"
     for variable, text in (("GITHUB_OUTPUT", outputs), ("GITHUB_STEP_SUMMARY", summary)):
         if not environ.get(variable):

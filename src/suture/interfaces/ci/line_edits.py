@@ -49,8 +49,6 @@ def widen_to_replacement(edit: LineEdit, before: Mapping[str, bytes], prefix: st
     """Return an edit that replaces at least one line: a pure insertion includes a neighbouring line.
 
     Args:
-        edit: An edit of a file in `before`.
-        before: The files before the change, path -> content.
         prefix: The path of these files inside the repository, which the new edit's path begins with.
     """
     path = prefix + edit.path

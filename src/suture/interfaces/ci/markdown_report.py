@@ -71,17 +71,7 @@ def render_comment(
     confidence: float,
     evidence: str,
 ) -> str:
-    """Return the text of a comment or a pull request.
-
-    Args:
-        commit: The healed commit.
-        diff: The change.
-        fixed: The tests that pass only with the change.
-        command: The test command.
-        left_out: Tests that also fail at the base and were not run.
-        confidence: The certificate's confidence.
-        evidence: The certificate's evidence.
-    """
+    """Return the text of a comment or a pull request."""
     left_out_text = (
         f"\n- left out because they also fail at the base: {format_names(left_out)}" if left_out else ""
     )

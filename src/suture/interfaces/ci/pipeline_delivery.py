@@ -39,7 +39,6 @@ class PipelineDelivery:
     """The state of a delivery: refused, prepared or sent.
 
     Attributes:
-        refusal: The refusal of a gate, or `None`.
         change: The change to deliver; `None` if a gate refused.
         heals: The number of the branch's commits that are heals.
         how: The kind of delivery; empty before the change is delivered.
@@ -138,12 +137,7 @@ def check_open_heals(prepared: PipelineDelivery, pipeline: Pipeline, settings: S
 
 
 def open_host(pipeline: Pipeline, token: SecretStr | None) -> CodeHost:
-    """Return the client of the service that runs the pipeline.
-
-    Raises:
-        UsageError: There is no service, or the pipeline has no branch.
-        PrerequisiteError: There is no token.
-    """
+    """Return the client of the service that runs the pipeline."""
     if pipeline.host == "none":
         raise UsageError(
             "no code host runs this pipeline, so the change cannot be delivered to one",

@@ -229,7 +229,6 @@ class ReproducedFailure:
     """What the tests say about the unchanged code.
 
     Attributes:
-        suite: The tests, ready to run.
         verdict: The verdict; `None` if an endless loop was found, so that the tests were not run.
         triage: Which failing tests are not the code's fault.
     """
@@ -240,12 +239,7 @@ class ReproducedFailure:
 
 
 async def reproduce(task: Task, root: Path, sandbox: Sandbox, settings: Settings) -> ReproducedFailure:
-    """Run the tests once and triage those that fail.
-
-    Raises:
-        UsageError: The test command cannot start, or there are no tests.
-        SandboxError: The sandbox failed.
-    """
+    """Run the tests once and triage those that fail."""
     interpreter = discover_programs(root, os.environ, task.language, settings.sandbox.python)
     may_be_endless = has_endless_loops(task.files)
     suite = await prepare_suite(task, sandbox, settings.sandbox, interpreter, run=not may_be_endless)
@@ -260,9 +254,6 @@ async def find_old_failures(reproduced: ReproducedFailure, checkout: Checkout) -
     """Return the failing tests that also fail at the base commit; only these tests are run there.
 
     A test that does not exist at the base is new.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     command, verdict = reproduced.suite.command, reproduced.verdict
     if command is None or verdict is None or not verdict.failed:

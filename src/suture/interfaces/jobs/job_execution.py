@@ -35,11 +35,7 @@ from suture.storage.database.run_sharing import fetch_shared_run, wait_until_rel
 
 
 async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
-    """Execute a job to its end; a run that exists already is resumed and never started twice.
-
-    Raises:
-        SutureError: As the api's functions do.
-    """
+    """Execute a job to its end; a run that exists already is resumed and never started twice."""
     settings = load_settings(Path.cwd(), flags).settings
     require_sandbox(settings)
     folder = RunFolder(settings.paths.home / "runs" / job.run)
@@ -63,11 +59,7 @@ async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
 
 
 def require_sandbox(settings: Settings) -> None:
-    """Reject settings that would run other people's code without a sandbox.
-
-    Raises:
-        UsageError: The settings allow it.
-    """
+    """Reject settings that would run other people's code without a sandbox."""
     if settings.sandbox.backend == "unsafe-subprocess" or settings.sandbox.minimum_level == "none":
         raise UsageError(
             "code from other people is never run without a sandbox",

@@ -48,7 +48,6 @@ class JobProcess:
         """Start the process.
 
         Args:
-            job: The job.
             flags: Settings by dotted key; the job's own take precedence.
             end_path: The file to which the process writes the job's end.
             log_path: The file for its stdout and stderr.
@@ -136,9 +135,6 @@ async def run_standalone_job(
     If the caller is cancelled, the job is stopped cleanly first.
 
     Args:
-        home: The state folder, as the setting `paths.home`.
-        kind: The kind of the job.
-        request: The job's arguments.
         on_event: Called with each event of the run; an exception ends the forwarding, not the run.
         run: The id of the run that the job is about; by default a new one.
         flags: Settings from the server's command line.

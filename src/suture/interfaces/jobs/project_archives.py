@@ -55,12 +55,7 @@ class ArchiveRefused(UsageError):
 
 @dataclass(frozen=True, kw_only=True)
 class ArchiveLimits:
-    """Limits on the contents of an archive.
-
-    Attributes:
-        files: The maximum number of files and folders.
-        unpacked_bytes: The maximum total size of all files.
-    """
+    """Limits on the contents of an archive."""
 
     files: int
     unpacked_bytes: int
@@ -80,8 +75,6 @@ class ProjectArchives:
     """The archives of one home, each named by the SHA-256 of the uploaded file.
 
     Args:
-        home: The state folder, as the setting `paths.home`.
-        limits: Limits on the contents of an archive.
         shared: The database through which other machines find the archives too.
     """
 
@@ -91,12 +84,7 @@ class ProjectArchives:
         self._shared = shared
 
     def find_folder(self, archive: str) -> Path:
-        """Return the folder of an archive; an archive that was sent to another machine is unpacked now.
-
-        Raises:
-            UsageError: There is no such archive.
-            StorageError: The disk or the database failed.
-        """
+        """Return the folder of an archive; an archive that was sent to another machine is unpacked now."""
         if ARCHIVE_ID.fullmatch(archive):
             folder = self._folder / archive
             _touch(folder)
@@ -109,12 +97,7 @@ class ProjectArchives:
         raise UsageError(f"there is no archive {archive!r:.80}", remedy="upload it: POST /v1/archives")
 
     def store(self, content: bytes) -> tuple[str, int]:
-        """Unpack an archive; return its name and its number of files. An identical archive is unpacked once.
-
-        Raises:
-            ArchiveRefused: It is not an archive, or contains something that no project should contain.
-            StorageError: The disk is full or not available.
-        """
+        """Unpack an archive; return its name and its number of files. An identical archive is unpacked once."""
         name = hashlib.sha256(content).hexdigest()
         target = self._folder / name
         _touch(target)
@@ -203,11 +186,7 @@ def _write_file(entry: _Entry, path: Path, remaining_bytes: int, limits: Archive
 
 
 def _path_parts(name: str) -> tuple[str, ...]:
-    """Return the parts of a path inside the project.
-
-    Raises:
-        ArchiveRefused: The path leaves the project, or is not valid on every system.
-    """
+    """Return the parts of a path inside the project."""
     parts = name.removeprefix("./").rstrip("/").split("/")
     is_too_long = len(name) > MAX_PATH_CHARS or any(len(os.fsencode(part)) > MAX_NAME_BYTES for part in parts)
     has_invalid_chars = any(ord(char) < 32 or char in "\\:\x7f" for char in name)

@@ -43,11 +43,6 @@ def find_allowed_folder(path: str, roots: Iterable[str | Path]) -> Path | None:
 def require_allowed_git_url(url: str, ref: str, allowed_prefixes: Collection[str]) -> None:
     """Reject a repository that the settings do not allow.
 
-    Args:
-        url: The repository's URL.
-        ref: A branch or tag; empty for the default branch.
-        allowed_prefixes: Prefixes of URLs, as the setting `serve.git`.
-
     Raises:
         UsageError: No prefix matches, or the URL has a forbidden part. The message does not repeat the URL,
             because people paste passwords.
@@ -65,13 +60,7 @@ def require_allowed_git_url(url: str, ref: str, allowed_prefixes: Collection[str
 
 
 def locate_project(request: Mapping[str, Any], settings: Settings, run: str) -> Path:
-    """Return the folder of the project that a request names.
-
-    Raises:
-        UsageError: There is no such archive, or the repository is not allowed or not available.
-        StorageError: The project cannot be stored here.
-        PrerequisiteError: Git is not installed.
-    """
+    """Return the folder of the project that a request names."""
     if "git" in request:
         return _clone_once(str(request["git"]), str(request.get("ref") or ""), settings, run)
     if "archive" not in request:

@@ -47,11 +47,7 @@ class _SutureMCPServer(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool. Unknown arguments are errors, because the client expects them to have an effect.
-
-        Raises:
-            ToolError: The tool or an argument is unknown or invalid, or the tool itself failed.
-        """
+        """Call a tool. Unknown arguments are errors, because the client expects them to have an effect."""
         tools = {tool.name: tool for tool in await self.list_tools()}
         if name not in tools:
             raise ToolError(f"there is no tool {name!r:.80}; try: {', '.join(tools)}")

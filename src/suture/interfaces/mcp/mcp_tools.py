@@ -131,11 +131,7 @@ def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
 
 
 def find_requested_run(context: ServerContext, run: str) -> RunFolder:
-    """Return the folder of a run; clients cannot name folders of this machine.
-
-    Raises:
-        ToolError: There is no such run.
-    """
+    """Return the folder of a run; clients cannot name folders of this machine."""
     if not RUN_ID.fullmatch(run):
         raise tool_error(
             UsageError(f"{run!r:.80} is not a run id", remedy="use `last` or an id from suture://runs")
@@ -149,11 +145,7 @@ def find_requested_run(context: ServerContext, run: str) -> RunFolder:
 def tool_settings(
     context: ServerContext, recipe: str | None, autonomy: str | None, seconds: float | None
 ) -> dict[str, object]:
-    """Return the settings that a call chooses, within the server's limits.
-
-    Raises:
-        ToolError: There is no such recipe.
-    """
+    """Return the settings that a call chooses, within the server's limits."""
     if recipe is not None and recipe not in list_recipes():
         raise ToolError(f"there is no recipe {recipe!r:.80}; use one of: {', '.join(list_recipes())}")
     limit_s = context.settings.budget.seconds
@@ -219,11 +211,7 @@ class VerificationReport(BaseModel):
 
 
 def describe_run(folder: RunFolder, question: Review | None = None) -> RunReport:
-    """Return the current state of a run.
-
-    Raises:
-        StorageError: Its folder is damaged.
-    """
+    """Return the current state of a run."""
     run_json, ledger = run_as_json(folder), read_ledger(folder.ledger_path)
     result = load_result(folder)
     files: dict[str, str] = {}

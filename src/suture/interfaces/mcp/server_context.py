@@ -30,7 +30,6 @@ class ServerContext:
     """The configuration of the server.
 
     Attributes:
-        settings: The server's settings.
         flags: The settings from its command line, for the processes of its runs.
         roots: Folders in which projects may be healed if the client names none of its own.
     """
@@ -86,15 +85,9 @@ async def run_tool_job(
     """Run a job to its end and report each step to the client; cancelling the call stops the job.
 
     Args:
-        context: The settings and the folder of all runs.
         call: The tool call, which receives the progress.
-        kind: The kind of the job.
-        request: The job's arguments.
         run: The id of the run that the job is about; by default a new one.
         flags: Settings of this job alone.
-
-    Raises:
-        ToolError: The job ended with an error.
     """
 
     async def report(event: Event) -> None:

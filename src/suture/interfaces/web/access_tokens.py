@@ -63,12 +63,7 @@ class AccessTokens:
         self._path = home / "serve-tokens.json"
 
     def add(self, name: str, role: str) -> str:
-        """Create a token and return it; only its hash is stored.
-
-        Raises:
-            UsageError: The name is invalid or taken, or there is no such role.
-            StorageError: The file cannot be read or written.
-        """
+        """Create a token and return it; only its hash is stored."""
         if not TOKEN_NAME.fullmatch(name):
             raise UsageError(
                 f"{name!r} is not a valid token name", remedy="use at most 64 letters, digits and . _ @ -"
@@ -87,11 +82,7 @@ class AccessTokens:
         return token
 
     def remove(self, name: str) -> None:
-        """Revoke a token.
-
-        Raises:
-            UsageError: There is no token with this name.
-        """
+        """Revoke a token."""
         stored_tokens = self._read()
         remaining_tokens = [stored for stored in stored_tokens if stored.name != name]
         if len(remaining_tokens) == len(stored_tokens):

@@ -19,11 +19,7 @@ def get_service(request: Request) -> WebService:
 
 
 def get_caller(request: Request) -> Caller:
-    """Return the caller of a request.
-
-    Raises:
-        RequestRefused: A token is required, and the request has no valid one.
-    """
+    """Return the caller of a request."""
     service = get_service(request)
     if not service.needs_token:
         return LOCAL
@@ -52,10 +48,6 @@ def require_role(role: Role) -> Any:
 
 
 def require_owner(caller: Caller, job: Job) -> None:
-    """Check that the caller may stop a job: its owner and admins may.
-
-    Raises:
-        RequestRefused: The job belongs to another caller.
-    """
+    """Check that the caller may stop a job: its owner and admins may."""
     if job.caller != caller.name and not caller.has_role("admin"):
         raise RequestRefused(403, f"{job.run} belongs to another caller", remedy="ask its owner or an admin")

@@ -79,8 +79,6 @@ async def stream_events(
         folder: The run's folder, which may not exist yet.
         is_active: Returns whether a job works on the run or will.
         is_stopping: Returns whether the server is stopping; the stream ends then.
-        last_seq: The number of the last event that the client has.
-        with_text: Whether to add a description of each event, as in `suture show`.
     """
     yield f"retry: {RETRY_MS}\n\n".encode()
     reader, last_sent_s = _LedgerReader(last_seq, folder.id, with_text=with_text), time.monotonic()

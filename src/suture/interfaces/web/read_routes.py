@@ -352,12 +352,7 @@ def list_benchmarks(home: Path) -> list[str]:
 
 
 def benchmark_as_json(home: Path, name: str) -> dict[str, Any]:
-    """Return a benchmark's report: warnings, and the tables of each section.
-
-    Raises:
-        UsageError: There is no such benchmark.
-        StorageError: Its rows are damaged.
-    """
+    """Return a benchmark's report: warnings, and the tables of each section."""
     # Imported on demand: the reports need more packages than the rest of the service.
     from suture.bench.reports import build_report, load_sessions, read_rows
     from suture.bench.reports.report_summary import render_sessions

@@ -32,10 +32,7 @@ class RequestGuard:
     """Refuses requests that no legitimate caller sends.
 
     Args:
-        app: The application behind the guard.
         hosts: Host names of the server, besides those of this machine.
-        body_bytes: The maximum size of a body.
-        archive_bytes: The maximum size of an archive.
     """
 
     def __init__(self, app: ASGIApp, *, hosts: Iterable[str], body_bytes: int, archive_bytes: int) -> None:

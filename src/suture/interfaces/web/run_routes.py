@@ -148,11 +148,7 @@ def _job_receipt(service: WebService, job: Job) -> RunAccepted:
 
 
 def require_ledger(service: WebService, run: str) -> RunFolder:
-    """Return the folder of a run that has started.
-
-    Raises:
-        RequestRefused: The run has written nothing yet.
-    """
+    """Return the folder of a run that has started."""
     folder = service.find_run_folder_or_404(run)
     if not has_ledger(folder):
         raise RequestRefused(404, f"run {run} has not started yet", remedy="retry when it is running")

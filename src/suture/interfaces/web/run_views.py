@@ -40,11 +40,7 @@ def run_receipt(pool: JobRegistry, folder: RunFolder) -> RunAccepted:
 
 
 def run_details(pool: JobRegistry, folder: RunFolder, *, with_events: bool) -> RunDetails:
-    """Return the current state of a run, whose folder may not exist yet.
-
-    Raises:
-        StorageError: Its folder is damaged.
-    """
+    """Return the current state of a run, whose folder may not exist yet."""
     job, state = pool.find_last_job(folder.id), run_state(pool, folder)
     end = pool.end_of(job) if job is not None else None
     fields: dict[str, Any] = {}

@@ -39,15 +39,7 @@ BUDGET_NAMES = ("attempts", "tokens", "money", "seconds")
 
 @dataclass(frozen=True, kw_only=True)
 class WebService:
-    """The shared state of the server.
-
-    Attributes:
-        settings: The server's settings.
-        pool: Executes the jobs.
-        tokens: The tokens of callers.
-        archives: Uploaded projects.
-        needs_token: Whether every caller needs a token.
-    """
+    """The shared state of the server."""
 
     settings: Settings
     pool: JobRegistry
@@ -72,11 +64,7 @@ class WebService:
         return RunFolder(self.settings.paths.home / "runs" / job.run)
 
     def find_run_folder_or_404(self, run: str) -> RunFolder:
-        """Return the folder of a run; for runs started here, even before it exists.
-
-        Raises:
-            RequestRefused: There is no such run.
-        """
+        """Return the folder of a run; for runs started here, even before it exists."""
         job = self.pool.find_last_job(run)
         if job is not None and self.pool.has_run_folder(job):
             return self.job_folder(job)
@@ -100,16 +88,10 @@ class WebService:
         """Queue a job within the caller's limits; identical requests with one key are executed once.
 
         Args:
-            caller: The caller.
-            kind: The kind of the job.
             request: The job's arguments.
             run_request: The settings that the caller has chosen.
             run: The id of the run that the job is about; by default a new one.
             key: The idempotency key; empty if the caller sent none.
-
-        Raises:
-            RequestRefused: A choice is not allowed, or the key was used for a different request.
-            QueueFull: No more jobs are accepted at the moment.
         """
         flags = self.requested_settings(run_request) if run_request is not None else {}
         payload = json.dumps([kind, request, flags, run], sort_keys=True)
@@ -142,12 +124,7 @@ class WebService:
         return _require_same_request(self.pool.submit(job), digest)
 
     def job_request(self, run_request: WriteRequest | HealProjectRequest) -> dict[str, Any]:
-        """Return the job arguments for a requested run.
-
-        Raises:
-            RequestRefused: The project is not allowed.
-            UsageError: There is no such archive.
-        """
+        """Return the job arguments for a requested run."""
         if isinstance(run_request, WriteRequest):
             return {
                 "task": run_request.task,
@@ -192,11 +169,7 @@ class WebService:
         return folder
 
     def requested_settings(self, run_request: RunChoices) -> dict[str, Any]:
-        """Return the settings that a request chooses, never beyond the server's limits.
-
-        Raises:
-            RequestRefused: A choice is not allowed.
-        """
+        """Return the settings that a request chooses, never beyond the server's limits."""
         budget, flags = self.settings.budget, {}
         if run_request.recipe is not None:
             if run_request.recipe not in list_recipes():
@@ -221,11 +194,7 @@ class WebService:
         return flags
 
     def fork_changes(self, run_request: RunChoices) -> dict[str, Any]:
-        """Return the changes of a fork: the chosen settings, and a budget within the server's limits.
-
-        Raises:
-            RequestRefused: A choice is not allowed.
-        """
+        """Return the changes of a fork: the chosen settings, and a budget within the server's limits."""
         limits = {f"budget.{name}": getattr(self.settings.budget, name) for name in BUDGET_NAMES}
         given_limits = {name: limit for name, limit in limits.items() if limit is not None}
         return {**given_limits, **self.requested_settings(run_request)}
@@ -267,18 +236,7 @@ def _require_same_request(job: Job, digest: str) -> Job:
 def open_web_service(
     settings: Settings, flags: Mapping[str, object], *, needs_token: bool
 ) -> tuple[WebService, JobJournal]:
-    """Open the shared state of a server; the caller must close the journal.
-
-    Args:
-        settings: The server's settings.
-        flags: The settings from its command line, for the processes of its jobs.
-        needs_token: Whether every caller needs a token.
-
-    Raises:
-        UsageError: Another server uses the same home, or `ray` is configured without PostgreSQL.
-        PrerequisiteError: Ray or the database's tables are missing, or the cluster does not answer.
-        StorageError: The home cannot be written, or the database does not answer.
-    """
+    """Open the shared state of a server; the caller must close the journal."""
     serve, home = settings.serve, settings.paths.home
     journal = JobJournal(home)
     shared_jobs, pool = None, None

@@ -82,13 +82,7 @@ APPLY_OPTIONS = (
 def candidate_diffs(
     candidate: Candidate, task: Task | None, root: Path
 ) -> tuple[list[FileEditToolCallContent], list[ToolCallLocation]]:
-    """Return (the diffs of a candidate, the paths that they affect).
-
-    Args:
-        candidate: The candidate.
-        task: The task with the original files; new files have no old text.
-        root: The absolute folder of the files.
-    """
+    """Return (the diffs of a candidate, the paths that they affect)."""
     original_files = task.files if task is not None else {}
     diffs, locations = [], []
     for path, text in sorted(candidate.files.items()):
@@ -107,13 +101,7 @@ def _without_surrogates(text: str) -> str:
 
 
 class RunUpdates:
-    """Sends the events of one run to the client.
-
-    Args:
-        folder: The run's folder.
-        root: The folder of the run's files for the client.
-        send: Sends an update of the session.
-    """
+    """Sends the events of one run to the client."""
 
     def __init__(self, folder: RunFolder, root: Path, send: Send) -> None:
         self._folder, self._root, self._send = folder, root, send

@@ -41,12 +41,8 @@ class PromptTurn:
     """The context in which a prompt is answered.
 
     Attributes:
-        settings: The agent's settings.
         flags: The settings from the command line.
         test: The projects' test command; by default it is detected.
-        sessions: Stores the session.
-        session: The session.
-        client: The connection to the client.
         can_read_files: Whether the client can return the text of unsaved files.
     """
 
@@ -67,11 +63,7 @@ class PromptTurn:
         await self.client.session_update(self.session.id, update)
 
     async def answer(self, text: str) -> None:
-        """Execute what a prompt asks for.
-
-        Raises:
-            SutureError: It cannot be done.
-        """
+        """Execute what a prompt asks for."""
         name, _, argument = text.strip().partition(" ")
         if not name.startswith("/"):
             return await self._answer_free_text(text)
@@ -190,11 +182,7 @@ class PromptTurn:
         return await self.say("Applied to your files. /undo reverts it.")
 
     async def _require_saved(self, files: Mapping[str, str]) -> None:
-        """Check that the editor has no unsaved changes in the files to write.
-
-        Raises:
-            UsageError: A file differs between the editor and the disk.
-        """
+        """Check that the editor has no unsaved changes in the files to write."""
         for path in files if self.can_read_files else ():
             file = self.session.cwd / path
             content = read_regular_file(file, MAX_FILE_BYTES)

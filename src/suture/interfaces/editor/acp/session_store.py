@@ -42,11 +42,7 @@ class Session:
 
 
 class SessionStore:
-    """All sessions of one home.
-
-    Args:
-        home: The folder of all runs.
-    """
+    """All sessions of one home."""
 
     def __init__(self, home: Path) -> None:
         self._home, self._folder = home, home / "sessions"
@@ -100,11 +96,7 @@ class SessionStore:
         return sessions
 
     def add_run(self, session: Session, run: str) -> None:
-        """Store that a run belongs to a session.
-
-        Raises:
-            StorageError: The file cannot be written.
-        """
+        """Store that a run belongs to a session."""
         if run in session.runs:
             return
         session.runs.append(run)

@@ -31,7 +31,6 @@ class LanguageServerOptions:
     """The options of the server.
 
     Attributes:
-        settings: The server's settings.
         flags: The settings from the command line.
         test: The projects' test command; by default it is detected.
         seconds: The time limit of a run after a file is saved.
@@ -47,8 +46,6 @@ class BackgroundRuns:
     """Runs a folder's tests and searches for a repair.
 
     Args:
-        server: The server that shows progress.
-        options: The options of the server.
         publish: Called with the failing tests as soon as they are known, because the search for a repair
             takes up to a minute.
     """
@@ -64,7 +61,6 @@ class BackgroundRuns:
         """Run the tests of a folder and search for a repair, after stopping an older run of the folder.
 
         Args:
-            root: The folder.
             asks_model: Whether to also use the configured model, with the whole budget.
 
         Raises:

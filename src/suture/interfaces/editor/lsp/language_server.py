@@ -92,11 +92,7 @@ class SutureLanguageServer(LanguageServer):
             self.show_message(str(fault), types.MessageType.Error)
 
     async def run_check(self, root: Path, *, asks_model: bool) -> RunFindings:
-        """Run a folder's tests and publish the findings, for a request that waits.
-
-        Raises:
-            JsonRpcException: The run failed.
-        """
+        """Run a folder's tests and publish the findings, for a request that waits."""
         try:
             findings = await self.runs.run(root, asks_model=asks_model)
         except SutureError as fault:

@@ -56,7 +56,6 @@ class FailingTest:
     """A failing test.
 
     Attributes:
-        test: Its id.
         message: What is known about the failure.
         location: Where it is shown; `None` if no line of the project is known.
         related: The test itself, and other suspicious lines.
@@ -77,8 +76,6 @@ class RunFindings:
     """The findings of a run.
 
     Attributes:
-        run: The run's id.
-        root: The project.
         texts: The files at the start of the run, path -> text.
         failing: The tests that failed then.
         change: A verified change that fixes at least one of them and breaks no passing test.

@@ -26,12 +26,6 @@ def make_workspace_edit(
 ) -> types.WorkspaceEdit:
     """Return the edit for the verified change of a run.
 
-    Args:
-        findings: The findings, with a change.
-        read_document: Returns the editor's text of a file.
-        count_units: Returns a text's length in the client's character units.
-        can_create: Whether the client can create files.
-
     Raises:
         EditOutdated: A file has changed since, or cannot be created.
     """

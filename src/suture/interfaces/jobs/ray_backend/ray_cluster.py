@@ -19,9 +19,6 @@ class RayCluster:
     Args:
         address: The address, as `ray.init` takes it.
         owner: The prefix of the names of our actors: the namespace of the shared runs.
-
-    Raises:
-        PrerequisiteError: Ray is not installed, or the cluster does not answer.
     """
 
     def __init__(self, address: str, owner: str) -> None:
@@ -42,11 +39,7 @@ class RayCluster:
         self._worker = self._ray.remote(RayWorker)
 
     def start_job(self, job: str, flags: Mapping[str, object]) -> None:
-        """Start a job on the cluster, unless it is already there: Ray accepts a name only once.
-
-        Raises:
-            StorageError: The cluster failed.
-        """
+        """Start a job on the cluster, unless it is already there: Ray accepts a name only once."""
         options = {"name": self._actor_name(job), "get_if_exists": True, "lifetime": "detached"}
         try:
             self._worker.options(**options, max_restarts=-1, num_cpus=1).remote(job, dict(flags))
@@ -54,11 +47,7 @@ class RayCluster:
             raise _cluster_error(fault) from fault
 
     def list_jobs(self) -> set[str]:
-        """Return the ids of the jobs that are waiting or running on the cluster.
-
-        Raises:
-            StorageError: The cluster failed.
-        """
+        """Return the ids of the jobs that are waiting or running on the cluster."""
         try:
             names = self._ray.util.list_named_actors()
         except (self._ray.exceptions.RayError, ConnectionError, RuntimeError) as fault:

@@ -36,15 +36,7 @@ SERVER_SETTINGS = ("paths.", "store.", "keys.", "serve.")
 
 
 class RayJobPool(JobRegistry):
-    """The jobs of all servers that share one database.
-
-    Args:
-        jobs: Stores the jobs.
-        cluster: Executes the jobs.
-        home: The folder to which runs are copied.
-        flags: Settings for every job, by dotted key.
-        queue: The maximum number of waiting jobs.
-    """
+    """The jobs of all servers that share one database."""
 
     def __init__(
         self, jobs: SharedJobs, cluster: RayCluster, home: Path, flags: Mapping[str, object], *, queue: int
@@ -75,13 +67,7 @@ class RayJobPool(JobRegistry):
         return self.unfinished()
 
     def submit(self, job: Job) -> Job:
-        """Store a job in the database and execute it; the same key always means the same job.
-
-        Raises:
-            QueueFull: Too many jobs are waiting.
-            RunBusy: Another server's job works on the run.
-            StorageError: The database failed.
-        """
+        """Store a job in the database and execute it; the same key always means the same job."""
         self._require_open()
         self._require_queue_space(self._max_waiting)
         row = self._shared.add(
@@ -238,13 +224,7 @@ def _decode_end(ending: str) -> JobEnd:
 
 
 def open_ray_job_pool(settings: Settings, flags: Mapping[str, object]) -> tuple[SharedJobs, RayJobPool]:
-    """Open the jobs of the settings' database and cluster; closing the pool closes both.
-
-    Raises:
-        UsageError: Runs are not shared, or `store.url` is not PostgreSQL.
-        PrerequisiteError: Ray or the database's tables are missing, or the cluster does not answer.
-        StorageError: The database does not answer.
-    """
+    """Open the jobs of the settings' database and cluster; closing the pool closes both."""
     if settings.store.runs != "database":
         raise UsageError(
             "serve.executor = ray needs runs that machines share",

@@ -34,9 +34,6 @@ class RayWorker:
     Args:
         job: The job's id.
         flags: Settings by dotted key; this machine's own settings name the database.
-
-    Raises:
-        SutureError: This machine's settings name no PostgreSQL, or it cannot be reached.
     """
 
     def __init__(self, job: str, flags: Mapping[str, object]) -> None:
@@ -65,11 +62,7 @@ class RayWorker:
 async def run_worker_job(
     jobs: SharedJobs, job_id: str, flags: Mapping[str, object], settings: Settings
 ) -> None:
-    """Run a job to its end and record the end; a job that has ended already is not run.
-
-    Raises:
-        StorageError: The database is unavailable for too long.
-    """
+    """Run a job to its end and record the end; a job that has ended already is not run."""
     row = jobs.begin(job_id)
     if row is None:
         return
