@@ -19,7 +19,8 @@ import time
 from types import CodeType, FrameType
 from typing import Any
 
-PRIVATE = "_suture"
+PRIVATE_FOLDER = "_suture"
+"""Suture's own folder beside the candidate's files."""
 FIRST_ENTRIES, LAST_ENTRIES = 120, 40
 """Entries that are kept of the beginning and of the end of a run."""
 MAX_LINES = 20000
@@ -29,10 +30,11 @@ MAX_VALUE_CHARS = 120
 MAX_PRINTED_CHARS = 2000
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
-_SHORT = reprlib.Repr()
-_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxfrozenset = _SHORT.maxdeque = _SHORT.maxdict = 12
-_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = MAX_VALUE_CHARS
-_SHORT.maxlevel = 4
+SHORT_REPR = reprlib.Repr()
+for _kind in ("list", "tuple", "set", "frozenset", "deque", "dict"):
+    setattr(SHORT_REPR, "max" + _kind, 12)
+SHORT_REPR.maxstring = SHORT_REPR.maxother = SHORT_REPR.maxlong = MAX_VALUE_CHARS
+SHORT_REPR.maxlevel = 4
 
 
 class _RunStopped(BaseException):
@@ -42,7 +44,7 @@ class _RunStopped(BaseException):
 def render_value(value: Any) -> str:
     """Return the `repr` of a value, on one short line and without addresses."""
     try:
-        text = _SHORT.repr(value)
+        text = SHORT_REPR.repr(value)
     except Exception as fault:
         text = "<" + type(value).__name__ + " whose repr raised " + type(fault).__name__ + ">"
     text = ADDRESS.sub("", text).replace("\n", "\\n")
@@ -60,8 +62,8 @@ class VariableTracer:
         self.tail = collections.deque(maxlen=LAST_ENTRIES)  # type: collections.deque[list[Any]]
         self.count = 0
         self._prefix = root + os.sep
-        self._private = self._prefix + PRIVATE
-        self._until = time.monotonic() + seconds
+        self._private = self._prefix + PRIVATE_FOLDER
+        self._end_s = time.monotonic() + seconds
         self._depth = 0
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
@@ -70,35 +72,31 @@ class VariableTracer:
         if event != "call" or not file.startswith(self._prefix) or file.startswith(self._private):
             return None
         self._depth += 1
-        values = _values(frame)
-        entry = self._add_entry(frame, [[name, text] for name, text in values.items()], "called")
-        return self._make_line_tracer(entry, values)
-
-    def _make_line_tracer(self, called: list[Any], given: dict[str, str]) -> Any:
-        at = called
-        before = given
+        arguments = _render_locals(frame)
+        call_entry = self._add_entry(frame, [[name, text] for name, text in arguments.items()], "called")
+        entry, values_before = call_entry, arguments
 
         def trace_line(frame: FrameType, event: str, argument: Any) -> Any:
-            nonlocal at, before
-            now = _values(frame)
-            if at is not called:  # a line's changes are visible when the next line begins
-                at[4] += [[name, text] for name, text in now.items() if before.get(name) != text]
-            before = now
+            nonlocal entry, values_before
+            values = _render_locals(frame)
+            if entry is not call_entry:  # a line's changes are visible when the next line begins
+                entry[4] += [[name, text] for name, text in values.items() if values_before.get(name) != text]
+            values_before = values
             if event == "line":
-                at = self._add_entry(frame, [], "")
+                entry = self._add_entry(frame, [], "")
             elif event == "exception":
-                at[5] = ("raises " + argument[0].__name__ + ": " + str(argument[1]))[:MAX_VALUE_CHARS]
+                entry[5] = ("raises " + argument[0].__name__ + ": " + str(argument[1]))[:MAX_VALUE_CHARS]
             elif event == "return":
                 self._depth -= 1
-                if not at[5].startswith("raises"):
-                    at[5] = "returns " + render_value(argument)
+                if not entry[5].startswith("raises"):
+                    entry[5] = "returns " + render_value(argument)
             return trace_line
 
         return trace_line
 
     def _add_entry(self, frame: FrameType, changed: list[list[str]], note: str) -> list[Any]:
         self.count += 1
-        if self.count > MAX_LINES or time.monotonic() > self._until:
+        if self.count > MAX_LINES or time.monotonic() > self._end_s:
             raise _RunStopped
         code = frame.f_code
         file = code.co_filename[len(self._prefix) :]
@@ -107,19 +105,19 @@ class VariableTracer:
         return entry
 
 
-def _values(frame: FrameType) -> dict[str, str]:
+def _render_locals(frame: FrameType) -> dict[str, str]:
     names = [name for name in frame.f_locals if not name.startswith("__")]
     return {name: render_value(frame.f_locals[name]) for name in names[:MAX_NAMES]}
 
 
-def _compile(source: str) -> tuple[list[CodeType], bool]:
-    """Return the code objects of a text, and whether the last one is an expression, whose value counts."""
+def _compile(source: str) -> tuple[CodeType, CodeType | None]:
+    """Return (statements, last expression or `None`) of a text; the value of the expression is reported."""
     tree = ast.parse(source)
     last = tree.body[-1] if tree.body else None
     if isinstance(last, ast.Expr):
-        rest = compile(ast.Module(tree.body[:-1], []), "<snippet>", "exec")
-        return [rest, compile(ast.Expression(last.value), "<snippet>", "eval")], True
-    return [compile(tree, "<snippet>", "exec")], False
+        statements = compile(ast.Module(tree.body[:-1], []), "<snippet>", "exec")
+        return statements, compile(ast.Expression(last.value), "<snippet>", "eval")
+    return compile(tree, "<snippet>", "exec"), None
 
 
 def run(request: dict[str, Any], root: str) -> dict[str, Any]:
@@ -131,15 +129,14 @@ def run(request: dict[str, Any], root: str) -> dict[str, Any]:
     try:
         names = dict(vars(importlib.import_module(request["module"])))
         names["__name__"] = "__snippet__"
-        pieces, has_value = _compile(request["code"])
+        statements, expression = _compile(request["code"])
         exec(compile(request["setup"], "<setup>", "exec"), names)
         if request["trace"]:
             sys.settrace(tracer)
-        for piece in pieces[:-1]:
-            exec(piece, names)
-        value = eval(pieces[-1], names)
+        exec(statements, names)
+        value = eval(expression, names) if expression is not None else None
         sys.settrace(None)
-        answer["value"] = render_value(value) if has_value else ""
+        answer["value"] = render_value(value) if expression is not None else ""
     except _RunStopped:
         sys.settrace(None)
         answer["ending"] = "stopped"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -45,7 +46,7 @@ class TraceTarget:
 
 
 class TracedLine(BaseModel):
-    """One executed line, and the variables that it changed."""
+    """One executed line, and (name, value) of each variable that it changed."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -58,7 +59,7 @@ class TracedLine(BaseModel):
 
 
 class RunTrace(BaseModel):
-    """The trace of a run. The candidate ran in the same process and could have forged it.
+    """The trace of a run. The candidate ran in the tracing process and could have forged it.
 
     Attributes:
         value: The value of the last expression, as source.
@@ -95,17 +96,15 @@ async def run_traced_code(
         "trace": trace,
         "seconds": max(wall_s - TRACE_SPARE_S, wall_s / 2),
     }
-    result = await target.sandbox.run(_request(target, json.dumps(request).encode(), wall_s))
+    result = await target.sandbox.run(_make_request(target, json.dumps(request).encode(), wall_s))
     return _parse_trace(result, wall_s)
 
 
-def _request(target: TraceTarget, stdin: bytes, wall_s: float) -> RunRequest:
+def _make_request(target: TraceTarget, stdin: bytes, wall_s: float) -> RunRequest:
     interpreter = target.interpreter
     if interpreter is None:
-        return replace(
-            make_program_request("tracing.tracing_program", target.files, target.settings, wall_s),
-            stdin=stdin,
-        )
+        request = make_program_request("tracing.tracing_program", target.files, target.settings, wall_s)
+        return replace(request, stdin=stdin)
     program = resources.files("suture.judge.tracing").joinpath("tracing_program.py").read_bytes()
     path = f"{PRIVATE_FOLDER}/tracing_program.py"
     return RunRequest(
@@ -141,17 +140,14 @@ def render_trace(trace: RunTrace, files: Mapping[str, bytes]) -> str:
         head = lines[: MAX_TRACE_LINES * 2 // 3]
         tail = lines[max(len(head), len(lines) - MAX_TRACE_LINES // 3) :]
         missing = len(lines) - len(head) - len(tail) + max(trace.omitted, 0)
-        lines = [
-            *head,
-            f"... {missing} or more lines ..." if trace.omitted < 0 else f"... {missing} lines ...",
-        ]
-        lines += tail
+        count = f"{missing} or more" if trace.omitted < 0 else str(missing)
+        lines = [*head, f"... {count} lines ...", *tail]
     return "\n".join([*lines, *_render_ending(trace)])
 
 
 def _render_line(entry: TracedLine, sources: Mapping[str, list[str]]) -> str:
-    text = sources.get(entry.file, [])
-    source = text[entry.line - 1].strip() if 0 < entry.line <= len(text) else ""
+    lines = sources.get(entry.file, [])
+    source = lines[entry.line - 1].strip() if 0 < entry.line <= len(lines) else ""
     values = ", ".join(f"{name} = {value}" for name, value in entry.changed)
     indent = "  " * min(max(entry.depth - 1, 0), 6)
     if entry.note == "called":
@@ -179,23 +175,16 @@ def find_divergence(failing: RunTrace, reference: RunTrace) -> str:
     Variables are compared by function and name, value by value in order. Those that only one run has do not
     count.
     """
-    expected = _values_by_variable(reference)
-    counts: dict[tuple[str, str], int] = {}
+    # (function, variable) -> the values that it takes in the run that passes and that are not compared yet.
+    expected: dict[tuple[str, str], deque[str]] = {}
+    for entry in reference.entries:
+        for name, value in entry.changed:
+            expected.setdefault((entry.function, name), deque()).append(value)
     for entry in failing.entries:
         for name, value in entry.changed:
-            key = (entry.function, name)
-            at = counts.get(key, 0)
-            counts[key] = at + 1
-            known = expected.get(key, [])
-            if at < len(known) and known[at] != value:
-                where = f"line {entry.line} of {entry.file}"
-                return f"`{name}` in {entry.function} is {value} at {where}, and {known[at]} in the run that passes"
+            remaining = expected.get((entry.function, name))
+            reference_value = remaining.popleft() if remaining else value
+            if reference_value != value:
+                variable = f"`{name}` in {entry.function} is {value} at line {entry.line} of {entry.file}"
+                return f"{variable}, and {reference_value} in the run that passes"
     return ""
-
-
-def _values_by_variable(trace: RunTrace) -> dict[tuple[str, str], list[str]]:
-    values: dict[tuple[str, str], list[str]] = {}
-    for entry in trace.entries:
-        for name, value in entry.changed:
-            values.setdefault((entry.function, name), []).append(value)
-    return values
