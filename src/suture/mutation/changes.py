@@ -18,17 +18,10 @@ from suture.mutation.edits import Edit, Mutant, trim_edit
 from suture.mutation.operator_names import OperatorName
 from suture.mutation.tuning import MAX_NOTE_CHARS, OPERATOR_PRIORS, PRIOR_SCALE, REPEATED_FACTOR
 
-REPEATABLE: frozenset[OperatorName] = frozenset(
-    (
-        "comparison",
-        "arithmetic_operator",
-        "variable",
-        "attribute",
-        "called_name",
-        "constant",
-        "subscript_key",
-    )
-)
+REPEATABLE: frozenset[OperatorName] = frozenset((
+    "comparison", "arithmetic_operator", "variable", "attribute", "called_name", "constant",
+    "subscript_key",
+))  # fmt: skip
 """Operators whose change is also offered at all places of one function at once."""
 _POSITION = attrgetter("start", "end")
 
@@ -53,13 +46,23 @@ class Change:
         return tuple(trim_edit(edit, source) for edit in sorted(self.edits, key=_POSITION))
 
 
+def replace_span(start: int, end: int, text: str, note: str, weight: float = 1.0) -> Change:
+    """Return the change that replaces the bytes between two offsets of the source with a text."""
+    return Change(edits=(Edit(start=start, end=end, text=text),), note=note, weight=weight)
+
+
+def insert_text(offset: int, text: str, note: str, weight: float = 1.0) -> Change:
+    """Return the change that inserts a text at a byte offset of the source."""
+    return replace_span(offset, offset, text, note, weight)
+
+
 def build_mutant(
     change: Change,
     edits: tuple[Edit, ...],
     operator: OperatorName,
-    *,
     line: int,
     factor: float,
+    *,
     in_function_body: bool,
 ) -> Mutant:
     """Return the mutant of a change, with the prior of its operator.

@@ -74,12 +74,12 @@ class _Generator:
         changes = []
         for change in self._changes(node, line, operator):
             edits = change.trimmed_edits(self._tree.raw)
-            if not any(edit.start == edit.end and not edit.text for edit in edits):
+            if all(edit.start < edit.end or edit.text for edit in edits):
                 changes.append((change, edits))
         changes.sort(key=lambda pair: -pair[0].weight)
         rank = 1
         for change, edits in changes:
-            mutant = self._build(node, change, edits, operator, rank**-CROWDING_EXPONENT)
+            mutant = self._build(node, change, edits, operator.name, rank**-CROWDING_EXPONENT)
             if mutant.prior <= self._priors.get(edits, -1.0):
                 continue
             rank += 1
@@ -96,23 +96,14 @@ class _Generator:
             self._on_fault(operator.name, line, fault)
 
     def _build(
-        self,
-        node: ast.AST,
-        change: Change,
-        edits: tuple[Edit, ...],
-        operator: PythonOperator,
-        factor: float,
+        self, node: ast.AST, change: Change, edits: tuple[Edit, ...], operator: OperatorName, factor: float
     ) -> Mutant:
         tree = self._tree
         is_guard = isinstance(node, FUNCTIONS) and all(edit.start == edit.end for edit in edits)
-        return build_mutant(
-            change,
-            edits,
-            operator.name,
-            line=tree.line_at(edits[0].start),
-            factor=factor * (ANNOTATION_FACTOR if node in tree.annotations else 1.0),
-            in_function_body=is_guard or tree.enclosing_function(node) is not None,
-        )
+        in_function_body = is_guard or tree.enclosing_function(node) is not None
+        line = tree.line_at(edits[0].start)
+        factor *= ANNOTATION_FACTOR if node in tree.annotations else 1.0
+        return build_mutant(change, edits, operator, line, factor, in_function_body=in_function_body)
 
     def _add_repeatable(self, node: ast.AST, change: Change, mutant: Mutant) -> None:
         """Remember a mutant whose change may be needed at several places of its function."""

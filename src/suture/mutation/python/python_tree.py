@@ -51,12 +51,12 @@ class PythonTree:
         self._functions: dict[ast.AST, Function | None] = {}
         self._nodes: dict[Function, tuple[ast.AST, ...]] = {}
 
-    def cached(self, what: str, find: Callable[[PythonTree], T]) -> T:
-        """Return what `find` computes from the whole source, computed once per `what`."""
-        if what not in self._cache:
-            self._cache[what] = find(self)
-        found: T = self._cache[what]
-        return found
+    def cached(self, key: str, compute: Callable[[PythonTree], T]) -> T:
+        """Return what `compute` returns for this tree, and call it only once for each key."""
+        if key not in self._cache:
+            self._cache[key] = compute(self)
+        value: T = self._cache[key]
+        return value
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """Return the node that holds this one."""
@@ -94,9 +94,8 @@ class PythonTree:
     def replacement(self, node: ast.expr, text: str) -> Edit:
         """Return the edit that replaces a node with an expression, in parentheses where they are needed."""
         start, end = self.span(node)
-        return Edit(
-            start=start, end=end, text=text if self._fits_without_parentheses(node, text) else f"({text})"
-        )
+        expression = text if self._fits_without_parentheses(node, text) else f"({text})"
+        return Edit(start=start, end=end, text=expression)
 
     def _fits_without_parentheses(self, node: ast.expr, text: str) -> bool:
         """Return whether an expression can replace a node without parentheses."""
@@ -107,9 +106,8 @@ class PythonTree:
             return True  # parsing the text would cost more than everything else here
         shape = parse_expression(text)
         if isinstance(shape, ast.Tuple) and not text.startswith("("):
-            return isinstance(parent, (ast.Return, ast.Assign)) or (
-                isinstance(parent, ast.Subscript) and node is parent.slice
-            )
+            is_index = isinstance(parent, ast.Subscript) and node is parent.slice
+            return is_index or isinstance(parent, (ast.Return, ast.Assign))
         if isinstance(shape, ATOMS):
             return True
         if isinstance(shape, ast.Constant):
@@ -143,6 +141,7 @@ class PythonTree:
     def _find_function(self, node: ast.AST) -> Function | None:
         child = node
         for parent in self.ancestors(node):
+            # A node in the parameters, decorators or annotations belongs to the scope around the function.
             if isinstance(parent, FUNCTIONS) and any(child is statement for statement in parent.body):
                 return parent
             child = parent
@@ -167,16 +166,25 @@ class PythonTree:
         """Return the names that can be used at a node."""
         scope: ast.AST = self.enclosing_function(node) or self.module
         if scope not in self._names:
-            outer = self.enclosing_function(scope) if scope is not self.module else None
-            self._names[scope] = collect_scope_names(
-                scope, self.scope_names(scope) if outer is not None else None
-            )
+            # The names at a function are those of the scope around it.
+            is_nested = scope is not self.module and self.enclosing_function(scope) is not None
+            self._names[scope] = collect_scope_names(scope, self.scope_names(scope) if is_nested else None)
         return self._names[scope]
 
     def indent(self, statement: ast.stmt) -> str:
         """Return the text before a statement on its line."""
         start = self.offset(statement.lineno, 0)
         return self.raw[start : start + statement.col_offset].decode("utf-8", "surrogatepass")
+
+    def missing_newline(self, offset: int) -> str:
+        """Return the newline to add before a line that is inserted at an offset; empty if there is one."""
+        return "" if self.raw[offset - 1 : offset] == b"\n" else "\n"
+
+    def previous_statement(self, statement: ast.stmt) -> ast.stmt | None:
+        """Return the statement before one in the same block."""
+        block = self.enclosing_block(statement)
+        index = next(number for number, other in enumerate(block) if other is statement)
+        return block[index - 1] if index else None
 
     def line_span(self, statement: ast.stmt) -> tuple[int, int] | None:
         """Return the byte span of a statement's lines, or `None` if other code shares a line with it."""
@@ -252,8 +260,5 @@ def is_negative(shape: ast.expr | None) -> bool:
 
 def is_docstring(node: ast.AST) -> bool:
     """Return whether a statement is only a string."""
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)

@@ -18,18 +18,10 @@ from suture.project.languages.language import SyntaxTemplates
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-FUNCTIONS = frozenset(
-    (
-        "function_declaration",
-        "function_expression",
-        "arrow_function",
-        "method_definition",
-        "generator_function_declaration",
-        "generator_function",
-        "method_declaration",
-        "func_literal",
-    )
-)
+FUNCTIONS = frozenset((
+    "function_declaration", "function_expression", "arrow_function", "method_definition",
+    "generator_function_declaration", "generator_function", "method_declaration", "func_literal",
+))  # fmt: skip
 BLOCKS = frozenset(("statement_block", "statement_list", "program", "switch_case", "switch_default"))
 SCOPES = frozenset((
     "statement_block", "block", "for_statement", "for_in_statement", "if_statement", "catch_clause",

@@ -20,6 +20,7 @@ from suture.mutation.tree_sitter.node_kinds import (
     DECLARING_NODES,
     EXPRESSIONS,
     FUNCTIONS,
+    LOOPS,
     MEMBERS,
     SCOPES,
     get_syntax,
@@ -38,17 +39,15 @@ TreeOperators: TypeAlias = "Mapping[OperatorName, Callable[[Node, SyntaxTree], I
 `Change.weight` explains the weights of these changes.
 """
 PARENTHESISED_STATEMENTS = (
-    "if_statement",
-    "while_statement",
-    "do_statement",
-    "switch_statement",
-    "with_statement",
-)
+    "if_statement", "while_statement", "do_statement", "switch_statement", "with_statement",
+)  # fmt: skip
 """Statements whose syntax has parentheses around an expression."""
-
-
 VALUELESS_FIELDS = ("function", "name", "constructor", "parameter", "label", "type", "key", "path", "source")
 """Fields that hold no expression whose value is used."""
+UNREAD_PARENTS = (
+    "expression_statement", "import_specifier", "namespace_import", "import_clause", "pair_pattern",
+)  # fmt: skip
+"""Nodes whose children are no expressions whose value is used."""
 
 
 class SyntaxTree:
@@ -104,13 +103,10 @@ class SyntaxTree:
         if function is None:
             return {}
         if function.id not in self._kinds:
-            typed_names = (
-                (self.text(name), kind) for part in walk(function) for name, kind in find_kind_evidence(part)
-            )
-            kinds: dict[str, ValueKind] = {}
-            for name, kind in typed_names:
-                kinds.setdefault(name, kind)
-            self._kinds[function.id] = kinds
+            kinds = self._kinds[function.id] = {}
+            for part in walk(function):
+                for name, kind in find_kind_evidence(part):
+                    kinds.setdefault(self.text(name), kind)
         return self._kinds[function.id]
 
     def is_declared(self, node: Node) -> bool:
@@ -152,9 +148,7 @@ class SyntaxTree:
             return False
         if any(is_same_node(above.child_by_field_name(name), node) for name in VALUELESS_FIELDS):
             return False
-        if above.type in ("expression_statement", "import_specifier", "namespace_import", "import_clause"):
-            return False
-        if above.type == "pair_pattern":
+        if above.type in UNREAD_PARENTS:
             return False
         if node.type == "parenthesized_expression" and above.type in PARENTHESISED_STATEMENTS:
             return False  # these parentheses belong to the statement
@@ -250,6 +244,14 @@ def get_field(node: Node, *names: str) -> Node | None:
     return next((child for name in names if (child := node.child_by_field_name(name)) is not None), None)
 
 
+def enclosing_loop(node: Node) -> Node | None:
+    """Return the innermost loop that holds a node, in the same function."""
+    above = node.parent
+    while above is not None and above.type not in (*LOOPS, *FUNCTIONS):
+        above = above.parent
+    return above if above is not None and above.type in LOOPS else None
+
+
 def function_name(function: Node) -> Node | None:
     """Return the name of a function: its own, or that of the variable whose initial value it is."""
     above = function.parent
@@ -302,9 +304,7 @@ def _is_declared(node: Node) -> bool:
     if above is None:
         return False
     if above.type in DECLARING_NODES:
-        return not is_same_node(above.child_by_field_name("value"), node) and not is_same_node(
-            above.child_by_field_name("right"), node
-        )
+        return not any(is_same_node(get_field(above, name), node) for name in ("value", "right"))
     declaration = above.parent
     if above.type == "expression_list" and declaration is not None and declaration.type in DECLARING_LISTS:
         return is_same_node(declaration.child_by_field_name("left"), above)

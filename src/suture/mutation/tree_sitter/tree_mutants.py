@@ -85,17 +85,12 @@ def _mutants_of(
     ranked = sorted(changes.items(), key=lambda item: -item[1].weight)
     function = tree.enclosing_function(node)
     for rank, (edits, change) in enumerate(ranked, 1):
-        mutant = build_mutant(
-            change,
-            edits,
-            name,
-            line=tree.raw[: edits[0].start].count(b"\n") + 1,
-            factor=rank**-CROWDING_EXPONENT,
-            in_function_body=function is not None,
-        )
+        line, factor = tree.raw[: edits[0].start].count(b"\n") + 1, rank**-CROWDING_EXPONENT
+        in_function_body = function is not None
+        mutant = build_mutant(change, edits, name, line, factor, in_function_body=in_function_body)
         yield mutant
-        untrimmed = change.edits[0]
         if len(edits) == 1 and name in REPEATABLE and function is not None:
+            untrimmed = change.edits[0]
             old_text = tree.raw[untrimmed.start : untrimmed.end]
             for variable in dict.fromkeys(("", _assigned_variable(node, tree))):
                 group = repeatable.setdefault((function.id, name, variable, old_text, untrimmed.text), [])

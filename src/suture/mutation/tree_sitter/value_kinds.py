@@ -25,15 +25,8 @@ SEQUENCE_METHODS = (
     "every", "some", "splice", "concat",
 )  # fmt: skip
 TEXT_METHODS = (
-    "split",
-    "toLowerCase",
-    "toUpperCase",
-    "charCodeAt",
-    "charAt",
-    "trim",
-    "startsWith",
-    "endsWith",
-)
+    "split", "toLowerCase", "toUpperCase", "charCodeAt", "charAt", "trim", "startsWith", "endsWith",
+)  # fmt: skip
 MAPPING_METHODS = ("set", "has", "entries")
 NUMERIC_OPERATORS = ("-", "*", "/", "%", "**", "-=", "*=", "/=", "%=")
 LOOSE_EQUALITY = {"===": "==", "!==": "!="}
@@ -108,11 +101,8 @@ def sign_ratio(left: Node, old_sign: str, new_sign: str, right: Node) -> float:
         if kind in ("none", "bool"):
             old, new = IDENTITY_OPERATORS.get(old, old), IDENTITY_OPERATORS.get(new, new)
         return frequency_ratio(COMPARED[kind].get(old, 0), COMPARED[kind].get(new, 0))
-    if (
-        old in BINARY["other"]
-        and new in BINARY["other"]
-        and not {"text", "display"} & {left_kind, right_kind}
-    ):
+    are_binary = old in BINARY["other"] and new in BINARY["other"]
+    if are_binary and not {"text", "display"} & {left_kind, right_kind}:
         kind = "number" if right_kind == "number" else "number first" if left_kind == "number" else "other"
         return frequency_ratio(_operator_frequency(BINARY[kind], old), _operator_frequency(BINARY[kind], new))
     return 1.0

@@ -11,9 +11,13 @@ from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from suture.mutation.changes import Change
-from suture.mutation.edits import Edit
-from suture.mutation.python.operators.python_operator import PythonOperator, find_operator_sign, replace_with
+from suture.mutation.changes import Change, replace_span
+from suture.mutation.python.operators.python_operator import (
+    PythonOperator,
+    find_operator_sign,
+    is_read,
+    replace_with,
+)
 from suture.mutation.python.python_tree import PythonTree, is_atom
 from suture.mutation.python.scope_names import guess_kind
 from suture.mutation.sign_frequencies import augmented_frequency, binary_frequency, frequency_ratio
@@ -32,9 +36,9 @@ OPERANDS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp)
 
 def _other_operators(sign: str) -> tuple[str, ...]:
     """Return all other signs, those of the same family first."""
-    near = [other for family in FAMILIES if sign in family for other in family]
-    every = (*near, "-", "&", "//", *(s for s in SIGNS.values() if s != "@"))
-    return tuple(dict.fromkeys(other for other in every if other != sign))
+    same_family = [other for family in FAMILIES if sign in family for other in family]
+    signs = (*same_family, "-", "&", "//", *(other for other in SIGNS.values() if other != "@"))
+    return tuple(dict.fromkeys(other for other in signs if other != sign))
 
 
 def _rank_weight(number: int) -> float:
@@ -46,57 +50,49 @@ def _change_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Replace the operator of a binary operation or an augmented assignment."""
     if isinstance(node, ast.AugAssign):
         sign = SIGNS[type(node.op)]
-        start, end = find_operator_sign(tree, node.target, node.value, (f"{sign}=",))
+        start, end = find_operator_sign(tree, node.target, node.value, f"{sign}=")
+        old_frequency = augmented_frequency(sign, node.value)
         for number, other in enumerate(_other_operators(sign) if end else ()):
-            edit = Edit(start=start, end=end, text=f"{other}=")
-            usual = frequency_ratio(
-                augmented_frequency(sign, node.value), augmented_frequency(other, node.value)
-            )
-            yield Change(edits=(edit,), note=f"{sign}= becomes {other}=", weight=_rank_weight(number) * usual)
+            weight = _rank_weight(number)
+            weight *= frequency_ratio(old_frequency, augmented_frequency(other, node.value))
+            yield replace_span(start, end, f"{other}=", f"{sign}= becomes {other}=", weight)
         if end:
-            plain = Edit(start=start, end=end, text="=")
-            yield Change(edits=(plain,), note=f"{sign}= becomes =", weight=0.5)
+            yield replace_span(start, end, "=", f"{sign}= becomes =", 0.5)
         return
     assert isinstance(node, ast.BinOp)
     sign = SIGNS[type(node.op)]
-    start, end = find_operator_sign(tree, node.left, node.right, (sign,))
+    start, end = find_operator_sign(tree, node.left, node.right, sign)
     others = _other_operators(sign) if end else ()
     if node in tree.annotations:  # two types have no other operator between them
         others = tuple(other for other in others if other == "|")
+    old_frequency = binary_frequency(node.left, sign, node.right)
     for number, other in enumerate(others):
-        edit = Edit(start=start, end=end, text=other)
         note = f"{sign} becomes {other} in {tree.text(node)}"
-        usual = frequency_ratio(
-            binary_frequency(node.left, sign, node.right), binary_frequency(node.left, other, node.right)
-        )
-        yield Change(edits=(edit,), note=note, weight=_rank_weight(number) * usual)
+        ratio = frequency_ratio(old_frequency, binary_frequency(node.left, other, node.right))
+        yield replace_span(start, end, other, note, _rank_weight(number) * ratio)
 
 
 def _change_operands(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Drop an operand, or swap the two."""
     assert isinstance(node, ast.BinOp)
-    left, right, sign = (
-        _parenthesised(tree, node.left),
-        _parenthesised(tree, node.right),
-        SIGNS[type(node.op)],
-    )
+    left, right = _parenthesised(tree, node.left), _parenthesised(tree, node.right)
+    sign = SIGNS[type(node.op)]
     yield replace_with(tree, node, tree.text(node.left), 0.9)
     yield replace_with(tree, node, tree.text(node.right), 0.8)
     if left != right and sign not in ("*", "&", "|", "^"):
-        kinds = {guess_kind(node.left), guess_kind(node.right)}
-        yield replace_with(
-            tree, node, f"{right} {sign} {left}", 0.4 if sign == "+" and "number" in kinds else 1.0
-        )
+        # The order matters in a sum of texts or lists, but not of numbers.
+        is_sum = sign == "+" and "number" in (guess_kind(node.left), guess_kind(node.right))
+        yield replace_with(tree, node, f"{right} {sign} {left}", 0.4 if is_sum else 1.0)
 
 
 def _change_sign(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Remove or change a unary sign, or negate a value that is returned or assigned."""
     if isinstance(node, ast.UnaryOp):
-        usual = not isinstance(node.op, ast.Invert | ast.UAdd)
+        is_unusual = isinstance(node.op, ast.Invert | ast.UAdd)
         if not isinstance(node.op, ast.Not):
-            yield replace_with(tree, node, tree.text(node.operand), 0.8 if usual else 1.0)
+            yield replace_with(tree, node, tree.text(node.operand), 1.0 if is_unusual else 0.8)
         for sign in ("-", "not ", "~"):
-            weight = 1.0 if sign == "-" and not usual else 0.5 if sign != "~" else 0.3
+            weight = 1.0 if sign == "-" and is_unusual else 0.5 if sign != "~" else 0.3
             yield replace_with(tree, node, f"{sign}{_parenthesised(tree, node.operand)}", weight)
     elif isinstance(node, (ast.Return, ast.Assign)) and node.value and _may_be_number(node.value, tree):
         yield replace_with(tree, node.value, f"-{_parenthesised(tree, node.value)}", 0.6)
@@ -106,7 +102,9 @@ def _add_or_subtract_one(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Add one to a number, or subtract one."""
     if not isinstance(node, ast.expr) or not _may_be_number(node, tree):
         return
-    if isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del)) or _part_of_sum(node, tree):
+    parent = tree.parent(node)
+    is_summand = isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Add, ast.Sub))
+    if not is_read(node) or is_summand:
         return
     weight = _position_weight(node, tree)
     if weight:
@@ -129,17 +127,12 @@ def _position_weight(node: ast.expr, tree: PythonTree) -> float:
     return 0.6 if isinstance(parent, (ast.Return, ast.Assign, ast.AugAssign, ast.BinOp)) else 0.0
 
 
-def _part_of_sum(node: ast.expr, tree: PythonTree) -> bool:
-    parent = tree.parent(node)
-    return isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Add, ast.Sub))
-
-
 def _change_constant(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Replace a constant with a similar one."""
     if isinstance(node, ast.UnaryOp):
-        inner = node.operand
-        if isinstance(node.op, ast.USub) and isinstance(inner, ast.Constant) and type(inner.value) is int:
-            yield from _other_numbers(node, -inner.value, tree)
+        operand = node.operand
+        if isinstance(node.op, ast.USub) and isinstance(operand, ast.Constant) and type(operand.value) is int:
+            yield from _other_numbers(node, -operand.value, tree)
         return
     assert isinstance(node, ast.Constant)
     value = node.value
@@ -150,10 +143,10 @@ def _change_constant(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         if not isinstance(tree.parent(node), ast.UnaryOp):
             yield from _other_numbers(node, value, tree)
     elif isinstance(value, float):
-        near = (-value, 0.0, 1.0, value + 1, value - 1, 2 * value, value / 2, 10 * value, value / 10)
-        yield from (
-            replace_with(tree, node, repr(other), 0.6) for other in dict.fromkeys(near) if other != value
-        )
+        numbers = (-value, 0.0, 1.0, value + 1, value - 1, 2 * value, value / 2, 10 * value, value / 10)
+        for other in dict.fromkeys(numbers):
+            if other != value:
+                yield replace_with(tree, node, repr(other), 0.6)
     elif isinstance(value, str) and not isinstance(tree.parent(node), (ast.Expr, ast.JoinedStr)):
         yield from (replace_with(tree, node, repr(text), 0.5) for text in _other_texts(value))
         yield from (replace_with(tree, node, repr(text), 0.8) for text in _similar_texts(value, tree))
@@ -162,13 +155,12 @@ def _change_constant(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 def _other_numbers(node: ast.expr, value: int, tree: PythonTree) -> Iterator[Change]:
     """Yield other numbers: off by one first, then common ones, the negative, and the double."""
-    near = (value + 1, value - 1, 0, 1, -value, 2, 2 * value)
+    similar = (value + 1, value - 1, 0, 1, -value, 2, 2 * value)
     counts = tree.cached("numbers", _count_numbers)
-    for number, other in enumerate(dict.fromkeys(v for v in near if v != value)):
+    for rank, other in enumerate(dict.fromkeys(number for number in similar if number != value)):
         is_odd = counts[value] == 1 and counts[other] > 1 and abs(other) > UBIQUITOUS_NUMBER
-        yield replace_with(
-            tree, node, str(other), (1.0 - 0.1 * number) * (ODD_NUMBER_FACTOR if is_odd else 1.0)
-        )
+        weight = (1.0 - 0.1 * rank) * (ODD_NUMBER_FACTOR if is_odd else 1.0)
+        yield replace_with(tree, node, str(other), weight)
 
 
 def _count_numbers(tree: PythonTree) -> Counter[int]:
@@ -178,20 +170,22 @@ def _count_numbers(tree: PythonTree) -> Counter[int]:
 
 
 def _other_texts(value: str) -> Iterator[str]:
-    near = ("", " ", value.strip(), value.lower(), value.upper(), f"{value} ", f" {value}", f"{value}\n")
-    cases = (value.capitalize(), value.title(), value.swapcase())
-    cut = (value[1:], value[:-1], value[1:-1], value[2:-2])
-    yield from dict.fromkeys(text for text in (*near, *cases, *cut) if text != value)
+    texts = (
+        "", " ", value.strip(), value.lower(), value.upper(), f"{value} ", f" {value}", f"{value}\n",
+        value.capitalize(), value.title(), value.swapcase(),
+        value[1:], value[:-1], value[1:-1], value[2:-2],
+    )  # fmt: skip
+    yield from dict.fromkeys(text for text in texts if text != value)
 
 
 def _similar_texts(value: str, tree: PythonTree) -> list[str]:
     """Return texts of the file that differ from one by a little: case, a letter, or what surrounds it."""
-    texts = tree.cached("texts", _collect_texts)
-    found = [text for text in texts if text != value and text.casefold() == value.casefold()]
+    texts = [text for text in tree.cached("texts", _collect_texts) if text != value]
+    similar = [text for text in texts if text.casefold() == value.casefold()]
     if len(value) > 2:
-        found += [t for t in texts if t != value and len(t) > 2 and (t in value or value in t)]
-        found += get_close_matches(value, [t for t in texts if t != value], 3, 0.75)
-    return list(dict.fromkeys(found))[:6]
+        similar += [text for text in texts if len(text) > 2 and (text in value or value in text)]
+        similar += get_close_matches(value, texts, 3, 0.75)
+    return list(dict.fromkeys(similar))[:6]
 
 
 def _collect_texts(tree: PythonTree) -> list[str]:
@@ -201,14 +195,13 @@ def _collect_texts(tree: PythonTree) -> list[str]:
 
 def _add_term(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Add an operand: `k` becomes `k - skipped`, `x` becomes `x ** 2`."""
-    if not isinstance(node, OPERANDS) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+    if not isinstance(node, OPERANDS) or not is_read(node):
         return
     parent = tree.parent(node)
     if not isinstance(parent, CALCULATING) or not _may_be_number(node, tree):
         return
-    if isinstance(parent, ast.Call) and node is parent.func:
-        return
-    if isinstance(parent, ast.Subscript) and node is parent.value:
+    is_called = isinstance(parent, ast.Call) and node is parent.func
+    if is_called or (isinstance(parent, ast.Subscript) and node is parent.value):
         return
     text = _parenthesised(tree, node)
     yield replace_with(tree, node, f"{text} ** 2", 0.6)
@@ -238,15 +231,15 @@ def _add_concatenation(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 def _find_boolean_names(tree: PythonTree) -> frozenset[str]:
     """Return names that the file sets to true or false, and never to a number."""
-    on: set[str] = set()
+    booleans: set[str] = set()
     others: set[str] = set()
     for node in ast.walk(tree.module):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         value = getattr(node, "value", None)
         if isinstance(value, ast.Constant) and isinstance(node, (ast.Assign, ast.AnnAssign)):
-            named = {getattr(target, "id", getattr(target, "attr", "")) for target in targets}
-            (on if isinstance(value.value, bool) else others).update(named)
-    return frozenset(on - others)
+            names = {getattr(target, "id", getattr(target, "attr", "")) for target in targets}
+            (booleans if isinstance(value.value, bool) else others).update(names)
+    return frozenset(booleans - others)
 
 
 def _may_be_number(node: ast.expr, tree: PythonTree) -> bool:
@@ -256,7 +249,7 @@ def _may_be_number(node: ast.expr, tree: PythonTree) -> bool:
         return False
     if isinstance(node, (ast.Name, ast.Attribute)):
         name = node.id if isinstance(node, ast.Name) else node.attr
-        if name in tree.cached("switches", _find_boolean_names):
+        if name in tree.cached("boolean names", _find_boolean_names):
             return False
     kind = guess_kind(node, tree.scope_names(node))
     return kind in ("number", "unknown") and isinstance(node, OPERANDS)

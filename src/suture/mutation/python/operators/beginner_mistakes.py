@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from suture.mutation.changes import Change, shorten
+from suture.mutation.changes import Change, insert_text, replace_span, shorten
 from suture.mutation.edits import Edit
 from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
 from suture.mutation.python.operators.statements import reindent
 from suture.mutation.python.operators.undefined_names import BUILTINS, known_names
-from suture.mutation.python.python_tree import FUNCTIONS, Function, PythonTree, is_docstring
+from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, is_docstring
 from suture.project.python_source.parsing import first_line
 
 ARITHMETIC_SIGNS = ("+", "-", "*", "//", "%", "/")
@@ -30,18 +30,18 @@ def _change_iteration(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Iterate over a range instead of a number, or over indices and values instead of values."""
     assert isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension))
     text = tree.text(node.iter)
-    called = node.iter.func if isinstance(node.iter, ast.Call) else None
-    name = called.id if isinstance(called, ast.Name) else ""
+    callee = node.iter.func if isinstance(node.iter, ast.Call) else None
+    name = callee.id if isinstance(callee, ast.Name) else ""
     if isinstance(node.target, ast.Tuple) and len(node.target.elts) == 2:
         if name not in ("enumerate", "zip"):
-            for form, weight in ((f"enumerate({text})", 1.0), (f"{text}.items()", 0.8)):
-                yield replace_with(tree, node.iter, form, weight)
+            yield replace_with(tree, node.iter, f"enumerate({text})", 1.0)
+            yield replace_with(tree, node.iter, f"{text}.items()", 0.8)
         return
     if name in ("len", "int", "abs", "min", "max", "sum"):
         yield replace_with(tree, node.iter, f"range({text})", 1.0)
     elif not name and isinstance(node.iter, (ast.Name, ast.Attribute, ast.BinOp, ast.Constant)):
-        for form, weight in ((f"range({text})", 0.5), (f"range(len({text}))", 0.5)):
-            yield replace_with(tree, node.iter, form, weight)
+        yield replace_with(tree, node.iter, f"range({text})", 0.5)
+        yield replace_with(tree, node.iter, f"range(len({text}))", 0.5)
     elif name == "range" and isinstance(node.iter, ast.Call) and len(node.iter.args) == 1:
         argument = node.iter.args[0]
         if isinstance(argument, (ast.Name, ast.Attribute)):
@@ -57,28 +57,22 @@ def _add_return_value(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     end = tree.span(node)[1]
     names = tree.scope_names(node)
     for value, fit in (*names.fitting("unknown", node.lineno), ("True", 0.6), ("False", 0.6)):
-        edit = Edit(start=end, end=end, text=f" {value}")
-        yield Change(edits=(edit,), note=f"return becomes return {value}", weight=fit)
+        yield insert_text(end, f" {value}", f"return becomes return {value}", fit)
 
 
 def _add_final_return(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Add a `return` at the end of a function, for the case that its loop finds nothing."""
     assert isinstance(node, FUNCTIONS)
-    last = node.body[-1]
-    lines = tree.line_span(last)
-    if lines is None or isinstance(last, (ast.Return, ast.Raise)) or not _returns_value(node):
+    last_statement = node.body[-1]
+    lines = tree.line_span(last_statement)
+    returns_value = any(isinstance(part, ast.Return) and part.value is not None for part in ast.walk(node))
+    if lines is None or isinstance(last_statement, (ast.Return, ast.Raise)) or not returns_value:
         return
-    indent = tree.indent(last)
-    newline = "" if tree.raw[lines[1] - 1 : lines[1]] == b"\n" else "\n"
     names = [argument.arg for argument in node.args.args if argument.arg not in ("self", "cls")]
     values = [*(f"len({name})" for name in reversed(names)), "0", "-1", "[]", "False", "None"]
-    for number, value in enumerate(values):
-        edit = Edit(start=lines[1], end=lines[1], text=f"{newline}{indent}return {value}\n")
-        yield Change(edits=(edit,), note=f"return {value} at the end", weight=1.0 - 0.05 * number)
-
-
-def _returns_value(function: Function) -> bool:
-    return any(isinstance(part, ast.Return) and part.value is not None for part in ast.walk(function))
+    for rank, value in enumerate(values):
+        line = f"{tree.missing_newline(lines[1])}{tree.indent(last_statement)}return {value}\n"
+        yield insert_text(lines[1], line, f"return {value} at the end", 1.0 - 0.05 * rank)
 
 
 def _initialise(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -88,25 +82,22 @@ def _initialise(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if function is None or node.id in BUILTINS:
         return
     parent = tree.parent(node)
-    counted = isinstance(parent, ast.AugAssign) and parent.target is node
-    if not counted and (not isinstance(node.ctx, ast.Load) or node.id in known_names(tree)):
+    is_counted = isinstance(parent, ast.AugAssign) and parent.target is node
+    if not is_counted and (not isinstance(node.ctx, ast.Load) or node.id in known_names(tree)):
         return
-    stored = [
-        n
-        for n in ast.walk(function)
-        if isinstance(n, ast.Name) and n.id == node.id and isinstance(n.ctx, ast.Store)
-    ]
-    if counted and any(not isinstance(tree.parent(n), ast.AugAssign) for n in stored):
+    names = [part for part in ast.walk(function) if isinstance(part, ast.Name) and part.id == node.id]
+    stores = [name for name in names if isinstance(name.ctx, ast.Store)]
+    if is_counted and any(not isinstance(tree.parent(name), ast.AugAssign) for name in stores):
         return
-    first = next((statement for statement in function.body if not is_docstring(statement)), None)
-    if first is None or tree.line_span(first) is None:
+    statement = next((part for part in function.body if not is_docstring(part)), None)
+    if statement is None or tree.line_span(statement) is None:
         return
-    start = tree.offset(first_line(first), 0)
-    fill_placeholders = INITIAL_BY_METHOD.get(parent.attr, ()) if isinstance(parent, ast.Attribute) else ()
-    for number, value in enumerate(dict.fromkeys((*fill_placeholders, *INITIAL_VALUES))):
-        edit = Edit(start=start, end=start, text=f"{tree.indent(first)}{node.id} = {value}\n")
-        weight = (1.0 if fill_placeholders or counted else 0.6) * 0.9**number
-        yield Change(edits=(edit,), note=f"{node.id} is initialised with {value}", weight=weight)
+    start = tree.offset(first_line(statement), 0)
+    fitting_values = INITIAL_BY_METHOD.get(parent.attr, ()) if isinstance(parent, ast.Attribute) else ()
+    for rank, value in enumerate(dict.fromkeys((*fitting_values, *INITIAL_VALUES))):
+        line = f"{tree.indent(statement)}{node.id} = {value}\n"
+        weight = (1.0 if fitting_values or is_counted else 0.6) * 0.9**rank
+        yield insert_text(start, line, f"{node.id} is initialised with {value}", weight)
 
 
 def _move_early_return(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -116,38 +107,39 @@ def _move_early_return(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if not node.orelse or not isinstance(loop, (ast.For, ast.While)) or node is not block[-1]:
         return
     ending = node.orelse[-1]
-    whole, own, last = tree.line_span(loop), tree.line_span(ending), tree.line_span(node.body[-1])
-    if not isinstance(ending, ast.Return) or len(node.orelse) != 1 or not (whole and own and last):
+    loop_lines, return_lines = tree.line_span(loop), tree.line_span(ending)
+    body_lines = tree.line_span(node.body[-1])
+    if not isinstance(ending, ast.Return) or len(node.orelse) != 1:
         return
-    text = tree.raw[own[0] : own[1]].decode("utf-8", "surrogatepass")
-    moved = reindent(text, tree.indent(ending), tree.indent(loop))
-    newline = "" if tree.raw[whole[1] - 1 : whole[1]] == b"\n" else "\n"
-    if own[1] == whole[1]:
-        edits: tuple[Edit, ...] = (Edit(start=last[1], end=own[1], text=moved),)
+    if loop_lines is None or return_lines is None or body_lines is None:
+        return
+    text = tree.raw[slice(*return_lines)].decode("utf-8", "surrogatepass")
+    moved_text = reindent(text, tree.indent(ending), tree.indent(loop))
+    else_start, else_end, loop_end = body_lines[1], return_lines[1], loop_lines[1]
+    if else_end == loop_end:
+        edits: tuple[Edit, ...] = (Edit(start=else_start, end=else_end, text=moved_text),)
     else:
-        deletion = Edit(start=last[1], end=own[1], text="")
-        edits = (deletion, Edit(start=whole[1], end=whole[1], text=f"{newline}{moved}"))
-    yield Change(edits=edits, note=f"{shorten(tree.text(ending))} moves after the loop", weight=1.0)
+        insertion = Edit(start=loop_end, end=loop_end, text=f"{tree.missing_newline(loop_end)}{moved_text}")
+        edits = (Edit(start=else_start, end=else_end, text=""), insertion)
+    yield Change(edits=edits, note=f"{shorten(tree.text(ending))} moves after the loop")
 
 
 def _append_element(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Append one element instead of `list += x` or `list = list.append(x)`."""
     assert isinstance(node, (ast.AugAssign, ast.Assign))
     start, end = tree.span(node)
+    value = tree.text(node.value)
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         if isinstance(node.value, (ast.List, ast.Tuple, ast.Constant)):
             return
-        target, value = tree.text(node.target), tree.text(node.value)
-        for form, weight in ((f"{target}.append({value})", 1.0), (f"{target} += [{value}]", 0.8)):
-            edit = Edit(start=start, end=end, text=form)
-            yield Change(
-                edits=(edit,), note=f"{shorten(tree.text(node))} becomes {shorten(form)}", weight=weight
-            )
+        target = tree.text(node.target)
+        for text, weight in ((f"{target}.append({value})", 1.0), (f"{target} += [{value}]", 0.8)):
+            note = f"{shorten(tree.text(node))} becomes {shorten(text)}"
+            yield replace_span(start, end, text, note, weight)
     elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-        function = node.value.func
-        if isinstance(function, ast.Attribute) and tree.text(function.value) == tree.text(node.targets[0]):
-            edit = Edit(start=start, end=end, text=tree.text(node.value))
-            yield Change(edits=(edit,), note=f"{shorten(tree.text(node.value))} is not assigned", weight=1.0)
+        method = node.value.func
+        if isinstance(method, ast.Attribute) and tree.text(method.value) == tree.text(node.targets[0]):
+            yield replace_span(start, end, value, f"{shorten(value)} is not assigned")
 
 
 def _replace_invented_function(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -157,11 +149,11 @@ def _replace_invented_function(node: ast.AST, tree: PythonTree) -> Iterator[Chan
         return
     if not _is_undefined(node.func, tree):
         return
-    one, other = (_operand_text(argument, tree) for argument in node.args)
-    held = isinstance(tree.parent(node), (ast.BinOp, ast.UnaryOp, ast.Attribute, ast.Subscript))
-    for number, sign in enumerate(ARITHMETIC_SIGNS):
-        text = f"{one} {sign} {other}"
-        yield replace_with(tree, node, f"({text})" if held else text, 1.0 - 0.05 * number)
+    left, right = (_operand_text(argument, tree) for argument in node.args)
+    is_operand = isinstance(tree.parent(node), (ast.BinOp, ast.UnaryOp, ast.Attribute, ast.Subscript))
+    for rank, sign in enumerate(ARITHMETIC_SIGNS):
+        text = f"{left} {sign} {right}"
+        yield replace_with(tree, node, f"({text})" if is_operand else text, 1.0 - 0.05 * rank)
 
 
 def _is_undefined(function: ast.expr, tree: PythonTree) -> bool:
@@ -174,9 +166,8 @@ def _is_undefined(function: ast.expr, tree: PythonTree) -> bool:
 
 
 def _operand_text(node: ast.expr, tree: PythonTree) -> str:
-    text = tree.text(node)
-    simple = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.Constant)
-    return text if isinstance(node, simple) else f"({text})"
+    is_simple = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.Constant))
+    return tree.text(node) if is_simple else f"({tree.text(node)})"
 
 
 LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import combinations
 
-from suture.mutation.changes import Change, shorten
-from suture.mutation.edits import Edit
-from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
+from suture.mutation.changes import Change, insert_text, replace_span, shorten
+from suture.mutation.python.operators.python_operator import PythonOperator, is_read, replace_with
 from suture.mutation.python.python_tree import PythonTree, is_docstring
 from suture.mutation.python.scope_names import ValueKind, guess_kind
 from suture.mutation.tuning import MAX_SWAPPED_ARGUMENTS
@@ -25,15 +25,8 @@ WRAPPERS: dict[ValueKind, tuple[str, ...]] = {
     "unknown": ("list", "len", "abs", "sorted", "str", "int", "set", "tuple"),
 }
 WRAPPABLE_PARENTS = (
-    ast.Return,
-    ast.Assign,
-    ast.AugAssign,
-    ast.Compare,
-    ast.Call,
-    ast.For,
-    ast.BinOp,
-    ast.keyword,
-)
+    ast.Return, ast.Assign, ast.AugAssign, ast.Compare, ast.Call, ast.For, ast.BinOp, ast.keyword,
+)  # fmt: skip
 NOT_RETURNED = (ast.Yield, ast.YieldFrom, ast.Await, ast.Starred)
 
 
@@ -42,28 +35,19 @@ def _change_arguments(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     assert isinstance(node, ast.Call)
     arguments = node.args
     if len(arguments) <= MAX_SWAPPED_ARGUMENTS:
-        for left in range(len(arguments)):
-            for right in range(left + 1, len(arguments)):
-                left_text, right_text = tree.text(arguments[left]), tree.text(arguments[right])
-                edits = (
-                    tree.replacement(arguments[left], right_text),
-                    tree.replacement(arguments[right], left_text),
-                )
+        for (left_index, left), (right_index, right) in combinations(enumerate(arguments), 2):
+            left_text, right_text = tree.text(left), tree.text(right)
+            if left_text != right_text:
+                edits = (tree.replacement(left, right_text), tree.replacement(right, left_text))
                 note = f"arguments {left_text} and {right_text} are swapped"
-                if left_text != right_text:
-                    yield Change(edits=edits, note=note, weight=1.0 if right == left + 1 else 0.7)
-    for number, argument in enumerate(arguments if not node.keywords else ()):
-        yield _remove_item(tree, arguments, number, f"argument {tree.text(argument)} is dropped")
-
-
-def _remove_item(tree: PythonTree, items: list[ast.expr], number: int, note: str) -> Change:
-    """Return the change that removes one item of a list, with its comma."""
-    start, end = tree.span(items[number])
-    if number + 1 < len(items):
-        end = tree.span(items[number + 1])[0]
-    elif number:
-        start = tree.span(items[number - 1])[1]
-    return Change(edits=(Edit(start=start, end=end, text=""),), note=note, weight=0.4)
+                yield Change(edits=edits, note=note, weight=1.0 if right_index == left_index + 1 else 0.7)
+    for index, argument in enumerate(arguments if not node.keywords else ()):
+        start, end = tree.span(argument)
+        if index + 1 < len(arguments):  # a comma goes with the argument
+            end = tree.span(arguments[index + 1])[0]
+        elif index:
+            start = tree.span(arguments[index - 1])[1]
+        yield replace_span(start, end, "", f"argument {tree.text(argument)} is dropped", 0.4)
 
 
 def _add_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -86,28 +70,23 @@ def _add_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     for other, fit in [*variables, ("0", 0.5), ("1", 0.5), ("2", 0.4)]:
         if other not in argument_texts:
             text = f", {other}" if node.args else other
-            edit = Edit(start=end, end=end, text=text)
-            yield Change(edits=(edit,), note=f"{name}() also gets {other}", weight=fit)
+            yield insert_text(end, text, f"{name}() also gets {other}", fit)
 
 
 def _wrap_in_call(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Wrap a value in a call, or copy it."""
     assert isinstance(node, ast.expr)
     parent = tree.parent(node)
-    if not isinstance(parent, WRAPPABLE_PARENTS) or isinstance(
-        getattr(node, "ctx", None), (ast.Store, ast.Del)
-    ):
+    if not isinstance(parent, WRAPPABLE_PARENTS) or not is_read(node):
         return
-    if isinstance(parent, ast.Call) and node is parent.func:
-        return
-    if isinstance(node, ast.Name) and node.id in tree.functions:
+    is_called = isinstance(parent, ast.Call) and node is parent.func
+    if is_called or (isinstance(node, ast.Name) and node.id in tree.functions):
         return
     text, kind = tree.text(node), guess_kind(node, tree.scope_names(node))
-    for number, name in enumerate(WRAPPERS[kind]):
+    for rank, name in enumerate(WRAPPERS[kind]):
         if not text.startswith(f"{name}("):
-            yield replace_with(
-                tree, node, f"{name}({text})", (1.0 if kind != "unknown" else 0.7) - 0.08 * number
-            )
+            weight = (1.0 if kind != "unknown" else 0.7) - 0.08 * rank
+            yield replace_with(tree, node, f"{name}({text})", weight)
     if kind in ("sequence", "set", "mapping", "unknown") and isinstance(node, (ast.Name, ast.Attribute)):
         yield replace_with(tree, node, f"{text}.copy()", 0.7)
     if kind in ("number", "unknown"):
@@ -119,11 +98,11 @@ def _unwrap_call(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Replace a call with its argument or its object; a function that calls itself mostly means to."""
     assert isinstance(node, ast.Call)
     function = tree.enclosing_function(node)
-    recursive = function is not None and tree.text(node.func).rpartition(".")[2] == function.name
+    is_recursive = function is not None and tree.text(node.func).rpartition(".")[2] == function.name
     for argument in node.args:
         if not isinstance(argument, ast.Starred):
             weight = 1.0 if len(node.args) == 1 else 0.6
-            yield replace_with(tree, node, tree.text(argument), 0.4 * weight if recursive else weight)
+            yield replace_with(tree, node, tree.text(argument), 0.4 * weight if is_recursive else weight)
     if isinstance(node.func, ast.Attribute):
         yield replace_with(tree, node, tree.text(node.func.value), 0.6)
 
@@ -141,19 +120,18 @@ def _accumulate(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     start, end = tree.span(node)
     sign = tree.raw.find(b"=", tree.span(node.targets[0])[1])
     for other, weight in (("+=", 0.8), ("-=", 0.45), ("*=", 0.3)):
-        edit = Edit(start=sign, end=sign + 1, text=other)
-        yield Change(edits=(edit,), note=f"= becomes {other} in {shorten(tree.text(node))}", weight=weight)
+        yield replace_span(sign, sign + 1, other, f"= becomes {other} in {shorten(tree.text(node))}", weight)
     if isinstance(node.value, ast.UnaryOp) and isinstance(node.value.op, (ast.UAdd, ast.USub)):
         unary_sign = "+" if isinstance(node.value.op, ast.UAdd) else "-"  # `x =+ 1`
         text = f"{target} {unary_sign}= {tree.text(node.value.operand)}"
-        yield Change(edits=(Edit(start=start, end=end, text=text),), note=text, weight=1.0)
+        yield replace_span(start, end, text, text)
     if isinstance(node.value, (ast.Name, ast.Attribute, ast.Subscript)):
-        edit = Edit(start=start, end=end, text=f"{value} = {target}")
-        yield Change(edits=(edit,), note=f"{value} = {target} instead of the reverse", weight=0.4)
+        text = f"{value} = {target}"
+        yield replace_span(start, end, text, f"{text} instead of the reverse", 0.4)
+    weight = 0.8 if isinstance(node.targets[0], ast.Subscript) and kind != "number" else 0.3
     for method in ("update", "append", "extend", "add"):
-        likely = isinstance(node.targets[0], ast.Subscript) and kind != "number"
-        edit = Edit(start=start, end=end, text=f"{target}.{method}({value})")
-        yield Change(edits=(edit,), note=f"{target} = becomes .{method}()", weight=0.8 if likely else 0.3)
+        text = f"{target}.{method}({value})"
+        yield replace_span(start, end, text, f"{target} = becomes .{method}()", weight)
 
 
 def _change_initial_value(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -163,20 +141,18 @@ def _change_initial_value(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         if node.elts:
             texts += [("[]", 0.7), (f"[{tree.text(node)}]", 0.4)]
         else:
-            line = tree.enclosing_statement(node).lineno
-            near = tree.scope_names(node).fitting("unknown", line)
-            texts += [("[[]]", 0.9), *((f"[{name}]", fit) for name, fit in near), ("[0]", 0.5), ("None", 0.3)]
-            texts += [("{}", 0.3), ("set()", 0.4)]
+            variables = tree.scope_names(node).fitting("unknown", tree.enclosing_statement(node).lineno)
+            texts += [("[[]]", 0.9), *((f"[{name}]", fit) for name, fit in variables)]
+            texts += [("[0]", 0.5), ("None", 0.3), ("{}", 0.3), ("set()", 0.4)]
     elif isinstance(node, ast.Dict) and not node.keys:
         texts += [("[]", 0.5), ("set()", 0.5), ("None", 0.3)]
     elif isinstance(node, ast.Constant) and node.value is None:
-        parameters = tree.scope_names(node).parameters
         texts += [("[]", 0.6), ("0", 0.5), ("{}", 0.4), ("False", 0.4), ("''", 0.4)]
-        texts += [(name, 0.5) for name in parameters]
+        texts += [(name, 0.5) for name in tree.scope_names(node).parameters]
     elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load) and len(node.elts) == 2:
-        one, other = (tree.text(element) for element in node.elts)
-        edits = (tree.replacement(node.elts[0], other), tree.replacement(node.elts[1], one))
-        yield Change(edits=edits, note=f"{one} and {other} are swapped", weight=0.8)
+        first, second = (tree.text(element) for element in node.elts)
+        edits = (tree.replacement(node.elts[0], second), tree.replacement(node.elts[1], first))
+        yield Change(edits=edits, note=f"{first} and {second} are swapped", weight=0.8)
     if isinstance(node, ast.expr):
         for text, weight in texts:
             yield replace_with(tree, node, text, weight)
@@ -185,23 +161,18 @@ def _change_initial_value(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 def _change_generator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Switch `yield` and `yield from`, or add or remove an `await`."""
     if isinstance(node, ast.Yield) and node.value is not None:
-        value = tree.text(node.value)
-        yield replace_with(tree, node, f"yield from {value}", 1.0)
+        yield replace_with(tree, node, f"yield from {tree.text(node.value)}")
         if isinstance(node.value, ast.Call):
             for argument in node.value.args:
-                yield replace_with(tree, node, f"yield {tree.text(argument)}", 1.0)
+                yield replace_with(tree, node, f"yield {tree.text(argument)}")
     elif isinstance(node, ast.YieldFrom):
-        value = tree.text(node.value)
-        yield replace_with(tree, node, f"yield {value}", 1.0)
+        yield replace_with(tree, node, f"yield {tree.text(node.value)}")
     elif isinstance(node, ast.Await):
         yield replace_with(tree, node, tree.text(node.value), 0.5)
-    elif _may_be_awaited(node, tree) and isinstance(node, ast.Call):
-        yield replace_with(tree, node, f"(await {tree.text(node)})", 1.0)
-
-
-def _may_be_awaited(node: ast.AST, tree: PythonTree) -> bool:
-    waits = isinstance(tree.parent(node), ast.Await)
-    return isinstance(tree.enclosing_function(node), ast.AsyncFunctionDef) and not waits
+    elif isinstance(node, ast.Call):
+        is_awaited = isinstance(tree.parent(node), ast.Await)
+        if isinstance(tree.enclosing_function(node), ast.AsyncFunctionDef) and not is_awaited:
+            yield replace_with(tree, node, f"(await {tree.text(node)})")
 
 
 def _change_return(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -209,32 +180,22 @@ def _change_return(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare):
         yield from _turn_into_assignment(node.value, tree)
     if isinstance(node, ast.Expr) and not isinstance(node.value, NOT_RETURNED) and not is_docstring(node):
-        start, _ = tree.span(node)
-        yield Change(
-            edits=(Edit(start=start, end=start, text="return "),),
-            note=f"{tree.text(node)} is returned",
-            weight=1.0 if not _is_method_call(node.value) else 0.5,
-        )
-        if isinstance(node.value, ast.Call) and _is_method_call(node.value):
-            owner = node.value.func
-            assert isinstance(owner, ast.Attribute)
-            edit = Edit(start=start, end=start, text=f"{tree.text(owner.value)} = ")
-            yield Change(edits=(edit,), note=f"{tree.text(node)} is assigned back", weight=0.7)
+        start, text = tree.span(node)[0], tree.text(node)
+        callee = node.value.func if isinstance(node.value, ast.Call) else None
+        is_method = isinstance(callee, ast.Attribute)
+        yield insert_text(start, "return ", f"{text} is returned", 0.5 if is_method else 1.0)
+        if isinstance(callee, ast.Attribute):
+            yield insert_text(start, f"{tree.text(callee.value)} = ", f"{text} is assigned back", 0.7)
     elif isinstance(node, ast.Return) and node.value is not None:
-        start, _ = tree.span(node)
-        edit = Edit(start=start, end=tree.span(node.value)[0], text="")
-        yield Change(edits=(edit,), note=f"{tree.text(node)} no longer returns", weight=0.3)
+        start, value_start = tree.span(node)[0], tree.span(node.value)[0]
+        yield replace_span(start, value_start, "", f"{tree.text(node)} no longer returns", 0.3)
 
 
 def _turn_into_assignment(node: ast.Compare, tree: PythonTree) -> Iterator[Change]:
     """Turn a comparison used as a statement into an assignment."""
     if len(node.ops) == 1 and isinstance(node.left, (ast.Name, ast.Attribute, ast.Subscript)):
-        edit = Edit(start=tree.span(node.left)[1], end=tree.span(node.comparators[0])[0], text=" = ")
-        yield Change(edits=(edit,), note=f"{shorten(tree.text(node))} becomes an assignment", weight=1.0)
-
-
-def _is_method_call(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        start, end = tree.span(node.left)[1], tree.span(node.comparators[0])[0]
+        yield replace_span(start, end, " = ", f"{shorten(tree.text(node))} becomes an assignment")
 
 
 VALUES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.List, ast.GeneratorExp)

@@ -9,9 +9,8 @@ import ast
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from suture.mutation.changes import Change, shorten
-from suture.mutation.edits import Edit
-from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
+from suture.mutation.changes import Change, insert_text, shorten
+from suture.mutation.python.operators.python_operator import PythonOperator, is_read, replace_with
 from suture.mutation.python.operators.undefined_names import known_names
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree
 from suture.mutation.python.scope_names import guess_kind
@@ -25,6 +24,7 @@ from suture.mutation.tuning import (
 )
 from suture.project.python_source.parsing import first_line
 
+DECORATED = (*FUNCTIONS, ast.ClassDef)
 EMPTY_LITERALS = ("[]", "()", "{}")
 ORDERING_METHODS = ("__lt__", "__le__", "__gt__", "__ge__")
 
@@ -33,7 +33,7 @@ def _reuse_value(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Assign another value that the file assigns to this target, or a variable instead of a bare `None`."""
     assert isinstance(node, ast.Assign)
     target = _last_part(tree.text(node.targets[0]))
-    for text in _assigned_texts(tree).get(target, ())[:MAX_REUSED]:
+    for text in tree.cached("assigned values", _assigned_values_by_target).get(target, [])[:MAX_REUSED]:
         if text != tree.text(node.value):
             yield replace_with(tree, node.value, text, 0.8)
     if isinstance(node.value, ast.Constant) and node.value.value in (None, ""):
@@ -46,21 +46,22 @@ def _reuse_value(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 def _reuse_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Pass arguments that other calls of the same function pass, or variables instead of a `None`."""
     assert isinstance(node, ast.Call)
-    callee = _last_part(tree.text(node.func))
-    others = [call for call in _calls(tree).get(callee, ()) if call is not node]
+    calls = tree.cached("calls", _calls_by_name).get(_last_part(tree.text(node.func)), [])
+    other_calls = [call for call in calls if call is not node]
     for index, argument in enumerate(node.args):
         if isinstance(argument, ast.Constant) and argument.value is None:
-            texts = [tree.text(call.args[index]) for call in others if index < len(call.args)]
-            for text in list(dict.fromkeys(t for t in texts if len(t) <= MAX_REUSED_CHARS))[:MAX_REUSED]:
+            texts = [tree.text(call.args[index]) for call in other_calls if index < len(call.args)]
+            short_texts = dict.fromkeys(text for text in texts if len(text) <= MAX_REUSED_CHARS)
+            for text in list(short_texts)[:MAX_REUSED]:
                 yield replace_with(tree, argument, text, 0.8)
             for name, fit in tree.scope_names(node).fitting("unknown", node.lineno):
                 yield replace_with(tree, argument, name, 0.7 * fit)
                 if fit >= 0.8:
                     yield replace_with(tree, argument, f"{name}[0]", 0.2)
-    yield from _append_argument(node, others, tree)
+    yield from _append_argument(node, other_calls, tree)
 
 
-def _append_argument(node: ast.Call, others: list[ast.Call], tree: PythonTree) -> Iterator[Change]:
+def _append_argument(node: ast.Call, other_calls: list[ast.Call], tree: PythonTree) -> Iterator[Change]:
     """Add an argument of another call, or a variable with the name of a parameter."""
     end = tree.span(node)[1] - 1
     # A generator expression may share its parentheses with the call.
@@ -69,7 +70,7 @@ def _append_argument(node: ast.Call, others: list[ast.Call], tree: PythonTree) -
         return
     texts: dict[str, float] = {}
     passed_keywords = {keyword.arg for keyword in node.keywords}
-    for call in others:
+    for call in other_calls:
         if len(call.args) > len(node.args) and not node.keywords:
             texts.setdefault(tree.text(call.args[len(node.args)]), 0.8)
         for keyword in call.keywords:
@@ -83,8 +84,8 @@ def _append_argument(node: ast.Call, others: list[ast.Call], tree: PythonTree) -
                 texts.setdefault(f"{parameter.arg}={parameter.arg}", 0.7)
     for text, weight in list(texts.items())[:MAX_REUSED]:
         if len(text) <= MAX_REUSED_CHARS:
-            edit = Edit(start=end, end=end, text=f", {text}" if node.args or node.keywords else text)
-            yield Change(edits=(edit,), note=f"{shorten(text)} is also passed", weight=weight)
+            argument = f", {text}" if node.args or node.keywords else text
+            yield insert_text(end, argument, f"{shorten(text)} is also passed", weight)
 
 
 def _order_arguments(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -97,29 +98,30 @@ def _order_arguments(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     texts = [tree.text(argument) for argument in node.args]
     if sorted(texts) != sorted(parameters) or texts == parameters:
         return
-    edits = tuple(
-        tree.replacement(a, p) for a, p in zip(node.args, parameters, strict=True) if tree.text(a) != p
-    )
-    yield Change(edits=edits, note="arguments in the order of the parameters", weight=1.0)
+    triples = zip(node.args, texts, parameters, strict=True)
+    edits = tuple(tree.replacement(argument, name) for argument, text, name in triples if text != name)
+    yield Change(edits=edits, note="arguments in the order of the parameters")
 
 
 def _add_decorator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Add a decorator: by the first parameter, or another one that the file uses."""
-    assert isinstance(node, (*FUNCTIONS, ast.ClassDef))
+    assert isinstance(node, DECORATED)
     start, indent = tree.offset(first_line(node), 0), tree.indent(node)
-    own = {tree.text(decorator) for decorator in node.decorator_list}
-    others = list(dict.fromkeys(text for text in _decorators(tree) if text not in own))
-    options = dict.fromkeys(others[:MAX_REUSED], 0.5)
+    present = {tree.text(decorator) for decorator in node.decorator_list}
+    others = [text for text in tree.cached("decorators", _find_decorators) if text not in present]
+    weights = dict.fromkeys(others[:MAX_REUSED], 0.5)
     if isinstance(node, FUNCTIONS) and isinstance(tree.parent(node), ast.ClassDef):
-        first = node.args.args[0].arg if node.args.args else ""
-        fits = {"classmethod": first == "cls", "staticmethod": first not in ("self", "cls")}
-        fits["property"] = first == "self" and len(node.args.args) == 1
-        options |= {name: 0.9 if fit else 0.1 for name, fit in fits.items() if name not in own}
-    options |= {text: 0.9 for text in _fitting_decorators(node, tree) if text not in own}
-    for text, weight in options.items():
-        edit = Edit(start=start, end=start, text=f"{indent}@{text}\n")
+        parameter = node.args.args[0].arg if node.args.args else ""
+        fits = {
+            "classmethod": parameter == "cls",
+            "staticmethod": parameter not in ("self", "cls"),
+            "property": parameter == "self" and len(node.args.args) == 1,
+        }
+        weights |= {name: 0.9 if fit else 0.1 for name, fit in fits.items() if name not in present}
+    weights |= {text: 0.9 for text in _fitting_decorators(node, tree) if text not in present}
+    for text, weight in weights.items():
         if not indent.strip() and len(text) <= MAX_REUSED_CHARS:
-            yield Change(edits=(edit,), note=f"@{text} before {node.name}", weight=weight)
+            yield insert_text(start, f"{indent}@{text}\n", f"@{text} before {node.name}", weight)
 
 
 def _fitting_decorators(node: ast.AST, tree: PythonTree) -> Iterator[str]:
@@ -137,17 +139,18 @@ def _fitting_decorators(node: ast.AST, tree: PythonTree) -> Iterator[str]:
         if any(m.name == node.name and m.decorator_list for m in before) and len(node.args.args) == 2:
             yield f"{node.name}.setter"
     elif isinstance(parent, FUNCTIONS) and parent.args.args:
-        yield from (
-            f"{wraps}({parent.args.args[0].arg})" for wraps in _accessible_name("functools", "wraps", tree)
-        )
+        for wraps in _accessible_name("functools", "wraps", tree):
+            yield f"{wraps}({parent.args.args[0].arg})"
     if any(isinstance(part, ast.Yield) for part in ast.walk(node)):
         yield from _accessible_name("contextlib", "contextmanager", tree)
 
 
 def _accessible_name(module: str, name: str, tree: PythonTree) -> Iterator[str]:
     """Yield the name of a module's member as the file can write it."""
-    scope = known_names(tree)
-    yield from (text for text, needs in ((name, name), (f"{module}.{name}", module)) if needs in scope)
+    if name in known_names(tree):
+        yield name
+    if module in known_names(tree):
+        yield f"{module}.{name}"
 
 
 def _iterate_over(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -155,25 +158,24 @@ def _iterate_over(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     assert isinstance(node, (ast.For, ast.AsyncFor))
     if tree.text(node.iter) not in EMPTY_LITERALS:
         return
-    pair = isinstance(node.target, ast.Tuple) and len(node.target.elts) == 2
+    is_pair = isinstance(node.target, ast.Tuple) and len(node.target.elts) == 2
     paths = list(dict.fromkeys(_attribute_paths(tree.enclosing_function(node), tree)))[:MAX_REUSED]
-    paths += [path for path in tree.cached("own paths", _self_paths) if path not in paths]
+    paths += [path for path in tree.cached("paths of self", _self_paths) if path not in paths]
     names = tree.scope_names(node)
-    fits = (
-        (n, 0.8 if pair and names.kinds[n] == "mapping" else f)
-        for n, f in names.fitting("sequence", node.lineno)
-    )
-    for name, fit in (*fits, *((path, 0.8) for path in paths)):
+    fits: dict[str, float] = {}
+    for name, fit in names.fitting("sequence", node.lineno):
+        fits[name] = 0.8 if is_pair and names.kinds[name] == "mapping" else fit
+    for name, fit in (*fits.items(), *((path, 0.8) for path in paths)):
         fit *= PLURAL_FACTOR if _is_plural_of(name, node.target) else 1.0
-        forms = (f"{name}.items()", f"enumerate({name})", name) if pair else (name, f"range({name})")
-        for number, form in enumerate((*forms, f"range(len({name}))", f"reversed({name})")):
-            yield replace_with(tree, node.iter, form, fit * (1.0 - 0.15 * number))
+        forms = (f"{name}.items()", f"enumerate({name})", name) if is_pair else (name, f"range({name})")
+        for rank, form in enumerate((*forms, f"range(len({name}))", f"reversed({name})")):
+            yield replace_with(tree, node.iter, form, fit * (1.0 - 0.15 * rank))
 
 
 def _is_plural_of(name: str, target: ast.expr) -> bool:
     """Return whether a name is the plural of a loop's variable: `for part in self.parts`."""
-    one = target.id if isinstance(target, ast.Name) else ""
-    return bool(one) and _last_part(name) in (f"{one}s", f"{one}es", f"{one[:-1]}ies")
+    singular = target.id if isinstance(target, ast.Name) else ""
+    return singular != "" and _last_part(name) in (f"{singular}s", f"{singular}es", f"{singular[:-1]}ies")
 
 
 def _attribute_paths(scope: ast.AST | None, tree: PythonTree) -> Iterator[str]:
@@ -188,46 +190,38 @@ def _self_paths(tree: PythonTree) -> list[str]:
     return list(paths)[: 2 * MAX_REUSED]
 
 
-def _assigned_texts(tree: PythonTree) -> dict[str, list[str]]:
-    return tree.cached("assigned", _find_assigned_texts)
-
-
-def _find_assigned_texts(tree: PythonTree) -> dict[str, list[str]]:
-    """Return last part of a target -> the short texts that are assigned to it, each once."""
-    found: dict[str, list[str]] = {}
+def _assigned_values_by_target(tree: PythonTree) -> dict[str, list[str]]:
+    """Return last part of a target -> the short values assigned to it, as written and each once."""
+    values: dict[str, list[str]] = {}
     for node in ast.walk(tree.module):
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            texts = found.setdefault(_last_part(tree.text(node.targets[0])), [])
+            texts = values.setdefault(_last_part(tree.text(node.targets[0])), [])
             text = tree.text(node.value)
             if len(text) <= MAX_REUSED_CHARS and text not in texts:
                 texts.append(text)
-    return found
+    return values
 
 
-def _calls(tree: PythonTree) -> dict[str, list[ast.Call]]:
-    return tree.cached("calls", _find_calls)
-
-
-def _find_calls(tree: PythonTree) -> dict[str, list[ast.Call]]:
-    found: dict[str, list[ast.Call]] = {}
+def _calls_by_name(tree: PythonTree) -> dict[str, list[ast.Call]]:
+    """Return last part of a called function -> a few of its calls."""
+    calls_by_name: dict[str, list[ast.Call]] = {}
     for node in ast.walk(tree.module):
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
-            calls = found.setdefault(_last_part(tree.text(node.func)), [])
+            calls = calls_by_name.setdefault(_last_part(tree.text(node.func)), [])
             if len(calls) <= MAX_REUSED:
                 calls.append(node)
-    return found
-
-
-def _decorators(tree: PythonTree) -> list[str]:
-    return tree.cached("decorators", _find_decorators)
+    return calls_by_name
 
 
 def _find_decorators(tree: PythonTree) -> list[str]:
-    nodes = [n for n in ast.walk(tree.module) if isinstance(n, (*FUNCTIONS, ast.ClassDef))]
-    return [tree.text(decorator) for node in nodes for decorator in node.decorator_list]
+    """Return the decorators that the file uses, each once."""
+    nodes = [node for node in ast.walk(tree.module) if isinstance(node, DECORATED)]
+    texts = (tree.text(decorator) for node in nodes for decorator in node.decorator_list)
+    return list(dict.fromkeys(texts))
 
 
 def _last_part(text: str) -> str:
+    """Return the last name of a dotted path: `c` of `a.b.c`."""
     return text.rpartition(".")[2]
 
 
@@ -239,20 +233,20 @@ SIBLING_NODES = (
 
 def _use_sibling(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Use another expression of the same function."""
-    if not isinstance(node, ast.expr) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+    if not isinstance(node, ast.expr) or not is_read(node):
         return
     parent = tree.parent(node)
     if _is_function_of_call(node, tree) or isinstance(parent, ast.Attribute):
         return
     if isinstance(node, (ast.Constant, ast.Name)) and isinstance(parent, (ast.BinOp, ast.Expr, ast.BoolOp)):
         return
-    text, kind = tree.text(node), guess_kind(node, tree.scope_names(node))
-    for other, weight in _siblings_of(node, tree):
-        if tree.text(other) == text:
-            continue
-        other_kind = guess_kind(other, tree.scope_names(node))
-        unlike = kind != other_kind and "unknown" not in (kind, other_kind)
-        yield replace_with(tree, node, tree.text(other), weight * (0.4 if unlike else 1.0))
+    kind = guess_kind(node, tree.scope_names(node))
+    for sibling, weight in _siblings_of(node, tree):
+        text = tree.text(sibling)
+        if text != tree.text(node):
+            sibling_kind = guess_kind(sibling, tree.scope_names(node))
+            is_unlike = kind != sibling_kind and "unknown" not in (kind, sibling_kind)
+            yield replace_with(tree, node, text, weight * (0.4 if is_unlike else 1.0))
 
 
 def _siblings_of(node: ast.expr, tree: PythonTree) -> Iterator[tuple[ast.expr, float]]:
@@ -263,14 +257,14 @@ def _siblings_of(node: ast.expr, tree: PythonTree) -> Iterator[tuple[ast.expr, f
     scope: ast.AST | None = tree.enclosing_function(node)
     if scope is None:
         return
-    holders = {id(holder) for holder in tree.ancestors(node)}
+    ancestor_ids = {id(ancestor) for ancestor in tree.ancestors(node)}
     if scope not in tree.siblings:
         tree.siblings[scope] = _collect_siblings(scope, tree)
     all_siblings = tree.siblings[scope]
     index = bisect_left(all_siblings, node.lineno, key=lambda entry: entry[0].lineno)
     candidates: dict[str, tuple[float, int, ast.expr]] = {}
     for other, text in all_siblings[max(0, index - SIBLING_RANGE) : index + SIBLING_RANGE]:
-        if id(other) in holders or other is node:
+        if id(other) in ancestor_ids or other is node:
             continue
         has_same_role = type(tree.parent(other)) is type(tree.parent(node))
         entry = (1.0 if has_same_role else 0.7, -abs(other.lineno - node.lineno), other)
@@ -283,20 +277,19 @@ def _siblings_of(node: ast.expr, tree: PythonTree) -> Iterator[tuple[ast.expr, f
 
 def _collect_siblings(scope: ast.AST, tree: PythonTree) -> list[tuple[ast.expr, str]]:
     """Return small expressions that a function reads, with their texts, in the order of their lines."""
-    found = []
+    siblings = []
     for node in ast.walk(scope):
-        if not isinstance(node, SIBLING_NODES) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-            continue
-        if not _is_function_of_call(node, tree) and len(text := tree.text(node)) <= MAX_SIBLING_CHARS:
-            found.append((node, text))
-    return sorted(found, key=lambda entry: entry[0].lineno)
+        if isinstance(node, SIBLING_NODES) and is_read(node) and not _is_function_of_call(node, tree):
+            text = tree.text(node)
+            if len(text) <= MAX_SIBLING_CHARS:
+                siblings.append((node, text))
+    return sorted(siblings, key=lambda sibling: sibling[0].lineno)
 
 
 def _is_function_of_call(node: ast.expr, tree: PythonTree) -> bool:
     return getattr(tree.parent(node), "func", None) is node
 
 
-DECORATED = (*FUNCTIONS, ast.ClassDef)
 PLACES = (*SIBLING_NODES, ast.Name, ast.Constant)
 OPERATORS = (
     PythonOperator(name="reused_value", nodes=(ast.Assign,), changes=_reuse_value),

@@ -9,8 +9,7 @@ import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
-from suture.mutation.changes import Change, shorten
-from suture.mutation.edits import Edit
+from suture.mutation.changes import Change, replace_span, shorten
 from suture.mutation.python.operators.python_operator import PythonOperator, find_operator_sign, replace_with
 from suture.mutation.python.python_tree import PythonTree
 from suture.mutation.sign_frequencies import comparison_frequency, frequency_ratio
@@ -38,23 +37,19 @@ def _change_comparison(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     left = node.left
     for sign_node, right in zip(node.ops, node.comparators, strict=True):
         sign, operand = SIGNS[type(sign_node)], left
-        start, end = find_operator_sign(tree, left, right, (sign,))
+        start, end = find_operator_sign(tree, left, right, sign)
         left = right
         if not end:
             continue
+        likely_signs = LIKELY_SIGNS[sign]
         old_frequency = comparison_frequency(operand, sign, right)
-        for other in dict.fromkeys((*LIKELY_SIGNS[sign], *SIGNS.values())):
+        for other in dict.fromkeys((*likely_signs, *SIGNS.values())):
             if other != sign:
-                weight = (
-                    1.0 if other in LIKELY_SIGNS[sign][:2] else 0.6 if other in LIKELY_SIGNS[sign] else 0.45
-                )
+                weight = 1.0 if other in likely_signs[:2] else 0.6 if other in likely_signs else 0.45
                 new_frequency = comparison_frequency(operand, other, right)
                 weight *= BOUNDARY_FACTOR if new_frequency and other == BOUNDARY_SIGNS.get(sign) else 1.0
-                yield Change(
-                    edits=(Edit(start=start, end=end, text=other),),
-                    note=f"{sign} becomes {other} in {tree.text(node)}",
-                    weight=weight * frequency_ratio(old_frequency, new_frequency),
-                )
+                weight *= frequency_ratio(old_frequency, new_frequency)
+                yield replace_span(start, end, other, f"{sign} becomes {other} in {tree.text(node)}", weight)
 
 
 def _change_boolean_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -62,24 +57,20 @@ def _change_boolean_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change
     assert isinstance(node, ast.BoolOp)
     sign, other = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
     texts = [tree.text(value) for value in node.values]
-    yield replace_with(tree, node, f" {other} ".join(f"({t})" if " " in t else t for t in texts), 0.9)
-    for number in range(len(texts)):
-        remaining = [text for at, text in enumerate(texts) if at != number]
-        yield replace_with(tree, node, f" {sign} ".join(remaining), 0.8)
+    operands = [f"({text})" if " " in text else text for text in texts]
+    yield replace_with(tree, node, f" {other} ".join(operands), 0.9)
+    for dropped in range(len(texts)):
+        yield replace_with(tree, node, f" {sign} ".join(texts[:dropped] + texts[dropped + 1 :]), 0.8)
     if len(texts) == 2:
         yield replace_with(tree, node, f"{texts[1]} {sign} {texts[0]}", 0.4)
-    if len(texts) > 2 or _is_mixed(node, tree):
+    is_nested = any(isinstance(neighbour, ast.BoolOp) for neighbour in (*node.values, tree.parent(node)))
+    if len(texts) > 2 or is_nested:
         # Only one operator of the chain: without parentheses, precedence then regroups the operands.
         for left, right in pairwise(node.values):
-            start, end = find_operator_sign(tree, left, right, (sign,))
+            start, end = find_operator_sign(tree, left, right, sign)
             note = f"{sign} becomes {other} before {shorten(tree.text(right))}"
             if end:
-                yield Change(edits=(Edit(start=start, end=end, text=other),), note=note, weight=0.9)
-
-
-def _is_mixed(node: ast.BoolOp, tree: PythonTree) -> bool:
-    """Return whether another `and` or `or` is inside or around it."""
-    return any(isinstance(near, ast.BoolOp) for near in (*node.values, tree.parent(node)))
+                yield replace_span(start, end, other, note, 0.9)
 
 
 def _change_negation(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -91,9 +82,8 @@ def _change_negation(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         return
     for test in _conditions_of(node):
         if not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)):
-            yield replace_with(
-                tree, test, f"not {_parenthesised(tree, test)}", 0.8 if _is_plain(test) else 0.6
-            )
+            weight = 0.8 if _is_plain(test) else 0.6
+            yield replace_with(tree, test, f"not {_parenthesised(tree, test)}", weight)
     if isinstance(node, ast.BoolOp):
         for value in node.values:
             if not isinstance(value, (ast.UnaryOp, ast.Compare)):
@@ -105,23 +95,22 @@ def _change_negation(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 def _extend_condition(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Add a part to a condition, or replace a constant condition such as `while True`."""
     for test in _conditions_of(node):
-        atoms = list(candidate_conditions(test, tree))
-        if isinstance(test, ast.Constant):
-            yield from (replace_with(tree, test, atom, weight) for atom, weight in atoms)
-            continue
-        own = _parenthesised(tree, test)
-        for atom, weight in atoms:
-            yield replace_with(tree, test, f"{atom} or {own}", weight)
-            yield replace_with(tree, test, f"{atom} and {own}", weight * 0.9)
+        operand = _parenthesised(tree, test)
+        for condition, weight in candidate_conditions(test, tree):
+            if isinstance(test, ast.Constant):
+                yield replace_with(tree, test, condition, weight)
+            else:
+                yield replace_with(tree, test, f"{condition} or {operand}", weight)
+                yield replace_with(tree, test, f"{condition} and {operand}", weight * 0.9)
 
 
 def _return_condition(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Return a condition where a constant boolean is returned."""
     assert isinstance(node, ast.Return)
     if isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool):
-        yield replace_with(tree, node.value, str(not node.value.value), 1.0)
-        for atom, weight in candidate_conditions(node.value, tree):
-            yield replace_with(tree, node.value, atom, weight)
+        yield replace_with(tree, node.value, str(not node.value.value))
+        for condition, weight in candidate_conditions(node.value, tree):
+            yield replace_with(tree, node.value, condition, weight)
 
 
 def candidate_conditions(node: ast.AST, tree: PythonTree) -> Iterator[tuple[str, float]]:
@@ -131,22 +120,21 @@ def candidate_conditions(node: ast.AST, tree: PythonTree) -> Iterator[tuple[str,
     """
     statement = tree.enclosing_statement(node)
     names = tree.scope_names(node)
-    own = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in names.kinds]
-    near = [name for name, _ in names.fitting("unknown", statement.lineno)]
+    names_in_node = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in names.kinds]
     paths = [tree.text(n) for n in ast.walk(node) if isinstance(n, ast.Attribute)]
-    replacements = dict.fromkeys((*own, *paths, *near))
-    counts = 0
-    for name in replacements:
+    names_in_scope = [name for name, _ in names.fitting("unknown", statement.lineno)]
+    count = 0
+    for name in dict.fromkeys((*names_in_node, *paths, *names_in_scope)):
         kind = names.kinds.get(name, "unknown")
-        weight = 1.0 if name in own else 0.7
-        forms = {
+        weight = 1.0 if name in names_in_node else 0.7
+        conditions = {
             "number": (f"{name} == 0", f"{name} > 0", f"{name} < 0", f"{name} != 0", f"{name} <= 1"),
             "unknown": (f"not {name}", name, f"{name} is None", f"{name} is not None", f"{name} == 0"),
         }.get(kind, (f"not {name}", name))
-        for number, form in enumerate(forms):
-            counts += 1
-            if counts <= MAX_CONDITIONS:
-                yield form, weight * 0.97**number
+        for rank, condition in enumerate(conditions):
+            count += 1
+            if count <= MAX_CONDITIONS:
+                yield condition, weight * 0.97**rank
 
 
 def _conditions_of(node: ast.AST) -> Iterator[ast.expr]:
@@ -161,9 +149,8 @@ def _is_plain(node: ast.expr) -> bool:
 
 
 def _parenthesised(tree: PythonTree, node: ast.expr) -> str:
-    text = tree.text(node)
-    loose = isinstance(node, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Compare))
-    return f"({text})" if loose else text
+    binds_loosely = isinstance(node, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Compare))
+    return f"({tree.text(node)})" if binds_loosely else tree.text(node)
 
 
 OPERATORS = (

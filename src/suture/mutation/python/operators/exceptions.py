@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 
-from suture.mutation.changes import Change, shorten
+from suture.mutation.changes import Change, replace_span, shorten
 from suture.mutation.edits import Edit
 from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
 from suture.mutation.python.operators.undefined_names import known_names
@@ -34,55 +34,58 @@ COMMON_PAIRS = (
     "(IndexError, TypeError)",
 )
 """Exceptions that are often caught together."""
+EXCEPTION_SUFFIXES = ("Error", "Exception")
+CONTAINER_CALLS = ("list", "dict", "set")
 
 
 def _change_exception(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Raise or catch another exception class."""
-    named: ast.expr | None = None
+    exception: ast.expr | None = None
     if isinstance(node, ast.ExceptHandler):
-        named = node.type
+        exception = node.type
     elif isinstance(node, ast.Raise):
-        named = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-    if isinstance(named, ast.Tuple):
-        yield from _change_tuple(named, tree)
-    elif isinstance(named, ast.Name):
-        for other, weight in _other_exceptions(named.id, tree):
-            yield replace_with(tree, named, other, weight)
+        exception = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    if isinstance(exception, ast.Tuple):
+        yield from _change_tuple(exception, tree)
+    elif isinstance(exception, ast.Name):
+        for other, weight in _other_exceptions(exception.id, tree):
+            yield replace_with(tree, exception, other, weight)
         if isinstance(node, ast.ExceptHandler):
-            yield from _catch_two(named, tree)
+            yield from _catch_two(exception, tree)
 
 
-def _change_tuple(named: ast.Tuple, tree: PythonTree) -> Iterator[Change]:
+def _change_tuple(classes: ast.Tuple, tree: PythonTree) -> Iterator[Change]:
     """Drop a class of a tuple, or replace it."""
-    texts = [tree.text(element) for element in named.elts]
-    for element in named.elts:
-        others = [tree.text(e) for e in named.elts if e is not element]
-        yield replace_with(tree, named, f"({', '.join(others)},)", 0.4)
+    texts = [tree.text(element) for element in classes.elts]
+    for index, element in enumerate(classes.elts):
+        remaining = texts[:index] + texts[index + 1 :]
+        yield replace_with(tree, classes, f"({', '.join(remaining)},)", 0.4)
         if isinstance(element, ast.Name):
             for other, weight in _other_exceptions(element.id, tree):
                 if other not in texts:
                     yield replace_with(tree, element, other, 0.7 * weight)
 
 
-def _catch_two(named: ast.Name, tree: PythonTree) -> Iterator[Change]:
+def _catch_two(exception: ast.Name, tree: PythonTree) -> Iterator[Change]:
     """Catch two classes: the class and a similar one, or a common pair where the class is undefined."""
-    pairs = {f"({named.id}, {other})": 0.7 for other in _confusable_with(named.id)}
-    if not _is_defined(named.id, tree):
+    pairs = {f"({exception.id}, {other})": 0.7 for other in _confusable_with(exception.id)}
+    if not _is_defined(exception.id, tree):
         pairs |= dict.fromkeys((*tree.cached("caught together", _exception_tuples), *COMMON_PAIRS), 0.6)
-    start, end = tree.span(named)
+    start, end = tree.span(exception)
     for text, weight in pairs.items():
-        edit = Edit(start=start, end=end, text=text)  # the text has its own parentheses
-        yield Change(edits=(edit,), note=f"{named.id} becomes {shorten(text)}", weight=weight)
+        # Not `replace_with`, which would add parentheses: the text has its own.
+        yield replace_span(start, end, text, f"{exception.id} becomes {shorten(text)}", weight)
 
 
 def _other_exceptions(name: str, tree: PythonTree) -> Iterator[tuple[str, float]]:
     """Yield exception classes that may be meant instead of one, each with its weight."""
-    own, used = tree.cached("exceptions", _collect_exceptions)
-    near, known = _confusable_with(name), _is_defined(name, tree)
-    for other in dict.fromkeys((*own, *near, *used, "ValueError", "Exception", *COMMON_EXCEPTIONS)):
+    defined, used = tree.cached("exceptions", _collect_exceptions)
+    confusable, is_defined = _confusable_with(name), _is_defined(name, tree)
+    others = (*defined, *confusable, *used, "ValueError", "Exception", *COMMON_EXCEPTIONS)
+    for other in dict.fromkeys(others):
         if other != name:
-            likely = other in (*own, *near) or not known
-            yield other, 1.0 if likely else 0.5 if other not in COMMON_EXCEPTIONS else 0.3
+            is_likely = other in (*defined, *confusable) or not is_defined
+            yield other, 1.0 if is_likely else 0.3 if other in COMMON_EXCEPTIONS else 0.5
 
 
 def _confusable_with(name: str) -> list[str]:
@@ -100,47 +103,40 @@ def _exception_tuples(tree: PythonTree) -> list[str]:
 
 
 def _collect_exceptions(tree: PythonTree) -> tuple[list[str], list[str]]:
-    """Return the exception classes that the file defines, and those that it uses."""
-    own = [c.name for c in ast.walk(tree.module) if isinstance(c, ast.ClassDef) and _is_exception_class(c)]
-    used = [n.id for n in ast.walk(tree.module) if isinstance(n, ast.Name) and _looks_like_exception(n.id)]
-    return own, list(dict.fromkeys(used))
-
-
-def _looks_like_exception(name: str) -> bool:
-    return name.endswith(("Error", "Exception")) or name in ("StopIteration", "KeyboardInterrupt")
-
-
-def _is_exception_class(node: ast.ClassDef) -> bool:
-    return any(ast.unparse(base).endswith(("Error", "Exception")) for base in node.bases)
+    """Return `(defined, used)`: the names of exception classes that the file defines, and that it uses."""
+    classes = [node for node in ast.walk(tree.module) if isinstance(node, ast.ClassDef)]
+    defined = [
+        node.name
+        for node in classes
+        if any(ast.unparse(base).endswith(EXCEPTION_SUFFIXES) for base in node.bases)
+    ]
+    names = [node.id for node in ast.walk(tree.module) if isinstance(node, ast.Name)]
+    others = ("StopIteration", "KeyboardInterrupt")
+    used = [name for name in names if name.endswith(EXCEPTION_SUFFIXES) or name in others]
+    return defined, list(dict.fromkeys(used))
 
 
 def _create_default_per_call(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Create a mutable default in each call instead of sharing it between calls."""
     assert isinstance(node, FUNCTIONS)
-    positional = [*node.args.posonlyargs, *node.args.args]
-    pairs = list(
-        zip(positional[len(positional) - len(node.args.defaults) :], node.args.defaults, strict=True)
-    )
-    pairs += [
-        (a, d) for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d is not None
-    ]
     body = [statement for statement in node.body if not is_docstring(statement)]
+    lines = tree.line_span(body[0]) if body else None
+    if lines is None:
+        return
+    positional = [*node.args.posonlyargs, *node.args.args]
+    with_default = positional[len(positional) - len(node.args.defaults) :]
+    pairs = [
+        *zip(with_default, node.args.defaults, strict=True),
+        *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
+    ]
     for argument, default in pairs:
-        is_container_call = isinstance(default, ast.Call) and ast.unparse(default.func) in (
-            "list",
-            "dict",
-            "set",
-        )
-        if not (isinstance(default, (ast.List, ast.Dict, ast.Set)) or is_container_call) or not body:
-            continue
-        lines, indent, name = tree.line_span(body[0]), tree.indent(body[0]), argument.arg
-        if lines is None:
-            continue
-        text = f"{indent}if {name} is None:\n{indent}    {name} = {tree.text(default)}\n"
-        yield Change(
-            edits=(tree.replacement(default, "None"), Edit(start=lines[0], end=lines[0], text=text)),
-            note=f"each call creates its own {name}",
-        )
+        is_literal = isinstance(default, (ast.List, ast.Dict, ast.Set))
+        is_call = isinstance(default, ast.Call) and ast.unparse(default.func) in CONTAINER_CALLS
+        if default is not None and (is_literal or is_call):
+            indent, name = tree.indent(body[0]), argument.arg
+            text = f"{indent}if {name} is None:\n{indent}    {name} = {tree.text(default)}\n"
+            edits = (tree.replacement(default, "None"), Edit(start=lines[0], end=lines[0], text=text))
+            yield Change(edits=edits, note=f"each call creates its own {name}")
 
 
 OPERATORS = (

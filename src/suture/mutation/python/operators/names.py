@@ -8,11 +8,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from suture.mutation.changes import Change
-from suture.mutation.edits import Edit
+from suture.mutation.changes import Change, replace_span
 from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
 from suture.mutation.python.python_tree import PythonTree
-from suture.mutation.python.scope_names import guess_kind
 
 CONFUSABLE_NAMES = (
     ("min", "max", "sum"),
@@ -50,11 +48,11 @@ def _change_variable(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     names = tree.scope_names(node)
     if node.id not in names.kinds or isinstance(node.ctx, ast.Del):
         return
-    stored = isinstance(node.ctx, ast.Store)
+    is_stored = isinstance(node.ctx, ast.Store)
     line = tree.enclosing_statement(node).lineno
     for other, fit in names.fitting(names.kinds[node.id], line):
         if other != node.id:
-            yield replace_with(tree, node, other, 0.5 * fit if stored else fit)
+            yield replace_with(tree, node, other, 0.5 * fit if is_stored else fit)
 
 
 def _switch_attribute_and_name(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -63,8 +61,8 @@ def _switch_attribute_and_name(node: ast.AST, tree: PythonTree) -> Iterator[Chan
         if not isinstance(tree.parent(node), ast.Call) and isinstance(node.value, ast.Name):
             yield replace_with(tree, node, node.value.id, 0.6)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        held = isinstance(tree.parent(node), (ast.Attribute, ast.Call))
-        for attribute in () if held else _known_attributes(node.id, tree):
+        is_part = isinstance(tree.parent(node), (ast.Attribute, ast.Call))
+        for attribute in () if is_part else _known_attributes(node.id, tree):
             yield replace_with(tree, node, f"{node.id}.{attribute}", 0.5)
 
 
@@ -74,70 +72,60 @@ def _known_attributes(name: str, tree: PythonTree) -> list[str]:
 
 def _attributes_by_name(tree: PythonTree) -> dict[str, list[str]]:
     """Return name -> attributes of it that the file reads, without those that it only calls."""
-    found: dict[str, dict[str, None]] = {}
+    attributes: dict[str, list[str]] = {}
     for node in ast.walk(tree.module):
-        match node:
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if attribute in tree.attributes:
-                found.setdefault(name, {})[attribute] = None
-            case _:
-                pass
-    return {name: list(attributes) for name, attributes in found.items()}
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            names = attributes.setdefault(node.value.id, [])
+            if node.attr in tree.attributes and node.attr not in names:
+                names.append(node.attr)
+    return attributes
 
 
 def _change_attribute(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Read another attribute that the file reads."""
     assert isinstance(node, ast.Attribute)
-    if isinstance(tree.parent(node), ast.Call) and getattr(tree.parent(node), "func", None) is node:
+    if getattr(tree.parent(node), "func", None) is node:
         return
     end = tree.span(node)[1]
     start = end - len(node.attr.encode())
     attributes = _known_attributes(node.value.id, tree) if isinstance(node.value, ast.Name) else []
     for other in dict.fromkeys((*attributes, *tree.attributes)):
         if other != node.attr and other not in IGNORED_ATTRIBUTES:
-            yield Change(
-                edits=(Edit(start=start, end=end, text=other),),
-                note=f".{node.attr} becomes .{other}",
-                weight=_name_affinity(node.attr, other) * (1.0 if other in attributes else 0.8),
-            )
+            weight = _name_affinity(node.attr, other) * (1.0 if other in attributes else 0.8)
+            yield replace_span(start, end, other, f".{node.attr} becomes .{other}", weight)
 
 
-def _name_affinity(one: str, other: str) -> float:
+def _name_affinity(name: str, other: str) -> float:
     """Return how easily one name is mistaken for another: names that share a part are likelier."""
-    shared = set(one.split("_")) & set(other.split("_"))
-    return 1.0 if shared or one.rstrip("s") == other.rstrip("s") else 0.7
+    shared_parts = set(name.split("_")) & set(other.split("_"))
+    return 1.0 if shared_parts or name.rstrip("s") == other.rstrip("s") else 0.7
 
 
 def _change_called_name(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Call a function or method with a confusable name, or one of the same module and arity."""
     assert isinstance(node, ast.Call)
-    if isinstance(node.func, ast.Name):
-        name, end = node.func.id, tree.span(node.func)[1]
-    elif isinstance(node.func, ast.Attribute):
-        name, end = node.func.attr, tree.span(node.func)[1]
-    else:
+    callee = node.func
+    if not isinstance(callee, (ast.Name, ast.Attribute)):
         return
+    name, end = getattr(callee, "id", getattr(callee, "attr", "")), tree.span(callee)[1]
     start = end - len(name.encode())
-    family = [other for group in CONFUSABLE_NAMES if name in group for other in group]
-    own = _same_arity(name, tree, method=isinstance(node.func, ast.Attribute))
-    for other in dict.fromkeys((*family, *own)):
+    confusable = [other for group in CONFUSABLE_NAMES if name in group for other in group]
+    same_arity = _same_arity(name, tree, is_method=isinstance(callee, ast.Attribute))
+    for other in dict.fromkeys((*confusable, *same_arity)):
         if other != name and not other.startswith("__"):
-            yield Change(
-                edits=(Edit(start=start, end=end, text=other),),
-                note=f"{name}() becomes {other}()",
-                weight=1.0 if other in family else 0.7,
-            )
+            weight = 1.0 if other in confusable else 0.7
+            yield replace_span(start, end, other, f"{name}() becomes {other}()", weight)
 
 
-def _same_arity(name: str, tree: PythonTree, *, method: bool) -> list[str]:
+def _same_arity(name: str, tree: PythonTree, *, is_method: bool) -> list[str]:
     """Return the module's functions, or methods, that take as many arguments as one of them."""
     if name not in tree.functions:
         return []
     arity = len(tree.functions[name].args.args)
     names = []
     for other, function in tree.functions.items():
-        arguments = function.args.args
-        is_method = bool(arguments) and arguments[0].arg == "self"
-        if len(arguments) == arity and is_method == method:
+        parameters = [parameter.arg for parameter in function.args.args]
+        if len(parameters) == arity and (parameters[:1] == ["self"]) == is_method:
             names.append(other)
     return names
 
@@ -170,20 +158,19 @@ def _switch_element_and_whole(node: ast.AST, tree: PythonTree) -> Iterator[Chang
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
         return
     parent, names = tree.parent(node), tree.scope_names(node)
-    if isinstance(parent, (ast.Subscript, ast.Attribute)) or node.id not in names.kinds:
+    if isinstance(parent, (ast.Subscript, ast.Attribute)):
         return
-    if names.kinds[node.id] not in ("sequence", "text", "unknown"):
+    kind = names.kinds.get(node.id)
+    if kind not in ("sequence", "text", "unknown") or (isinstance(parent, ast.Call) and node is parent.func):
         return
-    if isinstance(parent, ast.Call) and node is parent.func:
-        return
-    weight = 1.0 if names.kinds[node.id] != "unknown" else 0.8
+    weight = 1.0 if kind != "unknown" else 0.8
     for part in ("1:", ":-1", "0", "-1", "::-1"):
         yield replace_with(tree, node, f"{node.id}[{part}]", weight * (1.0 if ":" in part else 0.6))
     for index, fit in names.fitting("number", tree.enclosing_statement(node).lineno):
         if index != node.id:
-            sure = fit if guess_kind(ast.Name(id=index), names) == "number" else 0.6 * fit
+            index_fit = fit if names.kinds[index] == "number" else 0.6 * fit
             for part in (f"{index}:", f":{index}", index):
-                yield replace_with(tree, node, f"{node.id}[{part}]", 0.8 * weight * sure)
+                yield replace_with(tree, node, f"{node.id}[{part}]", 0.8 * weight * index_fit)
 
 
 OPERATORS = (

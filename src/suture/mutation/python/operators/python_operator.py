@@ -35,14 +35,16 @@ def replace_with(tree: PythonTree, node: ast.expr, text: str, weight: float = 1.
     )
 
 
-def find_operator_sign(
-    tree: PythonTree, left: ast.expr, right: ast.expr, signs: tuple[str, ...]
-) -> tuple[int, int]:
+def is_read(node: ast.AST) -> bool:
+    """Return whether an expression is read, and not assigned or deleted."""
+    return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+
+
+def find_operator_sign(tree: PythonTree, left: ast.expr, right: ast.expr, sign: str) -> tuple[int, int]:
     """Return the span of the sign between two operands; `(0, 0)` if a comment makes it uncertain."""
     start, stop = tree.span(left)[1], tree.span(right)[0]
     between = tree.raw[start:stop]
-    for sign in sorted(signs, key=len, reverse=True):
-        at = between.find(sign.encode())
-        if at >= 0 and b"#" not in between:
-            return start + at, start + at + len(sign)
-    return 0, 0
+    index = between.find(sign.encode())
+    if index < 0 or b"#" in between:
+        return 0, 0
+    return start + index, start + index + len(sign)

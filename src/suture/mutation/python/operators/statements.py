@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from suture.mutation.changes import Change, shorten
+from suture.mutation.changes import Change, insert_text, replace_span, shorten
 from suture.mutation.edits import Edit
 from suture.mutation.python.operators.python_operator import PythonOperator
 from suture.mutation.python.python_tree import FUNCTIONS, Function, PythonTree, is_docstring
@@ -30,12 +30,8 @@ def _delete(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         return
     is_only_statement = len(tree.enclosing_block(node)) == 1
     text = f"{tree.indent(node)}pass\n" if is_only_statement else ""
-    line_count = len(ast.unparse(node).splitlines())
-    yield Change(
-        edits=(Edit(start=lines[0], end=lines[1], text=text),),
-        note=f"{shorten(tree.text(node))} is deleted",
-        weight=1.0 if line_count == 1 else 0.5,
-    )
+    weight = 1.0 if len(ast.unparse(node).splitlines()) == 1 else 0.5
+    yield replace_span(*lines, text, f"{shorten(tree.text(node))} is deleted", weight)
     if isinstance(node, ast.If) and not node.orelse and node.body:
         yield from _remove_condition(node, tree)
 
@@ -46,12 +42,8 @@ def _remove_condition(node: ast.If, tree: PythonTree) -> Iterator[Change]:
     if lines and first and last:
         body = tree.raw[first[0] : last[1]].decode("utf-8", "surrogatepass")
         text = reindent(body, tree.indent(node.body[0]), tree.indent(node))
-        edit = Edit(start=lines[0], end=lines[1], text=text)
-        yield Change(
-            edits=(edit,),
-            note=f"run unconditionally, not only if {shorten(tree.text(node.test))}",
-            weight=0.6,
-        )
+        note = f"run unconditionally, not only if {shorten(tree.text(node.test))}"
+        yield replace_span(*lines, text, note, 0.6)
 
 
 def _move(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -89,28 +81,26 @@ def _change_block(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Move the last statement of a block after the block, or the statement after a block into it."""
     assert isinstance(node, ast.stmt)
     block, parent = tree.enclosing_block(node), tree.parent(node)
-    index = next((n for n, other in enumerate(block) if other is node), 0)
     lines = tree.line_span(node)
     if lines is None:
         return
-    inner, text = tree.indent(node), _line_text(tree, lines)
-    within = isinstance(parent, ast.stmt) and not isinstance(parent, (*FUNCTIONS, ast.ClassDef))
-    end = tree.line_span(parent) if within and isinstance(parent, ast.stmt) else None
-    if node is block[-1] and len(block) > 1 and isinstance(parent, ast.stmt) and end is not None:
-        shallower = reindent(text, inner, tree.indent(parent))
-        edits: tuple[Edit, ...] = (Edit(start=lines[0], end=lines[1], text=shallower),)
-        if end[1] != lines[1]:
-            deletion = Edit(start=lines[0], end=lines[1], text="")
-            edits = (deletion, Edit(start=end[1], end=end[1], text=shallower))
-        yield Change(edits=edits, note=f"{shorten(tree.text(node))} moves out of its block")
-    previous = block[index - 1] if index else None
+    indent, text = tree.indent(node), _line_text(tree, lines)
+    if isinstance(parent, ast.stmt) and not isinstance(parent, (*FUNCTIONS, ast.ClassDef)):
+        parent_lines = tree.line_span(parent)
+        if node is block[-1] and len(block) > 1 and parent_lines is not None:
+            moved_text, parent_end = reindent(text, indent, tree.indent(parent)), parent_lines[1]
+            edits: tuple[Edit, ...] = (Edit(start=lines[0], end=lines[1], text=moved_text),)
+            if parent_end != lines[1]:
+                deletion = Edit(start=lines[0], end=lines[1], text="")
+                edits = (deletion, Edit(start=parent_end, end=parent_end, text=moved_text))
+            yield Change(edits=edits, note=f"{shorten(tree.text(node))} moves out of its block")
+    previous = tree.previous_statement(node)
     if isinstance(previous, (ast.If, ast.For, ast.While, ast.With)):
         body = getattr(previous, "orelse", None) or previous.body
         if isinstance(body[-1], EXITS):
             return  # the statement would never run there
-        deeper = reindent(text, inner, tree.indent(body[-1]))
-        edit = Edit(start=lines[0], end=lines[1], text=deeper)
-        yield Change(edits=(edit,), note=f"{shorten(tree.text(node))} moves into the block before it")
+        moved_text = reindent(text, indent, tree.indent(body[-1]))
+        yield replace_span(*lines, moved_text, f"{shorten(tree.text(node))} moves into the block before it")
 
 
 def _change_loop_control(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -120,23 +110,20 @@ def _change_loop_control(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if isinstance(node, (ast.Break, ast.Continue)):
         for other in ("break", "continue", "return", "pass"):
             if other != tree.text(node):
-                edit = Edit(start=start, end=end, text=other)
-                yield Change(edits=(edit,), note=f"{tree.text(node)} becomes {other}", weight=1.0)
+                yield replace_span(start, end, other, f"{tree.text(node)} becomes {other}")
     elif isinstance(node, ast.Return) and node.value is None and _in_loop(node, tree):
         for other in ("break", "continue"):
-            edit = Edit(start=start, end=end, text=other)
-            yield Change(edits=(edit,), note=f"return becomes {other}", weight=1.0)
+            yield replace_span(start, end, other, f"return becomes {other}")
     elif isinstance(node, (ast.If, ast.While)) and not node.orelse and tree.raw[start : start + 2] != b"el":
         old, new = ("if", "while") if isinstance(node, ast.If) else ("while", "if")
         if tree.raw[start:end].startswith(old.encode()):
-            edit = Edit(start=start, end=start + len(old), text=new)
-            yield Change(edits=(edit,), note=f"{old} becomes {new}", weight=0.5)
+            yield replace_span(start, start + len(old), new, f"{old} becomes {new}", 0.5)
     elif isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)) and _in_loop(node, tree):
         lines = tree.line_span(node)
         if lines and node is tree.enclosing_block(node)[-1]:
-            for exit_word in ("break", "continue"):
-                edit = Edit(start=lines[1], end=lines[1], text=f"{tree.indent(node)}{exit_word}\n")
-                yield Change(edits=(edit,), note=f"{exit_word} after {shorten(tree.text(node))}", weight=0.5)
+            for word in ("break", "continue"):
+                line = f"{tree.indent(node)}{word}\n"
+                yield insert_text(lines[1], line, f"{word} after {shorten(tree.text(node))}", 0.5)
 
 
 def _switch_elif(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -144,13 +131,11 @@ def _switch_elif(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     assert isinstance(node, ast.If)
     start, _ = tree.span(node)
     if tree.raw[start : start + 4] == b"elif":
-        yield Change(edits=(Edit(start=start, end=start + 4, text="if"),), note="elif becomes if")
+        yield replace_span(start, start + 4, "if", "elif becomes if")
         return
-    block = tree.enclosing_block(node)
-    index = next((n for n, other in enumerate(block) if other is node), 0)
-    previous = block[index - 1] if index else None
+    previous = tree.previous_statement(node)
     if isinstance(previous, ast.If) and not previous.orelse and tree.raw[start : start + 2] == b"if":
-        yield Change(edits=(Edit(start=start, end=start + 2, text="elif"),), note="if becomes elif")
+        yield replace_span(start, start + 2, "elif", "if becomes elif")
 
 
 def _duplicate(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -158,8 +143,7 @@ def _duplicate(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     assert isinstance(node, ast.stmt)
     lines = tree.line_span(node)
     if lines and isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign)) and not is_docstring(node):
-        edit = Edit(start=lines[1], end=lines[1], text=_line_text(tree, lines))
-        yield Change(edits=(edit,), note=f"{shorten(tree.text(node))} is repeated")
+        yield insert_text(lines[1], _line_text(tree, lines), f"{shorten(tree.text(node))} is repeated")
 
 
 def _in_loop(node: ast.AST, tree: PythonTree) -> bool:
@@ -202,12 +186,9 @@ def _add_guard(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
             conditions = (f"{name} <= 0", f"{name} == 0", f"{name} <= 1")
         for condition in conditions:
             for value, weight in _guard_values(node, tree):
-                text = f"{indent}if {condition}:\n{indent}    return{value and ' '}{value}\n"
-                yield Change(
-                    edits=(Edit(start=start, end=start, text=text),),
-                    note=f"if {condition}: return {value}".rstrip(),
-                    weight=weight,
-                )
+                exit_statement = f"return {value}".rstrip()
+                text = f"{indent}if {condition}:\n{indent}    {exit_statement}\n"
+                yield insert_text(start, text, f"if {condition}: {exit_statement}", weight)
 
 
 def _guard_values(function: Function, tree: PythonTree) -> Iterator[tuple[str, float]]:
@@ -215,22 +196,19 @@ def _guard_values(function: Function, tree: PythonTree) -> Iterator[tuple[str, f
 
     In a generator, the only value is an empty text, for a bare `return`.
     """
-    if any(
-        isinstance(n, (ast.Yield, ast.YieldFrom)) and tree.enclosing_function(n) is function
-        for n in tree.nodes_of(function)
-    ):
+    nodes = tree.nodes_of(function)
+    yields = [node for node in nodes if isinstance(node, (ast.Yield, ast.YieldFrom))]
+    if any(tree.enclosing_function(node) is function for node in yields):
         yield "", 1.0
         return
-    returned = [n.value for n in tree.nodes_of(function) if isinstance(n, ast.Return) and n.value is not None]
-    plain = [tree.text(value) for value in returned if isinstance(value, (ast.Constant, ast.Name, ast.List))]
-    parameters = {argument.arg for argument in function.args.args}
-    own = [
-        text for text in plain if text in parameters or not text.isidentifier() or text in ("True", "False")
-    ]
-    likely = [text for text in dict.fromkeys(own) if text]
-    for number, text in enumerate(dict.fromkeys((*likely, "[]", "0", "None", "False", "True", "''", "1"))):
-        if number < MAX_RETURN_VALUES:
-            yield text, 1.0 if text in likely else 0.6
+    values = [node.value for node in nodes if isinstance(node, ast.Return)]
+    texts = [tree.text(value) for value in values if isinstance(value, (ast.Constant, ast.Name, ast.List))]
+    # Other names than parameters are not bound at the start of the function.
+    names = {"True", "False", *(argument.arg for argument in function.args.args)}
+    returned = [text for text in texts if text in names or not text.isidentifier()]
+    candidates = dict.fromkeys((*returned, "[]", "0", "None", "False", "True", "''", "1"))
+    for text in list(candidates)[:MAX_RETURN_VALUES]:
+        yield text, 1.0 if text in returned else 0.6
 
 
 def _fill_container(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -240,8 +218,8 @@ def _fill_container(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if function is None:
         return
     names = tree.scope_names(node)
-    around = [function, *(parent for parent in tree.ancestors(function) if isinstance(parent, FUNCTIONS))]
-    containers = _local_containers(around[-1], tree)
+    outermost = [function, *(above for above in tree.ancestors(function) if isinstance(above, FUNCTIONS))][-1]
+    containers = _local_containers(outermost, tree)
     for container, kind in containers.items():
         if names.bound_at.get(container, 0) > node.lineno:
             continue
@@ -256,15 +234,21 @@ def _local_containers(function: Function, tree: PythonTree) -> dict[str, str]:
     containers: dict[str, str] = {}
     for node in tree.nodes_of(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            value = node.value
-            called = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
-            if isinstance(value, ast.List) or called in ("list", "deque"):
-                containers[node.targets[0].id] = "sequence"
-            elif isinstance(value, ast.Set) or called == "set":
-                containers[node.targets[0].id] = "set"
-            elif called[:1].isupper():
-                containers[node.targets[0].id] = "unknown"
+            variable, value = node.targets[0].id, node.value
+            callee = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
+            if isinstance(value, ast.List) or callee in ("list", "deque"):
+                containers[variable] = "sequence"
+            elif isinstance(value, ast.Set) or callee == "set":
+                containers[variable] = "set"
+            elif callee[:1].isupper():  # a class
+                containers[variable] = "unknown"
     return containers
+
+
+def _assigned_names(function: Function, tree: PythonTree) -> list[str]:
+    """Return the variables that a function assigns, each once."""
+    names = [node for node in tree.nodes_of(function) if isinstance(node, ast.Name)]
+    return list(dict.fromkeys(name.id for name in names if isinstance(name.ctx, ast.Store)))
 
 
 def _add_assignment(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -274,19 +258,15 @@ def _add_assignment(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if function is None:
         return
     names = tree.scope_names(node)
-    line = node.end_lineno or node.lineno
-    bound = names.bound_before(line)
-    stored = [
-        n.id for n in tree.nodes_of(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    ]
-    for target in dict.fromkeys(name for name in stored if name in bound):
-        for value in bound:
+    bound_names = names.bound_before(node.end_lineno or node.lineno)
+    for target in _assigned_names(function, tree):
+        if target not in bound_names:
+            continue
+        for value in bound_names:
             if value != target:
-                alike = names.kinds[target] == names.kinds[value] or "unknown" in (
-                    names.kinds[target],
-                    names.kinds[value],
-                )
-                yield from _insert_beside(node, tree, f"{target} = {value}", 0.9 if alike else 0.2)
+                kinds = {names.kinds[target], names.kinds[value]}
+                is_alike = len(kinds) == 1 or "unknown" in kinds
+                yield from _insert_beside(node, tree, f"{target} = {value}", 0.9 if is_alike else 0.2)
         if names.kinds.get(target) == "number":
             for sign in ("+=", "-="):
                 yield from _insert_beside(node, tree, f"{target} {sign} 1", 0.6)
@@ -299,13 +279,10 @@ def _add_return(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     block = tree.enclosing_block(node)
     if function is None or node is not block[-1] or isinstance(node, ast.Return):
         return
-    ends_function = block is function.body
-    stored = [
-        n.id for n in tree.nodes_of(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    ]
-    values = [*dict.fromkeys(stored), *(a.arg for a in function.args.args), "True", "False", "None"]
-    for value in values:
-        yield from _insert_beside(node, tree, f"return {value}", 1.0 if ends_function else 0.4, before=False)
+    weight = 1.0 if block is function.body else 0.4
+    parameters = [argument.arg for argument in function.args.args]
+    for value in (*_assigned_names(function, tree), *parameters, "True", "False", "None"):
+        yield from _insert_beside(node, tree, f"return {value}", weight, before=False)
 
 
 def _copy_statement(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
@@ -314,9 +291,8 @@ def _copy_statement(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     function = tree.enclosing_function(node)
     if function is None:
         return
-    others = [
-        n for n in tree.nodes_of(function) if isinstance(n, SIMPLE) and n is not node and not is_docstring(n)
-    ]
+    statements = [part for part in tree.nodes_of(function) if isinstance(part, SIMPLE)]
+    others = [other for other in statements if other is not node and not is_docstring(other)]
     others.sort(key=lambda other: abs(other.lineno - node.lineno))
     for other in others[:MAX_COPIED_STATEMENTS]:
         yield from _insert_beside(node, tree, tree.text(other), 0.8)
@@ -331,13 +307,10 @@ def _insert_beside(
         return
     is_elif = isinstance(node, ast.If) and tree.raw[tree.span(node)[0] :].startswith(b"elif")
     if before and not is_elif and node is tree.enclosing_block(node)[0]:
-        edit = Edit(start=lines[0], end=lines[0], text=f"{indent}{text}\n")
-        yield Change(edits=(edit,), note=f"{shorten(text)} before line {node.lineno}", weight=weight)
-    if not isinstance(node, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
-        newline = "" if tree.raw[lines[1] - 1 : lines[1]] == b"\n" else "\n"
-        edit = Edit(start=lines[1], end=lines[1], text=f"{newline}{indent}{text}\n")
-        where = f"after line {node.end_lineno}"
-        yield Change(edits=(edit,), note=f"{shorten(text)} {where}", weight=weight)
+        yield insert_text(lines[0], f"{indent}{text}\n", f"{shorten(text)} before line {node.lineno}", weight)
+    if not isinstance(node, EXITS):
+        line = f"{tree.missing_newline(lines[1])}{indent}{text}\n"
+        yield insert_text(lines[1], line, f"{shorten(text)} after line {node.end_lineno}", weight)
 
 
 OPERATORS = (

@@ -5,25 +5,17 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
+from collections import Counter
 from collections.abc import Iterator
 
-from suture.mutation.changes import Change
-from suture.mutation.edits import Edit
+from suture.mutation.changes import Change, replace_span
 from suture.mutation.name_similarity import find_similar_names
 from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree
 
 BUILTINS = tuple(name for name in dir(builtins) if not name.startswith("_"))
-METHODS = tuple(
-    dict.fromkeys(
-        name
-        for kind in (list, dict, set, str, bytes, tuple, int, float)
-        for name in dir(kind)
-        if not name.startswith("_")
-    )
-)
-# Methods and properties of other languages -> the Python equivalents; `{}` is the object, `{a}` the
-# arguments.
+TYPES = (list, dict, set, str, bytes, tuple, int, float)
+METHODS = tuple(dict.fromkeys(name for kind in TYPES for name in dir(kind) if not name.startswith("_")))
 FOREIGN_MEMBERS = {
     **dict.fromkeys(("length", "size", "count", "len"), ("len({})",)),
     **dict.fromkeys(("push", "push_back", "add", "addLast", "enqueue"), ("{}.append({a})", "{}.add({a})")),
@@ -45,24 +37,15 @@ FOREIGN_MEMBERS = {
     **dict.fromkeys(("sorted", "sort"), ("sorted({})",)),
     **dict.fromkeys(("reversed", "reverse"), ("{}[::-1]", "list(reversed({}))")),
 }
+"""Method or property of other languages -> Python equivalents. `{}` is the object, `{a}` the arguments."""
 FOREIGN_NAMES = {
-    "null": "None",
-    "nil": "None",
-    "NULL": "None",
-    "undefined": "None",
-    "true": "True",
-    "false": "False",
-}
-FOREIGN_NAMES |= {
+    **dict.fromkeys(("null", "nil", "NULL", "undefined"), "None"),
+    **dict.fromkeys(("true", "TRUE"), "True"),
+    **dict.fromkeys(("false", "FALSE"), "False"),
     **dict.fromkeys(("infinity", "Infinity", "INFINITY", "INF", "INT_MAX", "maxint"), "float('inf')"),
-    **dict.fromkeys(("parseInt", "parseFloat", "toInt", "atoi", "Number"), "int"),
-    "TRUE": "True",
-    "FALSE": "False",
+    **dict.fromkeys(("parseInt", "parseFloat", "toInt", "atoi", "Number", "Integer"), "int"),
     "this": "self",
-    "len": "len",
-    "Integer": "int",
     "String": "str",
-    "var": "",
 }
 SELF_NAMES = ("self", "cls")
 
@@ -75,19 +58,17 @@ def _replace_undefined_name(node: ast.AST, tree: PythonTree) -> Iterator[Change]
     if python_name := FOREIGN_NAMES.get(node.id):
         yield replace_with(tree, node, python_name, 1.0)
     names = tree.scope_names(node)
-    own = _class_members(node, tree)
-    if node.id in own:
-        yield replace_with(tree, node, f"{own[node.id]}.{node.id}", 1.0)
-    here = (*names.kinds, *known_names(tree), *BUILTINS)
-    for other, share in find_similar_names(node.id, here):
-        yield replace_with(tree, node, other, share * (1.0 if other in names.kinds else 0.8))
-    for member, share in find_similar_names(node.id, own):
-        yield replace_with(tree, node, f"{own[member]}.{member}", 0.8 * share)
+    members = _class_members(node, tree)
+    if node.id in members:
+        yield replace_with(tree, node, f"{members[node.id]}.{node.id}")
+    for other, similarity in find_similar_names(node.id, (*names.kinds, *known_names(tree), *BUILTINS)):
+        yield replace_with(tree, node, other, similarity * (1.0 if other in names.kinds else 0.8))
+    for member, similarity in find_similar_names(node.id, members):
+        yield replace_with(tree, node, f"{members[member]}.{member}", 0.8 * similarity)
     for other, fit in names.fitting("unknown", tree.enclosing_statement(node).lineno):
         yield replace_with(tree, node, other, 0.4 * fit)
-    if isinstance(tree.parent(node), ast.Call) and getattr(tree.parent(node), "func", None) is node:
-        call = tree.parent(node)
-        assert isinstance(call, ast.Call)
+    call = tree.parent(node)
+    if isinstance(call, ast.Call) and call.func is node:
         for name, function in tree.functions.items():
             if len(function.args.args) == len(call.args):
                 yield replace_with(tree, node, name, 0.4)
@@ -102,43 +83,35 @@ def _rename_unread_variable(node: ast.AST, tree: PythonTree) -> Iterator[Change]
     names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
     if any(n.id == node.id and isinstance(n.ctx, ast.Load) for n in names):
         return
-    unset = {n.id for n in names if isinstance(n.ctx, ast.Load)} - known_names(tree) - set(BUILTINS)
-    for other in sorted(unset):
-        yield replace_with(tree, node, other, 1.0)
+    unbound = {n.id for n in names if isinstance(n.ctx, ast.Load)} - known_names(tree) - set(BUILTINS)
+    for other in sorted(unbound):
+        yield replace_with(tree, node, other)
 
 
 def _replace_unknown_attribute(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Replace an attribute that neither the file nor any common type of Python has."""
     assert isinstance(node, ast.Attribute)
+    if not isinstance(node.ctx, ast.Load):
+        return
     parent, owner = tree.parent(node), tree.text(node.value)
-    called = isinstance(parent, ast.Call) and parent.func is node
-    arguments = (
-        ", ".join(tree.text(a) for a in parent.args) if isinstance(parent, ast.Call) and called else ""
-    )
-    whole = parent if called else node
-    strange = node.attr not in METHODS and node.attr not in _defined_attributes(tree)
-    strange = strange and not _starts_with_import(node.value, tree)
-    for number, form in enumerate(FOREIGN_MEMBERS.get(node.attr, ())):
-        if (
-            isinstance(whole, ast.expr)
-            and isinstance(node.ctx, ast.Load)
-            and ("{a}" not in form or arguments)
-        ):
-            text = form.replace("{a}", arguments)
-            weight = (1.0 if strange else 0.35) - 0.1 * number
-            yield replace_with(tree, whole, text.replace("{}", owner), weight)
-    if not strange or not isinstance(node.ctx, ast.Load):
+    call = parent if isinstance(parent, ast.Call) and parent.func is node else None
+    arguments = ", ".join(tree.text(argument) for argument in call.args) if call is not None else ""
+    attributes = (*tree.cached("defined attributes", _find_defined_attributes), *METHODS)
+    is_unknown = node.attr not in attributes and not _starts_with_import(node.value, tree)
+    for rank, form in enumerate(FOREIGN_MEMBERS.get(node.attr, ())):
+        if "{a}" not in form or arguments:
+            text = form.replace("{a}", arguments).replace("{}", owner)
+            yield replace_with(tree, call or node, text, (1.0 if is_unknown else 0.35) - 0.1 * rank)
+    if not is_unknown:
         return
     end = tree.span(node)[1]
     start = end - len(node.attr.encode())
-    for other, share in find_similar_names(node.attr, (*_defined_attributes(tree), *METHODS)):
-        edit = Edit(start=start, end=end, text=other)
-        yield Change(edits=(edit,), note=f".{node.attr} becomes .{other}", weight=share)
-    if node.attr in known_names(tree) or node.attr in BUILTINS:
+    for other, similarity in find_similar_names(node.attr, attributes):
+        yield replace_span(start, end, other, f".{node.attr} becomes .{other}", similarity)
+    if call is not None and (node.attr in known_names(tree) or node.attr in BUILTINS):
         text = f"{node.attr}({', '.join(part for part in (owner, arguments) if part)})"
-        if called and isinstance(whole, ast.expr):
-            yield replace_with(tree, whole, text, 0.8)
-        if called and owner in SELF_NAMES:
+        yield replace_with(tree, call, text, 0.8)
+        if owner in SELF_NAMES:
             yield replace_with(tree, node, node.attr, 0.9)
 
 
@@ -157,34 +130,34 @@ def _imported_names(tree: PythonTree) -> frozenset[str]:
 def _correct_import(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Correct the import of a misspelt module, or of a misspelt name that the file uses correctly."""
     assert isinstance(node, (ast.Import, ast.ImportFrom))
-    unbound = tree.cached("unbound", _unbound_names)
+    unbound_names = tree.cached("unbound names", _find_unbound_names)
     for alias in node.names:
         start, end = tree.span(alias)
-        bound = alias.asname or alias.name
         others: list[tuple[str, float]] = []
         if isinstance(node, ast.ImportFrom) and alias.asname is None:
-            others += [
-                (name, 1.0 if name in dict(find_similar_names(bound, unbound)) else 0.3)
-                for name in sorted(unbound)
-            ]
-        if isinstance(node, ast.Import) and alias.name.partition(".")[0] not in sys.stdlib_module_names:
-            others += find_similar_names(alias.name, sys.stdlib_module_names)
+            similar = dict(find_similar_names(alias.name, unbound_names))
+            others += [(name, 1.0 if name in similar else 0.3) for name in unbound_names]
+        if isinstance(node, ast.Import):
+            others += _similar_standard_modules(alias.name)
         for other, weight in others:
-            edit = Edit(start=start, end=end, text=other)
-            yield Change(edits=(edit,), note=f"import {alias.name} becomes {other}", weight=weight)
+            yield replace_span(start, end, other, f"import {alias.name} becomes {other}", weight)
     if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-        start = tree.span(node)[0]
-        at = tree.raw.find(node.module.encode(), start)
-        if node.module.partition(".")[0] not in sys.stdlib_module_names:
-            for other, weight in find_similar_names(node.module, sys.stdlib_module_names):
-                edit = Edit(start=at, end=at + len(node.module.encode()), text=other)
-                yield Change(edits=(edit,), note=f"from {node.module} becomes from {other}", weight=weight)
+        start = tree.raw.find(node.module.encode(), tree.span(node)[0])
+        end = start + len(node.module.encode())
+        for other, weight in _similar_standard_modules(node.module):
+            yield replace_span(start, end, other, f"from {node.module} becomes from {other}", weight)
 
 
-def _unbound_names(tree: PythonTree) -> frozenset[str]:
-    """Return names that are read and that nothing binds."""
-    used = {n.id for n in ast.walk(tree.module) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    return frozenset(used - known_names(tree) - set(BUILTINS))
+def _similar_standard_modules(module: str) -> list[tuple[str, float]]:
+    """Return modules of the standard library with a similar name, unless a module is one of them."""
+    is_standard = module.partition(".")[0] in sys.stdlib_module_names
+    return [] if is_standard else find_similar_names(module, sys.stdlib_module_names)
+
+
+def _find_unbound_names(tree: PythonTree) -> list[str]:
+    """Return names that are read and that nothing binds, sorted."""
+    read = {n.id for n in ast.walk(tree.module) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return sorted(read - known_names(tree) - set(BUILTINS))
 
 
 def known_names(tree: PythonTree) -> frozenset[str]:
@@ -193,76 +166,62 @@ def known_names(tree: PythonTree) -> frozenset[str]:
 
 
 def _bound_names(tree: PythonTree) -> frozenset[str]:
-    found: set[str] = set()
+    bound = {"__file__", "__name__", "__doc__"}
     for node in ast.walk(tree.module):
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                found.add(name)
+                bound.add(name)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 if not isinstance(tree.parent(node), ast.ClassDef):  # a method is not a name by itself
-                    found.add(name)
-            case ast.arg(arg=name) | ast.alias(asname=str(name)):
-                found.add(name)
+                    bound.add(name)
+            case ast.arg(arg=name) | ast.alias(asname=str(name)) | ast.ExceptHandler(name=str(name)):
+                bound.add(name)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                bound.add(name)
             case ast.alias(name="*"):
-                found.update(_names_from_star_import(tree))
+                bound.update(_names_from_star_import(tree))
             case ast.alias(name=name):
-                found.add(name.partition(".")[0])
-            case (
-                ast.ExceptHandler(name=str(name))
-                | ast.MatchAs(name=str(name))
-                | ast.MatchStar(name=str(name))
-            ):
-                found.add(name)
+                bound.add(name.partition(".")[0])
             case ast.Global(names=names) | ast.Nonlocal(names=names):
-                found.update(names)
+                bound.update(names)
             case _:
                 pass
-    return frozenset(found | {"__file__", "__name__", "__doc__"})
+    return frozenset(bound)
 
 
 def _names_from_star_import(tree: PythonTree) -> set[str]:
     """Return names that `import *` may bring: names that the file uses more than twice."""
-    counts: dict[str, int] = {}
-    for node in ast.walk(tree.module):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            counts[node.id] = counts.get(node.id, 0) + 1
+    names = (node for node in ast.walk(tree.module) if isinstance(node, ast.Name))
+    counts = Counter(name.id for name in names if isinstance(name.ctx, ast.Load))
     return {name for name, count in counts.items() if count > 2}
 
 
 def _class_members(node: ast.AST, tree: PythonTree) -> dict[str, str]:
     """Return attribute of the enclosing class -> the parameter by which a method reaches it."""
     function = tree.enclosing_function(node)
-    first = function.args.args[0].arg if function is not None and function.args.args else ""
-    if first not in SELF_NAMES:
+    parameter = function.args.args[0].arg if function is not None and function.args.args else ""
+    if parameter not in SELF_NAMES:
         return {}
     owner = next((parent for parent in tree.ancestors(node) if isinstance(parent, ast.ClassDef)), None)
-    found: dict[str, str] = {}
+    members: list[str] = []
     for part in ast.walk(owner) if owner is not None else ():
         if isinstance(part, FUNCTIONS):
-            found[part.name] = first
-        elif (
-            isinstance(part, ast.Attribute)
-            and isinstance(part.value, ast.Name)
-            and part.value.id in SELF_NAMES
-        ):
-            found[part.attr] = first
-    return found
+            members.append(part.name)
+        elif isinstance(part, ast.Attribute) and getattr(part.value, "id", "") in SELF_NAMES:
+            members.append(part.attr)
+    return dict.fromkeys(members, parameter)
 
 
-def _defined_attributes(tree: PythonTree) -> tuple[str, ...]:
-    return tree.cached("defined attributes", _attributes_of_file)
-
-
-def _attributes_of_file(tree: PythonTree) -> tuple[str, ...]:
+def _find_defined_attributes(tree: PythonTree) -> tuple[str, ...]:
     """Return attributes that the file sets or defines, or reads more than once."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for node in ast.walk(tree.module):
         if isinstance(node, ast.Attribute):
-            counts[node.attr] = counts.get(node.attr, 0) + (2 if isinstance(node.ctx, ast.Store) else 1)
+            counts[node.attr] += 2 if isinstance(node.ctx, ast.Store) else 1
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            counts[node.name] = counts.get(node.name, 0) + 2
+            counts[node.name] += 2
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            counts[node.target.id] = counts.get(node.target.id, 0) + 2
+            counts[node.target.id] += 2
     return tuple(name for name, count in counts.items() if count > 1)
 
 

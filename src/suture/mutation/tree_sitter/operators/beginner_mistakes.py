@@ -8,20 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.mutation.changes import Change, shorten
+from suture.mutation.changes import Change, insert_text, shorten
 from suture.mutation.edits import Edit
-from suture.mutation.tree_sitter.node_kinds import (
-    CALLS,
-    FUNCTIONS,
-    LOOPS,
-    MEMBERS,
-    NULLS,
-    NUMBERS,
-    SUBSCRIPTS,
-)
+from suture.mutation.tree_sitter.node_kinds import CALLS, FUNCTIONS, MEMBERS, NULLS, NUMBERS, SUBSCRIPTS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
     TreeOperators,
+    enclosing_loop,
     get_field,
     insert_at,
     is_same_node,
@@ -66,9 +59,8 @@ def _append_element(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         return
     target = tree.text(left)
     if node.type == "augmented_assignment_expression" and sign is not None and tree.text(sign) == "+=":
-        yield tree.replace_with(
-            node, tree.syntax.append.format(target, tree.text(right)).removesuffix(";"), 1.0
-        )
+        statement = tree.syntax.append.format(target, tree.text(right))
+        yield tree.replace_with(node, statement.removesuffix(";"), 1.0)
     elif node.type == "assignment_expression" and right.type in CALLS:
         called = get_field(right, "function")
         receiver = get_field(called, "object") if called is not None else None
@@ -126,27 +118,20 @@ def _add_final_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     lengths = [tree.syntax.length.format(name) for name in reversed(names)]
     for rank, value in enumerate((*lengths, *tree.syntax.default_returns)):
         text = f"\n{tree.indent(last_statement)}return {value}{tree.syntax.terminator}"
-        edit = insert_at(last_statement.end_byte, text)
-        yield Change(edits=(edit,), note=f"return {value} at the end", weight=1.0 - 0.05 * rank)
+        yield insert_text(last_statement.end_byte, text, f"return {value} at the end", 1.0 - 0.05 * rank)
 
 
 def _returns_value(function: Node, tree: SyntaxTree) -> bool:
     """Return whether a function, without the functions inside it, returns a value anywhere."""
-    returns = (node for node in walk(function) if node.type == "return_statement")
-    return any(
-        node.named_child_count and is_same_node(tree.enclosing_function(node), function) for node in returns
-    )
+    returns = (node for node in walk(function) if node.type == "return_statement" and node.named_child_count)
+    return any(is_same_node(tree.enclosing_function(node), function) for node in returns)
 
 
 def _move_early_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Move an `else { return x; }` behind its loop, because it ends the loop at the first element."""
     consequence, alternative = get_field(node, "consequence"), get_field(node, "alternative")
-    loop = node.parent
-    while loop is not None and loop.type not in (*LOOPS, *FUNCTIONS):
-        loop = loop.parent
-    if loop is None or loop.type not in LOOPS:
-        return
-    if node.type != "if_statement" or consequence is None or alternative is None:
+    loop = enclosing_loop(node) if node.type == "if_statement" else None
+    if loop is None or consequence is None or alternative is None:
         return
     exits = [inner for inner in walk(alternative) if inner.type in FUNCTION_EXITS]
     if len(exits) != 1 or tree.text(alternative).count("\n") > MAX_ELSE_LINES:

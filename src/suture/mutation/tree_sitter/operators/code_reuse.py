@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.mutation.changes import Change, shorten
+from suture.mutation.changes import Change, insert_text, shorten
 from suture.mutation.tree_sitter.node_kinds import CALLS, FUNCTIONS, NULLS, STRINGS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
     TreeOperators,
     function_name,
     get_field,
-    insert_at,
     is_same_node,
     replace_node,
     walk,
@@ -27,14 +26,9 @@ if TYPE_CHECKING:
 
 ASSIGNMENT_NODES = ("assignment_expression", "assignment_statement", "variable_declarator", "pair")
 SEQUENCE_PARENTS = (
-    "return_statement",
-    "variable_declarator",
-    "assignment_expression",
-    "arrow_function",
-    "expression_list",
-    "arguments",
-    "argument_list",
-)
+    "return_statement", "variable_declarator", "assignment_expression", "arrow_function", "expression_list",
+    "arguments", "argument_list",
+)  # fmt: skip
 """Nodes that may hold a concatenation in place of one sequence."""
 
 
@@ -74,8 +68,7 @@ def _reuse_argument(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     for text in _select_short(next_arguments):
         # Directly after the last argument, because a trailing comma or a comment may follow it.
         end = arguments[-1].end_byte if arguments else argument_list.end_byte - 1
-        edit = insert_at(end, f", {text}" if arguments else text)
-        yield Change(edits=(edit,), note=f"{shorten(text)} is also passed", weight=0.8)
+        yield insert_text(end, f", {text}" if arguments else text, f"{shorten(text)} is also passed", 0.8)
 
 
 def _order_arguments(node: Node, tree: SyntaxTree) -> Iterator[Change]:
@@ -89,12 +82,9 @@ def _order_arguments(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     expected = parameters[: len(texts)]
     if len(texts) < 2 or sorted(texts) != sorted(expected) or texts == expected:
         return
-    edits = tuple(
-        replace_node(argument, name)
-        for argument, name in zip(arguments, expected, strict=True)
-        if tree.text(argument) != name
-    )
-    yield Change(edits=edits, note="arguments in the order of the parameters", weight=1.0)
+    triples = zip(arguments, texts, expected, strict=True)
+    edits = tuple(replace_node(argument, name) for argument, text, name in triples if text != name)
+    yield Change(edits=edits, note="arguments in the order of the parameters")
 
 
 def _add_concatenation(node: Node, tree: SyntaxTree) -> Iterator[Change]:

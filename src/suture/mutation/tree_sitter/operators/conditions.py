@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.mutation.changes import Change
-from suture.mutation.edits import Edit
+from suture.mutation.changes import Change, replace_span
 from suture.mutation.tree_sitter.node_kinds import CALLS, MEMBERS, SUBSCRIPTS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
@@ -27,13 +26,8 @@ if TYPE_CHECKING:
 
 LOGICAL_OPERATORS = {"&&": ("||",), "||": ("&&", "??"), "??": ("||",)}
 CONDITIONAL_NODES = (
-    "if_statement",
-    "ternary_expression",
-    "while_statement",
-    "for_statement",
-    "for_clause",
-    "do_statement",
-)
+    "if_statement", "ternary_expression", "while_statement", "for_statement", "for_clause", "do_statement",
+)  # fmt: skip
 ASSIGNMENT_NODES = ("variable_declarator", "assignment_expression", "pair")
 OPPOSITE_BOOLEANS = {"true": "false", "false": "true"}
 
@@ -133,8 +127,7 @@ def _switch_elif(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     previous = node.prev_named_sibling
     follows_if = previous is not None and previous.type == "if_statement" and tree.is_statement(previous)
     if previous is not None and follows_if and get_field(previous, "alternative") is None:
-        edit = Edit(start=previous.end_byte, end=node.start_byte, text=" else ")
-        yield Change(edits=(edit,), note="if becomes else if", weight=1.0)
+        yield replace_span(previous.end_byte, node.start_byte, " else ", "if becomes else if")
     consequence, alternative = get_field(node, "consequence"), get_field(node, "alternative")
     if consequence is None or alternative is None:
         return
@@ -142,10 +135,9 @@ def _switch_elif(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     is_clause = alternative.type == "else_clause" and alternative.named_children
     branch = alternative.named_children[0] if is_clause else alternative
     if branch.type == "if_statement":
-        edit = Edit(start=consequence.end_byte, end=branch.start_byte, text=f"\n{tree.indent(node)}")
-        yield Change(edits=(edit,), note="else if becomes if", weight=0.8)
-    edit = Edit(start=consequence.end_byte, end=alternative.end_byte, text="")
-    yield Change(edits=(edit,), note="the else branch is dropped", weight=0.5)
+        text = f"\n{tree.indent(node)}"
+        yield replace_span(consequence.end_byte, branch.start_byte, text, "else if becomes if", 0.8)
+    yield replace_span(consequence.end_byte, alternative.end_byte, "", "the else branch is dropped", 0.5)
     if tree.is_javascript:
         swapped = tree.swap(consequence, branch)
         yield Change(edits=swapped, note="the branches of if and else are swapped", weight=0.4)
@@ -192,17 +184,11 @@ def candidate_conditions(node: Node, tree: SyntaxTree) -> Iterator[tuple[str, fl
                 yield text, 1.0
     names_in_node = [name for name in tree.scope_names(node) if name in tree.text(node)]
     for name in dict.fromkeys((*names_in_node, *tree.scope_names(node)[:MAX_TREE_CONDITION_NAMES])):
+        length = tree.syntax.length.format(name)
         conditions = (
-            f"{name} > 0",
-            f"{name} {unequal} 0",
-            f"{name} {equal} 0",
-            f"{name} < 0",
-            f"{name} > 1",
-            f"{tree.syntax.length.format(name)} > 0",
-            f"{name} {unequal} {tree.syntax.null}",
-            name,
-            f"!{name}",
-        )
+            f"{name} > 0", f"{name} {unequal} 0", f"{name} {equal} 0", f"{name} < 0", f"{name} > 1",
+            f"{length} > 0", f"{name} {unequal} {tree.syntax.null}", name, f"!{name}",
+        )  # fmt: skip
         for condition in conditions:
             count += 1
             if count <= MAX_TREE_CONDITIONS:

@@ -9,21 +9,13 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
-from suture.mutation.changes import Change, shorten
+from suture.mutation.changes import Change, insert_text, shorten
 from suture.mutation.python.scope_names import ValueKind
-from suture.mutation.tree_sitter.node_kinds import (
-    ARGUMENTS,
-    CALLS,
-    FUNCTIONS,
-    MEMBERS,
-    NUMBERS,
-    SUBSCRIPTS,
-)
+from suture.mutation.tree_sitter.node_kinds import ARGUMENTS, CALLS, FUNCTIONS, MEMBERS, NUMBERS, SUBSCRIPTS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
     TreeOperators,
     get_field,
-    insert_at,
     is_same_node,
     replace_node,
     returned_values,
@@ -86,15 +78,11 @@ def _swap_with_receiver(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     argument = arguments.named_children[0]
     if argument.type in FUNCTIONS or receiver.type not in ("identifier", *SUBSCRIPTS, *MEMBERS):
         return
-    if tree.text(receiver) != tree.text(argument):
-        yield Change(
-            edits=(
-                replace_node(receiver, tree.parenthesised(argument)),
-                replace_node(argument, tree.text(receiver)),
-            ),
-            note=f"{shorten(tree.text(receiver))} and {shorten(tree.text(argument))} are swapped",
-            weight=0.6,
-        )
+    receiver_text, argument_text = tree.text(receiver), tree.text(argument)
+    if receiver_text != argument_text:
+        edits = replace_node(receiver, tree.parenthesised(argument)), replace_node(argument, receiver_text)
+        note = f"{shorten(receiver_text)} and {shorten(argument_text)} are swapped"
+        yield Change(edits=edits, note=note, weight=0.6)
 
 
 def _add_argument(node: Node, tree: SyntaxTree) -> Iterator[Change]:
@@ -125,7 +113,7 @@ def _unwrap_call(node: Node, tree: SyntaxTree) -> Iterator[Change]:
             yield tree.replace_with(node, tree.text(argument), 0.9)
     for suffix in ("[0]", ".length", ".slice(1)") if tree.is_javascript else ("[0]", "[1:]"):
         note = f"{shorten(tree.text(node))}{suffix}"
-        yield Change(edits=(insert_at(arguments.end_byte, suffix),), note=note, weight=0.4)
+        yield insert_text(arguments.end_byte, suffix, note, 0.4)
 
 
 def _wrap_in_call(node: Node, tree: SyntaxTree) -> Iterator[Change]:
@@ -162,12 +150,9 @@ def _extend_chain(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if node.type not in CALLS or not tree.is_javascript:
         return
     above = node.parent
-    has_next_link = (
-        above is not None and above.type in MEMBERS and is_same_node(get_field(above, "object"), node)
-    )
-    suffixes = []
-    if has_next_link:
-        suffixes = [form.removeprefix("{}") for form in tree.syntax.wrappers if form.startswith("{}.")]
+    suffixes: list[str] = []
+    if above is not None and above.type in MEMBERS and is_same_node(get_field(above, "object"), node):
+        suffixes += [form.removeprefix("{}") for form in tree.syntax.wrappers if form.startswith("{}.")]
     for name in tree.scope_names(node)[:MAX_SORT_TABLES]:
         is_table = f"{name}[" in tree.source or f"{name} = {{" in tree.source
         if is_table:
@@ -175,7 +160,7 @@ def _extend_chain(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     for rank, suffix in enumerate(suffixes):
         note = f"{suffix} after {shorten(tree.text(node))}"
         weight = max(0.35, 0.8 - 0.03 * rank)
-        yield Change(edits=(insert_at(node.end_byte, suffix),), note=note, weight=weight)
+        yield insert_text(node.end_byte, suffix, note, weight)
 
 
 def _use_sibling(node: Node, tree: SyntaxTree) -> Iterator[Change]:

@@ -23,11 +23,8 @@ def _change_variable(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     above = node.parent
     if node.type != "identifier" or above is None or above.type in DECLARING_NODES - {"variable_declarator"}:
         return
-    if is_same_node(above.child_by_field_name("function"), node) or is_same_node(
-        above.child_by_field_name("name"), node
-    ):
-        return
-    if not tree.is_declared(node):
+    is_declaration = any(is_same_node(get_field(above, name), node) for name in ("function", "name"))
+    if is_declaration or not tree.is_declared(node):
         return
     old, kinds = tree.text(node), tree.kinds(node)
     weight = 1.0 if tree.is_read(node) else 0.5

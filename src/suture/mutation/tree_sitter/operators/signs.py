@@ -20,15 +20,10 @@ if TYPE_CHECKING:
 
 # Each of the three tables: a sign -> the signs that may be meant, the likeliest first.
 COMPARISON_SIGNS = {
-    "<": ("<=", ">", ">="),
-    "<=": ("<", ">=", ">"),
-    ">": (">=", "<", "<="),
-    ">=": (">", "<=", "<"),
-    "==": ("!=", ">=", "<=", ">", "<"),
-    "!=": ("==", ">", "<"),
-    "===": ("!==", ">=", "<=", ">", "<"),
-    "!==": ("===", ">", "<"),
-}
+    "<": ("<=", ">", ">="), "<=": ("<", ">=", ">"), ">": (">=", "<", "<="), ">=": (">", "<=", "<"),
+    "==": ("!=", ">=", "<=", ">", "<"), "!=": ("==", ">", "<"),
+    "===": ("!==", ">=", "<=", ">", "<"), "!==": ("===", ">", "<"),
+}  # fmt: skip
 ARITHMETIC_SIGNS = {
     "+": ("-", "*", "/", "%"), "-": ("+", "*", "/", "%"), "*": ("+", "/", "**", "-"),
     "/": ("*", "%", "-"), "%": ("/", "*", "+"), "**": ("*", "/", "+"), "<<": (">>", ">>>"),
@@ -91,11 +86,8 @@ def _frequency_factor(node: Node, old: str, new: str) -> float:
 
 
 def _replace_sign(tree: SyntaxTree, node: Node, sign: Node, new: str, weight: float) -> Change:
-    return Change(
-        edits=(replace_node(sign, new),),
-        note=f"{tree.text(sign)} becomes {new} in {shorten(tree.text(node))}",
-        weight=weight,
-    )
+    note = f"{tree.text(sign)} becomes {new} in {shorten(tree.text(node))}"
+    return Change(edits=(replace_node(sign, new),), note=note, weight=weight)
 
 
 def _change_operands(node: Node, tree: SyntaxTree) -> Iterator[Change]:

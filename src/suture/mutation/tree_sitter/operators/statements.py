@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.mutation.changes import Change, shorten
+from suture.mutation.changes import Change, insert_text, shorten
 from suture.mutation.edits import Edit
 from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, FUNCTIONS, LOOPS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
     TreeOperators,
+    enclosing_loop,
     get_field,
     insert_at,
     is_same_node,
@@ -32,14 +33,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 SIMPLE_STATEMENTS = (
-    "expression_statement",
-    "assignment_statement",
-    "inc_statement",
-    "dec_statement",
-    "return_statement",
-    "break_statement",
-    "continue_statement",
-)
+    "expression_statement", "assignment_statement", "inc_statement", "dec_statement", "return_statement",
+    "break_statement", "continue_statement",
+)  # fmt: skip
 DECLARATIONS = ("lexical_declaration", "variable_declaration", "short_var_declaration", "var_declaration")
 FOR_HEADS = {"for_clause", "range_clause"}
 """Heads of loops that are more than a condition."""
@@ -135,9 +131,9 @@ def _add_guard(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         for condition in conditions:
             for value in dict.fromkeys((*returned, name, *tree.syntax.default_returns)):
                 guard = tree.syntax.if_statement.format(condition, f"return {value}{tree.syntax.terminator}")
-                edit = insert_at(body.start_byte + 1, f"\n  {guard}")
+                weight = 1.0 if value in returned else 0.6
                 note = f"if {condition}: return {value}"
-                yield Change(edits=(edit,), note=note, weight=1.0 if value in returned else 0.6)
+                yield insert_text(body.start_byte + 1, f"\n  {guard}", note, weight)
 
 
 def _returned_texts(node: Node, tree: SyntaxTree) -> list[str]:
@@ -237,16 +233,9 @@ def _change_loop_control(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         word = "continue" if node.type == "break_statement" else "break"
         yield tree.replace_with(node, f"{word}{tree.syntax.terminator}", 1.0)
         yield tree.replace_with(node, f"return{tree.syntax.terminator}", 0.3)
-    if node.type == "return_statement" and node.named_child_count == 0 and _is_in_loop(node):
+    if node.type == "return_statement" and not node.named_child_count and enclosing_loop(node) is not None:
         for word in ("break", "continue"):
             yield tree.replace_with(node, f"{word}{tree.syntax.terminator}", 1.0)
-
-
-def _is_in_loop(node: Node) -> bool:
-    above = node.parent
-    while above is not None and above.type not in (*LOOPS, *FUNCTIONS):
-        above = above.parent
-    return above is not None and above.type in LOOPS
 
 
 def _is_while(node: Node) -> bool:
@@ -259,13 +248,11 @@ def _insert_beside(
     node: Node, tree: SyntaxTree, text: str, weight: float, *, before: bool = True
 ) -> Iterator[Change]:
     """Insert a statement after another, and with `before` also in front of the first one of a block."""
-    indent = tree.indent(node)
+    indent, inserted, neighbour = tree.indent(node), shorten(text), shorten(tree.text(node))
     if before and node.prev_named_sibling is None:
-        edit = insert_at(node.start_byte, f"{text}\n{indent}")
-        yield Change(edits=(edit,), note=f"{shorten(text)} before {shorten(tree.text(node))}", weight=weight)
+        yield insert_text(node.start_byte, f"{text}\n{indent}", f"{inserted} before {neighbour}", weight)
     if node.type not in EXITS:
-        edit = insert_at(node.end_byte, f"\n{indent}{text}")
-        yield Change(edits=(edit,), note=f"{shorten(text)} after {shorten(tree.text(node))}", weight=weight)
+        yield insert_text(node.end_byte, f"\n{indent}{text}", f"{inserted} after {neighbour}", weight)
 
 
 def _delete_lines(node: Node, tree: SyntaxTree) -> Edit:
@@ -291,9 +278,8 @@ def _statement_around(node: Node, tree: SyntaxTree) -> Node | None:
 def _last_block(node: Node) -> Node | None:
     """Return the block at the end of a statement."""
     body = get_field(node, "body", "consequence")
-    if body is not None and body.end_byte == node.end_byte and body.type in ("statement_block", "block"):
-        return body
-    return None
+    is_block = body is not None and body.type in ("statement_block", "block")
+    return body if body is not None and is_block and body.end_byte == node.end_byte else None
 
 
 OPERATORS: TreeOperators = {

@@ -76,9 +76,8 @@ def _is_called_name(node: Node) -> bool:
 
 def _find_defined_names(tree: SyntaxTree) -> frozenset[str]:
     """Return every name that something in a file defines."""
-    return frozenset(
-        tree.text(node) for node in walk(tree.root) if node.type in DEFINED_NODES and _defines(node)
-    )
+    nodes = (node for node in walk(tree.root) if node.type in DEFINED_NODES)
+    return frozenset(tree.text(node) for node in nodes if _defines(node))
 
 
 def _defines(node: Node) -> bool:

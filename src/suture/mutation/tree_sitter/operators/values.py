@@ -39,13 +39,9 @@ ADDITIVE_SIGNS = ("+", "-")
 SEPARATORS = (" ", ".", ",", "-", "/", ":", "_")
 """Common separators of two concatenated texts."""
 VALUE_PARENTS = (
-    "return_statement",
-    "variable_declarator",
-    "assignment_expression",
-    "expression_list",
-    "augmented_assignment_expression",
-    "arrow_function",
-)
+    "return_statement", "variable_declarator", "assignment_expression", "expression_list",
+    "augmented_assignment_expression", "arrow_function",
+)  # fmt: skip
 """Nodes that assign or return a value."""
 OPPOSITE_SIGNS = {"+": "-", "-": "+"}
 
@@ -70,29 +66,16 @@ def _change_constant(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         yield tree.replace_with(node, "false" if node.type == "true" else "true", 1.0)
     elif node.type in STRINGS and len(old) >= 2:
         quote, inner = old[0], old[1:-1]
-        above = node.parent
-        is_key = (
-            above is not None and above.type in SUBSCRIPTS and is_same_node(get_field(above, "index"), node)
-        )
-        of_file = _collect_keys(tree) if is_key else _collect_literals(tree, STRINGS)[:MAX_TREE_STRINGS]
+        subscript = node.parent if node.parent is not None and node.parent.type in SUBSCRIPTS else None
+        is_key = subscript is not None and is_same_node(get_field(subscript, "index"), node)
+        literals = _collect_keys(tree) if is_key else _collect_literals(tree, STRINGS)[:MAX_TREE_STRINGS]
         variants = (
-            inner.upper(),
-            inner.lower(),
-            inner.capitalize(),
-            "",
-            " ",
-            inner.strip(),
-            f"{inner} ",
-            "0",
-            f" {inner}",
-            inner.title(),
-            inner.swapcase(),
-            inner[1:],
-            inner[:-1],
-        )
-        for new in dict.fromkeys((*of_file, *(f"{quote}{text}{quote}" for text in variants))):
+            inner.upper(), inner.lower(), inner.capitalize(), "", " ", inner.strip(), f"{inner} ", "0",
+            f" {inner}", inner.title(), inner.swapcase(), inner[1:], inner[:-1],
+        )  # fmt: skip
+        for new in dict.fromkeys((*literals, *(f"{quote}{text}{quote}" for text in variants))):
             if new != old:
-                yield tree.replace_with(node, new, 0.8 if new in of_file else 0.5)
+                yield tree.replace_with(node, new, 0.8 if new in literals else 0.5)
 
 
 def _similar_fractions(old: str) -> list[str]:
