@@ -180,7 +180,7 @@ async def test_an_index_out_of_reach_ends_the_run_with_a_remedy(
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
     safety = SafetySettings(off=("dependency.*",))
     chosen = caching.model_copy(update={"safety": safety})
-    with pytest.raises(PrerequisiteError, match="does not reach its index") as raised:
+    with pytest.raises(PrerequisiteError, match="cannot reach its index") as raised:
         await make(CAMEL_TASK, [CAMEL], chosen, sandbox, project="cli_tool")
     assert "--approve-deps never" in raised.value.remedy
     assert "127.0.0.1" not in raised.value.message
