@@ -71,18 +71,20 @@ def test_decisions_are_those_of_libseccomp(seccomp: Any, machine: str, mode: dic
     argued = {facts.calls[name] for name in ARGUED}
     for number in range(NEWEST_CALL + 1):
         for arguments in CLASSES if number in argued else CLASSES[::6]:
-            answer = cbpf.ask(ours, facts.audit, number, *arguments)
-            assert answer == cbpf.ask(remote_fd, facts.audit, number, *arguments), (number, arguments)
-    for arch in {other.audit for other in MACHINES.values()} | {0x40000003, 0x40000028, 0} - {facts.audit}:
-        if arch != facts.audit:
+            answer = cbpf.ask(ours, facts.audit_arch, number, *arguments)
+            assert answer == cbpf.ask(remote_fd, facts.audit_arch, number, *arguments), (number, arguments)
+    for arch in {other.audit_arch for other in MACHINES.values()} | {0x40000003, 0x40000028, 0} - {
+        facts.audit_arch
+    }:
+        if arch != facts.audit_arch:
             assert all(
                 cbpf.ask(f, arch, n) == KILL for f in (ours, remote_fd) for n in (0, 1, 59, NEWEST_CALL + 1)
             )
     for number in (1 << 30, (1 << 30) + 59, (1 << 30) + 600, (1 << 31) + 1, LOW - 1):
-        expected = KILL if facts.x32 else ERROR | errno.ENOSYS
-        assert cbpf.ask(ours, facts.audit, number) == expected
-        if facts.x32:
-            assert cbpf.ask(remote_fd, facts.audit, number) == KILL
+        expected = KILL if facts.has_x32 else ERROR | errno.ENOSYS
+        assert cbpf.ask(ours, facts.audit_arch, number) == expected
+        if facts.has_x32:
+            assert cbpf.ask(remote_fd, facts.audit_arch, number) == KILL
 
 
 def libseccomp_filter(seccomp: Any, machine: str, **modes: bool) -> bytes:
@@ -136,7 +138,7 @@ def libseccomp_rules(seccomp: Any, *, namespaces: bool, memory_files: bool) -> I
 def test_calls_that_are_not_known_do_not_exist(machine: str) -> None:
     program = cbpf.parse(build_filter(machine))
     for number in (*range(NEWEST_CALL + 1, NEWEST_CALL + 200), 1 << 20, (1 << 30) - 1):
-        assert cbpf.ask(program, MACHINES[machine].audit, number) == ERROR | errno.ENOSYS
+        assert cbpf.ask(program, MACHINES[machine].audit_arch, number) == ERROR | errno.ENOSYS
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -1,6 +1,4 @@
-"""A pool of sandboxes: each is lent to one borrower at a time, and no more work is accepted than they can
-do.
-"""
+"""A pool of sandboxes: each is lent to one borrower at a time, and work waits until one is free."""
 
 from __future__ import annotations
 
@@ -67,10 +65,10 @@ class SandboxPool:
                 yield sandbox
             finally:
                 self._lent.discard(sandbox)
-                if not (sandbox.broken or self._closed):
-                    self._idle.append(sandbox)
-                else:
+                if sandbox.is_broken or self._closed:
                     await sandbox.close()
+                else:
+                    self._idle.append(sandbox)
 
     async def warm(self, request: RunRequest = EMPTY_REQUEST) -> None:
         """Make every sandbox ready before work arrives.
@@ -152,13 +150,13 @@ class _PooledSandbox:
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.name = sandbox.name
-        self.broken = False
+        self.is_broken = False
         self._sandbox = sandbox
-        self._at_close: list[Callable[[], Awaitable[None]]] = []
+        self._close_callbacks: list[Callable[[], Awaitable[None]]] = []
 
-    def add_close_callback(self, act: Callable[[], Awaitable[None]]) -> None:
+    def add_close_callback(self, callback: Callable[[], Awaitable[None]]) -> None:
         """See `contract.SupportsCloseCallbacks`."""
-        self._at_close.append(act)
+        self._close_callbacks.append(callback)
 
     async def capabilities(self) -> Capabilities:
         return await self._sandbox.capabilities()
@@ -167,7 +165,7 @@ class _PooledSandbox:
         try:
             return await self._sandbox.run(request)
         except SandboxBroken:
-            self.broken = True
+            self.is_broken = True
             raise
 
     @asynccontextmanager
@@ -176,12 +174,12 @@ class _PooledSandbox:
             async with self._sandbox.open(request) as channel:
                 yield channel
         except SandboxBroken:
-            self.broken = True
+            self.is_broken = True
             raise
 
     async def close(self) -> None:
-        while self._at_close:
-            await self._at_close.pop()()
+        while self._close_callbacks:
+            await self._close_callbacks.pop()()
         await self._sandbox.close()
 
 

@@ -1,5 +1,4 @@
-"""The behaviours that every sandbox must show, as checks that can be run against any back end, including
-yours.
+"""Checks of the behaviours that every sandbox must show. They work with any back end, including yours.
 
 In a test module:
 
@@ -22,10 +21,7 @@ mounts=False)`, or the options `--interpreter python3 --no-mounts`. The behaviou
 sandbox can conform and still leak.
 """
 
-from suture.sandbox.conformance import conversations, limits
-from suture.sandbox.conformance import files_and_mounts as exchange
-from suture.sandbox.conformance import lifecycle as lifetimes
-from suture.sandbox.conformance import programs as endings
+from suture.sandbox.conformance import conversations, files_and_mounts, lifecycle, limits, programs
 from suture.sandbox.conformance.behaviour import (
     Behaviour,
     Conformance,
@@ -37,10 +33,10 @@ from suture.sandbox.conformance.behaviour import (
 __all__ = ["BEHAVIOURS", "Behaviour", "Conformance", "NotClaimed", "SandboxUnderTest", "Violation"]
 
 BEHAVIOURS: tuple[Behaviour, ...] = (
-    *endings.BEHAVIOURS,
-    *exchange.BEHAVIOURS,
+    *programs.BEHAVIOURS,
+    *files_and_mounts.BEHAVIOURS,
     *limits.BEHAVIOURS,
     *conversations.BEHAVIOURS,
-    *lifetimes.BEHAVIOURS,
+    *lifecycle.BEHAVIOURS,
 )
 """Every behaviour that `Conformance` demands of a sandbox."""

@@ -13,12 +13,8 @@ from suture.sandbox.conformance import BEHAVIOURS, Conformance, NotClaimed, Viol
 def main(argv: list[str]) -> int:
     """Check all behaviours and print how each went.
 
-    Args:
-        argv: The function that creates a sandbox, as `package.module:factory`, and options. A wrong argument
-            ends the process with exit code 2.
-
-    Returns:
-        The exit code: 1 if a behaviour was violated, 3 if the sandbox cannot be used.
+    Return the exit code: 1 if a behaviour was violated, 3 if the sandbox cannot be used. A wrong argument ends
+    the process with exit code 2.
     """
     parser = argparse.ArgumentParser(prog="python -m suture.sandbox.conformance")
     parser.add_argument(
@@ -32,10 +28,10 @@ def main(argv: list[str]) -> int:
     module, _, factory = arguments.factory.partition(":")
     if not factory:
         parser.error(f"{arguments.factory!r} is not of the form package.module:factory")
-    open_sandbox = getattr(importlib.import_module(module), factory)
+    create_sandbox = getattr(importlib.import_module(module), factory)
     violations = 0
     with Conformance(
-        open_sandbox, interpreter=arguments.interpreter, mounts=not arguments.no_mounts
+        create_sandbox, interpreter=arguments.interpreter, mounts=not arguments.no_mounts
     ) as conformance:
         for behaviour in BEHAVIOURS:
             try:

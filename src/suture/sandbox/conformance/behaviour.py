@@ -41,11 +41,11 @@ class SandboxUnderTest:
 
     Attributes:
         sandbox: The sandbox; it has served other checks before.
-        another: Creates one more of the same kind, for checks that close it.
+        create_another: Creates one more of the same kind, for checks that close it.
     """
 
     sandbox: Sandbox
-    another: Callable[[], Sandbox]
+    create_another: Callable[[], Sandbox]
 
     async def run(self, request: RunRequest) -> RunResult:
         """Run a program in the sandbox."""
@@ -62,7 +62,7 @@ class Behaviour:
     Attributes:
         name: Its name.
         about: The statement, in one sentence.
-        check: Checks it, and raises `Violation`.
+        check: A coroutine function that raises `Violation` if the statement does not hold.
         limit: The limit that it is about, as a field of `ProgramLimits`. A sandbox that does not claim to
             enforce that limit is not checked.
         mounts: Whether it is about folders of the host. A sandbox that mounts none is not checked.
@@ -152,7 +152,7 @@ class Conformance:
         INTERPRETER.set(self._interpreter)
         try:
             async with asyncio.timeout(CHECK_TIMEOUT_S):
-                await behaviour.check(SandboxUnderTest(sandbox=self._sandbox, another=self._open))
+                await behaviour.check(SandboxUnderTest(sandbox=self._sandbox, create_another=self._open))
         except TimeoutError as fault:
             raise Violation("the check did not finish in time") from fault
 
@@ -168,10 +168,10 @@ def shared_folder() -> Iterator[Path]:
         yield path
 
 
-def demand(condition: object, what: object) -> None:
-    """Raise a violation if a condition does not hold."""
+def demand(condition: object, observation: object) -> None:
+    """Raise a violation that says what was observed, if a condition does not hold."""
     if not condition:
-        raise Violation(str(what))
+        raise Violation(str(observation))
 
 
 async def demand_refusal(subject: SandboxUnderTest, request: RunRequest) -> None:
@@ -195,7 +195,7 @@ def get_interpreter() -> str:
     return INTERPRETER.get()
 
 
-def as_program_request(text: str, **fields: Any) -> RunRequest:
+def program_request(text: str, **fields: Any) -> RunRequest:
     """Return a request for a program: an interpreter that is started with this code."""
     argv = (get_interpreter(), "-I", "-S", "-B", "-c", textwrap.dedent(text))
     return RunRequest(argv=argv, **{"limits": GENEROUS_LIMITS, **fields})

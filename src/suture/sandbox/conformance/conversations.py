@@ -8,11 +8,11 @@ from suture.errors import UsageError
 from suture.sandbox.conformance.behaviour import (
     PROMPT_S,
     SandboxUnderTest,
-    as_program_request,
     code_request,
     collect_behaviours,
     demand,
     describe,
+    program_request,
 )
 from suture.sandbox.contract import ProgramLimits
 
@@ -25,13 +25,13 @@ ECHO = """
         sink.write(head + frame[::-1]); sink.flush()
     open("out", "w").write("done")
 """
-MOST_FRAME_BYTES = 64 << 20
+MAX_FRAME_BYTES = 64 << 20
 
 
 async def frames_go_both_ways(subject: SandboxUnderTest) -> None:
     """Frames of any size arrive whole in both directions; the result has stderr and the collected files."""
-    for make in (code_request, as_program_request):
-        async with subject.sandbox.open(make(ECHO, collect=("out",))) as channel:
+    for create_request in (code_request, program_request):
+        async with subject.sandbox.open(create_request(ECHO, collect=("out",))) as channel:
             for frame in (b"abc", b"", b"x" * 3_000_000):
                 await channel.send(frame)
                 demand(await channel.receive(60) == frame[::-1], f"a frame of {len(frame)} bytes")
@@ -55,7 +55,7 @@ async def concurrent_conversations_do_not_mix(subject: SandboxUnderTest) -> None
 
 async def late_frames_time_out(subject: SandboxUnderTest) -> None:
     """No frame in time is `None`, and the program is dead: a `timeout`."""
-    async with subject.sandbox.open(as_program_request("import time; time.sleep(600)")) as channel:
+    async with subject.sandbox.open(program_request("import time; time.sleep(600)")) as channel:
         demand(await channel.receive(0.3) is None, "a frame")
         await channel.send(b"into the void")
         demand(await channel.receive(1) is None, "a frame")
@@ -66,7 +66,7 @@ async def wall_time_covers_the_conversation(subject: SandboxUnderTest) -> None:
     """`wall_s` covers the whole conversation."""
     limits = ProgramLimits(wall_s=0.5)
     async with subject.sandbox.open(
-        as_program_request("import time; time.sleep(600)", limits=limits)
+        program_request("import time; time.sleep(600)", limits=limits)
     ) as channel:
         demand(await channel.receive(60) is None, "a frame")
         demand((await channel.finish()).status == "timeout", "the end")
@@ -102,7 +102,7 @@ async def finish_reports_the_ending(subject: SandboxUnderTest) -> None:
         ("raise SystemExit(7)", "failed", 7),
         ("import os; os.kill(os.getpid(), 6)", "signalled", 6),
     ):
-        async with subject.sandbox.open(as_program_request(text)) as channel:
+        async with subject.sandbox.open(program_request(text)) as channel:
             demand(await channel.receive(30) is None, "a frame")
             result = await channel.finish()
         demand((result.status, result.exit_code or result.signal) == (status, number), describe(result))
@@ -121,7 +121,7 @@ async def oversized_frames_are_refused(subject: SandboxUnderTest) -> None:
     """Sending a frame of more than 64 MiB is a `UsageError`."""
     async with subject.sandbox.open(code_request("pass")) as channel:
         try:
-            await channel.send(bytes(MOST_FRAME_BYTES + 1))
+            await channel.send(bytes(MAX_FRAME_BYTES + 1))
         except UsageError:
             return
     demand(False, "it was sent")
@@ -129,7 +129,7 @@ async def oversized_frames_are_refused(subject: SandboxUnderTest) -> None:
 
 async def finish_ends_the_program(subject: SandboxUnderTest) -> None:
     """A program that ignores the end of its stdin is ended by `finish`."""
-    async with subject.sandbox.open(as_program_request("import time; time.sleep(600)")) as channel:
+    async with subject.sandbox.open(program_request("import time; time.sleep(600)")) as channel:
         demand((await channel.finish()).status == "timeout", "the end")
 
 

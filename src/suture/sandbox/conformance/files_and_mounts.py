@@ -8,21 +8,19 @@ from typing import Any
 from suture.errors import UsageError
 from suture.sandbox.conformance.behaviour import (
     SandboxUnderTest,
-    as_program_request,
     code_request,
     collect_behaviours,
     demand,
     demand_refusal,
     describe,
     get_interpreter,
+    program_request,
     shared_folder,
 )
 from suture.sandbox.contract import BOX, LIBRARY, Mount, ProgramLimits, RunRequest
 
-BAD_PATHS = (
-    *("", "/", "/etc/x", "..", "../x", "a/../x", "a/..", "./x", "a//b", "a/", "a\0b"),
-    *("n" * 256, "d/" * 2001 + "f", "\ud800"),
-)
+MALFORMED_PATHS = ("", "/", "/etc/x", "..", "../x", "a/../x", "a/..", "./x", "a//b", "a/", "a\0b", "\ud800")
+TOO_LONG_PATHS = ("n" * 256, "d/" * 2001 + "f")
 BAD_REQUESTS: tuple[dict[str, Any], ...] = (
     {"argv": ()},
     {"argv": ("",)},
@@ -51,8 +49,8 @@ async def request_files_are_written(subject: SandboxUnderTest) -> None:
         import os
         print(open("a/b/c.txt").read(), os.path.getsize("empty"), sum(open("raw", "rb").read()))
     """
-    for make in (code_request, as_program_request):
-        result = await subject.run(make(text, files=files))
+    for create_request in (code_request, program_request):
+        result = await subject.run(create_request(text, files=files))
         demand(result.stdout == b"in 0 32640\n", describe(result))
 
 
@@ -94,10 +92,12 @@ async def collected_files_come_back(subject: SandboxUnderTest) -> None:
         os.mkdir("new"); open("new/made", "wb").write(bytes(range(256)) * 1000); open("not-asked", "w")
     """
     collect = ("given", "new/made", "untouched", "missing", "new", "given/below")
-    for make in (code_request, as_program_request):
-        result = await subject.run(make(text, files={"given": b"in", "untouched": b"u"}, collect=collect))
-        wanted = {"given": b"in!", "new/made": bytes(range(256)) * 1000, "untouched": b"u"}
-        demand(result.files == wanted, describe(result))
+    for create_request in (code_request, program_request):
+        result = await subject.run(
+            create_request(text, files={"given": b"in", "untouched": b"u"}, collect=collect)
+        )
+        expected = {"given": b"in!", "new/made": bytes(range(256)) * 1000, "untouched": b"u"}
+        demand(result.files == expected, describe(result))
 
 
 async def only_regular_files_come_back(subject: SandboxUnderTest) -> None:
@@ -127,7 +127,7 @@ async def files_come_back_after_a_failure(subject: SandboxUnderTest) -> None:
 
 async def bad_paths_are_refused(subject: SandboxUnderTest) -> None:
     """A path that is absolute, leads upwards, is empty or too long is a `UsageError`, in or out."""
-    for path in BAD_PATHS:
+    for path in (*MALFORMED_PATHS, *TOO_LONG_PATHS):
         await demand_refusal(subject, RunRequest(argv=("/bin/true",), files={path: b""}))
         await demand_refusal(subject, RunRequest(argv=("/bin/true",), collect=(path,)))
 
@@ -158,11 +158,10 @@ async def mounts_are_shown(subject: SandboxUnderTest) -> None:
     """
     with shared_folder() as folder:
         mounts = (Mount(source=str(folder), target="/opt/shown"),)
-        for make in (code_request, as_program_request):
-            result = await subject.run(make(text, mounts=mounts))
+        for create_request in (code_request, program_request):
+            result = await subject.run(create_request(text, mounts=mounts))
             demand(result.stdout == b"hello\nrefused\nrefused\n", describe(result))
-        kept = (folder / "text").read_text() == "hello"
-        demand(kept, "the host's file has changed")
+        demand((folder / "text").read_text() == "hello", "the host's file has changed")
 
 
 async def mounts_are_not_kept(subject: SandboxUnderTest) -> None:
@@ -213,11 +212,11 @@ async def preloading_is_invisible(subject: SandboxUnderTest) -> None:
         files={"program.py": text},
         limits=ProgramLimits(wall_s=60),
     )
-    first = await subject.run(plain)
-    demand(first.status == "ok", describe(first))
+    expected = await subject.run(plain)
+    demand(expected.status == "ok", describe(expected))
     for _ in range(2):
-        ahead = await subject.run(replace(plain, preload="import statistics"))
-        demand((ahead.status, ahead.stdout) == (first.status, first.stdout), describe(ahead))
+        result = await subject.run(replace(plain, preload="import statistics"))
+        demand((result.status, result.stdout) == (expected.status, expected.stdout), describe(result))
 
 
 async def failed_preloading_is_harmless(subject: SandboxUnderTest) -> None:

@@ -9,11 +9,11 @@ from suture.sandbox.conformance.behaviour import (
     GENEROUS_LIMITS,
     PROMPT_S,
     SandboxUnderTest,
-    as_program_request,
     code_request,
     collect_behaviours,
     demand,
     describe,
+    program_request,
     shared_folder,
 )
 from suture.sandbox.contract import ISOLATION_LEVELS, LIMIT_NAMES, RunRequest
@@ -21,7 +21,7 @@ from suture.sandbox.contract import ISOLATION_LEVELS, LIMIT_NAMES, RunRequest
 TURNS = 4
 """How often a sandbox is opened and closed: a leak occurs each time, loading something only the first time.
 """
-LEAVE = """
+LEAVE_STATE = """
     import builtins, os, socket, sys, time
     builtins.left = True; sys.modules["left_behind"] = sys
     os.environ["LEFT"] = "x"; os.umask(0); os.chdir("/")
@@ -38,20 +38,20 @@ LEAVE = """
 
 async def no_state_remains(subject: SandboxUnderTest) -> None:
     """A run starts clean: no file, module, variable or setting of an earlier one remains."""
-    look = """
+    inspect = """
         import os, sys
         kept = [hasattr(__builtins__, "left"), "left_behind" in sys.modules, "LEFT" in os.environ]
         print(kept, os.umask(0o22), os.getcwd(), [os.listdir(f) for f in ("/box", "/tmp", "/dev/shm")])
     """
-    for make in (code_request, as_program_request):
-        demand((await subject.run(make(LEAVE))).status == "ok", "the run that leaves things")
-        result = await subject.run(make(look))
+    for create_request in (code_request, program_request):
+        demand((await subject.run(create_request(LEAVE_STATE))).status == "ok", "the run that leaves things")
+        result = await subject.run(create_request(inspect))
         demand(result.stdout == b"[False, False, False] 18 /box [[], [], []]\n", describe(result))
 
 
 async def no_process_remains(subject: SandboxUnderTest) -> None:
     """Everything that a program started ends with it, whatever session it is in."""
-    look = """
+    inspect = """
         import socket
         with socket.socket(socket.AF_UNIX) as client:
             try: client.connect("\\0left-behind"); print("it lives")
@@ -60,9 +60,11 @@ async def no_process_remains(subject: SandboxUnderTest) -> None:
         except OSError: pass
         with socket.create_server(("127.0.0.1", 7011)): print("free")
     """
-    for make in (code_request, as_program_request):
-        demand((await subject.run(make(LEAVE))).status == "ok", "the run that leaves somebody")
-        result = await subject.run(make(look))
+    for create_request in (code_request, program_request):
+        demand(
+            (await subject.run(create_request(LEAVE_STATE))).status == "ok", "the run that leaves somebody"
+        )
+        result = await subject.run(create_request(inspect))
         demand(result.stdout == b"free\n", describe(result))
 
 
@@ -82,13 +84,13 @@ async def concurrent_runs_do_not_mix(subject: SandboxUnderTest) -> None:
         print(open("x").read(), os.listdir("."))
     """
     requests = [
-        make(text, stdin=str(number).encode())
+        create_request(text, stdin=str(number).encode())
         for number in range(4)
-        for make in (code_request, as_program_request)
+        for create_request in (code_request, program_request)
     ]
     results = await asyncio.gather(*(subject.run(request) for request in requests))
-    wanted = [b"%d ['x']\n" % (number // 2) for number in range(8)]
-    demand([result.stdout for result in results] == wanted, [describe(result) for result in results])
+    expected = [b"%d ['x']\n" % (number // 2) for number in range(8)]
+    demand([result.stdout for result in results] == expected, [describe(result) for result in results])
 
 
 async def concurrent_runs_are_separate(subject: SandboxUnderTest) -> None:
@@ -121,7 +123,7 @@ async def concurrent_runs_are_separate(subject: SandboxUnderTest) -> None:
 
 async def cancelling_ends_a_run(subject: SandboxUnderTest) -> None:
     """A cancelled run ends immediately, and the sandbox continues."""
-    running = asyncio.create_task(subject.run(as_program_request("import time; time.sleep(600)")))
+    running = asyncio.create_task(subject.run(program_request("import time; time.sleep(600)")))
     await asyncio.sleep(0.5)
     running.cancel()
     await asyncio.wait([running], timeout=PROMPT_S)
@@ -142,7 +144,7 @@ async def cancelling_a_start_is_harmless(subject: SandboxUnderTest) -> None:
 async def killing_everything_is_survived(subject: SandboxUnderTest) -> None:
     """A program that kills all it can reach ends itself, and the sandbox continues."""
     result = await subject.run(
-        as_program_request("import os, time; os.kill(-1, 9); os.kill(1, 9); print('alive')")
+        program_request("import os, time; os.kill(-1, 9); os.kill(1, 9); print('alive')")
     )
     demand(result.status in ("ok", "failed", "signalled"), describe(result))
     demand((await subject.run(code_request("print(1)"))).stdout == b"1\n", "the next run")
@@ -150,9 +152,9 @@ async def killing_everything_is_survived(subject: SandboxUnderTest) -> None:
 
 async def closing_ends_what_runs(subject: SandboxUnderTest) -> None:
     """Closing a sandbox ends what runs in it, as `signalled`; it may be closed twice."""
-    another = subject.another()
+    another = subject.create_another()
     wait = "import os, time; os.write(1, b'\\0\\0\\0\\2on'); time.sleep(600)"
-    async with another.open(as_program_request(wait)) as channel:
+    async with another.open(program_request(wait)) as channel:
         demand(await channel.receive(60) == b"on", "it did not start")
         await another.close()
         await another.close()
@@ -165,42 +167,41 @@ async def closing_leaves_nothing_open(subject: SandboxUnderTest) -> None:
     folder = "/proc/self/fd"
     if not os.path.isdir(folder):  # noqa: PTH112, ASYNC240 - no disk is waited for
         return
-    more, left = 0, set[asyncio.Task[object]]()
+    new_files, new_tasks = 0, set[asyncio.Task[object]]()
     for turn in range(TURNS):
         files, tasks = len(os.listdir(folder)), asyncio.all_tasks()  # noqa: PTH208 (names alone are counted)
-        another = subject.another()
+        another = subject.create_another()
         demand((await another.run(code_request("pass"))).status == "ok", "a run")
         await another.close()
         await asyncio.sleep(0.05)
         # The other sandbox may have finished something in the background just now; that happens only once.
-        left = {task for task in asyncio.all_tasks() - tasks if not task.done()}
-        more = len(os.listdir(folder)) - files  # noqa: PTH208 (names alone are counted)
-        if turn and more <= 0 and not left:
+        new_tasks = {task for task in asyncio.all_tasks() - tasks if not task.done()}
+        new_files = len(os.listdir(folder)) - files  # noqa: PTH208 (names alone are counted)
+        if turn and new_files <= 0 and not new_tasks:
             return
-    demand(not left, f"tasks, each time: {left}")
-    demand(False, f"{more} descriptors are left open, each time")
+    demand(not new_tasks, f"tasks, each time: {new_tasks}")
+    demand(False, f"{new_files} descriptors are left open, each time")
 
 
 async def unused_sandbox_can_be_closed(subject: SandboxUnderTest) -> None:
     """A sandbox that was never used can be closed."""
-    another = subject.another()
+    another = subject.create_another()
     await another.close()
     await another.close()
 
 
 async def capabilities_are_consistent(subject: SandboxUnderTest) -> None:
     """The capabilities of a sandbox are consistent, and the same each time."""
-    able = await subject.sandbox.capabilities()
-    demand(able == await subject.sandbox.capabilities(), "it changes its mind")
-    demand(able.level in ISOLATION_LEVELS, able.level)
-    demand("python" in able.languages, able.languages)
-    demand(able.limits <= set(LIMIT_NAMES), able.limits - set(LIMIT_NAMES))
-    demand(
-        {*able.limits, *able.missing_limits} == set(LIMIT_NAMES),
-        "limits and missing limits are not all limits",
-    )
-    demand((able.memory_enforcement != "none") == ("total_memory_mb" in able.limits), f"total memory: {able}")
-    demand({"wall_s", "output_bytes"} <= able.limits, "no sandbox can do without these limits")
+    claim = await subject.sandbox.capabilities()
+    demand(claim == await subject.sandbox.capabilities(), "it changes its mind")
+    demand(claim.level in ISOLATION_LEVELS, claim.level)
+    demand("python" in claim.languages, claim.languages)
+    limits = set(LIMIT_NAMES)
+    demand(claim.limits <= limits, claim.limits - limits)
+    demand({*claim.limits, *claim.missing_limits} == limits, "limits and missing limits are not all limits")
+    limits_memory = "total_memory_mb" in claim.limits
+    demand((claim.memory_enforcement != "none") == limits_memory, f"total memory: {claim}")
+    demand({"wall_s", "output_bytes"} <= claim.limits, "no sandbox can do without these limits")
     demand(subject.sandbox.name.strip() == subject.sandbox.name != "", "its name")
 
 

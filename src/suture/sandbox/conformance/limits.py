@@ -7,11 +7,11 @@ from typing import Any
 from suture.sandbox.conformance.behaviour import (
     PROMPT_S,
     SandboxUnderTest,
-    as_program_request,
     code_request,
     collect_behaviours,
     demand,
     describe,
+    program_request,
 )
 from suture.sandbox.contract import ProgramLimits
 
@@ -30,8 +30,8 @@ async def wall_time_is_limited(subject: SandboxUnderTest) -> None:
         if os.fork() == 0: os.setsid()
         time.sleep(600)
     """
-    for make in (code_request, as_program_request):
-        result = await subject.run(make(text, limits=within(wall_s=1), collect=("partial",)))
+    for create_request in (code_request, program_request):
+        result = await subject.run(create_request(text, limits=within(wall_s=1), collect=("partial",)))
         demand((result.status, result.exit_code) == ("timeout", None), describe(result))
         demand(result.wall_s < PROMPT_S, f"it ran {result.wall_s} s")
         demand((result.stdout, result.stderr) == (b"before\n", b"complaint\n"), describe(result))
@@ -51,7 +51,7 @@ async def busy_loops_are_ended(subject: SandboxUnderTest) -> None:
 async def stopped_programs_are_ended(subject: SandboxUnderTest) -> None:
     """A program that is stopped still has a time limit."""
     result = await subject.run(
-        as_program_request("import os; os.kill(os.getpid(), 19)", limits=within(wall_s=1))
+        program_request("import os; os.kill(os.getpid(), 19)", limits=within(wall_s=1))
     )
     demand(result.status == "timeout", describe(result))
 
@@ -65,11 +65,11 @@ async def cpu_time_is_limited(subject: SandboxUnderTest) -> None:
 
 async def memory_is_limited(subject: SandboxUnderTest) -> None:
     """A process cannot allocate more than `memory_mb`; a Python program that dies of it is `memory`."""
-    for make in (code_request, as_program_request):
-        result = await subject.run(make("x = bytearray(900 << 20)", limits=within(memory_mb=256)))
+    for create_request in (code_request, program_request):
+        result = await subject.run(create_request("x = bytearray(900 << 20)", limits=within(memory_mb=256)))
         demand(result.status == "memory", describe(result))
         text = "try: x = bytearray(900 << 20)\nexcept MemoryError: print('went on')"
-        result = await subject.run(make(text, limits=within(memory_mb=256)))
+        result = await subject.run(create_request(text, limits=within(memory_mb=256)))
         demand((result.status, result.stdout) == ("ok", b"went on\n"), describe(result))
 
 

@@ -27,9 +27,7 @@ REMEDY = "activate that environment, so that you choose it and not the project's
 
 
 def resolve_path(path: str | Path) -> Path:
-    """Resolve a path as `Path.resolve` does, also if it leads nowhere, in a loop or through an unreadable
-    folder.
-    """
+    """Resolve a path as `Path.resolve` does, but do not raise for a loop or an unreadable folder."""
     return Path(os.path.realpath(path))
 
 
@@ -63,24 +61,25 @@ def resolve_existing_path(path: Path) -> Path:
 
 
 def require_no_special_files(folder: Path) -> None:
-    """Check that a folder contains only files, folders and links, because a socket would answer through the
-    sandbox.
-
-    The result is kept for the life of this process, because the check takes a moment.
+    """Check that a folder contains only files, folders and links. A socket would answer through the sandbox.
 
     Raises:
         PrerequisiteError: It contains something else.
     """
-    facts = folder.lstat()
-    if not stat.S_ISDIR(facts.st_mode):
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
         return
-    found = _first_special(str(folder), facts.st_dev, facts.st_ino, facts.st_mtime_ns)
-    if found:
-        raise PrerequisiteError(f"{found} and would be visible inside the sandbox", remedy="remove it")
+    objection = _find_special_file(str(folder), status.st_dev, status.st_ino, status.st_mtime_ns)
+    if objection:
+        raise PrerequisiteError(f"{objection} and would be visible inside the sandbox", remedy="remove it")
 
 
 @lru_cache(maxsize=256)
-def _first_special(folder: str, *_: int) -> str:
+def _find_special_file(folder: str, *_: int) -> str:
+    """Return what must not be in a folder, as a sentence; empty if nothing is there.
+
+    The result is cached, because the check takes a moment. The other arguments identify the folder's state.
+    """
     for count, entry in enumerate(_iterate_entries(folder)):
         if count > MAX_CHECKED_ENTRIES:
             return f"{folder!r} holds more than {MAX_CHECKED_ENTRIES} files"
@@ -102,12 +101,10 @@ def _iterate_entries(top: str) -> Iterator[os.DirEntry[str]]:
 
 
 def require_installation(base: Path, library: str, project: Path) -> None:
-    """Check that a folder is a Python installation that a project's own files may choose.
+    """Check that the folder `base` is a Python installation that a project's own files may choose.
 
     Args:
-        base: The installation's prefix.
         library: The name of its standard library folder, such as `python3.11`.
-        project: The project's root folder.
 
     Raises:
         PrerequisiteError: It is not.
@@ -124,17 +121,17 @@ def require_installation(base: Path, library: str, project: Path) -> None:
 
 def _find_objection(real: Path, library: str, root: Path) -> str:
     """Return why parts of this folder must not be shown; empty if they may be."""
-    for place in RUNTIME_FOLDERS:
-        if is_below(str(real), place) and not is_below(str(root), place):
-            return f"lies in {place}"
+    for folder in RUNTIME_FOLDERS:
+        if is_below(str(real), folder) and not is_below(str(root), folder):
+            return f"lies in {folder}"
     if real.parent == Path("/home") or any(home.is_relative_to(real) for home in _find_homes(real)):
         return "is a home folder"
     trusted_uids = {0, os.geteuid(), root.stat().st_uid}
-    candidates = [folder / library / "os.py" for folder in (real / "lib", real / "lib64")]
-    found = [mark for mark in candidates if os.path.isfile(mark)]  # noqa: PTH113 - Path.is_file may raise
-    if not found:
+    candidates = [real / name / library / "os.py" for name in ("lib", "lib64")]
+    markers = [path for path in candidates if os.path.isfile(path)]  # noqa: PTH113 - Path.is_file may raise
+    if not markers:
         return "is not a Python installation"
-    if any(path.stat().st_uid not in trusted_uids for path in (real, *found)):
+    if any(path.stat().st_uid not in trusted_uids for path in (real, *markers)):
         return "belongs to another user"
     return ""
 

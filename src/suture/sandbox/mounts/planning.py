@@ -20,8 +20,7 @@ from suture.sandbox.mounts.path_checks import (
 )
 
 ETC = Path(__file__).parent / "etc"
-"""The folder with the few files of `/etc` that a program needs: its user's name, and the address of
-`localhost`."""
+"""The folder with the few files of `/etc` that a program needs, such as the address of `localhost`."""
 OWN_ETC = ("passwd", "group", "hosts", "nsswitch.conf")
 HOST_ETC = ("ld.so.cache", "alternatives", "localtime", "ssl/certs", "ssl/openssl.cnf", "mime.types")
 """Files of the host's own `/etc` that are shown if they exist; public on every machine."""
@@ -30,7 +29,10 @@ ENVIRONMENT_PARTS = ("bin", "lib", "lib32", "lib64", "include", "pyvenv.cfg")
 """The parts of a virtual environment that an interpreter needs. Never the whole folder, which can be a
 project."""
 INSTALLATION_PARTS = (
-    *("lib/{library}*", "lib64/{library}*", "lib/libpython*", "lib64/libpython*"),
+    "lib/{library}*",
+    "lib64/{library}*",
+    "lib/libpython*",
+    "lib64/libpython*",
     "include/{library}*",
 )
 """The parts of an installation that it needs. The folders may contain much else, because the prefix can be
@@ -42,10 +44,9 @@ MAX_LINKS = 40
 
 
 def mounts_for_interpreter(interpreter: Interpreter) -> tuple[Mount, ...]:
-    """Return the mounts that an interpreter needs, each at its own absolute path, because its files name one
-    another.
+    """Return the mounts that an interpreter and its toolchain need.
 
-    The needs of its toolchain are included.
+    Each part is shown at its own absolute path, because its files name one another.
 
     Raises:
         PrerequisiteError: A part of the environment leads out of it. An untrusted project may have planted
@@ -55,13 +56,13 @@ def mounts_for_interpreter(interpreter: Interpreter) -> tuple[Mount, ...]:
     library = _library_name(interpreter)
     if interpreter.project:
         require_installation(base, library, Path(interpreter.project))
-    parts = [path for name in _installation_parts(base, library) for path in sorted(base.glob(name))]
+    parts = [(base, path) for name in _installation_parts(base, library) for path in sorted(base.glob(name))]
     environment_parts = ENVIRONMENT_PARTS if interpreter.is_virtual else ("bin",)
+    parts += [(prefix, prefix / name) for name in environment_parts]
     mounts: list[Mount] = []
-    for folder, relative_parts in ((base, parts), (prefix, [prefix / name for name in environment_parts])):
-        for part in relative_parts:
-            if _is_not_shown(part, mounts):
-                mounts.append(_mount_part(folder, part))
+    for folder, part in parts:
+        if _is_not_shown(part, mounts):
+            mounts.append(_mount_part(folder, part))
     for path in (*map(Path, interpreter.site_packages), *_iterate_link_names(Path(interpreter.executable))):
         if _is_not_shown(path, mounts):
             mounts.append(Mount(source=str(resolve_existing_path(path)), target=str(path)))
@@ -71,14 +72,17 @@ def mounts_for_interpreter(interpreter: Interpreter) -> tuple[Mount, ...]:
     shown = dict(interpreter.toolchain.shown) if interpreter.toolchain else {}
     if interpreter.packages:
         shown[interpreter.packages] = PACKAGES_MOUNT
-    return plan_mounts([*mounts, *(Mount(source=here, target=there) for here, there in shown.items())])
+    mounts += [Mount(source=source, target=target) for source, target in shown.items()]
+    return plan_mounts(mounts)
 
 
 def _library_name(interpreter: Interpreter) -> str:
     """Return the name of the standard library folder, such as `python3.11`."""
-    names = [Path(folder).parent.name for folder in interpreter.site_packages]
-    found = next((name for name in names if name.startswith("python3.")), None)
-    return found or "python" + ".".join(interpreter.version.split(".")[:2])
+    for folder in interpreter.site_packages:
+        name = Path(folder).parent.name
+        if name.startswith("python3."):
+            return name
+    return "python" + ".".join(interpreter.version.split(".")[:2])
 
 
 def _installation_parts(base: Path, library: str) -> tuple[str, ...]:
@@ -108,14 +112,14 @@ def _iterate_link_names(executable: Path) -> Iterator[Path]:
         raise PrerequisiteError(
             f"{str(executable)!r} is not a program", remedy="create its environment again, or remove it"
         )
-    end, path = resolve_existing_path(executable), executable
+    target, path = resolve_existing_path(executable), executable
     for _ in range(MAX_LINKS):
         yield path
         if not path.is_symlink():
             return
         path = Path(os.path.normpath(path.parent / path.readlink()))
         # Inside the sandbox the folders above a path are not links, so each name must work without them.
-        if resolve_path(path) != end:
+        if resolve_path(path) != target:
             raise PrerequisiteError(
                 f"{str(executable)!r} does not lead to its interpreter: {str(path)!r} leads elsewhere",
                 remedy="create the environment again with `python3 -m venv`",
@@ -140,18 +144,18 @@ def plan_mounts(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
     """
     planned: list[Mount] = []
     for mount in sorted(dict.fromkeys(mounts), key=lambda mount: (mount.target.count("/"), mount.target)):
-        _check(mount)
+        _check_mount(mount)
         if mount.source == mount.target and is_in_system_folder(mount.target):
             continue
-        above = next((other for other in planned if is_below(mount.target, other.target)), None)
-        if above is None:
+        outer = next((earlier for earlier in planned if is_below(mount.target, earlier.target)), None)
+        if outer is None:
             planned.append(mount)
-        elif resolve_path(mount.source) != resolve_path(above.source + mount.target[len(above.target) :]):
-            raise UsageError(f"{mount.target!r} cannot be mounted: it lies below {above.target!r}")
+        elif resolve_path(mount.source) != resolve_path(outer.source + mount.target[len(outer.target) :]):
+            raise UsageError(f"{mount.target!r} cannot be mounted: it lies below {outer.target!r}")
     return tuple(planned)
 
 
-def _check(mount: Mount) -> None:
+def _check_mount(mount: Mount) -> None:
     for path in (mount.source, mount.target):
         if not path.startswith("/") or path == "/" or os.path.normpath(path) != path or "\0" in path:
             raise UsageError(f"a mount needs plain absolute paths, not {path!r}")

@@ -3,8 +3,8 @@
 A decision is a tree with tests as nodes and answers as leaves. Laid out depth first, every jump leads forward
 and every path ends in an answer, as the kernel requires.
 
-Instructions: McCanne and Jacobson, "The BSD Packet Filter" (1993), as in `linux/bpf_common.h`. The words that
-a filter reads are those of `struct seccomp_data` (`linux/seccomp.h`).
+The instructions are those of McCanne and Jacobson, "The BSD Packet Filter" (1993), numbered as in
+`linux/bpf_common.h`. The words that a filter reads are those of `struct seccomp_data` (`linux/seccomp.h`).
 """
 
 from __future__ import annotations
@@ -86,18 +86,13 @@ def build_range_tree(field: int, starts: Sequence[tuple[int, Decision]]) -> Deci
 
     Args:
         field: Offset of the word.
-        starts: First value -> decision, ascending; the first decision holds for smaller values too.
+        starts: Pairs `(first value, decision)`, ascending. The first decision holds for smaller values too.
     """
     if len(starts) == 1:
         return starts[0][1]
     middle = len(starts) // 2
-    return FilterBranch(
-        field=field,
-        operator="ge",
-        operand=starts[middle][0],
-        yes=build_range_tree(field, starts[middle:]),
-        no=build_range_tree(field, starts[:middle]),
-    )
+    upper, lower = build_range_tree(field, starts[middle:]), build_range_tree(field, starts[:middle])
+    return FilterBranch(field=field, operator="ge", operand=starts[middle][0], yes=upper, no=lower)
 
 
 def assemble(decision: Decision) -> bytes:
@@ -109,13 +104,14 @@ def assemble(decision: Decision) -> bytes:
     code = _emit(decision, None)
     if len(code) > MAX_INSTRUCTIONS:
         raise ValueError(f"{len(code)} instructions are too many; the kernel takes {MAX_INSTRUCTIONS}")
-    return b"".join(INSTRUCTION.pack(*step) for step in code)
+    return b"".join(INSTRUCTION.pack(*instruction) for instruction in code)
 
 
-def _emit(decision: Decision, loaded: int | None) -> Code:
+def _emit(decision: Decision, loaded_field: int | None) -> Code:
+    """Return the instructions for a decision. `loaded_field` is in the register when they begin."""
     if isinstance(decision, FilterAnswer):
         return [(RETURN, 0, 0, decision.value)]
-    load: Code = [] if loaded == decision.field else [(LOAD_WORD, 0, 0, decision.field)]
+    load: Code = [] if loaded_field == decision.field else [(LOAD_WORD, 0, 0, decision.field)]
     yes = _emit(decision.yes, decision.field)
     no = _emit(decision.no, decision.field)
     operation = OPERATIONS[decision.operator]
@@ -129,8 +125,10 @@ ALLOW = FilterAnswer(0x7FFF0000)
 """`SECCOMP_RET_ALLOW` of `linux/seccomp.h`."""
 KILL = FilterAnswer(0x80000000)
 """`SECCOMP_RET_KILL_PROCESS`: kills the whole process, as an uncaught SIGSYS does."""
-PRETEND_SUCCESS = FilterAnswer(0x00050000)
-"""`SECCOMP_RET_ERRNO` with 0: the call is not made, and the program sees success."""
+FAIL = 0x00050000
+"""`SECCOMP_RET_ERRNO`: the call is not made, and the program sees the error in the low bits."""
+PRETEND_SUCCESS = FilterAnswer(FAIL)
+"""Error 0 is success."""
 X32_BIT = 0x40000000
 """The bit in the numbers of the x32 ABI: different calls under the same machine name."""
 
@@ -140,19 +138,19 @@ class FilterMachine:
     """What a filter must know about a machine.
 
     Attributes:
-        audit: Its name in `struct seccomp_data` (`linux/audit.h`).
+        audit_arch: Its number in `struct seccomp_data` (`AUDIT_ARCH_*` of `linux/audit.h`).
         calls: Name -> number, for the calls that the rules name.
-        x32: Whether numbers may carry the x32 bit.
+        has_x32: Whether numbers may carry the x32 bit.
     """
 
-    audit: int
+    audit_arch: int
     calls: dict[str, int]
-    x32: bool = False
+    has_x32: bool = False
 
 
 MACHINES = {
-    "x86_64": FilterMachine(audit=0xC000003E, calls=X86_64, x32=True),
-    "aarch64": FilterMachine(audit=0xC00000B7, calls=AARCH64),
+    "x86_64": FilterMachine(audit_arch=0xC000003E, calls=X86_64, has_x32=True),
+    "aarch64": FilterMachine(audit_arch=0xC00000B7, calls=AARCH64),
 }
 
 
@@ -182,13 +180,13 @@ def build_filter(machine: str, *, namespaces: bool = False, memory_files: bool =
     """
     spec = MACHINES[machine]
     decisions: dict[int, Decision] = {NEWEST_CALL + 1: _deny(rules.UNIMPLEMENTED)}
-    if spec.x32:
+    if spec.has_x32:
         decisions[X32_BIT] = KILL
     decisions |= _decide_calls(spec.calls, namespaces=namespaces, memory_files=memory_files)
     call_tree = build_range_tree(CALL_NUMBER_OFFSET, _split_into_ranges(decisions))
-    return assemble(
-        FilterBranch(field=ARCH_OFFSET, operator="eq", operand=spec.audit, yes=call_tree, no=KILL)
-    )
+    # A call of another architecture has other numbers, so it is never compared with these.
+    tree = FilterBranch(field=ARCH_OFFSET, operator="eq", operand=spec.audit_arch, yes=call_tree, no=KILL)
+    return assemble(tree)
 
 
 def _decide_calls(calls: dict[str, int], *, namespaces: bool, memory_files: bool) -> dict[int, Decision]:
@@ -198,18 +196,15 @@ def _decide_calls(calls: dict[str, int], *, namespaces: bool, memory_files: bool
     decisions |= {calls[name]: _deny(rules.UNIMPLEMENTED) for name in unimplemented if name in calls}
     decisions |= {calls[name]: PRETEND_SUCCESS for name in rules.FLUSH_CALLS}
     decisions |= _decide_calls_on_others(calls)
-    decisions[calls["ioctl"]] = _match_any(argument_offset(1), rules.DENIED_IOCTLS, _deny(errno.EPERM), ALLOW)
+    refused, first_argument = _deny(errno.EPERM), argument_offset(0)
+    decisions[calls["ioctl"]] = _match_any(argument_offset(1), rules.DENIED_IOCTLS, refused, ALLOW)
+    unknown_family = _deny(rules.FAMILY_ERROR)
     for name in rules.SOCKET_CALLS:
-        decisions[calls[name]] = _match_any(
-            argument_offset(0), rules.ALLOWED_FAMILIES, ALLOW, _deny(rules.FAMILY_ERROR)
-        )
+        decisions[calls[name]] = _match_any(first_argument, rules.ALLOWED_FAMILIES, ALLOW, unknown_family)
     if not namespaces:
+        flags = rules.NAMESPACE_FLAGS
         decisions[calls["clone"]] = FilterBranch(
-            field=argument_offset(0),
-            operator="set",
-            operand=rules.NAMESPACE_FLAGS,
-            yes=_deny(errno.EPERM),
-            no=ALLOW,
+            field=first_argument, operator="set", operand=flags, yes=refused, no=ALLOW
         )
     return decisions
 
@@ -217,21 +212,23 @@ def _decide_calls(calls: dict[str, int], *, namespaces: bool, memory_files: bool
 def _decide_calls_on_others(calls: dict[str, int]) -> dict[int, Decision]:
     """Return the decisions for calls that a program may make on itself, but not on its supervisor."""
     refused = _deny(errno.EPERM)
-    reads = FilterBranch(field=argument_high_offset(2), operator="eq", operand=0, yes=ALLOW, no=refused)
-    sets_nothing = FilterBranch(field=argument_offset(2), operator="eq", operand=0, yes=reads, no=refused)
+    # The new limits are a pointer: if both halves are 0, the call only reads.
+    high_half = FilterBranch(field=argument_high_offset(2), operator="eq", operand=0, yes=ALLOW, no=refused)
+    only_reads = FilterBranch(field=argument_offset(2), operator="eq", operand=0, yes=high_half, no=refused)
     decisions: dict[int, Decision] = {
-        calls[rules.LIMIT_CALL]: _match_any(argument_offset(0), (0,), ALLOW, sets_nothing)
+        # Process 0 is the caller itself.
+        calls[rules.LIMIT_CALL]: _match_any(argument_offset(0), (0,), ALLOW, only_reads)
     }
     for name in rules.SCHEDULING_CALLS:
         decisions[calls[name]] = _match_any(argument_offset(0), (rules.SUPERVISOR_PID,), refused, ALLOW)
-    for name, single in rules.PRIORITY_CALLS.items():
-        of_single_process = _match_any(argument_offset(1), (rules.SUPERVISOR_PID,), refused, ALLOW)
-        decisions[calls[name]] = _match_any(argument_offset(0), (single,), of_single_process, refused)
+    for name, single_process in rules.PRIORITY_CALLS.items():
+        not_supervisor = _match_any(argument_offset(1), (rules.SUPERVISOR_PID,), refused, ALLOW)
+        decisions[calls[name]] = _match_any(argument_offset(0), (single_process,), not_supervisor, refused)
     return decisions
 
 
 def _deny(error: int) -> FilterAnswer:
-    return FilterAnswer(0x00050000 | error)
+    return FilterAnswer(FAIL | error)
 
 
 def _match_any(field: int, values: tuple[int, ...], yes: Decision, no: Decision) -> Decision:
@@ -242,8 +239,9 @@ def _match_any(field: int, values: tuple[int, ...], yes: Decision, no: Decision)
 
 
 def _split_into_ranges(decisions: dict[int, Decision]) -> list[tuple[int, Decision]]:
-    """Return where the decision changes, from 0 upwards. Calls up to the newest known one are allowed unless
-    decided.
+    """Return the ranges of calls with the same decision, for `build_range_tree`.
+
+    Calls up to the newest known one are allowed if there is no decision.
     """
     ranges: list[tuple[int, Decision]] = [(0, ALLOW)]
     for number in sorted(decisions):

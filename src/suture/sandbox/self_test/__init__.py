@@ -1,8 +1,6 @@
-"""The self-test of a sandbox: canary attacks before its first use, which decide how much of its claim is
-believed.
+"""The self-test of a sandbox: canary attacks before its first use decide how much of its claim is believed.
 
-This package knows sandboxes by their contract only, so that third-party ones are tested like the built-in
-ones.
+This package knows sandboxes by their contract only, so third-party ones are tested like the built-in ones.
 """
 
 from suture.sandbox.self_test.self_tested_sandbox import SelfTestedSandbox

@@ -27,33 +27,33 @@ SIGKILL = 9
 
 
 def attack_and_wait(bait: dict[str, Any]) -> None:
-    """Try to get out, report, wait for the host to look from outside, and leave a child behind at the end.
+    """Try to get out, report, wait while the host looks from outside, and leave a child behind at the end.
 
     Args:
-        bait: What the host has prepared: `mark`, `secret`, `files`, `folders`, `addresses`, `abstract`,
-            `kernel_signs`.
+        bait: What the host has prepared (see `probe._place_bait`).
     """
     # gVisor refuses this. On other kernels the host finds the process by its name.
     with suppress(OSError), open("/proc/self/comm", "w") as file:
         file.write(bait["mark"])
-    send({name: seen for name, attack in ATTACKS.items() if (seen := attempt(attack, bait))})
+    evidence = {name: attempt(attack, bait) for name, attack in ATTACKS.items()}
+    send({name: text for name, text in evidence.items() if text})
     sys.stdin.buffer.read()
     if os.fork() == 0:
         os.setsid()
-        for handle in (0, 1, 2):
-            os.close(handle)
+        for standard_fd in (0, 1, 2):
+            os.close(standard_fd)
         time.sleep(30)
 
 
-def send(answer: object) -> None:
+def send(message: object) -> None:
     """Send one frame to the host."""
-    frame = json.dumps(answer).encode("ascii")
+    frame = json.dumps(message).encode("ascii")
     sys.stdout.buffer.write(len(frame).to_bytes(4, "big") + frame)
     sys.stdout.flush()
 
 
 def attempt(attack: Callable[[dict[str, Any]], str], bait: dict[str, Any]) -> str:
-    """Return what an attack saw; empty if it failed."""
+    """Return what an attack got through to; empty if it failed."""
     try:
         return attack(bait)
     except OSError:
@@ -110,8 +110,8 @@ def connect(bait: dict[str, Any]) -> str:
 
 def connect_abstract(bait: dict[str, Any]) -> str:
     """Connect to an abstract Unix socket of the host, which has neither a file nor a port."""
-    with socket.socket(socket.AF_UNIX) as caller:
-        caller.connect("\0" + bait["abstract"])
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect("\0" + bait["abstract"])
     return "connected"
 
 
@@ -155,8 +155,8 @@ def kernel_signs() -> list[str]:
 def compare_kernel(bait: dict[str, Any]) -> str:
     """Find out whether this is the host's own kernel."""
     (boot, version), (host_boot, host_version) = kernel_signs(), bait["kernel"]
-    same = boot == host_boot if boot and host_boot else version == host_version
-    return version or "it shows no version" if same else ""
+    is_same = boot == host_boot if boot and host_boot else version == host_version
+    return version or "it shows no version" if is_same else ""
 
 
 ATTACKS: dict[str, Callable[[dict[str, Any]], str]] = {
@@ -175,6 +175,8 @@ ATTACKS: dict[str, Callable[[dict[str, Any]], str]] = {
 def test_limits(limits: dict[str, int]) -> None:
     """Exceed every limit, report which ones held, then print more than `output_bytes`.
 
+    The other limits, which end the program, have attacks of their own.
+
     Args:
         limits: The fields of `ProgramLimits` and their values.
     """
@@ -191,10 +193,10 @@ def test_limits(limits: dict[str, int]) -> None:
     os.write(2, b"x" * (8 * limits["output_bytes"]))
 
 
-def is_refused(act: Callable[[], object]) -> bool:
+def is_refused(action: Callable[[], object]) -> bool:
     """Return whether an action fails."""
     try:
-        act()
+        action()
     except (OSError, MemoryError, RuntimeError):
         return True
     return False
@@ -235,13 +237,13 @@ def write_zeros(path: str, size: int) -> None:
 
 def open_many(number: int) -> None:
     """Hold `number` file descriptors at the same time."""
-    handles: list[int] = []
+    open_fds: list[int] = []
     try:
-        while len(handles) < number:
-            handles.append(os.open("/dev/null", os.O_RDONLY))
+        while len(open_fds) < number:
+            open_fds.append(os.open("/dev/null", os.O_RDONLY))
     finally:
-        for handle in handles:
-            os.close(handle)
+        for open_fd in open_fds:
+            os.close(open_fd)
 
 
 def start_many(number: int) -> None:
@@ -265,19 +267,18 @@ def exceed_total_memory(total_memory_mb: int) -> None:
     for _ in range(3):
         if os.fork() == 0:
             break
-    allocations = b"x" * (total_memory_mb * MIB // 2)
+    allocation = b"x" * (total_memory_mb * MIB // 2)
     time.sleep(30)
-    del allocations
+    del allocation
 
 
 def exceed_with_memory_files(total_memory_mb: int) -> None:
     """Hold more than the total memory, in memory files that no process has mapped; report a refusal."""
-    allocations = []
     try:
         for _ in range(4):
-            allocations.append(os.memfd_create("kept"))
+            memory_fd = os.memfd_create("kept")
             for _ in range(total_memory_mb):
-                os.write(allocations[-1], bytes(MIB))
+                os.write(memory_fd, bytes(MIB))
     except OSError:
         send("refused")
     else:

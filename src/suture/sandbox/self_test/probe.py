@@ -36,15 +36,6 @@ TIGHT_LIMITS = ProgramLimits(
     open_files=32,
     output_bytes=4096,
 )
-OTHER_KERNEL_LEVELS: frozenset[IsolationLevel] = frozenset({"wasm", "user_kernel", "vm"})
-"""Levels at which a program does not run on the host's kernel."""
-HOST_KERNEL_HOLES: frozenset[Hole] = frozenset({"vsock", "kernel_settings", "namespaces", "root"})
-"""Attacks that are harmless if the kernel is not the host's."""
-HOST_KERNEL: Hole = "host_kernel"
-"""A hole only in a sandbox that claims another kernel. Seeing the kernel is the test, because a runtime's
-name proves nothing."""
-
-
 Hole = Literal[
     "host_files",
     "host_environment",
@@ -77,6 +68,13 @@ HOLE_TEXT: dict[Hole, str] = {
     "survivors": "processes that outlive their run",
     "canary_failed": "the canary failed",
 }
+OTHER_KERNEL_LEVELS: frozenset[IsolationLevel] = frozenset({"wasm", "user_kernel", "vm"})
+"""Levels at which a program does not run on the host's kernel."""
+HOST_KERNEL_HOLES: frozenset[Hole] = frozenset({"vsock", "kernel_settings", "namespaces", "root"})
+"""Attacks that are harmless if the kernel is not the host's."""
+HOST_KERNEL: Hole = "host_kernel"
+"""A hole only in a sandbox that claims another kernel. The program looks at the kernel itself, because a
+runtime's name proves nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +82,7 @@ class ProbeReport:
     """What the canary attacks have found.
 
     Attributes:
-        holes: Attacks that succeeded -> what was seen.
+        holes: Attack that succeeded -> what it got through to.
         limits: Members of `LIMIT_NAMES` that held.
     """
 
@@ -106,8 +104,7 @@ async def attack_sandbox(
     Args:
         create: Creates the sandbox. What it inherits from this process is part of what is tested.
         level: The level that the sandbox claims.
-        folders: Folders to place bait in, besides the one for temporary files; each must exist.
-        proc: The folder `/proc`.
+        folders: Existing folders to place bait in, besides the one for temporary files.
 
     Raises:
         SandboxUnavailable: No sandbox can be built here.
@@ -125,13 +122,13 @@ async def attack_sandbox(
     if level not in OTHER_KERNEL_LEVELS:
         holes.pop(HOST_KERNEL, None)
     elif HOST_KERNEL not in holes:
-        holes = {name: seen for name, seen in holes.items() if name not in HOST_KERNEL_HOLES}
+        holes = {name: evidence for name, evidence in holes.items() if name not in HOST_KERNEL_HOLES}
     return ProbeReport(holes=holes, limits=limits)
 
 
 @asynccontextmanager
 async def _place_bait(folders: Sequence[Path]) -> AsyncIterator[dict[str, Any]]:
-    """Place bait that must not be reached; yields what a canary must know about it."""
+    """Place bait that must not be reached, and yield what `canary.py` must know about it."""
     mark, secret = f"canary{secrets.token_hex(4)}", secrets.token_hex(16)
     async with AsyncExitStack() as stack:
         bait_folders = [
@@ -173,21 +170,21 @@ async def _run_escape_attacks(sandbox: Sandbox, bait: dict[str, Any], proc: Path
     limits = ProgramLimits(wall_s=2 * CANARY_TIMEOUT_S)
     async with sandbox.open(RunRequest(python=_program("attack_and_wait", bait), limits=limits)) as channel:
         answer = await channel.receive(CANARY_TIMEOUT_S)
-        owners = _find_marked_processes(bait["mark"], proc)
+        uids = _find_marked_processes(bait["mark"], proc).values()
         result = await channel.finish()
     if answer is None:
         return {"canary_failed": f"no answer: {result.status} {_last_line(result.stderr)}"}
     try:
-        holes: dict[Hole, str] = {name: str(seen) for name, seen in json.loads(answer).items()}
-        known = holes.keys() <= HOLES
+        holes: dict[Hole, str] = {name: str(evidence) for name, evidence in json.loads(answer).items()}
+        is_valid = holes.keys() <= HOLES
     except (ValueError, AttributeError, TypeError):
-        known = False
-    if not known:
+        is_valid = False
+    if not is_valid:
         return {"canary_failed": "the answer makes no sense"}
     for folder in bait["folders"]:
         if (Path(folder) / bait["mark"]).exists():
             holes["host_writes"] = folder
-    if 0 in owners.values():
+    if 0 in uids:
         holes["root"] = "the kernel sees uid 0"
     if survivors := await _find_survivors(bait["mark"], proc):
         holes["survivors"] = f"process {min(survivors)}"
@@ -204,25 +201,24 @@ async def _find_survivors(mark: str, proc: Path) -> dict[int, int]:
 
 def _find_marked_processes(mark: str, proc: Path) -> dict[int, int]:
     """Return process id -> user id, for every process on this kernel whose name is `mark`."""
-    addresses = {}
+    uids = {}
     for folder in proc.glob("[0-9]*"):
         with suppress(OSError):
             if (folder / "comm").read_text("utf-8", "replace").strip() == mark:
-                addresses[int(folder.name)] = folder.stat().st_uid
-    return addresses
+                uids[int(folder.name)] = folder.stat().st_uid
+    return uids
 
 
 async def _test_limits(sandbox: Sandbox) -> frozenset[str]:
-    code = _program(
-        "test_limits", {name: value for name, value in vars(TIGHT_LIMITS).items() if name != "wall_s"}
-    )
-    result = await sandbox.run(RunRequest(python=code, limits=TIGHT_LIMITS))
+    limits = {name: value for name, value in vars(TIGHT_LIMITS).items() if name != "wall_s"}
+    result = await sandbox.run(RunRequest(python=_program("test_limits", limits), limits=TIGHT_LIMITS))
     try:
-        stack = {str(name) for name in json.loads(result.stdout[4:])}
+        held_limits = {str(name) for name in json.loads(result.stdout[4:])}
     except (ValueError, TypeError):
         return frozenset()
-    is_truncated = len(result.stderr) < 2 * TIGHT_LIMITS.output_bytes
-    return frozenset(stack | ({"output_bytes"} if is_truncated else set()))
+    if len(result.stderr) < 2 * TIGHT_LIMITS.output_bytes:
+        held_limits.add("output_bytes")
+    return frozenset(held_limits)
 
 
 async def _test_ending_limits(sandbox: Sandbox) -> dict[str, bool]:
@@ -248,8 +244,8 @@ def _source() -> str:
     return importlib.resources.files("suture.sandbox.self_test").joinpath("canary.py").read_text("utf-8")
 
 
-def _program(name: str, bait: object) -> str:
-    return f"{_source()}\n{name}({bait!r})\n"
+def _program(function: str, argument: object) -> str:
+    return f"{_source()}\n{function}({argument!r})\n"
 
 
 def _last_line(errors: bytes) -> str:

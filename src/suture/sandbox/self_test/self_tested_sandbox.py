@@ -31,7 +31,7 @@ SYSTEM_FACTS = (
 STATUS_LINES = ("Uid", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")
 """Lines of `/proc/self/status` that decide how a sandbox can be built."""
 KNOWN_REPORTS: dict[str, ProbeReport] = {}
-"""The findings of this process, by `fingerprint`."""
+"""The reports of this process, by `fingerprint`."""
 LOCKS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Lock]] = WeakKeyDictionary()
 """Held while a sandbox is attacked, by `fingerprint`, so that many sandboxes that open at the same time are
 attacked once."""
@@ -40,12 +40,12 @@ attacked once."""
 class SelfTestedSandbox:
     """A sandbox that is attacked before its first use, and refused if it isolates less than required.
 
-    Findings are kept until the machine is restarted, or until something changes that they depend on.
+    The report is kept until the machine is restarted, or until something changes that it depends on.
 
     Args:
         create: Creates the sandbox that is attacked.
         minimum: The weakest acceptable level.
-        cache: A folder to keep findings in; without one, they are kept in this process only.
+        cache: A folder to keep reports in; without one, they are kept in this process only.
     """
 
     def __init__(
@@ -61,12 +61,12 @@ class SelfTestedSandbox:
         self.cache = cache
         self._capabilities: Capabilities | None = None
         self._testing = asyncio.Lock()
-        self._at_close: list[Callable[[], Awaitable[None]]] = []
+        self._close_callbacks: list[Callable[[], Awaitable[None]]] = []
         self.name = self._sandbox.name
 
-    def add_close_callback(self, act: Callable[[], Awaitable[None]]) -> None:
+    def add_close_callback(self, callback: Callable[[], Awaitable[None]]) -> None:
         """See `contract.SupportsCloseCallbacks`."""
-        self._at_close.append(act)
+        self._close_callbacks.append(callback)
 
     async def capabilities(self) -> Capabilities:
         """Return what this sandbox can do here, as far as the canary attacks confirm it.
@@ -97,8 +97,8 @@ class SelfTestedSandbox:
                 report = await attack_sandbox(self._create, claim.level, folders=folders)
             except OSError as fault:
                 raise system_error(f"{self.name} could not be tested", fault) from fault
-            # A limit may fail once on a busy machine; such a finding is not kept, so it is tested again next
-            # time.
+            # A limit may fail once on a busy machine. Such a report is not saved, so the next process tests
+            # again.
             if self.cache and not report.holes and claim.limits <= report.limits:
                 save_report(self.cache, self.name, key, report)
         return report
@@ -127,36 +127,30 @@ class SelfTestedSandbox:
 
     async def close(self) -> None:
         """See `contract.Sandbox.close`."""
-        while self._at_close:
-            await self._at_close.pop()()
+        while self._close_callbacks:
+            await self._close_callbacks.pop()()
         await self._sandbox.close()
 
 
 def reduce_claim(claim: Capabilities, report: ProbeReport) -> Capabilities:
     """Return what remains of a claim: no level if an attack succeeded, and only the limits that held."""
-    holes = "; ".join(f"{HOLE_TEXT[name]}: {seen}" for name, seen in report.holes.items())
-    reasons = [claim.reason, f"canary attacks succeeded ({holes})" if holes else ""]
+    reasons = [claim.reason] if claim.reason else []
     broken_limits = sorted(claim.limits - report.limits)
-    reasons.append(
-        f"limits that did not hold: {', '.join(broken_limits)}" if broken_limits and not holes else ""
-    )
+    if report.holes:
+        holes = "; ".join(f"{HOLE_TEXT[name]}: {evidence}" for name, evidence in report.holes.items())
+        reasons.append(f"canary attacks succeeded ({holes})")
+    elif broken_limits:
+        reasons.append(f"limits that did not hold: {', '.join(broken_limits)}")
     return replace(
         claim,
-        level="none" if holes else claim.level,
+        level="none" if report.holes else claim.level,
         limits=claim.limits & report.limits,
-        reason="; ".join(reason for reason in reasons if reason),
+        reason="; ".join(reasons),
     )
 
 
 def fingerprint(name: str, claim: Capabilities, proc: Path = PROC) -> str:
-    """Return a hash of everything that a finding depends on: this boot, our rights, the sandbox, our own
-    code.
-
-    Args:
-        name: The back end's name.
-        claim: What it claims.
-        proc: The folder `/proc`.
-    """
+    """Return a hash of all that a report depends on: this boot, our rights, the sandbox, and our own code."""
     facts: list[object] = [name, sorted(claim.limits), {**asdict(claim), "limits": None}, os.geteuid()]
     facts += [_read(proc / path) for path in SYSTEM_FACTS]
     status = dict(line.split(":", 1) for line in _read(proc / "self/status").splitlines() if ":" in line)
@@ -176,17 +170,11 @@ def _read(path: Path) -> str:
 
 
 def load_report(cache: Path, name: str, key: str) -> ProbeReport | None:
-    """Return a finding of an earlier process, or `None` if there is none that can be trusted.
-
-    Args:
-        cache: The folder of findings.
-        name: The back end's name.
-        key: As `fingerprint` returns it.
-    """
+    """Return the report that an earlier process saved; `None` if there is none that can be trusted."""
     path = _report_path(cache, name, key)
     try:
-        facts = path.stat()
-        if facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
+        status = path.stat()
+        if status.st_uid != os.geteuid() or status.st_mode & 0o022:
             return None
         saved = json.loads(path.read_text("utf-8"))
         limits = frozenset(str(name) for name in saved["limits"])
@@ -196,13 +184,13 @@ def load_report(cache: Path, name: str, key: str) -> ProbeReport | None:
 
 
 def save_report(cache: Path, name: str, key: str, report: ProbeReport) -> None:
-    """Save a finding without holes for later processes, in place of older ones. A full disk does no harm."""
+    """Save a report without holes for later processes, in place of older ones. A full disk does no harm."""
     path = _report_path(cache, name, key)
     new_file = path.with_suffix(f".{os.getpid()}")
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for old in path.parent.glob(f"{name}-*.json"):
-            old.unlink(missing_ok=True)
+        for old_path in path.parent.glob(f"{name}-*.json"):
+            old_path.unlink(missing_ok=True)
         new_file.touch(mode=0o600)
         new_file.write_text(json.dumps({"limits": sorted(report.limits)}), "utf-8")
         new_file.replace(path)

@@ -58,10 +58,10 @@ def wait_for_program(
     limits = request["limits"]
     assert isinstance(limits, dict)
     while time.monotonic() < deadline:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended and os.WIFSIGNALED(status):
+        ended_pid, status = os.waitpid(pid, os.WNOHANG)
+        if ended_pid and os.WIFSIGNALED(status):
             return b"s", os.WTERMSIG(status)
-        if ended:
+        if ended_pid:
             return b"e", os.WEXITSTATUS(status)
         if host_is_gone(lifeline):
             kill_descendants()
@@ -93,10 +93,10 @@ def find_descendants() -> list[int]:
                 continue
             if words[0] not in b"ZX":
                 parents[int(name)] = int(words[1])
-    found = {os.getpid()}
-    while new := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= new
-    return sorted(found - {os.getpid()})
+    family = {os.getpid()}
+    while children := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= children
+    return sorted(family - {os.getpid()})
 
 
 def kill_descendants() -> None:

@@ -1,6 +1,4 @@
-"""The back end `unsafe-subprocess`: a plain process with resource limits and no isolation, for code that you
-trust.
-"""
+"""The back end `unsafe-subprocess`: a plain process with resource limits and no isolation."""
 
 from __future__ import annotations
 
@@ -109,20 +107,18 @@ class UnsafeSubprocess:
 
 
 class ReapedRun(ColdRun):
-    """A reaper that ends its descendants when the host closes its pipe; only the reaper can find all of
-    them.
-    """
+    """A run that is ended by its reaper, which alone can find all descendants; see `reaper.py`."""
 
     _delayed_kill: asyncio.TimerHandle | None = None
 
     def kill(self) -> None:
-        """End everything of this run now. If the reaper does not manage that in time, it is killed too."""
+        """Tell the reaper to end everything of this run now. It is killed if it does not manage that in time."""
         self.close_lifeline()
         if self._delayed_kill is None:
             self._delayed_kill = asyncio.get_running_loop().call_later(REAPER_KILL_TIMEOUT_S, super().kill)
 
     def cancel_kill(self) -> None:
-        """Cancel the delayed kill; everything has ended."""
+        """Cancel the delayed kill, because everything has ended."""
         if self._delayed_kill is not None:
             self._delayed_kill.cancel()
 
@@ -173,11 +169,11 @@ class _SingleRun(BaseSandbox):
             replace(request, limits=replace(request.limits, processes=UNLIMITED_PROCESSES))
         )
         command = (get_own_interpreter().executable, "-I", "-S", "-B", "-c", _reaper_source(str(self._box)))
-        running = await ReapedRun.start(encoded, command, ())
+        reaped_run = await ReapedRun.start(encoded, command, ())
         try:
-            yield running
+            yield reaped_run
         finally:
-            running.cancel_kill()
+            reaped_run.cancel_kill()
 
 
 def _make_folder() -> Path:
@@ -194,12 +190,9 @@ def _reaper_source(folder: str) -> str:
 @cache
 def _combined_source() -> str:
     """Return `supervisor.py` as a module, followed by the reaper as the program."""
-    supervisor_source = (
-        resources.files("suture.sandbox.execution").joinpath("supervisor.py").read_text("utf-8")
-    )
-    reaper_source = (
-        resources.files("suture.sandbox.unsafe_subprocess").joinpath("reaper.py").read_text("utf-8")
-    )
+    package = resources.files("suture.sandbox")
+    supervisor_source = package.joinpath("execution/supervisor.py").read_text("utf-8")
+    reaper_source = package.joinpath("unsafe_subprocess/reaper.py").read_text("utf-8")
     return (
         "import types; supervisor = types.ModuleType('supervisor')\n"
         f"exec(compile({supervisor_source!r}, '<supervisor>', 'exec', dont_inherit=True), "

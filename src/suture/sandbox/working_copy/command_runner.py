@@ -40,11 +40,9 @@ def main() -> None:
 
 
 def run_command(instructions: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Run the command until it ends or times out; return how it ended, and the head and tail of its
-    output.
-    """
-    here = os.getcwd()
-    added = {name: value.replace("{box}", here) for name, value in instructions["env"].items()}
+    """Run the command until it ends or times out; return `(how it ended, head and tail of its output)`."""
+    folder = os.getcwd()
+    variables = {name: value.replace("{box}", folder) for name, value in instructions["env"].items()}
     started_s = time.monotonic()
     try:
         process = subprocess.Popen(
@@ -52,15 +50,15 @@ def run_command(instructions: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **added},
+            env={**os.environ, **variables},
             start_new_session=True,
         )
     except OSError as fault:
-        why = f"cannot start {instructions['argv'][0]!r}: {os.strerror(fault.errno or 0)}"
-        return {"ended": "not_started", "code": 127, "seconds": 0.0, "bytes": 0}, why.encode()
+        message = f"cannot start {instructions['argv'][0]!r}: {os.strerror(fault.errno or 0)}"
+        return {"ended": "not_started", "code": 127, "seconds": 0.0, "bytes": 0}, message.encode()
     assert process.stdout is not None
-    collected = OutputTail(instructions["keep_bytes"])
-    in_time = read_output(process, process.stdout.fileno(), started_s + instructions["seconds"], collected)
+    output = OutputTail(instructions["keep_bytes"])
+    in_time = read_output(process, process.stdout.fileno(), started_s + instructions["seconds"], output)
     try:
         os.killpg(process.pid, signal.SIGKILL)  # processes that it left running end with it
     except ProcessLookupError:
@@ -70,13 +68,13 @@ def run_command(instructions: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         "ended": "exit" if in_time else "timeout",
         "code": code,
         "seconds": round(time.monotonic() - started_s, 3),
-        "bytes": collected.total,
+        "bytes": output.total,
     }
-    return ending, collected.text()
+    return ending, output.text()
 
 
 def read_output(
-    process: subprocess.Popen[bytes], handle: int, deadline: float, collected: OutputTail
+    process: subprocess.Popen[bytes], stdout_fd: int, deadline: float, output: OutputTail
 ) -> bool:
     """Read a command's output until it has ended; return whether that was before its deadline."""
     is_stdout_closed, ended_s = False, None
@@ -91,10 +89,10 @@ def read_output(
         if is_stdout_closed:
             time.sleep(TICK_S / 4)
             continue
-        ready, _, _ = select.select([handle], [], [], TICK_S)
-        if ready:
-            chunk = os.read(handle, CHUNK)
-            collected.add(chunk)
+        readable, _, _ = select.select([stdout_fd], [], [], TICK_S)
+        if readable:
+            chunk = os.read(stdout_fd, CHUNK)
+            output.add(chunk)
             is_stdout_closed = not chunk
         elif ended_s is not None:
             return True
@@ -103,8 +101,8 @@ def read_output(
 class OutputTail:
     """Keeps the head and the tail of an output of any length."""
 
-    def __init__(self, most: int) -> None:
-        self.half = most // 2
+    def __init__(self, max_bytes: int) -> None:
+        self.half = max_bytes // 2
         self.head, self.tail, self.total = b"", b"", 0
 
     def add(self, chunk: bytes) -> None:
@@ -123,17 +121,17 @@ class OutputTail:
 
 def hash_files(skip: list[str]) -> dict[str, bytes]:
     """Return every regular file below this folder: path -> digest of its content. No link is followed."""
-    found = {}
+    digests = {}
     for folder, folders, names in os.walk("."):
         folders[:] = [name for name in folders if name not in skip]
         for name in names:
             path = os.path.join(folder, name)[2:]
             try:
                 if stat.S_ISREG(os.lstat(path).st_mode):
-                    found[path] = hashlib.sha256(read_file(path)).digest()
+                    digests[path] = hashlib.sha256(read_file(path)).digest()
             except OSError:
                 continue
-    return found
+    return digests
 
 
 def read_file(path: str) -> bytes:
@@ -143,24 +141,21 @@ def read_file(path: str) -> bytes:
 
 
 def encode_changes(before: dict[str, bytes], after: dict[str, bytes], instructions: dict[str, Any]) -> bytes:
-    """Return the files that are new or different as JSON: path and base64 content.
+    """Return the changes as JSON, with the new and different files as pairs of path and base64 content.
 
     Base64 is needed for `unsafe-subprocess`: it renames the copy's folder in everything that goes out, which
     would break lengths.
     """
     changed: list[list[str]] = []
-    left_out, free_bytes = [], instructions["most_bytes"]
+    left_out: list[str] = []
+    free_bytes, max_files = instructions["most_bytes"], instructions["most_files"]
     for path in sorted(path for path, digest in after.items() if before.get(path) != digest):
         content = read_file(path)
-        if (
-            len(content) > min(instructions["file_bytes"], free_bytes)
-            or len(changed) >= instructions["most_files"]
-        ):
+        if len(content) > min(instructions["file_bytes"], free_bytes) or len(changed) >= max_files:
             left_out.append(path)
             continue
         free_bytes -= len(content)
         changed.append([path, base64.b64encode(content).decode("ascii")])
     deleted = sorted(path for path in before if path not in after)
-    most = instructions["most_files"]
-    report = {"changed": changed, "deleted": deleted[:most], "left_out": left_out[:most]}
+    report = {"changed": changed, "deleted": deleted[:max_files], "left_out": left_out[:max_files]}
     return json.dumps(report).encode("ascii")

@@ -41,10 +41,9 @@ class FileChanges:
 
 
 def parse_changes(encoded: bytes) -> FileChanges:
-    """Parse the report of a command's changes. Parts that make no sense are ignored.
+    """Parse the report of a command's changes, as `command_runner.encode_changes` returns it.
 
-    Args:
-        encoded: What `command_runner.changes` writes, or anything at all.
+    The report is not trusted. Nothing is changed if it makes no sense, and unusable paths are left out.
     """
     try:
         report: Any = json.loads(encoded)
@@ -93,7 +92,7 @@ class CopyCommand:
         files: The copy: path -> content.
         timeout_s: Maximum wall-clock seconds.
         env: Variables; `{box}` in their values stands for the copy's folder.
-        mounts: Runtimes to show read-only.
+        mounts: Interpreters and packages to show read-only.
         limits: What it may use; their time limits are ignored.
         max_output_bytes: Maximum that is kept of its output, half from the head and half from the tail.
         skip_dirs: Names of folders in which changes are not searched.
@@ -133,10 +132,6 @@ class CopyRun:
 async def run_in_copy(command: CopyCommand, sandbox: Sandbox) -> CopyRun:
     """Run a command in a copy of a project. Everything that it started has ended when this returns.
 
-    Args:
-        command: The command, its files and its limits.
-        sandbox: The sandbox.
-
     Raises:
         UsageError: The files do not fit into the sandbox.
         SandboxError: The sandbox failed.
@@ -168,8 +163,8 @@ async def run_in_copy(command: CopyCommand, sandbox: Sandbox) -> CopyRun:
         collect=(REPORT_PATH,),
     )
     result = await sandbox.run(request)
-    line, _, output = result.stdout.partition(b"\n")
-    ending = _parse_ending(line) if result.status == "ok" else None
+    ending_line, _, output = result.stdout.partition(b"\n")
+    ending = _parse_ending(ending_line) if result.status == "ok" else None
     if ending is None:
         ending_by_status: dict[str, CopyEnding] = {"memory": "memory", "timeout": "timeout"}
         return CopyRun(
@@ -191,9 +186,10 @@ def _parse_ending(line: bytes) -> dict[str, Any] | None:
     """Parse the line that says how the command ended; `None` if it makes no sense."""
     try:
         report = json.loads(line)
-        known = {"exit": "exit", "timeout": "timeout", "not_started": "not_started"}
+        if report["ended"] not in ("exit", "timeout", "not_started"):
+            return None
         return {
-            "ending": known[report["ended"]],
+            "ending": report["ended"],
             "exit_code": int(report["code"]),
             "duration_s": max(0.0, float(report["seconds"])),
             "printed_bytes": max(0, int(report["bytes"])),
