@@ -24,11 +24,7 @@ ORIGINAL = "original"
 
 
 def candidates_as_json(run: RunFolder) -> list[dict[str, Any]]:
-    """Return every candidate once, in the order in which they were proposed.
-
-    Raises:
-        StorageError: The ledger cannot be read.
-    """
+    """Return every candidate once, in the order in which they were proposed."""
     views: dict[str, dict[str, Any]] = {}
     ledger = read_ledger(run.ledger_path)
     for event in ledger.events:
@@ -85,12 +81,7 @@ def _new_view(candidate: str, event: Event) -> dict[str, Any]:
 
 
 def candidate_as_json(run: RunFolder, candidate: str) -> dict[str, Any]:
-    """Return a candidate's files and the result of each check.
-
-    Raises:
-        UsageError: The run has no such candidate.
-        StorageError: The run's folder is damaged.
-    """
+    """Return a candidate's files and the result of each check."""
     blob, verdict = "", ""
     for event in read_ledger(run.ledger_path).events:
         match event.payload:
@@ -112,27 +103,19 @@ def candidate_as_json(run: RunFolder, candidate: str) -> dict[str, Any]:
 
 
 def diff_between(run: RunFolder, before: str, after: str) -> str:
-    """Return the unified diff from one candidate to another.
+    """Return the unified diff from one candidate of a run to another.
 
     Args:
         run: The run of both candidates.
         before: A candidate's hash, or `original` for the task's own files.
         after: A candidate's hash, or `original`.
-
-    Raises:
-        UsageError: The run has no such candidate.
-        StorageError: The run's folder is damaged.
     """
     ledger = read_ledger(run.ledger_path)
     return _diff_of_candidates((run, ledger, before), (run, ledger, after))
 
 
 def diff_of_results(run: RunFolder, other: RunFolder) -> str:
-    """Return the unified diff from the best candidate of one run to that of another run.
-
-    Raises:
-        StorageError: A run's folder is damaged.
-    """
+    """Return the unified diff from the best candidate of one run to that of another run."""
     before, after = read_ledger(run.ledger_path), read_ledger(other.ledger_path)
     return _diff_of_candidates(
         (run, before, _best_candidate(before) or ORIGINAL), (other, after, _best_candidate(after) or ORIGINAL)

@@ -47,11 +47,7 @@ def _edges() -> tuple[tuple[str, str], ...]:
 
 
 def graph_as_json(run: RunFolder) -> dict[str, Any]:
-    """Return the graph of a run's recipe: nodes with visit counts, edges, and the active node.
-
-    Raises:
-        StorageError: The ledger cannot be read.
-    """
+    """Return the graph of a run's recipe: nodes with visit counts, edges, and the active node."""
     events = read_ledger(run.ledger_path).events
     path = visited_nodes(events)
     visits = Counter(path)
@@ -109,11 +105,9 @@ def _nodes_between(start: str, end: str) -> tuple[str, ...]:
 
 
 def _node_of(event: Event, previous: str) -> str:
-    """Return the node that wrote an event, or an empty string if it is not known.
+    """Return the node that wrote an event, or an empty string if that is not known.
 
-    Args:
-        event: The event.
-        previous: The node that the run entered last.
+    `previous` is the node that the run entered last.
     """
     match event.payload:
         case kinds.MovesDecided(moves=moves):

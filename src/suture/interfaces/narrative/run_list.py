@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 def list_matching_runs(
     settings: Settings, run_filter: RunQuery, limit: int
 ) -> tuple[list[dict[str, Any]], int]:
-    """Return the newest runs that a filter selects as JSON values, and how many match in total.
-
-    Raises:
-        StorageError: The database failed.
-    """
+    """Return the newest runs that a filter selects as JSON values, and how many match in total."""
     if settings.store.url or run_filter.is_set:
         rows, total = _runs_from_database(settings, run_filter, limit)
     else:  # reading the last few ledgers is faster than opening the database

@@ -254,10 +254,7 @@ def step_as_text(run: RunFolder, step: int) -> str:
     """Return the run as it was after a step, for people.
 
     The text has the best candidate at that step, its counterexamples, the spend and the next decision.
-
-    Raises:
-        UsageError: There is no such step.
-        StorageError: The run folder is damaged.
+    Raises `UsageError` if there is no such step.
     """
     return join_lines(_step_lines(run.id, _state_after_step(run, step)))
 

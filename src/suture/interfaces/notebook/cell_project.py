@@ -1,6 +1,4 @@
-"""A notebook cell as a project: its code in one file, each assert a test, and definitions of earlier
-cells.
-"""
+"""Turn a notebook cell into a project: its code, a test for each assert, and definitions of earlier cells."""
 
 from __future__ import annotations
 
@@ -51,7 +49,7 @@ def make_cell_project(source: str, names: Mapping[str, object]) -> CellProject:
 
     Args:
         source: The cell's text.
-        names: The definitions of the notebook's earlier cells.
+        names: The names that the notebook's earlier cells have defined, with their values.
 
     Raises:
         UsageError: The cell is not plain Python, has no assert, or uses a value that cannot be copied.
@@ -59,78 +57,72 @@ def make_cell_project(source: str, names: Mapping[str, object]) -> CellProject:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError) as fault:
-        place = f" at line {fault.lineno} below %%heal" if isinstance(fault, SyntaxError) else ""
-        why = fault.msg if isinstance(fault, SyntaxError) else fault
+        location = f" at line {fault.lineno} below %%heal" if isinstance(fault, SyntaxError) else ""
+        reason = fault.msg if isinstance(fault, SyntaxError) else fault
         raise UsageError(
-            f"the cell is not plain Python{place}: {why}",
+            f"the cell is not plain Python{location}: {reason}",
             remedy="fix that first; move lines that start with ! or % to their own cell",
         ) from fault
     asserts = [node for node in tree.body if isinstance(node, ast.Assert)]
     if not asserts:
         raise UsageError("the cell has no assert to test the code with", remedy="add one below the code")
     lines = source.splitlines()
-    code, written = _replace_asserts(lines, tree, asserts)
+    code, assert_sources = _replace_asserts(lines, tree, asserts)
     defined, used = _defined_and_used_names(source)
     imported = _earlier_definitions(used - defined, names)
-    header = (
-        f"from {EARLIER_FILE.removesuffix('.py')} import {', '.join(sorted(imported))}\n" if imported else ""
-    )
-    earlier = "\n\n".join(imported.values())
-    return CellProject(
-        files={
-            CODE_FILE: f"{header}{code}\n",
-            TESTS_FILE: "\n\n\n".join(_test_sources(asserts, written, defined, set(imported))) + "\n",
-            **({EARLIER_FILE: f"{earlier}\n"} if earlier else {}),
-        },
-        asserts=tuple(written),
-        header=header,
-    )
+    header = f"{_import_line(EARLIER_FILE, set(imported))}\n" if imported else ""
+    tests = _test_sources(asserts, assert_sources, defined, set(imported))
+    files = {CODE_FILE: f"{header}{code}\n", TESTS_FILE: "\n\n\n".join(tests) + "\n"}
+    if imported:
+        files[EARLIER_FILE] = "\n\n".join(imported.values()) + "\n"
+    return CellProject(files=files, asserts=tuple(assert_sources), header=header)
 
 
 def _replace_asserts(lines: list[str], tree: ast.Module, asserts: list[ast.Assert]) -> tuple[str, list[str]]:
     """Return the code with a placeholder comment for each assert, and the asserts."""
-    code_lines, written = list(lines), list[str]()
+    code_lines, assert_sources = list(lines), list[str]()
     for number, node in reversed(list(enumerate(asserts, 1))):
-        first, last = node.lineno - 1, node.end_lineno or node.lineno
-        other_statements = (one for one in tree.body if one is not node)
-        if any(one.lineno - 1 < last and first < (one.end_lineno or one.lineno) for one in other_statements):
-            raise UsageError(
-                f"line {node.lineno} contains more than an assert", remedy="move the assert to its own line"
-            )
-        written.insert(0, "\n".join(lines[first:last]))
-        code_lines[first:last] = [ASSERT_PLACEHOLDER.format(number)]
-    return "\n".join(code_lines), written
+        start, end = node.lineno - 1, node.end_lineno or node.lineno
+        for statement in tree.body:
+            overlaps = statement.lineno - 1 < end and start < (statement.end_lineno or statement.lineno)
+            if overlaps and statement is not node:
+                message = f"line {node.lineno} contains more than an assert"
+                raise UsageError(message, remedy="move the assert to its own line")
+        assert_sources.insert(0, "\n".join(lines[start:end]))
+        code_lines[start:end] = [ASSERT_PLACEHOLDER.format(number)]
+    return "\n".join(code_lines), assert_sources
+
+
+def _import_line(path: str, names: set[str]) -> str:
+    return f"from {path.removesuffix('.py')} import {', '.join(sorted(names))}"
 
 
 def _test_sources(
-    asserts: list[ast.Assert], written: list[str], defined: set[str], imported: set[str]
+    asserts: list[ast.Assert], assert_sources: list[str], defined: set[str], imported: set[str]
 ) -> Iterator[str]:
-    used = {node.id for one in asserts for node in ast.walk(one) if isinstance(node, ast.Name)}
+    """Yield the imports of the test file, and then a test for each assert."""
+    used = {node.id for statement in asserts for node in ast.walk(statement) if isinstance(node, ast.Name)}
     imports = ((CODE_FILE, used & defined), (EARLIER_FILE, used & imported))
-    yield "\n".join(
-        f"from {path.removesuffix('.py')} import {', '.join(sorted(names))}"
-        for path, names in imports
-        if names
-    )
-    for node, source in zip(asserts, written, strict=True):
+    yield "\n".join(_import_line(path, names) for path, names in imports if names)
+    for node, source in zip(asserts, assert_sources, strict=True):
         # Continuation lines are inside brackets or strings, where indenting is useless or wrong.
         yield f"def test_line_{node.lineno}():\n    {source}"
 
 
 def _defined_and_used_names(source: str) -> tuple[set[str], set[str]]:
     """Return the names that a text defines at module level, and the module-level names that it uses."""
-    top = symtable.symtable(source, "cell", "exec")
-    defined = {one.get_name() for one in top.get_symbols() if one.is_assigned() or one.is_imported()}
+    module = symtable.symtable(source, "cell", "exec")
+    defined = {
+        symbol.get_name() for symbol in module.get_symbols() if symbol.is_assigned() or symbol.is_imported()
+    }
     used: set[str] = set()
-    tables = [top]
+    tables = [module]
     while tables:
         table = tables.pop()
         tables += table.get_children()
-        used |= {
-            one.get_name()
-            for one in table.get_symbols()
-            if one.is_referenced() and (one.is_global() or table is top)
-        }
+        for symbol in table.get_symbols():
+            if symbol.is_referenced() and (symbol.is_global() or table is module):
+                used.add(symbol.get_name())
     return defined, used - set(dir(builtins))
 
 
@@ -139,35 +131,29 @@ def _earlier_definitions(names_needed: set[str], names: Mapping[str, object]) ->
 
     Unknown names are skipped: using one may be the bug to fix.
     """
-    found: dict[str, str] = {}
-    waiting = sorted(names_needed)
-    while waiting:
-        name = waiting.pop(0)
-        if name in found or name not in names:
+    sources: dict[str, str] = {}
+    queue = sorted(names_needed)
+    while queue:
+        name = queue.pop(0)
+        if name in sources or name not in names:
             continue
-        found[name] = source = _source_for_name(name, names[name])
+        sources[name] = source = _source_for_name(name, names[name])
         defined, used = _defined_and_used_names(source)
-        waiting += sorted(used - defined)
-    values = {
-        name: source for name, source in found.items() if not source.startswith(("def ", "class ", "@"))
-    }
-    return {**values, **{name: source for name, source in found.items() if name not in values}}
+        queue += sorted(used - defined)
+    # Imports and values come before functions and classes, which may use them when they are defined.
+    return dict(sorted(sources.items(), key=lambda item: item[1].startswith(("def ", "class ", "@"))))
 
 
 def _source_for_name(name: str, value: object) -> str:
-    """Return source that defines a name again in another process.
-
-    Raises:
-        UsageError: There is no such source.
-    """
+    """Return source that defines a name again in another process. Raises `UsageError` if there is none."""
     if isinstance(value, ModuleType):
         return f"import {value.__name__} as {name}"
-    module, called = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
+    module, qualified_name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
     if isinstance(value, type) or inspect.isroutine(value):
-        if module not in (None, "__main__") and called.isidentifier():
-            return f"from {module} import {called} as {name}"
+        if module not in (None, "__main__") and qualified_name.isidentifier():
+            return f"from {module} import {qualified_name} as {name}"
         try:
-            source = inspect.cleandoc("\n" + inspect.getsource(value)) if called == name else ""
+            source = inspect.cleandoc("\n" + inspect.getsource(value)) if qualified_name == name else ""
         except (OSError, TypeError):
             source = ""
         if source:
@@ -175,12 +161,10 @@ def _source_for_name(name: str, value: object) -> str:
     else:
         text = repr(value)
         try:
-            again = ast.literal_eval(text) if len(text) <= MAX_LITERAL_CHARS else None
+            copy = ast.literal_eval(text) if len(text) <= MAX_LITERAL_CHARS else None
         except (ValueError, SyntaxError, MemoryError, RecursionError):
-            again = None
-        if type(again) is type(value) and again == value:
+            copy = None
+        if type(copy) is type(value) and copy == value:
             return f"{name} = {text}"
-    raise UsageError(
-        f"{name!r} comes from another cell, and its value cannot be copied",
-        remedy="define it in this cell",
-    )
+    message = f"{name!r} comes from another cell, and its value cannot be copied"
+    raise UsageError(message, remedy="define it in this cell")

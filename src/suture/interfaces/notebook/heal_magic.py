@@ -1,6 +1,4 @@
-"""The cell magic `%%heal`: test a cell's asserts in the sandbox, and put the repaired cell into the next
-one.
-"""
+"""The cell magic `%%heal`: test a cell's asserts in the sandbox, and insert the repaired cell below."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from typing import Any, NoReturn
 from IPython.core.error import UsageError as MagicUsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from suture.core.ledger import Event, RunFolder, last_payload, read_ledger
+from suture.core.ledger import Event, last_payload, read_ledger
 from suture.core.ledger.kinds import RunFinished, RunPaused
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
@@ -56,9 +54,8 @@ def heal_cell(shell: InteractiveShell, line: str, cell: str) -> Result | None:
     """
     arguments = _parse_arguments(line)
     project = make_cell_project(cell, shell.user_ns)
-    result = _wait_in_thread(
-        _run_project(project, arguments, load_settings(Path.cwd(), _settings_from(arguments)).settings)
-    )
+    settings = load_settings(Path.cwd(), _settings_from(arguments)).settings
+    result = _wait_in_thread(_run_project(project, arguments, settings))
     if result.outcome == "nothing_to_heal":
         run: Any = shell.run_cell  # untyped in IPython
         run(cell)
@@ -113,46 +110,42 @@ async def _run_project(project: CellProject, arguments: Namespace, settings: Set
         folder, _ = await run_standalone_job(
             settings.paths.home, "heal", request, report, job_flags=_settings_from(arguments)
         )
-    return _load_run_result(folder)
-
-
-def _write_files(project: CellProject, folder_name: Path) -> None:
-    for name, text in project.files.items():
-        (folder_name / name).write_text(text, "utf-8")
-
-
-def _load_run_result(folder: RunFolder) -> Result:
     events = read_ledger(folder.ledger_path).events
     end = last_payload(events, RunFinished) or last_payload(events, RunPaused)
     assert end is not None  # a job without an error has finished or parked its run
     return folder.load_record(Result, end.result)
 
 
-def _wait_in_thread(work: Any) -> Result:
+def _write_files(project: CellProject, folder: Path) -> None:
+    for name, text in project.files.items():
+        (folder / name).write_text(text, "utf-8")
+
+
+def _wait_in_thread(coroutine: Any) -> Result:
     """Run a coroutine in another thread and wait; Ctrl-C stops it.
 
     This thread already runs the kernel's event loop.
     """
-    began: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Result]]] = Future()
-    ended: Future[Result] = Future()
+    start: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Result]]] = Future()
+    end: Future[Result] = Future()
 
-    async def do() -> None:
-        task = asyncio.ensure_future(work)
-        began.set_result((asyncio.get_running_loop(), task))
+    async def run_task() -> None:
+        task = asyncio.ensure_future(coroutine)
+        start.set_result((asyncio.get_running_loop(), task))
         await asyncio.wait([task])
         if task.cancelled():
-            ended.cancel()
+            end.cancel()
         elif (fault := task.exception()) is not None:
-            ended.set_exception(fault)
+            end.set_exception(fault)
         else:
-            ended.set_result(task.result())
+            end.set_result(task.result())
 
-    threading.Thread(target=asyncio.run, args=(do(),), daemon=True).start()
+    threading.Thread(target=asyncio.run, args=(run_task(),), daemon=True).start()
     try:
-        return ended.result()
+        return end.result()
     except KeyboardInterrupt:
-        loop, task = began.result()
+        loop, task = start.result()
         loop.call_soon_threadsafe(task.cancel)
         with suppress(BaseException):  # the run is recorded as cancelled, and the interrupt is raised again
-            ended.result()
+            end.result()
         raise

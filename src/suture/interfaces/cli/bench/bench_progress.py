@@ -23,7 +23,6 @@ PHASE_TEXTS: dict[BenchmarkPhase, str] = {
     "tasks": "measuring",
     "grading": "regrading",
 }
-"""The phases of a benchmark as text."""
 
 
 class BenchProgress:
@@ -38,9 +37,9 @@ class BenchProgress:
             TimeRemainingColumn(elapsed_when_finished=True),
             console=self._console,
         )
-        self._line = self._bar.add_task("preparing", total=None)
+        self._task = self._bar.add_task("preparing", total=None)
         self._phase = ""
-        self._first: tuple[float, int] = (time.monotonic(), 0)
+        self._phase_started_s, self._done_before = time.monotonic(), 0
         self._printed_s = 0.0
 
     def __enter__(self) -> BenchProgress:
@@ -54,37 +53,29 @@ class BenchProgress:
         if self._console.is_terminal:
             self._bar.stop()
 
-    def __call__(self, advance: BenchmarkProgress) -> None:
+    def __call__(self, progress: BenchmarkProgress) -> None:
         """Show a step."""
-        if advance.phase != self._phase:
-            self._phase, self._first = advance.phase, (time.monotonic(), max(0, advance.done - 1))
-            self._printed_s = 0.0
+        phase_text = PHASE_TEXTS[progress.phase]
+        if progress.phase != self._phase:
+            self._phase, self._printed_s = progress.phase, 0.0
+            self._phase_started_s, self._done_before = time.monotonic(), max(0, progress.done - 1)
             if self._console.is_terminal:
-                self._bar.remove_task(self._line)
-                self._line = self._bar.add_task(PHASE_TEXTS[advance.phase], total=advance.total)
-        if advance.row is not None and advance.row.fault:
-            self._console.print(
-                f"{advance.row.problem} under {advance.row.arm}: not measured: {advance.row.fault}"
-            )
+                self._bar.remove_task(self._task)
+                self._task = self._bar.add_task(phase_text, total=progress.total)
+        if (row := progress.row) is not None and row.fault:
+            self._console.print(f"{row.problem} under {row.arm}: not measured: {row.fault}")
         if self._console.is_terminal:
-            self._bar.update(self._line, completed=advance.done, total=advance.total)
-        elif time.monotonic() - self._printed_s >= LINE_INTERVAL_S or advance.done == advance.total:
+            self._bar.update(self._task, completed=progress.done, total=progress.total)
+        elif time.monotonic() - self._printed_s >= LINE_INTERVAL_S or progress.done == progress.total:
             self._printed_s = time.monotonic()
-            print_note(
-                f"{PHASE_TEXTS[advance.phase]}: {advance.done} of "
-                f"{advance.total}{self._time_left_text(advance)}"
-            )
+            print_note(f"{phase_text}: {progress.done} of {progress.total}{self._time_left_text(progress)}")
 
-    def _time_left_text(self, advance: BenchmarkProgress) -> str:
-        began_s, before = self._first
-        done = advance.done - before
-        if done < 1 or advance.done == advance.total:
+    def _time_left_text(self, progress: BenchmarkProgress) -> str:
+        done = progress.done - self._done_before
+        if done < 1 or progress.done == progress.total:
             return ""
-        left_s = (time.monotonic() - began_s) / done * (advance.total - advance.done)
+        left_s = (time.monotonic() - self._phase_started_s) / done * (progress.total - progress.done)
         if left_s < 1:
             return ""
-        return (
-            f", about {left_s / 60:.0f} min left"
-            if left_s > MINUTES_FROM_S
-            else f", about {left_s:.0f} s left"
-        )
+        time_left = f"{left_s / 60:.0f} min" if left_s > MINUTES_FROM_S else f"{left_s:.0f} s"
+        return f", about {time_left} left"

@@ -107,34 +107,35 @@ def run_command(
     )
 
     settings = load_command_settings(Path(), assignments).settings
-    task_ids = [*(ids or ()), *(i for path in ids_file or () for i in read_task_ids(path))]
-    chosen = choose_ids(dataset or (), task_ids, first)
+    task_ids = list(ids or ())
+    for path in ids_file or ():
+        task_ids += read_task_ids(path)
+    ids_by_dataset = choose_ids(dataset or (), task_ids, first)
     if validate_reference:
-        if not chosen:
+        if not ids_by_dataset:
             raise UsageError("there is nothing to validate", remedy="name a dataset: --dataset humaneval")
-        validate_references(chosen, settings, parallel, as_json=as_json)
+        validate_references(ids_by_dataset, settings, parallel, as_json=as_json)
         return
     folder = bench_folder(settings, name)
     options = PlanOptions(
-        ids=chosen, arms=arm or (), models=model or (), caps=cap or (), regime=regime, seeds=seeds
+        ids=ids_by_dataset, arms=arm or (), models=model or (), caps=cap or (), regime=regime, seeds=seeds
     )
     plan = make_plan(folder, options, settings, resume=resume)
     if not replayed:
         settings = settings_for(plan.models, assignments, settings)
-    with add_resume_hint(folder), BenchProgress() as bar:
-        run_sync(
-            run_benchmark(
-                plan,
-                folder,
-                settings,
-                parallel=parallel,
-                pool=pool,
-                recordings=recording or (),
-                replayed=replayed,
-                cluster=ray,
-                on_progress=bar,
-            )
+    with add_resume_hint(folder), BenchProgress() as progress:
+        benchmark = run_benchmark(
+            plan,
+            folder,
+            settings,
+            parallel=parallel,
+            pool=pool,
+            recordings=recording or (),
+            replayed=replayed,
+            cluster=ray,
+            on_progress=progress,
         )
+        run_sync(benchmark)
     print_rows(folder.rows(), as_json=as_json)
     print_note(f"in {folder.path}")
     require_a_number(folder.rows())
@@ -145,21 +146,17 @@ def add_resume_hint(folder: BenchFolder) -> Iterator[None]:
     """Add the command that continues the benchmark to any error that stops it."""
     try:
         yield
-    except (KeyboardInterrupt, SutureError) as stopped:
-        fault = stopped if isinstance(stopped, SutureError) else Cancelled("cancelled")
+    except (KeyboardInterrupt, SutureError) as raised:
+        fault = raised if isinstance(raised, SutureError) else Cancelled("cancelled")
         if folder.exists and not isinstance(fault, UsageError):
-            words = [*sys.argv[1:], *(() if "--resume" in sys.argv else ("--resume",))]
-            continue_hint = f"results so far are kept; continue: suture {shlex.join(words)}"
-            fault.remedy = "; ".join(filter(None, (fault.remedy, continue_hint)))
+            arguments = sys.argv[1:] if "--resume" in sys.argv else [*sys.argv[1:], "--resume"]
+            hint = f"results so far are kept; continue: suture {shlex.join(arguments)}"
+            fault.remedy = f"{fault.remedy}; {hint}" if fault.remedy else hint
         raise fault from fault.__cause__
 
 
 def read_task_ids(path: Path) -> list[str]:
-    """Return the ids in a file, one per line; lines that start with `#` are comments.
-
-    Raises:
-        UsageError: The file cannot be read, or contains no id.
-    """
+    """Return the ids in a file, one per line; lines that start with `#` are comments."""
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as fault:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from suture.errors import SutureError
@@ -11,26 +11,20 @@ from suture.interfaces.cli.terminal.terminal_output import format_table, print_j
 if TYPE_CHECKING:
     from suture.bench.rows import BenchmarkRow
 
-COLUMNS = (
-    "set",
-    "regime",
-    "model",
-    "cap",
-    "arm",
-    "tasks",
-    "solved",
-    "claimed",
-    "tokens",
-    "calls",
-    "no number",
-)
+_GROUP_COLUMNS = ("set", "regime", "model", "cap", "arm")
+COLUMNS = (*_GROUP_COLUMNS, "tasks", "solved", "claimed", "tokens", "calls", "no number")
+_Group = tuple[str, str, str, int, str]
+"""The values of the first columns, which the rows of one line share."""
 
 
 def print_rows(rows: Sequence[BenchmarkRow], *, as_json: bool) -> None:
     """Print the table; list on stderr the rows without a number, grading time-outs and sandbox failures."""
     from suture.bench.reports.report_summary import render_shown_checks
 
-    lines = [_summary_row(group) for group in _groups(rows)]
+    groups: dict[_Group, list[BenchmarkRow]] = {}
+    for row in rows:
+        groups.setdefault((row.dataset, row.regime, row.model, row.cap, row.arm), []).append(row)
+    lines = [_summary_row(group, group_rows) for group, group_rows in groups.items()]
     if as_json:
         print_json([dict(zip(COLUMNS, line, strict=True)) for line in lines])
     elif lines:
@@ -39,27 +33,20 @@ def print_rows(rows: Sequence[BenchmarkRow], *, as_json: bool) -> None:
         if remark := render_shown_checks(row for row in rows if row.dataset == name):
             print_note(f"{name}: {remark}")
     for row in rows:
+        name = f"{row.problem} under {row.arm}"
         if row.fault:
-            print_note(f"{row.problem} under {row.arm}: no number: {row.fault}")
+            print_note(f"{name}: no number: {row.fault}")
         if row.sandbox_failure:
-            print_note(
-                f"{row.problem} under {row.arm}: wrong, its code makes the sandbox fail: {row.sandbox_failure}"
-            )
-        for step in row.steps:
-            if step.grade is not None and step.grade.status == "broke_sandbox":
-                print_note(f"{row.problem} under {row.arm}: wrong, {step.grade.reason}")
-            if step.grade is not None and step.grade.status == "timeout":
-                print_note(
-                    f"{row.problem} under {row.arm}: the grading timed out ({step.grade.wall_s:.1f} s)"
-                )
+            print_note(f"{name}: wrong, its code makes the sandbox fail: {row.sandbox_failure}")
+        for grade in (step.grade for step in row.steps):
+            if grade is not None and grade.status == "broke_sandbox":
+                print_note(f"{name}: wrong, {grade.reason}")
+            if grade is not None and grade.status == "timeout":
+                print_note(f"{name}: the grading timed out ({grade.wall_s:.1f} s)")
 
 
 def require_a_number(rows: Sequence[BenchmarkRow]) -> None:
-    """Check that something was measured.
-
-    Raises:
-        SutureError: No row has a number.
-    """
+    """Raise an error if nothing was measured."""
     if all(row.solved() is None for row in rows):
         raise SutureError(
             f"none of the {len(rows)} rows has a number",
@@ -67,23 +54,12 @@ def require_a_number(rows: Sequence[BenchmarkRow]) -> None:
         )
 
 
-def _groups(rows: Iterable[BenchmarkRow]) -> Iterable[list[BenchmarkRow]]:
-    groups: dict[tuple[str | int, ...], list[BenchmarkRow]] = {}
-    for row in rows:
-        groups.setdefault((row.dataset, row.regime, row.model, row.cap, row.arm), []).append(row)
-    return groups.values()
-
-
-def _summary_row(rows: list[BenchmarkRow]) -> tuple[str | int, ...]:
+def _summary_row(group: _Group, rows: list[BenchmarkRow]) -> tuple[str | int, ...]:
     from suture.bench.measures.arm_metrics import claims_success
 
     counted = [row for row in rows if row.solved() is not None]
     return (
-        rows[0].dataset,
-        rows[0].regime,
-        rows[0].model,
-        rows[0].cap,
-        rows[0].arm,
+        *group,
         len(counted),
         sum(bool(row.solved()) for row in counted),
         sum(map(claims_success, counted)),

@@ -17,8 +17,6 @@ from suture.interfaces.cli.terminal.terminal_output import print_json, print_tex
 if TYPE_CHECKING:
     from suture.bench.gate.gate_decision import GateBaseline, GateResult, GateStanding
     from suture.bench.gate.sequential_test import SequentialDesign
-    from suture.bench.running.bench_folder import BenchFolder
-    from suture.core.settings import Settings
 
 EXIT_CODES: dict[GateStanding, int] = {"passed": 0, "failed": 1, "undecided": 4, "broken": 6}
 """4: the budget of tasks is exhausted. 6: the infrastructure failed."""
@@ -67,69 +65,52 @@ def gate_command(
     from suture.interfaces.cli.bench.plan_options import bench_folder, settings_for
 
     if (replayed or recording) and not measure:
+        flag = "--replayed" if replayed else "--recording"
         raise UsageError(
-            f"{'--replayed' if replayed else '--recording'} needs --measure, because nothing is run "
-            f"without it",
+            f"{flag} needs --measure, because nothing is run without it",
             remedy="add --measure, or leave the option out",
         )
     settings = load_command_settings(Path(), assignments).settings
     folder = bench_folder(settings, run)
-    fixed = read_baseline(baseline)
-    judged = model or fixed.model
-    if least is None and judged != fixed.model:
-        raise UsageError(f"the recorded rate is for {fixed.model!r}, not for {judged!r}", remedy="add --min")
-    design = design_sequential_test(
-        fixed.rate if least is None else least, margin, confidence, len(fixed.tasks)
-    )
-    if measure:
-        if not replayed:
-            settings = settings_for((judged,), assignments, settings)
-        found = measure_gate(
-            fixed, design, folder, settings, judged, parallel, recording or [], replayed=replayed
+    recorded = read_baseline(baseline)
+    measured_model = model or recorded.model
+    if least is None and measured_model != recorded.model:
+        raise UsageError(
+            f"the recorded rate is for {recorded.model!r}, not for {measured_model!r}", remedy="add --min"
         )
-    else:
-        found = decide_gate(fixed, read_rows([folder.path]), design, judged)
-    print_result(fixed, design, found, judged, as_json=as_json)
-    if code := EXIT_CODES[found.standing]:
-        raise typer.Exit(code)
+    min_rate = recorded.rate if least is None else least
+    design = design_sequential_test(min_rate, margin, confidence, len(recorded.tasks))
+    if measure:
+        from suture.api import run_sync
+        from suture.bench.gate.live_gate import measure_until_decided
+        from suture.bench.running.benchmark_plan import describe_environment
+        from suture.interfaces.cli.bench.bench_progress import BenchProgress
 
-
-def measure_gate(
-    fixed: GateBaseline,
-    design: SequentialDesign,
-    folder: BenchFolder,
-    settings: Settings,
-    model: str,
-    parallel: int,
-    recordings: list[Path],
-    *,
-    replayed: bool,
-) -> GateResult:
-    """Run the missing tasks until the test is decided, and return the result."""
-    from suture.api import run_sync
-    from suture.bench.gate.live_gate import measure_until_decided
-    from suture.bench.running.benchmark_plan import describe_environment
-    from suture.interfaces.cli.bench.bench_progress import BenchProgress
-
-    with BenchProgress() as bar:
-        return run_sync(
-            measure_until_decided(
-                fixed,
+        if not replayed:
+            settings = settings_for((measured_model,), assignments, settings)
+        with BenchProgress() as progress:
+            measurement = measure_until_decided(
+                recorded,
                 design,
                 folder,
                 settings,
-                model=model,
+                model=measured_model,
                 parallel=parallel,
-                recordings=recordings,
+                recordings=recording or [],
                 replayed=replayed,
                 made=describe_environment(sys.argv[1:]),
-                on_progress=bar,
+                on_progress=progress,
             )
-        )
+            result = run_sync(measurement)
+    else:
+        result = decide_gate(recorded, read_rows([folder.path]), design, measured_model)
+    print_result(recorded, design, result, measured_model, as_json=as_json)
+    if code := EXIT_CODES[result.standing]:
+        raise typer.Exit(code)
 
 
 def print_result(
-    fixed: GateBaseline, design: SequentialDesign, found: GateResult, model: str, *, as_json: bool
+    baseline: GateBaseline, design: SequentialDesign, result: GateResult, model: str, *, as_json: bool
 ) -> None:
     """Print the result in one sentence, and then its error rates."""
     from suture.bench.gate.sequential_test import compute_chances
@@ -138,44 +119,38 @@ def print_result(
     good, poor = compute_chances(design, design.least), compute_chances(design, design.poor)
     if as_json:
         chances = {"at_least": encode_record(good), "at_poor": encode_record(poor)}
-        print_json(
-            {
-                **encode_record(found),
-                "standing": found.standing,
-                "least": design.least,
-                "poor": design.poor,
-                "chances": chances,
-            }
-        )
+        rates = {"standing": result.standing, "least": design.least, "poor": design.poor}
+        print_json({**encode_record(result), **rates, "chances": chances})
         return
-    print_text(gate_sentence(fixed, design, found, model))
+    print_text(gate_sentence(baseline, design, result, model))
     for rate, chance in ((design.least, good), (design.poor, poor)):
         print_text(
             f"  at a true rate of {rate:.1%} it passes {chance.passed:.1%}, fails {chance.failed:.1%} and is "
             f"undecided {chance.undecided:.1%} of the time, after {chance.tasks:.0f} tasks on average"
         )
-    listed = {
-        "skipped, the infrastructure failed": found.skipped,
-        "solved when recorded, not now": found.lost,
-        "solved now, not when recorded": found.won,
-        "not run": found.next,
+    task_lists = {
+        "skipped, the infrastructure failed": result.skipped,
+        "solved when recorded, not now": result.lost,
+        "solved now, not when recorded": result.won,
+        "not run": result.next,
     }
-    for what, names in listed.items():
+    for label, names in task_lists.items():
         if names:
-            print_text(f"  {what}: {', '.join(names)}")
+            print_text(f"  {label}: {', '.join(names)}")
 
 
-def gate_sentence(fixed: GateBaseline, design: SequentialDesign, found: GateResult, model: str) -> str:
+def gate_sentence(baseline: GateBaseline, design: SequentialDesign, result: GateResult, model: str) -> str:
     """Return the result and what it means."""
-    made, confidence_text = found.decision, f"with {1 - design.error:.0%} confidence"
+    confidence = f"with {1 - design.error:.0%} confidence"
     verdict_texts: dict[GateStanding, str] = {
-        "passed": f"the rate is above {design.poor:.1%} {confidence_text}",
-        "failed": f"the rate is below {design.least:.1%} {confidence_text}",
+        "passed": f"the rate is above {design.poor:.1%} {confidence}",
+        "failed": f"the rate is below {design.least:.1%} {confidence}",
         "undecided": f"too few tasks to distinguish a rate of {design.least:.1%} from "
-        f"{design.poor:.1%} {confidence_text}",
-        "broken": f"{len(found.skipped)} more have no grade because the infrastructure failed, "
+        f"{design.poor:.1%} {confidence}",
+        "broken": f"{len(result.skipped)} more have no grade because the infrastructure failed, "
         "so there is no verdict",
     }
-    counts = f"{made.solved} of {made.tasks} tasks solved, {design.tasks} at most"
-    what = f"{fixed.arm} with {model} on {fixed.dataset}, regime {fixed.regime}"
-    return f"{found.standing}: {what}: {counts}; {verdict_texts[found.standing]}"
+    decision = result.decision
+    counts = f"{decision.solved} of {decision.tasks} tasks solved, {design.tasks} at most"
+    measurement = f"{baseline.arm} with {model} on {baseline.dataset}, regime {baseline.regime}"
+    return f"{result.standing}: {measurement}: {counts}; {verdict_texts[result.standing]}"

@@ -44,11 +44,7 @@ def bench_folder(settings: Settings, name: str) -> BenchFolder:
 def make_plan(
     folder: BenchFolder, options: PlanOptions, settings: Settings, *, resume: bool
 ) -> BenchmarkPlan:
-    """Return the plan of a benchmark.
-
-    Raises:
-        UsageError: The benchmark exists already, there is none to resume, or the options make no plan.
-    """
+    """Return the plan of a new benchmark, or with `resume` the extended plan of an existing one."""
     if resume:
         existing = folder.plan()
         return extend_plan(existing, _new_plan(options, existing, settings))
@@ -74,7 +70,7 @@ def _new_plan(options: PlanOptions, existing: BenchmarkPlan, settings: Settings)
         models=tuple(models),
         seeds=options.seeds,
         caps=tuple(options.caps) or existing.caps or DEFAULT_CAPS,
-        regime=_regime(options.regime or existing.regime),
+        regime=_parse_regime(options.regime or existing.regime),
         sessions=(describe_environment(sys.argv[1:]),),
     )
 
@@ -85,14 +81,6 @@ def settings_for(models: Sequence[str], assignments: Sequence[str] | None, setti
     If `model.name` has the provider of a measured model, `model.base_url` was set for it and applies.
     Otherwise the URL must have been set for the models that are named here: sending the tasks and a key to a
     host that nobody set for them would leak both.
-
-    Args:
-        models: The measured models.
-        assignments: The values of `--set`.
-        settings: The settings without these models.
-
-    Raises:
-        UsageError: A URL is set, and it is ambiguous which model it belongs to.
     """
     providers = {name.partition(":")[0] for name in models}
     if settings.model.name.partition(":")[0] in providers:
@@ -106,11 +94,10 @@ def settings_for(models: Sequence[str], assignments: Sequence[str] | None, setti
     return loaded
 
 
-def _regime(name: str) -> Regime:
-    for known in get_args(Regime):
-        if name == known:
-            regime: Regime = known
-            return regime
+def _parse_regime(name: str) -> Regime:
+    regimes: Mapping[str, Regime] = {regime: regime for regime in get_args(Regime)}
+    if name in regimes:
+        return regimes[name]
     raise UsageError(f"there is no regime {name!r}", remedy=f"one of {', '.join(get_args(Regime))}")
 
 
@@ -120,23 +107,28 @@ def validate_references(
     """Grade the datasets' own solutions and list those that fail; exits with 1 if one fails."""
     from suture.interfaces.cli.bench.bench_progress import BenchProgress
 
-    problems = [p for name, chosen in ids.items() for p in load_problems(name, ids=chosen)]
+    problems = [problem for name, task_ids in ids.items() for problem in load_problems(name, ids=task_ids)]
 
-    async def grades() -> dict[str, str]:
-        judge = open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
+    async def grade_all() -> dict[str, str]:
+        """Return why each failing reference fails, by the task's id."""
+        sandbox = open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
         try:
-            found = await grade_references(problems, judge, settings, parallel=parallel, on_progress=bar)
+            grades = await grade_references(
+                problems, sandbox, settings, parallel=parallel, on_progress=progress
+            )
         finally:
-            await judge.close()
-        return {p.id: f"{g.status}: {g.reason}" for p in problems if not (g := found[p.content_hash]).right}
+            await sandbox.close()
+        graded = [(problem.id, grades[problem.content_hash]) for problem in problems]
+        return {task: f"{grade.status}: {grade.reason}" for task, grade in graded if not grade.right}
 
-    with BenchProgress() as bar:
-        failing = run_sync(grades())
+    with BenchProgress() as progress:
+        failing = run_sync(grade_all())
+    passing = len(problems) - len(failing)
     if as_json:
-        print_json({"tasks": len(problems), "passing": len(problems) - len(failing), "failing": failing})
+        print_json({"tasks": len(problems), "passing": passing, "failing": failing})
     else:
-        print_text(f"{len(problems) - len(failing)} of {len(problems)} references pass")
-        for task, why in failing.items():
-            print_note(f"  {task}: {why}")
+        print_text(f"{passing} of {len(problems)} references pass")
+        for task, reason in failing.items():
+            print_note(f"  {task}: {reason}")
     if failing:
         raise typer.Exit(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from suture.interfaces.cli.terminal.command_options import Assignments, Json, lo
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
     format_table,
+    print_answer,
     print_json,
     print_note,
     print_raw,
@@ -21,6 +23,7 @@ from suture.interfaces.cli.terminal.terminal_output import (
 
 if TYPE_CHECKING:
     from suture.bench.rows import BenchmarkRow
+    from suture.bench.running.bench_folder import BenchFolder
 
 TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
 
@@ -51,14 +54,12 @@ def report_command(
         render_markdown_report,
         write_report,
     )
-    from suture.interfaces.cli.bench.plan_options import bench_folder
 
-    settings = load_command_settings(Path(), read_only=True).settings
-    folders = [bench_folder(settings, name).path for name in runs]
-    found = build_report(read_rows(folders), load_sessions(folders))
-    for path in write_report(found, out or folders[0] / "report"):
+    folders = [folder.path for folder in _bench_folders(runs)]
+    report = build_report(read_rows(folders), load_sessions(folders))
+    for path in write_report(report, out or folders[0] / "report"):
         print_note(f"written: {path}")
-    print_raw(render_json_report(found) if as_json else render_markdown_report(found))
+    print_raw(render_json_report(report) if as_json else render_markdown_report(report))
 
 
 @handle_errors
@@ -82,21 +83,19 @@ def compare_command(
     """
     from suture.bench.reports import compare_runs, comparison_table, read_rows, render_arm_comparison
     from suture.core.records import encode_record
-    from suture.interfaces.cli.bench.plan_options import bench_folder
 
-    settings = load_command_settings(Path(), read_only=True).settings
-    folders = [bench_folder(settings, name).path for name in (first, second)]
+    folders = [folder.path for folder in _bench_folders((first, second))]
     names = ("A", "B") if folders[0].name == folders[1].name else (folders[0].name, folders[1].name)
-    found = compare_runs(read_rows(folders[:1]), read_rows(folders[1:]), arms or (), names)
+    sections = compare_runs(read_rows(folders[:1]), read_rows(folders[1:]), arms or (), names)
     if as_json:
-        print_json([encode_record(one) for one in found])
+        print_json([encode_record(section) for section in sections])
         return
-    for one in found:
-        print_text(one.title)
-        for line in (*map(render_arm_comparison, one.comparisons), *one.warnings):
+    for section in sections:
+        print_text(section.title)
+        for line in (*map(render_arm_comparison, section.comparisons), *section.warnings):
             print_text(f"  {line}")
-        comparison = comparison_table(one.comparisons)
-        print_text(format_table([comparison.head, *comparison.rows]) + "\n")
+        table = comparison_table(section.comparisons)
+        print_text(format_table([table.head, *table.rows]) + "\n")
 
 
 @handle_errors
@@ -117,15 +116,14 @@ def baseline_command(
     """
     from suture.bench.gate.gate_decision import record_baseline, write_baseline
     from suture.bench.reports import read_rows
-    from suture.interfaces.cli.bench.plan_options import bench_folder
 
-    folder = bench_folder(load_command_settings(Path(), read_only=True).settings, run)
+    (folder,) = _bench_folders([run])
     rows = [row for row in read_rows([folder.path]) if cap in (None, row.cap)]
     sessions = folder.plan().sessions if folder.exists else ()
-    made = record_baseline(rows, arm, tasks, sessions[-1] if sessions else None)
-    write_baseline(made, path)
-    solved = sum(task.solved for task in made.tasks)
-    print_text(f"{path}: {made.arm} solved {solved} of {len(made.tasks)} tasks ({made.rate:.1%})")
+    baseline = record_baseline(rows, arm, tasks, sessions[-1] if sessions else None)
+    write_baseline(baseline, path)
+    solved = sum(task.solved for task in baseline.tasks)
+    print_text(f"{path}: {baseline.arm} solved {solved} of {len(baseline.tasks)} tasks ({baseline.rate:.1%})")
 
 
 @handle_errors
@@ -148,19 +146,27 @@ def regrade_command(
 
     settings = load_command_settings(Path(), assignments).settings
     folder = bench_folder(settings, name)
-    with BenchProgress() as bar:
-        changed = run_sync(regrade(folder, settings, parallel=parallel, on_progress=bar))
+    with BenchProgress() as progress:
+        changes = run_sync(regrade(folder, settings, parallel=parallel, on_progress=progress))
     print_rows(folder.rows(), as_json=as_json)
-    print_note(f"{len(changed)} of {len(folder.rows())} rows changed")
-    for was, now in changed:
-        print_note(f"  {now.problem} under {now.arm}: {_grade_text(was)}, now {_grade_text(now)}")
+    print_note(f"{len(changes)} of {len(folder.rows())} rows changed")
+    for old, new in changes:
+        print_note(f"  {new.problem} under {new.arm}: {_grade_text(old)}, now {_grade_text(new)}")
     require_a_number(folder.rows())
 
 
+def _bench_folders(names: Iterable[str]) -> list[BenchFolder]:
+    """Return the folders of benchmarks, given by their names or folders."""
+    from suture.interfaces.cli.bench.plan_options import bench_folder
+
+    settings = load_command_settings(Path(), read_only=True).settings
+    return [bench_folder(settings, name) for name in names]
+
+
 def _grade_text(row: BenchmarkRow) -> str:
-    step = row.leader()
     if row.fault or row.sandbox_failure:
         return row.fault or row.sandbox_failure
+    step = row.leader()
     return step.grade.status if step and step.grade else "not graded"
 
 
@@ -188,15 +194,12 @@ def track_command(
     from suture.interfaces.cli.bench.plan_options import bench_folder
 
     settings = load_command_settings(Path(), read_only=True).settings
-    own = settings.paths.home / "mlflow" / "mlflow.db"
-    where = uri or os.environ.get(TRACKING_VARIABLE)
-    if not where:
-        own.parent.mkdir(parents=True, exist_ok=True)
-        where = f"sqlite:///{own.resolve()}"
-    done = track_benchmark(bench_folder(settings, benchmark), uri=where, experiment=experiment)
-    if as_json:
-        print_json(asdict(done))
-        return
-    print_text(
-        f"{done.uri}: experiment {done.experiment!r}, {done.rows} rows written, {done.known} existed already"
-    )
+    tracking_uri = uri or os.environ.get(TRACKING_VARIABLE)
+    if not tracking_uri:
+        database = settings.paths.home / "mlflow" / "mlflow.db"
+        database.parent.mkdir(parents=True, exist_ok=True)
+        tracking_uri = f"sqlite:///{database.resolve()}"
+    tracked = track_benchmark(bench_folder(settings, benchmark), uri=tracking_uri, experiment=experiment)
+    counts = f"{tracked.rows} rows written, {tracked.known} existed already"
+    text = f"{tracked.uri}: experiment {tracked.experiment!r}, {counts}"
+    print_answer(asdict(tracked), text, as_json=as_json)
