@@ -8,7 +8,7 @@ import pytest
 
 from suture.errors import UsageError
 from suture.loop.intake.heal_task import build_heal_task
-from suture.loop.intake.project_task import SAMPLE, ProjectRequest, build_project_task
+from suture.loop.intake.project_task import SAMPLE_PATH, ProjectRequest, build_project_task
 from suture.loop.intake.write_task import build_write_task, example_task
 from suture.project.workspace import is_protected
 
@@ -272,9 +272,9 @@ def test_a_pipeline_that_is_there_is_no_new_project_for_our_sample_data(tmp_path
     task = build_project_task("Let it skip rows.", ProjectRequest(kind="data_pipeline", existing=package))
     assert task.project is not None
     assert not task.project.is_new
-    assert SAMPLE in task.files
-    assert SAMPLE in task.given_files  # nobody writes it into the user's project
+    assert SAMPLE_PATH in task.files
+    assert SAMPLE_PATH in task.given_files  # nobody writes it into the user's project
     made = build_project_task("Turn rows into sums.", ProjectRequest(kind="data_pipeline"))
     assert made.project is not None
     assert made.project.is_new
-    assert SAMPLE not in made.given_files
+    assert SAMPLE_PATH not in made.given_files

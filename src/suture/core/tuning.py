@@ -6,8 +6,7 @@ work and the memory that such files can cost.
 
 # Ledgers and run folders
 MAX_EVENT_LINE_BYTES = 16 * 2**20
-"""Length of one event. The longest one seen has 7,000 bytes; the ids of 60,000 tests may need some
-millions."""
+"""Length of one event. The longest one seen has 7,000 bytes; the ids of 60,000 tests may need some millions."""
 MAX_LEDGER_BYTES = 128 * 2**20
 """Length of a ledger; one of 60,000 events has 20 MB."""
 MAX_JSON_VALUES = 6_000_000

@@ -20,8 +20,7 @@ MAX_CALL_CHARS = 500
 # --- Suite ----------------------------------------------------------------------------------------------
 
 MAX_RUN_SHARE = 0.6
-"""Share of the run's remaining time that one run of the tests may take: a repair of them needs another
-run."""
+"""Share of the run's remaining time that one run of the tests may take: a repair of them needs another run."""
 
 # --- Policy ---------------------------------------------------------------------------------------------
 
@@ -48,8 +47,7 @@ of the first run and `STUCK_RUN_EXTRA_S` seconds."""
 REPORTING_RESERVE_S = 1.0
 """Seconds at the end of the run that are kept for reporting the result of a single run of the suite."""
 MAX_JUDGED_REPAIRS = 8
-"""Repairs of a search that the trusted suite judges, the most likely first; it stops at the first that
-passes."""
+"""Repairs of a search that the trusted suite judges, the most likely first; it stops at the first that passes."""
 MAX_SANDBOX_FAULTS = 2
 """Sandbox failures after which no further repair of a search is judged."""
 MAX_DIVERGENCE_FACTS = 3
@@ -67,8 +65,7 @@ VERDICT_RUNS = 2
 """Runs of the tests that a found repair needs, in units of the first run: the two runs of its verdict, side
 by side, and one run of its certification."""
 VERDICT_RESERVE_S = 5.0
-"""Seconds kept in addition: ranking, the certificate and the delivery take some, however short the tests
-are."""
+"""Seconds kept in addition: ranking, the certificate and the delivery take some, however short the tests are."""
 VERDICT_ONLY_RUNS = 1.5
 VERDICT_ONLY_S = 2.0
 """What a verdict alone needs, in units of the first run and in seconds; a certificate says what it had no

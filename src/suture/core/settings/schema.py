@@ -1,6 +1,4 @@
-"""All settings, in small groups. The docstring below each field is its user documentation
-(docs/settings.md).
-"""
+"""All settings, in small groups. The docstring below each field is its user documentation (docs/settings.md)."""
 
 from __future__ import annotations
 
@@ -13,8 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.fields import FieldInfo
 
 MAX_MB = 2**24
-"""16 TiB, more memory than any machine has. The kernel rejects much higher limits with a message of its
-own."""
+"""16 TiB, more memory than any machine has. The kernel rejects much higher limits with a message of its own."""
 MAX_PROCESSES = 2**22
 """The highest process id that Linux supports."""
 
@@ -128,8 +125,7 @@ class ModelSettings(SettingsGroup):
     threads: int | None = Field(default=None, ge=1)
     """Threads of the embedded model. By default, the best number is measured once on each machine."""
     slots: int | None = Field(default=None, ge=1)
-    """Parallel replies of the embedded model. By default, as many as its threads and the free memory
-    allow."""
+    """Parallel replies of the embedded model. By default, as many as its threads and the free memory allow."""
     seed: int = 0
     """Seed of the sampler. Reply `index` of a call uses `seed + index`."""
     quantization: Literal["none", "4bit"] = "none"
@@ -206,8 +202,7 @@ class StoreSettings(SettingsGroup):
     """The database of all runs (docs/store.md)."""
 
     url: str | None = None
-    """`sqlite:///FILE` or `postgresql://user@host/name`. By default, the file `suture.db` next to the
-    runs."""
+    """`sqlite:///FILE` or `postgresql://user@host/name`. By default, the file `suture.db` next to the runs."""
     fallback_url: str | None = None
     """A PostgreSQL database to use if `store.url` is unset and `suture db init` has created its tables."""
     runs: Literal["local", "database"] = "local"
@@ -253,15 +248,13 @@ class ServeSettings(SettingsGroup):
     """The service of `suture serve` (docs/serve.md)."""
 
     host: str = "127.0.0.1"
-    """Address to listen on. An address that other machines can reach needs a token (`suture serve token
-    add`)."""
+    """Address to listen on. An address that other machines can reach needs a token (`suture serve token add`)."""
     port: int = Field(default=8765, ge=0, le=65535)
     """Port to listen on; 0 picks a free one."""
     hosts: Names = ()
     """Host names, besides `localhost`, by which clients may address the service."""
     roots: Names = ()
-    """Folders whose projects clients may heal. By default, clients can only heal projects that they
-    upload."""
+    """Folders whose projects clients may heal. By default, clients can only heal projects that they upload."""
     git: Names = ()
     """Prefixes of git addresses that clients may heal, such as `https://git.example.com/team/`."""
     git_private: Names = ()
@@ -269,8 +262,7 @@ class ServeSettings(SettingsGroup):
     models: Names = ()
     """Models that clients may choose besides the configured one. `none` is always allowed."""
     executor: Literal["local", "ray"] = "local"
-    """Where runs execute: in processes of the server, or on a Ray cluster that servers share
-    (docs/serve.md)."""
+    """Where runs execute: in processes of the server, or on a Ray cluster that servers share (docs/serve.md)."""
     ray_address: str = "auto"
     """Address of the cluster, as `ray.init` takes it."""
     max_concurrent_runs: int = Field(default=2, ge=1)
@@ -286,8 +278,7 @@ class ServeSettings(SettingsGroup):
     archive_files: int = Field(default=5000, ge=1)
     """Max number of files and folders in an archive."""
     keep_sent_days: float = Field(default=30, gt=0)
-    """Days since their last use after which uploaded archives and clones are deleted, unless a run needs
-    them."""
+    """Days since their last use after which uploaded archives and clones are deleted, unless a run needs them."""
     tokens_per_day: int | None = Field(default=None, ge=1)
     """Max tokens of the runs of one client in 24 hours."""
     seconds_per_day: float | None = Field(default=None, gt=0)
@@ -374,8 +365,7 @@ class SandboxSettings(SettingsGroup):
     e2b_template: str | None = None
     """Template of E2B's sandboxes, if not the service's default."""
     python: Path | None = None
-    """Python of the project's tests: an interpreter, or the folder of an environment. By default, it is
-    detected."""
+    """Python of the project's tests: an interpreter, or the folder of an environment. By default, it is detected."""
     check_timeout_s: float = Field(default=10, gt=0)
     """Max wall-clock seconds of one function-level check."""
     test_timeout_s: float = Field(default=120, gt=0)
@@ -446,8 +436,7 @@ class ProposerSettings(SettingsGroup):
     """A program that `suture heal` asks in place of a model (docs/proposers.md)."""
 
     command: str | None = None
-    """Command line for `/bin/sh`. What it changes is a candidate like any other. By default, a model is
-    asked."""
+    """Command line for `/bin/sh`. What it changes is a candidate like any other. By default, a model is asked."""
     outside: bool = False
     """Whether it runs outside the sandbox, on this machine, with your files and your network."""
     seconds: float = Field(default=600, gt=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from suture.loop.tuning import MAX_CALL_CHARS
 from suture.project.python_source.parsing import parse_module
@@ -25,35 +25,14 @@ CALL = re.compile(rf"(?<![\w.]){NAME}\(")
 RESULT = re.compile(
     r"(?:\.\w+\([^()\n]*\))*[`'\"]?\s*(?:===?|->|=>|→|⇒|➞|(?:should |must |will )?(?:returns?|gives?)\b)"
 )
-NOT_NAMES = frozenset(
-    {
-        "Python",
-        "a",
-        "after",
-        "an",
-        "at",
-        "before",
-        "by",
-        "each",
-        "every",
-        "it",
-        "its",
-        "of",
-        "on",
-        "once",
-        "python",
-        "returning",
-        "takes",
-        "taking",
-        "that",
-        "the",
-        "this",
-        "to",
-        "twice",
-        "when",
-        "which",
-    }
+"""What follows the closing bracket of a call whose result is shown: methods, a quote, and then an arrow, a
+comparison or a verb.
+"""
+NOT_A_NAME = re.compile(
+    "[Pp]ython|a|after|an|at|before|by|each|every|its?|of|on|once|returning|takes|taking|that|the|this|to|twice|"
+    "when|which"
 )
+"""Words that follow `function` or `called` in prose."""
 
 
 def find_entry_point(statement: str) -> str | None:
@@ -74,22 +53,21 @@ def find_entry_point(statement: str) -> str | None:
     with_result = [name for name, has_result in calls if has_result]
     both = [name for name in (*introduced, *before_call) if name in with_result]
     ranked = [*both, *introduced, *with_result, *before_call, *(name for name, _ in calls)]
-    return _first_not_builtin(ranked) or next(iter(with_result), None)
-
-
-def _first_not_builtin(names: Iterable[str]) -> str | None:
-    return next((name for name in names if not hasattr(builtins, name)), None)
+    for name in ranked:
+        if not hasattr(builtins, name):
+            return name
+    return next(iter(with_result), None)
 
 
 def _find_names(pattern: re.Pattern[str], text: str) -> Iterator[str]:
     for match in pattern.finditer(text):
         name = next(group for group in match.groups() if group)
-        if not keyword.iskeyword(name) and name not in NOT_NAMES:
+        if not keyword.iskeyword(name) and not NOT_A_NAME.fullmatch(name):
             yield name
 
 
 def _find_calls(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield each name that an opening bracket follows, and whether a result follows the closing bracket."""
+    """Yield `(name, whether a result is shown)` for each call in the text."""
     for match in CALL.finditer(text):
         if not keyword.iskeyword(match[1]):
             end = _find_closing_bracket(text, match.end())

@@ -59,11 +59,7 @@ def is_pytest_source(source: str) -> bool:
 
 
 def find_tests_by_content(files: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield the paths of test files that cannot be recognised by their names alone.
-
-    Args:
-        files: The project: path -> content.
-    """
+    """Yield the paths of a project's test files that cannot be recognised by their names alone."""
     for path, content in files.items():
         if basename(path) in AMBIGUOUS_TEST_NAMES and TEST_IMPORT.search(content):
             yield path

@@ -53,7 +53,6 @@ def build_heal_task(
         since: The oldest commit that may have broken the tests; by default the last few commits.
         secrets: Globs of files that belong to the project although they look like secrets.
         python: The Python interpreter that the user has chosen for the tests.
-        bug_report: What the user knows of the fault. A long text is cut in the middle.
 
     Raises:
         UsageError: There is nothing to heal, there is no test command or more than one, the command needs a
@@ -64,25 +63,26 @@ def build_heal_task(
     # A build overwrites the files that it generates: a repair in one of them would be lost.
     generated = (escape_glob(name) for name in snapshot.built_files)
     tests = (escape_glob(name) for name in find_tests_by_content(snapshot.files))
-    closed, chosen = (*default_protected(), *protect, *generated, *tests), tuple(only)
+    protected: tuple[str, ...] = (*default_protected(), *protect, *generated, *tests)
+    writable = tuple(only)
     command = split_command(test or ())
     if test is not None and not command:
         raise UsageError("the test command is empty", remedy="leave it out: the project's files show one")
-    detected = choose_test_command(command, snapshot, closed, chosen, python)
-    label = LANGUAGES[detected.language].label
+    detected = _choose_test_command(command, snapshot, protected, writable, python)
     # A candidate that may write a file which the command names could make the command pass at will.
-    named = find_deciding_files(detected.command, snapshot.files, snapshot.root)
-    protected = (*closed, *(escape_glob(name) for name in named if not is_protected(name, closed)))
+    deciding = find_deciding_files(detected.command, snapshot.files, snapshot.root)
+    protected += tuple(escape_glob(name) for name in deciding if not is_protected(name, protected))
     code = [name for name in snapshot.files if is_source(name, detected.language)]
     changeable = [name for name in code if not is_protected(name, protected)]
     if not changeable:
         raise UsageError(
-            f"the test command names all of the code ({', '.join(named)}), which must not decide on itself",
+            f"the test command names all of the code ({', '.join(deciding)}), which must not decide on itself",
             remedy="put the tests into a file of their own, and name that one",
         )
-    if chosen and not [name for name in changeable if is_protected(name, chosen)]:
+    if writable and not [name for name in changeable if is_protected(name, writable)]:
+        label = LANGUAGES[detected.language].label
         raise UsageError(
-            f"no file may change: {', '.join(chosen)} names no {label} code that is not protected",
+            f"no file may change: {', '.join(writable)} names no {label} code that is not protected",
             remedy="give --only globs as in a .gitignore, relative to the project",
         )
     task = Task(
@@ -93,7 +93,7 @@ def build_heal_task(
         test_command=detected.command,
         test_origin=detected.why,
         protected=protected,
-        writable=chosen,
+        writable=writable,
         earlier_versions=find_earlier_versions(
             snapshot.root, snapshot.files, since, set(changeable).__contains__
         ),
@@ -112,69 +112,55 @@ def _shorten_bug_report(text: str) -> str:
     return f"{text[:half]}\n... {left_out:,} characters are left out here ...\n{text[-half:]}"
 
 
-def choose_test_command(
+def _choose_test_command(
     command: tuple[str, ...],
     snapshot: Snapshot,
     protected: Sequence[str],
     only: Sequence[str],
-    python: Path | None = None,
+    python: Path | None,
 ) -> DetectedCommand:
-    """Return the test command, given or detected, and the language that it tests.
-
-    Args:
-        command: The user's command; empty to detect one.
-        snapshot: The project's files as they are now.
-        protected: Globs of files that must not change.
-        only: Globs of the files that may change; empty for all others.
-        python: The interpreter that the user has chosen.
-
-    Raises:
-        UsageError: No code may change, or there is no test command, or more than one.
-        PrerequisiteError: The project's Python environment is broken.
-    """
-    free = [name for name in snapshot.files if not is_protected(name, protected)]
-    labels = [facts.label for facts in LANGUAGES.values()]
-    if not detect_file_languages(free):
-        _refuse_skipped_code(snapshot)
-        raise UsageError(
-            f"{str(snapshot.root)!r} holds no {labels[0]} code to heal, nor {' or '.join(labels[1:])}",
-            remedy="name a folder with source files",
-        )
+    """Return the user's test command, or detect one if it is empty, and the language that it tests."""
+    unprotected = [name for name in snapshot.files if not is_protected(name, protected)]
+    if not detect_file_languages(unprotected):
+        raise _no_code_error(snapshot)
     if command:
-        chosen = _recognise_command(command, free, only)
+        detected = _recognise_command(command, unprotected, only)
     else:
-        chosen = _detect_command(snapshot, free, protected, python)
-    label = LANGUAGES[chosen.language].label
-    if not any(is_source(name, chosen.language) for name in free):
+        detected = _detect_command(snapshot, unprotected, protected, python)
+    label = LANGUAGES[detected.language].label
+    if not any(is_source(name, detected.language) for name in unprotected):
         raise UsageError(
-            f"{' '.join(chosen.command)!r} tests {label}, and there is no {label} code to heal",
+            f"{' '.join(detected.command)!r} tests {label}, and there is no {label} code to heal",
             remedy='say how to test the code that is there: --test "COMMAND"',
         )
-    return chosen
+    return detected
 
 
-def _refuse_skipped_code(snapshot: Snapshot) -> None:
-    """Name the file and the reason where the snapshot skipped the only code of the project.
-
-    Raises:
-        UsageError: The snapshot skipped a source file.
-    """
+def _no_code_error(snapshot: Snapshot) -> UsageError:
+    """Return the error that names the code file which the snapshot left out, if there is one."""
     for path, reason in snapshot.skipped.items():
         if detect_file_languages((path,)):
-            remedy = "rename it" if reason == "unprintable_name" else "name a folder with other code"
-            raise UsageError(
+            return UsageError(
                 f"{str(snapshot.root)!r} holds no code that can be healed: {path!r} is left out"
                 f" ({render_exclusion(reason)})",
-                remedy=remedy,
+                remedy="rename it" if reason == "unprintable_name" else "name a folder with other code",
             )
+    first_label, *other_labels = (facts.label for facts in LANGUAGES.values())
+    return UsageError(
+        f"{str(snapshot.root)!r} holds no {first_label} code to heal, nor {' or '.join(other_labels)}",
+        remedy="name a folder with source files",
+    )
 
 
-def _recognise_command(command: tuple[str, ...], free: Sequence[str], only: Sequence[str]) -> DetectedCommand:
-    language = detect_language(command, free)
+def _recognise_command(
+    command: tuple[str, ...], unprotected: Sequence[str], only: Sequence[str]
+) -> DetectedCommand:
+    """Return the user's command with the language that it tests."""
+    language = detect_language(command, unprotected)
     if language is None:
         # For example `make test`. A language that we parse comes first: more than the exit status can be
         # learnt from its tests.
-        present = detect_file_languages(name for name in free if not only or is_protected(name, only))
+        present = detect_file_languages(name for name in unprotected if not only or is_protected(name, only))
         parsed = [language for language in present if LANGUAGES[language].parsed]
         if not parsed and len(present) > 1:
             raise UsageError(
@@ -186,17 +172,18 @@ def _recognise_command(command: tuple[str, ...], free: Sequence[str], only: Sequ
 
 
 def _detect_command(
-    snapshot: Snapshot, free: Sequence[str], protected: Sequence[str], python: Path | None
+    snapshot: Snapshot, unprotected: Sequence[str], protected: Sequence[str], python: Path | None
 ) -> DetectedCommand:
+    """Return the test command that the project's files suggest."""
+
+    def has_pytest() -> bool:
+        interpreter = discover_interpreter(snapshot.root, os.environ, python)
+        return any((Path(folder) / "pytest").is_dir() for folder in interpreter.site_packages)
+
     tests = [name for name in snapshot.files if is_protected(name, protected)]
-    found = detect_command(snapshot.files, tests, lambda: _has_pytest(snapshot.root, python))
-    if found is None:
+    detected = detect_command(snapshot.files, tests, has_pytest)
+    if detected is None:
         raise UsageError(
             f"{str(snapshot.root)!r} holds no tests", remedy='say how to test it: --test "COMMAND"'
         )
-    return replace(found, language=detect_language(found.command, free) or found.language)
-
-
-def _has_pytest(project: Path, python: Path | None) -> bool:
-    interpreter = discover_interpreter(project, os.environ, python)
-    return any((Path(folder) / "pytest").is_dir() for folder in interpreter.site_packages)
+    return replace(detected, language=detect_language(detected.command, unprotected) or detected.language)

@@ -1,7 +1,7 @@
 """Build a task to write a whole project, or to add a feature to an existing one.
 
-The files that influence the verdict (manifest, test configuration, the user's tests) are created here, and no
-candidate may write them.
+No candidate may write the files that influence the verdict: the user's tests, test configuration and sample
+data. The manifest of a new project is an exception, because its author asks for packages there.
 """
 
 from __future__ import annotations
@@ -36,15 +36,17 @@ PROJECT_KINDS: dict[ProjectKind, str] = {
     "cli_tool": "command-line tool",
     "library": "library",
 }
-NAMED = re.compile(r"\b(?:called|named)\s+[`'\"]?([A-Za-z][\w-]{0,40})")
-ABOUT = re.compile(r"\bfor\s+(?:an?\s+|the\s+|my\s+)?([A-Za-z]{3,20})\b")
 DEFAULT_NAMES: dict[ProjectKind, str] = {
     "web_app": "webapp",
     "data_pipeline": "pipeline",
     "cli_tool": "tool",
     "library": "library",
 }
-SAMPLE = "sample/data.csv"
+NAME_RE = re.compile(r"\b(?:called|named)\s+[`'\"]?([A-Za-z][\w-]{0,40})")
+"""A name that a statement gives to the project, as in "called todo"."""
+PURPOSE_RE = re.compile(r"\bfor\s+(?:an?\s+|the\s+|my\s+)?([A-Za-z]{3,20})\b")
+"""What the project is for, as in "for recipes"."""
+SAMPLE_PATH = "sample/data.csv"
 SAMPLE_ROWS = (
     "id,name,group,amount,score\n1,Ada,a,12.5,90\n2,Ben,b,7,71\n3,Cleo,a,,88\n4,Dan,b,30.25,64\n"
     '5,"Eve, the elder",c,3,100\n'
@@ -58,7 +60,7 @@ RESERVED_NAMES = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectRequest:
-    """What a user asks of a project, besides the statement.
+    """A user's wishes for a project, besides the statement.
 
     Attributes:
         kind: The kind of project; `None` for a feature of a project that only its own tests judge.
@@ -85,9 +87,8 @@ def parse_project_kind(text: str) -> ProjectKind:
     Raises:
         UsageError: There is no such kind.
     """
-    typed = text.strip().lower().replace("-", "_")
     for kind in PROJECT_KINDS:
-        if typed == kind:
+        if kind == text.strip().lower().replace("-", "_"):
             return kind
     raise UsageError(
         f"there is no kind of project {text!r}", remedy=f"name one of {', '.join(PROJECT_KINDS)}"
@@ -110,7 +111,6 @@ def build_project_task(statement: str, request: ProjectRequest, *, secrets: Sequ
 
     Args:
         statement: Plain words, possibly with examples of runs (`$ todo add milk`, `GET / -> 200`).
-        request: What else the user asks for.
         secrets: Globs of files that belong to an existing project although they look like secrets.
 
     Raises:
@@ -120,10 +120,9 @@ def build_project_task(statement: str, request: ProjectRequest, *, secrets: Sequ
         raise UsageError("the task is empty", remedy='say what to make, as in `suture run "Build a ..."`')
     existing = dict(take_snapshot(request.existing, secrets=secrets).files) if request.existing else {}
     language = request.language or _detect_project_language(existing, request.existing)
-    layout = LANGUAGES[language].layout
     kind = request.kind or "library"
-    name = choose_project_name(statement, kind, request.folder or request.existing)
-    entry = fill_placeholders((layout.entry[kind],), name, "")[0]
+    name = _choose_project_name(statement, kind, request.folder or request.existing)
+    entry = fill_placeholders((LANGUAGES[language].layout.entry[kind],), name, "")[0]
     if request.kind and request.existing and entry not in existing:
         raise UsageError(
             f"{str(request.existing)!r} has no {entry}, by which a {PROJECT_KINDS[kind]} would be started",
@@ -131,106 +130,93 @@ def build_project_task(statement: str, request: ProjectRequest, *, secrets: Sequ
         )
     if request.existing and entry not in existing:
         entry = next((path for path in sorted(existing) if is_source(path, language)), entry)
-    new = {} if request.existing else _make_scaffold(statement, kind, name, language, entry)
-    sample, data = _read_sample(kind, request)
-    tests, command = _read_tests(request, language, existing)
-    shows = bool(find_shown_commands(statement) or find_shown_requests(statement))
+    scaffold = {} if request.existing else _make_scaffold(statement, kind, name, language, entry)
+    sample_path, sample_files = _read_sample(kind, request)
+    test_files, command = _read_tests(request, language, existing)
+    shows_runs = bool(find_shown_commands(statement) or find_shown_requests(statement))
     project = Project(
         kind=request.kind,
         name=name,
         # A task with a scaffold counts as a new project.
-        scaffold=() if request.existing else (*new, *data),
-        sample=sample,
-        is_feature_untested=bool(request.existing and not request.test and not (request.kind and shows)),
+        scaffold=() if request.existing else (*scaffold, *sample_files),
+        sample=sample_path,
+        is_feature_untested=bool(request.existing and not request.test and not (request.kind and shows_runs)),
     )
-    # The author of a new project may write its manifest, because that is where it asks for packages.
+    # The author of a new project may write its manifest, because that is where it asks for packages, and its
+    # tests, unless the user gave some.
     manifest = "" if request.existing else manifest_name_for(language)
-    closed = (*tests, *new.keys() & _manifest_paths(language, kind, name) - {manifest}, *data)
-    opened = () if request.existing or request.test else TEST_FILES
-    globs = tuple(
+    unprotected_globs = () if request.existing or request.test else TEST_FILES
+    globs = [
         glob
         for glob in DEFAULT_PROTECTED
-        if glob not in opened and not (manifest and is_protected(manifest, (glob,)))
-    )
-    checked = LANGUAGES[language].parsed and kind == "library" and request.existing is None
-    checks = (*extract_asserts(request.asserts), *extract_examples(statement)) if checked else ()
+        if glob not in unprotected_globs and not (manifest and is_protected(manifest, (glob,)))
+    ]
+    configuration = [
+        path
+        for path in LANGUAGES[language].layout.manifest(kind, name)
+        if path in scaffold and path != manifest and not path.endswith(LANGUAGES[language].extensions)
+    ]
+    has_checks = LANGUAGES[language].parsed and kind == "library" and request.existing is None
+    scaffold_files = {path: text.encode() for path, text in scaffold.items()}
     return Task(
         statement=statement,
         language=language,
         module=entry,
         allows_more_files=True,
-        files={**existing, **{path: text.encode() for path, text in new.items()}, **data, **tests},
-        checks=checks,
+        files={**existing, **scaffold_files, **sample_files, **test_files},
+        checks=(*extract_asserts(request.asserts), *extract_examples(statement)) if has_checks else (),
         test_command=command,
-        protected=(*globs, "conftest.py", *map(escape_glob, closed)),
+        protected=(*globs, "conftest.py", *map(escape_glob, (*test_files, *configuration, *sample_files))),
         project=project,
     )
 
 
-def choose_project_name(statement: str, kind: ProjectKind, folder: Path | None) -> str:
-    """Return a project's name as a plain identifier: its folder's name, else the one the statement
-    suggests.
-    """
-    shown = next((command.words[0] for command in find_shown_commands(statement)), "")
-    named = NAMED.search(statement)
-    about = ABOUT.search(statement)
-    suggestions = (
-        folder.resolve().name if folder else "",
-        shown,
-        named[1] if named else "",
-        about[1] if about else "",
-    )
-    for word in (*suggestions, DEFAULT_NAMES[kind]):
-        plain = re.sub(r"\W+", "_", posixpath.basename(word)).strip("_").lower()[:40]
-        is_identifier = re.fullmatch(r"[a-z][a-z0-9_]*", plain) and not keyword.iskeyword(plain)
-        if is_identifier and plain not in RESERVED_NAMES:
-            return plain
+def _choose_project_name(statement: str, kind: ProjectKind, folder: Path | None) -> str:
+    """Return a project's name as a plain identifier: its folder's name, else one from the statement."""
+    suggestions = [folder.resolve().name] if folder else []
+    suggestions += [command.words[0] for command in find_shown_commands(statement)[:1]]
+    suggestions += [match[1] for pattern in (NAME_RE, PURPOSE_RE) if (match := pattern.search(statement))]
+    for suggestion in suggestions:
+        name = re.sub(r"\W+", "_", posixpath.basename(suggestion)).strip("_").lower()[:40]
+        is_identifier = re.fullmatch(r"[a-z][a-z0-9_]*", name) and not keyword.iskeyword(name)
+        if is_identifier and name not in RESERVED_NAMES:
+            return name
     return DEFAULT_NAMES[kind]
 
 
 def _detect_project_language(files: dict[str, bytes], folder: Path | None) -> Language:
-    found = detect_file_languages(path for path in files if not is_test_file(path))
     if folder is None:
         return next(iter(LANGUAGES))
-    if len(found) != 1:
+    languages = detect_file_languages(path for path in files if not is_test_file(path))
+    if len(languages) != 1:
         raise UsageError(
-            f"{str(folder)!r} holds {' and '.join(found) or 'no code in a known language'}",
+            f"{str(folder)!r} holds {' and '.join(languages) or 'no code in a known language'}",
             remedy=f"say what the feature is written in: --language {'|'.join(LANGUAGES)}",
         )
-    return found[0]
-
-
-def _manifest_paths(language: Language, kind: ProjectKind, name: str) -> set[str]:
-    manifest = LANGUAGES[language].layout.manifest(kind, name)
-    return {path for path in manifest if not path.endswith(LANGUAGES[language].extensions)}
+    return languages[0]
 
 
 def _make_scaffold(
     statement: str, kind: ProjectKind, name: str, language: Language, entry: str
 ) -> dict[str, str]:
-    """Return the files of a new project that no model writes: manifest, `.gitignore`, README."""
+    """Return the files of a new project that Suture creates: manifest, `.gitignore`, README."""
     layout = LANGUAGES[language].layout
-    ignored = fill_placeholders(layout.ignored, name, entry)
+    sections = [f"# {name}", statement.strip()]
+    if kind != "library":
+        start = " ".join(fill_placeholders(layout.manual_start, name, entry))
+        arguments = {"data_pipeline": " INPUT OUTPUT", "cli_tool": " --help"}.get(kind, "")
+        port = "PORT=8000 " if kind == "web_app" else ""
+        sections.append(f"## Run\n\n    {port}{start}{arguments}")
+    sections.append(f"## Test\n\n    {' '.join(fill_placeholders(layout.tests, name, entry))}")
     return {
         **layout.manifest(kind, name),
-        ".gitignore": "\n".join(ignored) + "\n",
-        "README.md": _readme(statement, kind, name, language, entry),
+        ".gitignore": "\n".join(fill_placeholders(layout.ignored, name, entry)) + "\n",
+        "README.md": "\n\n".join(sections) + "\n",
     }
 
 
-def _readme(statement: str, kind: ProjectKind, name: str, language: Language, entry: str) -> str:
-    layout = LANGUAGES[language].layout
-    start = " ".join(fill_placeholders(layout.manual_start, name, entry))
-    more = {"data_pipeline": " INPUT OUTPUT", "cli_tool": " --help"}.get(kind, "")
-    port = "PORT=8000 " if kind == "web_app" else ""
-    sections = [f"# {name}", statement.strip()]
-    if kind != "library":
-        sections.append(f"## Run\n\n    {port}{start}{more}")
-    sections.append(f"## Test\n\n    {' '.join(fill_placeholders(layout.tests, name, entry))}")
-    return "\n\n".join(sections) + "\n"
-
-
 def _read_sample(kind: ProjectKind, request: ProjectRequest) -> tuple[str, dict[str, bytes]]:
+    """Return `(path of the sample data, {path: content})`; both are empty unless a pipeline is requested."""
     if kind != "data_pipeline" or request.kind is None:
         if request.sample is not None:
             raise UsageError(
@@ -238,7 +224,7 @@ def _read_sample(kind: ProjectKind, request: ProjectRequest) -> tuple[str, dict[
             )
         return "", {}
     if request.sample is None:
-        return SAMPLE, {SAMPLE: SAMPLE_ROWS.encode()}
+        return SAMPLE_PATH, {SAMPLE_PATH: SAMPLE_ROWS.encode()}
     content = read_bounded_file(request.sample)
     if content is None:
         raise UsageError(
@@ -255,8 +241,8 @@ def _read_tests(
     """Return the user's tests, at the paths where the language looks for tests, and the test command."""
     if request.test is None:
         tests = [path for path in existing if is_test_file(path)]
-        found = detect_command(existing, tests, lambda: True)
-        return {}, found.command if found and any(map(is_test_file, existing)) else ()
+        detected = detect_command(existing, tests, lambda: True)
+        return {}, detected.command if detected and tests else ()
     source = read_test_file(request.test)
     if LANGUAGES[language].parsed and not is_pytest_source(source):
         raise UsageError(

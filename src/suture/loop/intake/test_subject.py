@@ -1,6 +1,4 @@
-"""Find the files that a task is about: those that its statement names, and the module that its tests
-import.
-"""
+"""Find the files that a task is about: those that its statement names, and the module that its tests import."""
 
 from __future__ import annotations
 
@@ -43,17 +41,24 @@ class _ImportedModule:
         path: Its file, relative to the project root.
         name: The first name that is imported from it; `None` if the module itself is imported.
         exists: Whether the file exists.
-        top: The first part of the module's dotted name.
+        package: The first part of the module's dotted name.
     """
 
     path: str
     name: str | None
     exists: bool
-    top: str
+    package: str
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is neither such a file nor an installed package of this name."""
+        return not self.exists and not _is_installed(self.package)
 
 
 def find_tested_module(source: str, path: str, folder: Path) -> tuple[str, str | None]:
-    """Return the file that the tests are about, and the first name that they import from it.
+    """Return `(file that the tests are about, first name that they import from it)`.
+
+    It is the module with the name of the test file, else the last one that exists, else the last new one.
 
     Args:
         source: The source of the test file.
@@ -74,24 +79,24 @@ def find_tested_module(source: str, path: str, folder: Path) -> tuple[str, str |
         for module in _imported_modules(tree, PurePosixPath(path), folder)
         if not is_protected(module.path)
     ]
-    same_name = [module for module in modules if PurePosixPath(module.path).stem == _tested_name(path)]
+    tested_name = PurePosixPath(path).stem.removeprefix("test_").removesuffix("_test")
+    same_name = [module for module in modules if PurePosixPath(module.path).stem == tested_name]
     existing = [module for module in modules if module.exists]
-    unknown = [module for module in modules if not _is_installed(module.top)]
-    chosen = same_name[:1] or existing[-1:] or unknown[-1:]
-    if not chosen:
+    candidates = same_name[:1] or existing[-1:] or [module for module in modules if module.is_new][-1:]
+    if not candidates:
         raise UsageError(
             f"the test file {path!r} imports no module of its own",
             remedy="import what you want written, as in `from merge import merge_intervals`",
         )
-    return chosen[0].path, chosen[0].name
+    return candidates[0].path, candidates[0].name
 
 
 def find_new_modules(source: str, path: str, folder: Path) -> tuple[str, ...]:
     """Return the files that the tests import and that do not exist yet, in the order of the imports."""
     tree = parse_module(source)
     modules = _imported_modules(tree, PurePosixPath(path), folder) if tree else ()
-    new = (module for module in modules if not module.exists and not is_protected(module.path))
-    return tuple(dict.fromkeys(module.path for module in new if not _is_installed(module.top)))
+    new = (module.path for module in modules if module.is_new and not is_protected(module.path))
+    return tuple(dict.fromkeys(new))
 
 
 def _explain_syntax_error(source: str) -> str:
@@ -111,38 +116,35 @@ def _imported_modules(tree: ast.Module, path: PurePosixPath, folder: Path) -> It
                 if alias.name.split(".")[0] not in LIBRARIES:
                     yield _locate_module(alias.name, None, path, folder)
         elif isinstance(node, ast.ImportFrom) and node.level:
-            near = path.parents[min(node.level, len(path.parents)) - 1]
+            base = path.parents[min(node.level, len(path.parents)) - 1]
             module = node.module or node.names[0].name
-            target = (near / module.replace(".", "/")).as_posix() + ".py"
+            file = (base / module.replace(".", "/")).as_posix() + ".py"
             name = node.names[0].name if node.module else None
-            yield _ImportedModule(path=target, name=name, exists=True, top=module.split(".")[0])
+            yield _ImportedModule(path=file, name=name, exists=True, package=module.split(".")[0])
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] not in LIBRARIES:
             name = node.names[0].name
             yield _locate_module(node.module, None if name == "*" else name, path, folder)
 
 
 def _locate_module(module: str, name: str | None, path: PurePosixPath, folder: Path) -> _ImportedModule:
+    """Return an imported module, which is looked for in the current folder and beside the test file."""
     file = module.replace(".", "/") + ".py"
-    top = module.split(".")[0]
-    here = Path.cwd()
-    if (here / file).is_file():
-        return _ImportedModule(path=file, name=name, exists=True, top=top)
-    if (folder / file).is_file():
-        return _ImportedModule(path=(path.parent / file).as_posix(), name=name, exists=True, top=top)
-    if name and (here / module.replace(".", "/") / f"{name}.py").is_file():
-        inner = f"{module.replace('.', '/')}/{name}.py"  # `from shop import cart` imports a module.
-        return _ImportedModule(path=inner, name=None, exists=True, top=top)
-    return _ImportedModule(path=file, name=name, exists=False, top=top)
+    exists = True
+    if not Path(file).is_file():
+        submodule_file = f"{module.replace('.', '/')}/{name}.py"
+        if (folder / file).is_file():
+            file = (path.parent / file).as_posix()
+        elif name and Path(submodule_file).is_file():
+            file, name = submodule_file, None  # `from shop import cart` imports a module.
+        else:
+            exists = False
+    return _ImportedModule(path=file, name=name, exists=exists, package=module.split(".")[0])
 
 
-def _tested_name(path: str) -> str:
-    return PurePosixPath(path).stem.removeprefix("test_").removesuffix("_test")
-
-
-def _is_installed(top: str) -> bool:
+def _is_installed(package: str) -> bool:
     # Only a hint, because the tests may run on another Python: a module that is installed here is a library.
     try:
-        return importlib.util.find_spec(top) is not None
+        return importlib.util.find_spec(package) is not None
     except (ImportError, ValueError):
         return True
 
@@ -158,10 +160,10 @@ def find_requested_files(statement: str) -> tuple[str, ...]:
     paths = tuple(dict.fromkeys(match[1] for match in matches))[:MAX_REQUESTED_FILES]
     if len(paths) > 1:
         return paths
-    requested = any(
+    is_requested = any(
         REQUESTS_FILE.search(text[max(0, match.start() - 80) : match.start()]) for match in matches
     )
-    return paths if requested else ()
+    return paths if is_requested else ()
 
 
 def asks_for_several_files(statement: str) -> bool:

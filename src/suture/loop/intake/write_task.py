@@ -42,9 +42,8 @@ def build_write_task(
         statement: Plain words, or a signature with a docstring.
         test: A file of tests: pytest tests, or plain asserts.
         asserts: Plain asserts as text; for other languages than Python, calls with their results.
-        entry_point: The name to define, where the statement does not say it.
+        entry_point: The function or class to write, if the statement does not name it.
         several: Whether the code may also go into files that the statement does not name.
-        language: The language to write.
 
     Raises:
         UsageError: The statement is empty, or the test file cannot be used.
@@ -59,40 +58,38 @@ def build_write_task(
     name = entry_point or find_entry_point(statement)
     requested = find_requested_files(statement)
     several = several or len(requested) > 1 or asks_for_several_files(statement)
+    examples = extract_examples(statement, name)
     if test is not None and is_pytest_source(source):
         path = _path_in_sandbox(test)
-        module, imported = find_tested_module(source, path, test.resolve().parent)
-        tested = find_new_modules(source, path, test.resolve().parent)
-        beside = tuple(dict.fromkeys(file for file in (*tested, *requested) if file != module))
+        module, imported_name = find_tested_module(source, path, test.resolve().parent)
+        new_modules = find_new_modules(source, path, test.resolve().parent)
+        extra_modules = tuple(dict.fromkeys(file for file in (*new_modules, *requested) if file != module))
         return Task(
             statement=statement,
             module=module,
-            extra_modules=beside,
-            allows_more_files=several or bool(beside),
-            entry_point=entry_point or imported or name,
+            extra_modules=extra_modules,
+            allows_more_files=several or bool(extra_modules),
+            entry_point=entry_point or imported_name or name,
             files=_with_conftest(test, path),
-            checks=(*extract_asserts(asserts, provenance="user"), *extract_examples(statement, name)),
+            checks=(*extract_asserts(asserts, provenance="user"), *examples),
             test_command=("python", "-m", "pytest", "-q", path),
             protected=DEFAULT_PROTECTED,
         )
-    given = asserts if test is None else f"{asserts}\n{source}"
-    checks: tuple[Check, ...] = (
-        *extract_asserts(given, provenance="user"),
-        *extract_examples(statement, name),
-    )
-    if test is not None and not any(check.provenance == "user" for check in checks):
+    all_asserts = asserts if test is None else f"{asserts}\n{source}"
+    user_checks = extract_asserts(all_asserts, provenance="user")
+    if test is not None and not user_checks:
         raise UsageError(
             f"{str(test)!r} holds no test: neither a test function nor an assert",
             remedy="write one into it, such as: assert double(2) == 4",
         )
-    module, *others = requested or (DEFAULT_MODULE,)
+    module, *extra = requested or (DEFAULT_MODULE,)
     return Task(
         statement=statement,
         module=module,
-        extra_modules=tuple(others),
+        extra_modules=tuple(extra),
         allows_more_files=several,
         entry_point=name,
-        checks=checks,
+        checks=(*user_checks, *examples),
     )
 
 
@@ -116,7 +113,7 @@ def example_task() -> Task:
 
 
 def _path_in_sandbox(test: Path) -> str:
-    """Return where the test file lies in the sandbox: as below the current folder, else by its bare name."""
+    """Return the path of the test file relative to the current folder; its bare name if it is elsewhere."""
     try:
         return test.resolve().relative_to(Path.cwd()).as_posix()
     except ValueError:
@@ -124,6 +121,7 @@ def _path_in_sandbox(test: Path) -> str:
 
 
 def _with_conftest(test: Path, path: str) -> dict[str, bytes]:
+    """Return the test file at its path in the sandbox, and the `conftest.py` beside it."""
     files = {path: read_bounded_file(test) or b""}
     conftest = read_bounded_file(test.parent / "conftest.py")
     if conftest is not None:
@@ -143,42 +141,42 @@ def build_call_task(
 
     Args:
         statement: Plain words or a signature. Calls in it that show their results become checks.
-        language: The language to write.
         test: A test file that the language's own runner runs; it becomes a check too.
         asserts: Further calls with their results, one on each line.
-        entry_point: The name of the function, where the statement does not say it.
+        entry_point: The name of the function, if the statement does not name it.
 
     Raises:
         UsageError: Nothing shows what the code must do, the function cannot be called with plain data, or
             the test file does not belong to that language.
     """
-    facts = LANGUAGES[language]
+    label, layout = LANGUAGES[language].label, LANGUAGES[language].layout
     header = FUNCTION_HEADER.search(statement)
     name = entry_point or (header[1] if header else None) or find_entry_point(statement)
     checks = _extract_call_checks(statement, asserts, language, name)
-    if test is not None and (not is_test_file(test.name) or not test.name.endswith(facts.extensions)):
-        raise UsageError(
-            f"{test.name!r} is not the name of a test file in {facts.label}",
-            remedy="name it as its test runner expects, such as x.test.js or x_test.go",
-        )
-    if test is None and not checks:
+    files = {path: text.encode() for path, text in layout.manifest("library", "solution").items()}
+    command: tuple[str, ...] = ()
+    if test is not None:
+        if not is_test_file(test.name) or not test.name.endswith(LANGUAGES[language].extensions):
+            raise UsageError(
+                f"{test.name!r} is not the name of a test file in {label}",
+                remedy="name it as its test runner expects, such as x.test.js or x_test.go",
+            )
+        files = {test.name: read_test_file(test).encode(), **files}
+        command = fill_placeholders(layout.test_file_command, "", test.name)
+    elif not checks:
         call = f"a call of {name!r}" if name else "a function by its name"
         raise UsageError(
-            f"nothing shows what the {facts.label} code must do: {call} with a plain result",
+            f"nothing shows what the {label} code must do: {call} with a plain result",
             remedy=f"add one, such as `{name or 'add'}(1, 2) => 3`, or give --test FILE; or make a --project",
         )
-    tests = {test.name: read_test_file(test).encode()} if test is not None else {}
-    manifest = facts.layout.manifest("library", "solution")
     return Task(
         statement=statement,
         language=language,
-        module=facts.layout.module,
+        module=layout.module,
         entry_point=name,
-        files={**tests, **{path: text.encode() for path, text in manifest.items()}},
+        files=files,
         checks=checks,
-        test_command=fill_placeholders(facts.layout.test_file_command, "", test.name)
-        if test is not None
-        else (),
+        test_command=command,
         protected=DEFAULT_PROTECTED,
     )
 
@@ -191,17 +189,19 @@ def _extract_call_checks(
     if driver is None or name is None:
         return ()
     headers = [match[0] for match in FUNCTION_HEADER.finditer(statement) if match[1] == name]
-    line = next((text for text in statement.splitlines() if headers and headers[0] in text), "")
-    awaits = RETURNS_PROMISE.search(line) is not None
-    given = extract_calls(asserts, name, driver, "user", awaits=awaits)
-    if asserts.strip() and not given:
+    header_line = next((line for line in statement.splitlines() if headers and headers[0] in line), "")
+    awaits = RETURNS_PROMISE.search(header_line) is not None
+    user_checks = extract_calls(asserts, name, driver, "user", awaits=awaits)
+    if asserts.strip() and not user_checks:
         raise UsageError(
             f"the asserts show no call of {name!r} with a plain result", remedy=f"such as `{name}(1, 2) => 3`"
         )
-    checks = (*given, *extract_calls(statement, name, driver, awaits=awaits))
-    if checks and (why := driver.explain_unsupported(statement, name)):
+    checks = (*user_checks, *extract_calls(statement, name, driver, awaits=awaits))
+    if checks and (reason := driver.explain_unsupported(statement, name)):
         raise UsageError(
-            f"{name!r} cannot be called with plain data: {why}", remedy="give tests instead: --test FILE"
+            f"{name!r} cannot be called with plain data: {reason}", remedy="give tests instead: --test FILE"
         )
-    # An assert of the user replaces the same call in the statement: the first one of each id is kept.
-    return tuple({check.id: check for check in reversed(checks)}.values())[::-1]
+    checks_by_id: dict[str, Check] = {}
+    for check in checks:  # An assert of the user replaces the same call in the statement.
+        checks_by_id.setdefault(check.id, check)
+    return tuple(checks_by_id.values())

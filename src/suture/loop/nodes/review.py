@@ -108,17 +108,13 @@ def _reject(question: ReviewAsked, state: LoopState) -> dict[str, Any]:
 
 
 def _drop_decision(question: ReviewAsked, state: LoopState) -> dict[str, Any]:
-    """Return the update that drops the decision. A search that a person does not want is not proposed
-    again.
-    """
+    """Return the update that drops the decision. A search that a person does not want is not proposed again."""
     update = _set_aside(question, state)
     return {**update, "searched": True} if question.stage == "search" else update
 
 
 def _set_aside(question: ReviewAsked, state: LoopState) -> dict[str, Any]:
-    """Return the update without moves and outcome. A candidate whose delivery was refused is rejected for
-    good.
-    """
+    """Return the update without moves and outcome. A candidate whose delivery was refused is rejected for good."""
     update: dict[str, Any] = {"moves": [], "outcome": "", "reason": None}
     if question.stage == "delivery":
         update["judged"] = encode_attempts(

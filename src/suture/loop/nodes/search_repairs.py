@@ -305,9 +305,7 @@ def _propose(repair: Repair, found: PlausibleRepairs, context: RunContext) -> At
 
 
 def _compute_agreement(repair: Repair, found: PlausibleRepairs) -> float | None:
-    """Return the share of the other plausible repairs that behave like `repair`; `None` if it is the only
-    one.
-    """
+    """Return the share of the other plausible repairs that behave like `repair`; `None` if it is the only one."""
     others = sum(1 + len(other.equivalents) for other in found.repairs) - 1
     return round(len(repair.equivalents) / others, 4) if others else None
 

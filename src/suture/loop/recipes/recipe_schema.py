@@ -35,8 +35,7 @@ class RecipeHelpers(_Table):
     lessons: bool = False
     """The summariser draws at most five lessons from the attempts."""
     optimise: bool = False
-    """The optimiser simplifies code that passes; its version is kept only if it is simpler and still
-    passes."""
+    """The optimiser simplifies code that passes; its version is kept only if it is simpler and still passes."""
     review: bool = False
     """The reviewer looks for security and quality problems of code that passes; it decides nothing."""
     memory: tuple[Literal["coder", "debugger", "planner"], ...] = ()
