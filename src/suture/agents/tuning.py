@@ -35,6 +35,10 @@ MAX_PROJECT_FILES = 40
 """Files of a generated project."""
 
 # Tools
+MAX_TOOL_CODE_CHARS = 4000
+"""Length of code that the debugger runs or traces. Chosen by judgement; not measured."""
+MAX_DIFF_CHARS = 3000
+"""Length of a shown diff of two attempts. Chosen by judgement; not measured."""
 MAX_CONSECUTIVE_MALFORMED = 2
 """Consecutive replies without an action, after which the model is assumed not to know the format."""
 MAX_OBSERVATION_CHARS = 4000

@@ -26,8 +26,6 @@ class BudgetedCall:
 
     Attributes:
         key: Distinguishes the call from other calls of the same branch of a round.
-        description: What the call is for, in words.
-        role: The role that acts, if any.
         move: The kind of the move that it belongs to, if any.
         is_attempt: Whether it uses up an attempt.
     """
@@ -93,9 +91,6 @@ def reserve(
     """Reserve the maximum cost of a call; an attempt only if it is not booked already.
 
     Args:
-        call: The call to pay for.
-        calls: The budget and the ledger.
-        prior: What was decided on the call before.
         tokens: Upper bound of the tokens of prompt and reply together.
         reply_tokens: Upper bound of the tokens of the reply.
         money: Upper bound of the cost in US dollars.

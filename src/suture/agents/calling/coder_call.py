@@ -39,16 +39,7 @@ async def ask_coder(
     """Return `(brief, reply)`: the coder's reply, and the brief with the files that the prompt had room for.
 
     Args:
-        brief: What to write or repair.
-        move: The move that the reply is for.
-        coder: The role that writes the code.
-        calls: Where the call is paid and recorded.
         use_prefill: Whether the recipe asks only for the missing function body.
-
-    Raises:
-        ContextTooLong: The prompt does not fit even when every part that may shrink is at its smallest.
-        BudgetExceeded: The call could exceed the budget.
-        ModelError: The model failed.
     """
     prompt = calls.prompts.load("project_coder" if isinstance(brief, ProjectBrief) else "coder")
     role_model = calls.models.for_role(coder)
@@ -141,14 +132,10 @@ async def ask_fitted(
     shorter one.
 
     Args:
-        draft: The prompt before it is cut to size.
         question: Who asks and how to sample; its messages are replaced by those of the draft.
-        calls: Where the call is paid and recorded.
 
     Raises:
         ContextTooLong: The prompt does not fit even when every part that may shrink is at its smallest.
-        BudgetExceeded: The call could exceed the budget.
-        ModelError: The model failed.
     """
     role_model = calls.models.for_role(question.role)
     count = partial(count_tokens, role_model.model)
@@ -173,7 +160,6 @@ def prompt_room_tokens(role_model: RoleModel, context_tokens: int) -> int | None
     """Return the maximum length of a role's prompt in tokens; `None` if the context size is not known.
 
     Args:
-        role_model: The models of the role.
         context_tokens: The context size of an embedded model. Prompt and reply share it; the reply gets at most
             half of it.
     """

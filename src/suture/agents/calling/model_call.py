@@ -55,7 +55,6 @@ class ModelQuestion:
     """A question to the model of a role.
 
     Attributes:
-        role: The role whose model is asked.
         messages: The prompt.
         prompt: The hash of the prompt file, for the ledger.
         sampling: How to sample. Its `max_tokens` is the limit of the role's setting.

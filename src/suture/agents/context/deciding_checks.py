@@ -11,10 +11,8 @@ def count_deciding_checks(
     """Return `(passed, failed, regressed)`: how many deciding checks did so on a candidate.
 
     Args:
-        verdict: The verdict on the candidate.
         baseline: The verdict on the user's own code, if there is any. A check that passed there regresses if
             it does not pass any more.
-        threshold: Trust below which a check informs and does not decide.
     """
     deciding = [o for o in verdict.outcomes if o.trust >= threshold and o.status != "skipped"]
     passed = sum(outcome.passed for outcome in deciding)

@@ -21,7 +21,6 @@ def make_excerpt(text: str, suspicious: Sequence[int]) -> str | None:
     It is `None` if the file is short, or has no suspicious line: such a file is shown whole.
 
     Args:
-        text: Python source.
         suspicious: Suspicious lines, counted from 1, the most suspicious first.
     """
     tree = parse_module(text) if len(text) > MAX_WHOLE_FILE_CHARS else None

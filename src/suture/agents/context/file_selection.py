@@ -28,8 +28,6 @@ def select_suspicious_files(
     """Return the Python files most likely at fault, most likely first: path -> text.
 
     Args:
-        files: The whole project with the failing candidate's changes.
-        facts: The counterexamples of the candidate.
         protected: Paths of files that must not change, and so are not shown.
         located: Files that fault localisation points at, the most suspicious first.
 
@@ -112,10 +110,8 @@ def select_named_files(
     mention.
 
     Args:
-        files: The whole project with the failing candidate's changes.
         output: What the test command printed, or a bug report.
         protected: Paths of files that must not change, and so are not shown.
-        language: The language of the files.
 
     Raises:
         UsageError: There is no file that could be shown and changed.

@@ -68,7 +68,6 @@ class AgentCommand:
     """A tool that an agent uses.
 
     Attributes:
-        tool: The name of one of `TOOLS`.
         input: The input of the tool; for an edit, the text with its search/replace blocks.
     """
 

@@ -40,9 +40,7 @@ class ToolResult:
     """The result of a tool.
 
     Attributes:
-        observation: The text that the agent sees.
         changed: All files that differ from the beginning of the turn: path -> text.
-        passed: Whether all tests pass.
     """
 
     observation: str
@@ -60,12 +58,7 @@ class AgentTools:
         """Carry out a command; a command that fails has an observation that says so.
 
         Args:
-            command: The tool and its input.
             changed: The files that the agent has changed so far: path -> text.
-
-        Raises:
-            BudgetExceeded: The time is up.
-            SandboxError: The sandbox failed.
         """
         files = overlay_candidate(self.turn.files, changed)
         match command.tool:

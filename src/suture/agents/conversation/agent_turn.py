@@ -25,10 +25,7 @@ class AgentTurn:
         files: The copy of the project when the turn begins: path -> content.
         parent_files: The files of the candidate that the copy is made from: path -> text.
         briefing: The task and the failures, which the agent is told.
-        suite: The tests that decide afterwards; the agent may run them as well.
         scan: Returns what the safety scan finds in a candidate.
-        coder: The role that writes the code.
-        max_steps: Maximum number of replies in the turn.
     """
 
     move: Move
@@ -77,10 +74,8 @@ def find_recorded_step(
     the run that is replayed; from there it is copied into this run's ledger, with the blobs that it names.
 
     Args:
-        kind: The event that records such a step.
         matches: Whether an event of this branch of the round is the step.
         blobs_in: Returns the hashes of the blobs that an event names; each holds a JSON value.
-        calls: The run's folder and ledger, and the replayed run.
     """
     position = current_position()
     branch = (position.get("step"), position.get("branch"))

@@ -58,12 +58,8 @@ class ProjectCopy:
         """Run a line of `/bin/sh` on a copy of these files (path -> content).
 
         Args:
-            line: The shell line.
-            files: The files to copy.
-            timeout_s: Maximum wall-clock seconds.
             env: Further variables; `{box}` in them stands for the copy's folder.
             library_files: Files for Suture's own folder in the copy: name -> content.
-            max_output_bytes: Maximum length of the output that is kept.
 
         Raises:
             SandboxError: The sandbox failed.
@@ -108,7 +104,6 @@ def select_text_changes(
     New hidden files, such as an agent's own notes, and files that are not text are left out.
 
     Args:
-        changes: What a command changed.
         files: The copy before the command: path -> content.
     """
     texts: dict[str, str] = {}

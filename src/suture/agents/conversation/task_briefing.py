@@ -22,7 +22,6 @@ class TaskBriefing:
     Attributes:
         failing: Ids of the failing tests that decide.
         facts: The counterexamples of these tests.
-        output: What the test command printed.
         hints: What a person has added since the run began.
         judged_by_exit_status: Whether the command is judged by its exit status alone. The output is then shown
             even if there are facts.
@@ -92,14 +91,7 @@ class TaskBriefing:
 def make_briefing(
     task: Task, verdict: Verdict | None, threshold: float, hints: Sequence[str] = ()
 ) -> TaskBriefing:
-    """Return the briefing on a failing candidate, or on the task alone where there is no candidate yet.
-
-    Args:
-        task: The task.
-        verdict: The verdict on the candidate, if there is one.
-        threshold: Trust below which a check does not decide; such checks are left out.
-        hints: What a person has added since the run began.
-    """
+    """Return the briefing on a failing candidate, or on the task alone where there is no candidate yet."""
     if verdict is None:
         return TaskBriefing(task=task, hints=hints)
     failing = tuple(

@@ -110,11 +110,7 @@ async def _run_program(turn: AgentTurn) -> CopyRun:
 
 
 def _find_program(command: str) -> tuple[str, Path | None]:
-    """Return `(first word, file)` of a command; the file is `None` unless the word is the path of one.
-
-    Raises:
-        UsageError: The command is empty, or cannot be parsed by a shell.
-    """
+    """Return `(first word, file)` of a command; the file is `None` unless the word is the path of one."""
     try:
         words = shlex.split(command)
     except ValueError as fault:

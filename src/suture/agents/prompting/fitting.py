@@ -1,4 +1,4 @@
-"""Fitting a prompt into a token limit, piece by piece; the task and shown code never shrink."""
+"""Fit a prompt into a token limit: its parts lose pieces one by one, and the task always stays whole."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ class PromptPart:
         pieces: What it consists of; each piece is shown whole or not at all.
         before: Text in front of the pieces; like `after`, it appears only with at least one piece.
         after: Text after the pieces.
-        separator: Text between two pieces.
     """
 
     pieces: Sequence[str]
@@ -32,15 +31,14 @@ class PromptPart:
     separator: str = "\n"
 
     def render(self, rule: ShrinkRule, count: int) -> str:
-        """Return the part with so many pieces, and a line that says how many are missing."""
+        """Return the part with `count` of its pieces, and a line that says how many are missing."""
         if not self.pieces or count == 0:
             return ""
-        left = len(self.pieces) - count
-        gap = [Template(rule.cut).substitute(cut=left)] if left else []
-        head = {"first": count, "last": 0, "ends": (count + 1) // 2}[rule.keep]
-        tail = count - head
-        shown = [*self.pieces[:head], *gap, *(self.pieces[-tail:] if tail else ())]
-        return self.before + self.separator.join(shown) + self.after
+        removed = len(self.pieces) - count
+        gap_line = [Template(rule.cut).substitute(cut=removed)] if removed else []
+        head_count = {"first": count, "last": 0, "ends": (count + 1) // 2}[rule.keep]
+        tail = self.pieces[head_count + removed :]
+        return self.before + self.separator.join([*self.pieces[:head_count], *gap_line, *tail]) + self.after
 
     def max_pieces(self, rule: ShrinkRule) -> int:
         """Return how many pieces the rule shows if there is room for all."""
@@ -48,6 +46,7 @@ class PromptPart:
         limit = rule.most_chars
         if limit is None or len(self.render(rule, count)) <= limit:
             return count
+        # The number of counts from 1 up that fit is the largest count that fits.
         fitting = bisect_left(range(1, count), True, key=lambda n: len(self.render(rule, n)) > limit)
         return max(min(rule.least, count), fitting)
 
@@ -95,9 +94,9 @@ class PromptDraft:
         }
 
     def messages(self, piece_counts: Mapping[str, int]) -> tuple[Message, ...]:
-        """Return the messages with so many pieces of each part."""
-        shown = {name: part.render(self.rules[name], piece_counts[name]) for name, part in self.parts.items()}
-        text = self.prompt.render(self.template, **self.texts, **shown)
+        """Return the messages with the given number of pieces of each part."""
+        parts = {name: part.render(self.rules[name], piece_counts[name]) for name, part in self.parts.items()}
+        text = self.prompt.render(self.template, **self.texts, **parts)
         system = Message(role="system", content=self.prompt.render("system"))
         return system, Message(role="user", content=text)
 
@@ -107,7 +106,6 @@ class FittedPrompt:
     """A prompt that fits.
 
     Attributes:
-        messages: The messages to send, oldest first.
         piece_counts: How many pieces of each part are shown.
         removed_counts: How many pieces were removed for lack of room, for parts where any were.
     """
@@ -123,20 +121,19 @@ async def fit_prompt(draft: PromptDraft, max_tokens: int | None, count: CountTok
     The parts shrink in the order of the prompt file, each as little as necessary.
 
     Args:
-        draft: The prompt with the parts that may shrink.
         max_tokens: Token limit of the prompt; `None` if it is unknown.
         count: Counts tokens. It is not called if the number of bytes alone proves that the prompt fits.
 
     Raises:
         ContextTooLong: The prompt does not fit even with every part at its smallest.
     """
-    full = draft.full_counts()
-    messages = draft.messages(full)
+    full_counts = draft.full_counts()
+    messages = draft.messages(full_counts)
     if max_tokens is None or prompt_token_upper_bound(messages) <= max_tokens:
-        return FittedPrompt(messages=messages, piece_counts=full)
+        return FittedPrompt(messages=messages, piece_counts=full_counts)
     tokens = await count(messages)
-    piece_counts = dict(full)
-    for name in full:
+    piece_counts = dict(full_counts)
+    for name in full_counts:
         if tokens <= max_tokens:
             break
         piece_counts[name] = await _largest_fitting_count(draft, name, piece_counts, max_tokens, count)
@@ -146,8 +143,12 @@ async def fit_prompt(draft: PromptDraft, max_tokens: int | None, count: CountTok
             f"the prompt is {tokens} tokens even at its smallest, and there is room for {max_tokens}",
             remedy="raise model.context_tokens, lower model.max_tokens, or give less to read",
         )
-    cut = {name: full[name] - number for name, number in piece_counts.items() if number < full[name]}
-    return FittedPrompt(messages=draft.messages(piece_counts), piece_counts=piece_counts, removed_counts=cut)
+    removed_counts = {
+        name: full_counts[name] - shown for name, shown in piece_counts.items() if shown < full_counts[name]
+    }
+    return FittedPrompt(
+        messages=draft.messages(piece_counts), piece_counts=piece_counts, removed_counts=removed_counts
+    )
 
 
 async def _largest_fitting_count(

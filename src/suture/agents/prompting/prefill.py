@@ -29,11 +29,8 @@ def prefill_module(statement: str, entry_point: str | None, *, certain: bool, te
     """Return the prefill for a module: the given stub, else the entry point's `def` or `class`, else a fence.
 
     Args:
-        statement: The task, in words or as a stub.
-        entry_point: The required name, if known.
         certain: Whether the name is reliable; otherwise it is used only if the task itself shows a call's
             result.
-        tests: Source of the tests that call it.
     """
     beginning = _find_stub(statement, entry_point)
     if not beginning and entry_point and _call_is_shown(entry_point, statement, tests if certain else ""):

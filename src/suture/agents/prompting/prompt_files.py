@@ -1,4 +1,4 @@
-"""Prompt files: the templates of one role, their variables, and how their parts shrink.
+"""Read and check prompt files: the templates of one role, their variables, and how their parts shrink.
 
 `PromptBook` holds the prompts of a run: Suture's own, or a project's in their place.
 """
@@ -46,7 +46,14 @@ class ShrinkRule(FileModel):
 
 
 class TemplateFile(FileModel):
-    """A template as the file has it; `variables` must be those that the text uses."""
+    """A template as the file has it.
+
+    Attributes:
+        text: The text with `$variable` placeholders.
+        variables: The variables that the text uses.
+        shrink: Variable -> how its value shrinks, in the order in which the parts shrink. Without it, the rules
+            of the packaged template apply.
+    """
 
     text: str
     variables: frozenset[str]
@@ -63,13 +70,7 @@ class PromptFile(FileModel):
 
 @dataclass(frozen=True, kw_only=True)
 class PromptTemplate:
-    """A template that has been checked.
-
-    Attributes:
-        text: The text with `$variable` placeholders.
-        variables: The variables that must be given.
-        shrink: Variable -> how its value shrinks, in the order in which the parts shrink.
-    """
+    """A checked template. Its `variables` are those that must be given; the text need not use all of them."""
 
     text: str
     variables: frozenset[str]
@@ -100,13 +101,11 @@ class Prompt:
         Raises:
             UsageError: A variable is missing, or one is given that the template does not have.
         """
-        found = self.templates[template]
-        if found.variables != values.keys():
-            odd = sorted(found.variables ^ values.keys())
+        if odd := sorted(self.templates[template].variables ^ values.keys()):
             raise UsageError(
                 f"prompt {self.name!r}, template {template!r}: variables {odd} are missing or unknown"
             )
-        return Template(found.text).substitute(values).strip()
+        return Template(self.templates[template].text).substitute(values).strip()
 
 
 def parse_prompt(raw: Any, source: str, packaged: Prompt | None = None) -> Prompt:
@@ -124,52 +123,51 @@ def parse_prompt(raw: Any, source: str, packaged: Prompt | None = None) -> Promp
     try:
         file = PromptFile.model_validate(raw)
     except ValidationError as fault:
-        first = fault.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise UsageError(f"{source}: {where}: {first['msg']}") from fault
+        error = fault.errors(include_url=False)[0]
+        where = ".".join(map(str, error["loc"])) or "the file"
+        raise UsageError(f"{source}: {where}: {error['msg']}") from fault
     if packaged is not None and file.name != packaged.name:
         raise UsageError(f"{source}: its name is {file.name!r}, and the role's {packaged.name!r}")
     templates = dict(packaged.templates) if packaged else {}
-    for name, given in file.templates.items():
+    for name, template in file.templates.items():
         where = f"{source}: template {name!r}"
         if packaged is not None and name not in packaged.templates:
             known = ", ".join(packaged.templates)
             raise UsageError(f"{where} is not a template of the role", remedy=f"one of {known}")
-        templates[name] = _check_template(given, where, packaged.templates[name] if packaged else None)
-    plain = {name: _template_to_plain(template) for name, template in templates.items()}
-    content = {"name": file.name, "version": file.version, "templates": plain}
+        templates[name] = _check_template(template, where, packaged.templates[name] if packaged else None)
+    content = {
+        "name": file.name,
+        "version": file.version,
+        "templates": {
+            name: {
+                "text": template.text,
+                "variables": sorted(template.variables),
+                # A list, because the order of the rules matters.
+                "shrink": [[part, rule.model_dump()] for part, rule in template.shrink.items()],
+            }
+            for name, template in templates.items()
+        },
+    }
     return Prompt(
         name=file.name, version=file.version, templates=templates, hash=content_hash(content), source=source
     )
 
 
-def _check_template(given: TemplateFile, where: str, base: PromptTemplate | None) -> PromptTemplate:
-    form = Template(given.text)
+def _check_template(file: TemplateFile, where: str, packaged: PromptTemplate | None) -> PromptTemplate:
+    form = Template(file.text)
     if not form.is_valid():
         raise UsageError(f"{where}: a $ stands alone", remedy="write $$ for a dollar sign")
     used = frozenset(form.get_identifiers())
-    if used != given.variables:
-        odd = sorted(used ^ given.variables)
+    if odd := sorted(used ^ file.variables):
         raise UsageError(f"{where}: {odd} are declared and not used, or used and not declared")
-    shrink = dict(given.shrink) if given.shrink is not None else dict(base.shrink) if base else {}
-    fill_placeholders = base.variables if base else used
-    unknown = used - fill_placeholders
-    missing = {name for name in fill_placeholders - used if name not in shrink or shrink[name].least > 0}
-    if unknown or missing:
-        odd = sorted(unknown | missing)
-        raise UsageError(
-            f"{where}: its variables must be {sorted(fill_placeholders)}; {odd} are unknown or missing"
-        )
-    rigid = shrink.keys() - (base.shrink.keys() if base else used)
-    if rigid:
-        raise UsageError(f"{where}: {sorted(rigid)} cannot shrink")
-    return PromptTemplate(text=given.text, variables=fill_placeholders, shrink=shrink)
-
-
-def _template_to_plain(template: PromptTemplate) -> dict[str, Any]:
-    # A list, because the order of the rules matters.
-    rules = [[name, rule.model_dump()] for name, rule in template.shrink.items()]
-    return {"text": template.text, "variables": sorted(template.variables), "shrink": rules}
+    shrink = file.shrink if file.shrink is not None else packaged.shrink if packaged else {}
+    required = packaged.variables if packaged else used
+    missing = {name for name in required - used if name not in shrink or shrink[name].least > 0}
+    if odd := sorted((used - required) | missing):
+        raise UsageError(f"{where}: its variables must be {sorted(required)}; {odd} are unknown or missing")
+    if rigid := sorted(shrink.keys() - (packaged.shrink.keys() if packaged else used)):
+        raise UsageError(f"{where}: {rigid} cannot shrink")
+    return PromptTemplate(text=file.text, variables=required, shrink=shrink)
 
 
 def prompt_to_dict(prompt: Prompt) -> dict[str, Any]:
@@ -191,13 +189,13 @@ def prompt_to_yaml(prompt: Prompt) -> str:
     class Dumper(yaml.SafeDumper):
         """Writes long texts as blocks."""
 
-    def as_block(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    def represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
         style = "|" if "\n" in text else None
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
-    Dumper.add_representer(str, as_block)
-    plain = prompt_to_dict(prompt)
-    return str(yaml.dump(plain, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000))
+    Dumper.add_representer(str, represent_text)
+    values = prompt_to_dict(prompt)
+    return str(yaml.dump(values, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000))
 
 
 class PromptBook:
@@ -211,7 +209,7 @@ class PromptBook:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
-        self._read: dict[str, Prompt] = {}
+        self._prompts: dict[str, Prompt] = {}
 
     def load(self, name: str) -> Prompt:
         """Return a role's prompt: the project's own, else Suture's.
@@ -219,14 +217,12 @@ class PromptBook:
         Raises:
             UsageError: There is no such role, or the project's file does not fit it.
         """
-        if name not in self._read:
-            self._read[name] = self._load(name)
-        return self._read[name]
-
-    def _load(self, name: str) -> Prompt:
-        packaged = packaged_prompt(name)
-        path = self.folder / f"{name}.yaml" if self.folder else None
-        return packaged if path is None or not path.exists() else load_prompt(path, name)
+        if name not in self._prompts:
+            packaged = packaged_prompt(name)
+            path = self.folder / f"{name}.yaml" if self.folder else None
+            is_replaced = path is not None and path.exists()
+            self._prompts[name] = load_prompt(path, name) if path and is_replaced else packaged
+        return self._prompts[name]
 
     def unknown_files(self) -> Iterator[Path]:
         """Yield files in the folder that belong to no role and are never read."""
@@ -266,14 +262,11 @@ def load_prompt(path: Path, name: str) -> Prompt:
     Raises:
         UsageError: There is no such role; or the file cannot be read, is not YAML, or does not fit the role.
     """
-    return parse_prompt(_read_yaml(path), str(path), packaged_prompt(name))
-
-
-def _read_yaml(path: Path) -> Any:
     import yaml
 
     content = read_text_file(path, MAX_PROMPT_FILE_BYTES, "the prompt")
     try:
-        return yaml.safe_load(content)
+        raw = yaml.safe_load(content)
     except (yaml.YAMLError, ValueError, RecursionError) as fault:
         raise UsageError(f"{path}: it is not YAML: {' '.join(str(fault).split())}") from fault
+    return parse_prompt(raw, str(path), packaged_prompt(name))

@@ -42,7 +42,6 @@ class Suspect:
     """A function, or the top level of a module, that is likely at fault.
 
     Attributes:
-        path: Its file.
         function: Its name; empty for the top level.
         line: The likeliest line, if one stands out; else empty.
     """
@@ -57,10 +56,8 @@ class RelatedFunction:
     """A function that is not at fault but informative for one that may be.
 
     Attributes:
-        path: Its file.
         name: Its name with its class, as in `Cart.total`.
         why: Its relation to the other function, such as `calls total`.
-        source: Its source.
     """
 
     path: str
@@ -86,12 +83,7 @@ def fence_python(code: str) -> str:
 
 
 def files_part(files: Mapping[str, str], fence: str = "python") -> PromptPart:
-    """Return files, or excerpts of them, in their order; each is a piece.
-
-    Args:
-        files: Path -> text.
-        fence: The info string of their fenced blocks.
-    """
+    """Return files, or excerpts of them, in their order; each is a piece."""
     pieces = [f"### {path}\n```{fence}\n{text.strip()}\n```" for path, text in files.items()]
     return PromptPart(pieces=pieces, separator="\n\n")
 
@@ -118,7 +110,6 @@ def failure_parts(
 
     Args:
         facts: One per failing check, most informative first.
-        output: The output of the test command.
         divergences: Id of a check -> where its call first goes wrong, in words.
     """
     lines = [] if facts else output.strip().splitlines() or ["no output"]

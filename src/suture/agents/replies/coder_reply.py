@@ -1,6 +1,6 @@
-"""From the coder's reply to files, however untidy the reply is.
+"""Read the files in the coder's reply, however untidy it is, and tell whether it was cut off.
 
-A reply that was prefilled at a signature had no place for imports; well-known ones are added.
+A reply that was prefilled up to a signature had no place for imports; well-known ones are added.
 """
 
 from __future__ import annotations
@@ -50,37 +50,27 @@ MODULE_OF_NAME = {name: module for module, names in WELL_KNOWN_IMPORTS.items() f
 
 
 def add_known_imports(code: str, before: str = "") -> str:
-    """Add an import for each well-known name that the module reads and nothing in it binds.
+    """Add an import for each well-known name that a module reads and nothing in it binds.
 
     Args:
         code: The module.
-        before: Its earlier text, if any: names that it already read are not the reply's.
+        before: Its earlier text, if any. Names that it read already get no import.
     """
-    tree, old = parse_module(code), parse_module(before)
-    if tree is None or _imports_all(tree):
+    tree, old_tree = parse_module(code), parse_module(before)
+    if tree is None:
         return code
-    bound = {*_bound_names(tree), *dir(builtins), *(read_names([old]) if old is not None else ())}
-    modules = (
-        {name for name in _names_with_attributes(tree) if name in sys.stdlib_module_names}
-        - bound
-        - AMBIGUOUS_MODULES
-    )
-    names = {name for name in read_names([tree]) if name in MODULE_OF_NAME} - bound
+    nodes = list(ast.walk(tree))
+    if any(isinstance(node, ast.alias) and node.name == "*" for node in nodes):
+        return code  # A star import may define any name.
+    names_before = read_names([old_tree]) if old_tree is not None else frozenset()
+    unavailable = {*_bound_names(tree), *dir(builtins), *names_before}
+    # Names of which an attribute is read, as `math` in `math.pi`.
+    owners = {n.value.id for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
+    modules = (owners & sys.stdlib_module_names) - unavailable - AMBIGUOUS_MODULES
+    names = (read_names([tree]) & MODULE_OF_NAME.keys()) - unavailable
     lines = [f"import {name}" for name in sorted(modules)]
     lines += [f"from {MODULE_OF_NAME[name]} import {name}" for name in sorted(names)]
     return insert_after_preamble(code, "\n".join(lines) + "\n") if lines else code
-
-
-def _imports_all(tree: ast.Module) -> bool:
-    """Return whether a star import may define any name."""
-    return any(isinstance(node, ast.alias) and node.name == "*" for node in ast.walk(tree))
-
-
-def _names_with_attributes(tree: ast.Module) -> Iterator[str]:
-    """Yield names of which an attribute is read, as `math` in `math.pi`."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            yield node.value.id
 
 
 def _bound_names(tree: ast.Module) -> Iterator[str]:
@@ -98,7 +88,7 @@ def _bound_names(tree: ast.Module) -> Iterator[str]:
             yield node.name
 
 
-STARTS = ("def ", "class ", "import ", "from ", "@", "async ")
+CODE_STARTS = ("def ", "class ", "import ", "from ", "@", "async ")
 
 
 @limit_parsing_work
@@ -111,12 +101,14 @@ def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str,
     """
     edits, text = split_edits(reply.text) if isinstance(brief, RepairBrief) else ([], reply.text)
     blocks = [block for block in fenced_blocks(text) if block.may_be_code]
-    cut = reply.finish == "length"
-    usable = [_usable_block(block, cut=cut) for block in (blocks if blocks or edits else _unfenced(reply))]
+    is_cut = reply.finish == "length"
+    if not blocks and not edits:
+        blocks = _find_unfenced_code(reply)
+    usable = [_complete_block(block, is_cut=is_cut) for block in blocks]
     usable = [block for block in usable if block.code.strip()]
     if not usable and not edits:
-        why = "was cut short before the code was complete" if cut else "holds no code"
-        raise MalformedReply(f"the reply {why}", remedy="raise model.max_tokens" if cut else "")
+        why = "was cut short before the code was complete" if is_cut else "holds no code"
+        raise MalformedReply(f"the reply {why}", remedy="raise model.max_tokens" if is_cut else "")
     if isinstance(brief, WriteBrief):
         data = [block for block in fenced_blocks(text) if not block.may_be_code]
         files = collect_written_files(usable, data, brief)
@@ -124,24 +116,18 @@ def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str,
         files = apply_repair(usable, brief, edits)
     if not reply.prefill:
         return files
-    given = brief.files if isinstance(brief, RepairBrief) else {}
-    return {path: add_known_imports(text, given.get(path, "")) for path, text in files.items()}
+    originals = brief.files if isinstance(brief, RepairBrief) else {}
+    return {path: add_known_imports(text, originals.get(path, "")) for path, text in files.items()}
 
 
 @limit_parsing_work
 def surplus_files_in_reply(
     reply: Reply, brief: WriteBrief | RepairBrief, files: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the names of files in a reply that are not used; sorted.
-
-    Args:
-        reply: The model's reply.
-        brief: What it answers.
-        files: The files that `files_from_reply` made from it.
-    """
-    known = tuple(brief.files) if isinstance(brief, RepairBrief) else ()
-    text = split_edits(reply.text)[1] if isinstance(brief, RepairBrief) else reply.text
-    return find_surplus_files(fenced_blocks(text), files, known)
+    """Return the paths in a reply that `files_from_reply` (whose result is `files`) did not use; sorted."""
+    if isinstance(brief, WriteBrief):
+        return find_surplus_files(fenced_blocks(reply.text), files)
+    return find_surplus_files(fenced_blocks(split_edits(reply.text)[1]), files, tuple(brief.files))
 
 
 def is_truncated_reply(reply: Reply) -> bool:
@@ -153,7 +139,7 @@ def is_truncated_reply(reply: Reply) -> bool:
         blocks = [block for block in limit_parsing_work(fenced_blocks)(text) if block.may_be_code]
     except EditDoesNotApply:
         return True
-    except MalformedReply:  # more tokens would only bring more of the same
+    except MalformedReply:  # More tokens would only bring more of the same.
         return False
     return not (edits or blocks) or any(not block.is_closed for block in blocks)
 
@@ -162,24 +148,24 @@ def ends_inside_code(reply: Reply) -> bool:
     """Return whether a prefilled reply was stopped at the left margin inside an open string or bracket."""
     if not reply.prefill or reply.finish != "stop":
         return False
-    last = next(reversed(fenced_blocks(reply.text)), None)
-    return last is not None and not last.is_closed and limit_parsing_work(is_open_ended)(last.code)
+    blocks = fenced_blocks(reply.text)
+    return bool(blocks) and not blocks[-1].is_closed and limit_parsing_work(is_open_ended)(blocks[-1].code)
 
 
 def repeats_itself(text: str) -> bool:
     """Return whether a text ends with the same few lines over and over, so that the model will not end it."""
-    lines = [line.strip() for line in split_lines(text) if line.strip()][:-1]  # the last line may be cut off
-    ends = (lines[-period * MIN_REPETITIONS :] for period in range(1, MAX_REPEATED_LINES + 1))
-    return any(
-        len(end) == period * MIN_REPETITIONS and end[:period] * MIN_REPETITIONS == end
-        for period, end in enumerate(ends, 1)
-    )
+    lines = [line.strip() for line in split_lines(text) if line.strip()][:-1]  # The last line may be cut off.
+    for period in range(1, MAX_REPEATED_LINES + 1):
+        end = lines[-period * MIN_REPETITIONS :]
+        if len(end) == period * MIN_REPETITIONS and end[:period] * MIN_REPETITIONS == end:
+            return True
+    return False
 
 
-def _unfenced(reply: Reply) -> list[CodeBlock]:
+def _find_unfenced_code(reply: Reply) -> list[CodeBlock]:
     """Return the longest run of lines that is code, in a reply without fences."""
     lines = split_lines(reply.text)
-    starts = [number for number, line in enumerate(lines) if line.startswith(STARTS)]
+    starts = [number for number, line in enumerate(lines) if line.startswith(CODE_STARTS)]
     for start in starts[:1]:
         for end in range(len(lines), start, -1):
             code = "".join(lines[start:end])
@@ -190,8 +176,9 @@ def _unfenced(reply: Reply) -> list[CodeBlock]:
     return []
 
 
-def _usable_block(block: CodeBlock, *, cut: bool) -> CodeBlock:
-    if block.is_closed or (is_valid_python(block.code) and not cut):
+def _complete_block(block: CodeBlock, *, is_cut: bool) -> CodeBlock:
+    """Return a block without the unfinished statement at the end of a cut reply."""
+    if block.is_closed or (is_valid_python(block.code) and not is_cut):
         return block
     return CodeBlock(
         code=complete_prefix(block.code), path=block.path, is_closed=False, line_before=block.line_before

@@ -1,10 +1,10 @@
-"""Search/replace blocks of a reply, applied strictly: one that does not match once is an error."""
+"""Read the search/replace blocks of a reply, and apply them: a block that does not match once is an error."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from suture.agents.replies.fenced_blocks import OPENING_FENCE, named_path
@@ -25,7 +25,6 @@ class EditBlock:
         number: Its number among the blocks of the reply, from 1.
         path: The file that this block, or one before it, names.
         search: Whole lines without the last newline; empty to create a file.
-        replace: The replacement.
     """
 
     number: int
@@ -40,7 +39,7 @@ class EditBlock:
 
 
 def split_edits(text: str) -> tuple[list[EditBlock], str]:
-    """Return the search/replace blocks of a reply, and the rest of the reply.
+    """Return `(blocks, rest)`: the search/replace blocks of a reply, and its text without them.
 
     Raises:
         EditDoesNotApply: A block has no end, or not exactly one divider.
@@ -49,44 +48,40 @@ def split_edits(text: str) -> tuple[list[EditBlock], str]:
     blocks: list[EditBlock] = []
     rest: list[str] = []
     path: str | None = None
-    at = 0
-    while at < len(lines):
-        if not HEAD.match(lines[at]):
-            rest.append(lines[at])
-            at += 1
+    start = 0
+    while start < len(lines):
+        if not HEAD.match(lines[start]):
+            rest.append(lines[start])
+            start += 1
             continue
         path = _take_path_above(rest) or path
-        end = next((n for n in range(at + 1, len(lines)) if TAIL.match(lines[n]) or HEAD.match(lines[n])), at)
+        below = range(start + 1, len(lines))
+        end = next((n for n in below if TAIL.match(lines[n]) or HEAD.match(lines[n])), start)
         block = EditBlock(number=len(blocks) + 1, path=path, search="", replace="")
         if not TAIL.match(lines[end]):
             raise block.make_error("it has no end: a line `>>>>>>> REPLACE` is missing")
-        dividers = [n for n in range(at + 1, end) if DIVIDER.match(lines[n])]
+        dividers = [n for n in range(start + 1, end) if DIVIDER.match(lines[n])]
         if len(dividers) != 1:
             raise block.make_error(f"it has {len(dividers)} lines `=======` instead of one")
-        search, replace = lines[at + 1 : dividers[0]], lines[dividers[0] + 1 : end]
         require_few_blocks(len(blocks))
-        blocks.append(
-            EditBlock(number=block.number, path=path, search="\n".join(search), replace="\n".join(replace))
-        )
-        at = end + 1
+        search = "\n".join(lines[start + 1 : dividers[0]])
+        blocks.append(replace(block, search=search, replace="\n".join(lines[dividers[0] + 1 : end])))
+        start = end + 1
     return blocks, "\n".join(rest)
 
 
 def _take_path_above(above: list[str]) -> str | None:
     """Return the path in the last line above a block, or above its fence, and remove that line."""
-    place = len(above) - 1
-    while place >= 0 and not above[place].strip():
-        place -= 1
-    if place < 0:
+    filled = [number for number, line in enumerate(above) if line.strip()]
+    if not filled:
         return None
-    fence = OPENING_FENCE.match(above[place])
-    if fence is None:
-        path = named_path(above[place], "")
-        if path is not None:
-            del above[place]
-        return path
-    before = next((line for line in reversed(above[:place]) if line.strip()), "")
-    return named_path(before, fence[3])
+    fence = OPENING_FENCE.match(above[filled[-1]])
+    if fence is not None:
+        return named_path(above[filled[-2]] if len(filled) > 1 else "", fence[3])
+    path = named_path(above[filled[-1]], "")
+    if path is not None:
+        del above[filled[-1]]
+    return path
 
 
 def apply_edits(
@@ -95,7 +90,6 @@ def apply_edits(
     """Apply blocks one after the other, and return the changed and new files, path -> text.
 
     Args:
-        blocks: The blocks in the order of the reply.
         files: The files that may be changed.
         taken: All paths of the project; `None` if no file may be created.
 
@@ -116,9 +110,9 @@ def _find_file(block: EditBlock, files: Mapping[str, str], taken: Collection[str
         raise block.make_error("it names no file: write its path in the line above")
     if block.path in files:
         return block.path
-    ends = [path for path in files if path.endswith(f"/{block.path}") or block.path.endswith(f"/{path}")]
-    if len(ends) == 1:
-        return ends[0]
+    similar = [path for path in files if path.endswith(f"/{block.path}") or block.path.endswith(f"/{path}")]
+    if len(similar) == 1:
+        return similar[0]
     if taken is None or block.path in taken:
         raise block.make_error(f"it may change only {', '.join(files)}")
     if block.search or not is_creatable(block.path, taken):
@@ -132,33 +126,37 @@ def _apply_block(block: EditBlock, text: str) -> str:
             raise block.make_error("its SEARCH is empty, but the file is not")
         return block.replace + "\n"
     newline = "\r\n" if "\r\n" in text else "\n"
-    lines, wanted = text.split(newline), block.search.split("\n")
-    places = [n for n in range(len(lines)) if lines[n : n + len(wanted)] == wanted]
-    if len(places) != 1:
-        first = next(line.strip() for line in wanted if line.strip() or line is wanted[-1])
-        found = f"stands {len(places)} times in" if places else "is not in"
-        near = "" if places else _describe_near_match(lines, wanted)
+    lines, search_lines = text.split(newline), block.search.split("\n")
+    starts = _find_lines(search_lines, lines)
+    if len(starts) != 1:
+        first = next(line.strip() for line in search_lines if line.strip() or line is search_lines[-1])
+        count = f"stands {len(starts)} times in" if starts else "is not in"
+        hint = "" if starts else _describe_near_match(search_lines, lines)
         raise block.make_error(
-            f"its SEARCH text, from {first[:MAX_QUOTED_CHARS]!r} on, {found} the file{near}"
+            f"its SEARCH text, from {first[:MAX_QUOTED_CHARS]!r} on, {count} the file{hint}"
         )
-    new = block.replace.split("\n") if block.replace else []
-    return newline.join([*lines[: places[0]], *new, *lines[places[0] + len(wanted) :]])
+    replacement = block.replace.split("\n") if block.replace else []
+    return newline.join([*lines[: starts[0]], *replacement, *lines[starts[0] + len(search_lines) :]])
 
 
-def _describe_near_match(lines: Sequence[str], wanted: Sequence[str]) -> str:
+def _find_lines(search_lines: Sequence[str], lines: Sequence[str]) -> list[int]:
+    """Return the indices at which the lines contain the search lines."""
+    return [n for n in range(len(lines)) if lines[n : n + len(search_lines)] == search_lines]
+
+
+def _describe_near_match(search_lines: Sequence[str], lines: Sequence[str]) -> str:
     """Return where the text occurs with other indentation; the right indentation is not guessed."""
-    bare, sought = [line.strip() for line in lines], [line.strip() for line in wanted]
-    places = [n + 1 for n in range(len(bare)) if bare[n : n + len(sought)] == sought]
-    if len(places) != 1:
+    starts = _find_lines([line.strip() for line in search_lines], [line.strip() for line in lines])
+    if len(starts) != 1:
         return ""
-    return f"; line {places[0]} is that with other blanks: {lines[places[0] - 1][:MAX_QUOTED_CHARS]!r}"
+    return f"; line {starts[0] + 1} is that with other blanks: {lines[starts[0]][:MAX_QUOTED_CHARS]!r}"
 
 
 def is_creatable(path: str, taken: Collection[str]) -> bool:
     """Return whether a path is free, inside the project, and not hidden."""
     parts = PurePosixPath(path).parts
-    inside = bool(parts) and "/".join(parts) == path and not any(part.startswith(".") for part in parts)
-    holders = {str(parent) for parent in PurePosixPath(path).parents}
-    return inside and not any(
-        other == path or other in holders or other.startswith(f"{path}/") for other in taken
+    is_plain = bool(parts) and "/".join(parts) == path and not any(part.startswith(".") for part in parts)
+    folders = {str(parent) for parent in PurePosixPath(path).parents}
+    return is_plain and not any(
+        other == path or other in folders or other.startswith(f"{path}/") for other in taken
     )

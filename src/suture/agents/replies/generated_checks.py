@@ -1,4 +1,4 @@
-"""Checks from a tester's reply: plain asserts, one each. Unusable tests are dropped and counted.
+"""Read the checks in a tester's reply. Each is a single assert, loop or block; unusable ones are counted.
 
 A hypothesis test becomes a loop over inputs from fixed seeds. Generated checks run inside the sandbox, where
 hypothesis is not installed; its common strategies can be drawn without it, always with the same inputs. Only
@@ -40,57 +40,49 @@ from suture.project.python_source.statements import (
 )
 
 DRAW_NAME = "seeded_draw"
+"""The loop variable with the random generator, which is seeded with the number of the round."""
 LOOP_TEMPLATE = (
     f"for {DRAW_NAME} in map(__import__('random').Random, range({EXAMPLES_PER_PROPERTY})):\n    pass"
 )
 ALPHABET = "abcdefghijklmnopqrstuvwxyz ABCXYZ019_-.,"
+"""Characters of texts for which the strategy names none."""
 
 
 class _UnsupportedStrategy(Exception):
     """A strategy that cannot be drawn here."""
 
 
-def is_hypothesis_test(node: ast.FunctionDef) -> bool:
+def _is_hypothesis_test(node: ast.FunctionDef) -> bool:
     """Return whether hypothesis draws a test's arguments."""
-    return any(_callee_name(one) == "given" for one in node.decorator_list)
+    return any(_callee_name(decorator) == "given" for decorator in node.decorator_list)
 
 
-def unroll_hypothesis_test(node: ast.FunctionDef) -> ast.For | None:
-    """Return the test as one loop that draws its arguments; `None` if it uses an unsupported strategy.
-
-    Args:
-        node: A function with the decorator `given`.
-    """
-    given = next(one for one in node.decorator_list if _callee_name(one) == "given")
-    names = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-    if not isinstance(given, ast.Call) or any(_changes_meaning_in_loop(part) for part in ast.walk(node)):
+def _unroll_hypothesis_test(test: ast.FunctionDef) -> ast.For | None:
+    """Return the test as one loop that draws its arguments; `None` if that is not possible."""
+    given = next(decorator for decorator in test.decorator_list if _callee_name(decorator) == "given")
+    names = [arg.arg for arg in (*test.args.posonlyargs, *test.args.args, *test.args.kwonlyargs)]
+    # These statements mean something else in a loop than in a function.
+    function_only = (ast.Return, ast.Yield, ast.YieldFrom, ast.Nonlocal, ast.Global)
+    if not isinstance(given, ast.Call) or any(isinstance(node, function_only) for node in ast.walk(test)):
         return None
-    last = names[len(names) - len(given.args) :]  # hypothesis fills them from the right
-    strategies = dict(zip(last, given.args, strict=False)) | {k.arg or "": k.value for k in given.keywords}
+    positional = names[len(names) - len(given.args) :]  # Hypothesis fills them from the right.
+    strategies = dict(zip(positional, given.args, strict=False))
+    strategies |= {keyword.arg or "": keyword.value for keyword in given.keywords}
     if set(strategies) != set(names):
         return None
     try:
-        drawn = [ast.parse(f"{name} = {_draw_expression(strategies[name])}").body[0] for name in names]
-    except (
-        _UnsupportedStrategy,
-        RecursionError,
-        SyntaxError,
-        MemoryError,
-    ):  # a model may nest anything a thousand deep
+        draws = [ast.parse(f"{name} = {_draw_expression(strategies[name])}").body[0] for name in names]
+    # A model may nest anything a thousand deep.
+    except (_UnsupportedStrategy, RecursionError, SyntaxError, MemoryError):
         return None
     loop = ast.parse(LOOP_TEMPLATE).body[0]
     assert isinstance(loop, ast.For)
-    loop.body = [*drawn, *(_without_assume(part) for part in node.body)]
+    loop.body = [*draws, *map(_replace_assume, test.body)]
     return ast.fix_missing_locations(loop)
 
 
-def _changes_meaning_in_loop(part: ast.AST) -> bool:
-    """Return whether a statement means something else in a loop than in a function."""
-    return isinstance(part, ast.Return | ast.Yield | ast.YieldFrom | ast.Nonlocal | ast.Global)
-
-
-def _without_assume(node: ast.stmt) -> ast.stmt:
-    """Return `assume(x)` at the top level of a test as a skip to the next input."""
+def _replace_assume(node: ast.stmt) -> ast.stmt:
+    """Return a skip to the next input in place of `assume(x)`, and any other statement as it is."""
     if not (isinstance(node, ast.Expr) and _callee_name(node.value) == "assume"):
         return node
     assert isinstance(node.value, ast.Call)
@@ -106,11 +98,7 @@ def _callee_name(node: ast.expr) -> str:
 
 
 def _draw_expression(strategy: ast.expr) -> str:
-    """Return source that draws one value.
-
-    Raises:
-        _UnsupportedStrategy: The strategy, or one inside it, is unsupported.
-    """
+    """Return source that draws one value of a strategy, or raise `_UnsupportedStrategy`."""
     draw = STRATEGIES.get(_callee_name(strategy))
     if draw is None or not isinstance(strategy, ast.Call):
         raise _UnsupportedStrategy
@@ -125,19 +113,23 @@ StrategyArgs = Sequence[ast.expr]
 StrategyOptions = dict[str, ast.expr]
 
 
-def _option(args: StrategyArgs, options: StrategyOptions, at: int, name: str, default: str) -> str:
-    node = args[at] if at < len(args) else options.get(name)
-    unset = node is None or (isinstance(node, ast.Constant) and node.value is None)
-    return default if node is None or unset else f"({ast.unparse(node)})"
+def _option(args: StrategyArgs, options: StrategyOptions, position: int, name: str, default: str) -> str:
+    """Return the source of an argument that is given by position or by name."""
+    node = args[position] if position < len(args) else options.get(name)
+    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+        return default
+    return f"({ast.unparse(node)})"
 
 
 def _number_bounds(args: StrategyArgs, options: StrategyOptions) -> tuple[str, str]:
+    """Return the sources of `(lower bound, upper bound)`."""
     low = _option(args, options, 0, "min_value", "")
     high = _option(args, options, 1, "max_value", "")
-    least = low or (f"min(-{MAX_GENERATED_NUMBER}, {high})" if high else f"-{MAX_GENERATED_NUMBER}")
-    return least, high or (
-        f"max({MAX_GENERATED_NUMBER}, {low} + {MAX_GENERATED_NUMBER})" if low else f"{MAX_GENERATED_NUMBER}"
-    )
+    default_low = f"min(-{MAX_GENERATED_NUMBER}, {high})" if high else f"-{MAX_GENERATED_NUMBER}"
+    default_high = f"{MAX_GENERATED_NUMBER}"
+    if low:
+        default_high = f"max({MAX_GENERATED_NUMBER}, {low} + {MAX_GENERATED_NUMBER})"
+    return low or default_low, high or default_high
 
 
 def _integers(args: StrategyArgs, options: StrategyOptions) -> str:
@@ -150,22 +142,23 @@ def _floats(args: StrategyArgs, options: StrategyOptions) -> str:
     return f"{DRAW_NAME}.uniform({low}, {high})"
 
 
-def _length(args: StrategyArgs, options: StrategyOptions, at: int) -> str:
-    least = _option(args, options, at, "min_size", "0")
-    most = _option(args, options, at + 1, "max_size", f"{least} + {MAX_GENERATED_ITEMS}")
-    return f"range({DRAW_NAME}.randint({least}, {most}))"
+def _size_range(args: StrategyArgs, options: StrategyOptions) -> str:
+    """Return source of a range with a drawn length; the sizes are the second and the third argument."""
+    min_size = _option(args, options, 1, "min_size", "0")
+    max_size = _option(args, options, 2, "max_size", f"{min_size} + {MAX_GENERATED_ITEMS}")
+    return f"range({DRAW_NAME}.randint({min_size}, {max_size}))"
 
 
 def _text(args: StrategyArgs, options: StrategyOptions) -> str:
     alphabet = _option(args, options, 0, "alphabet", repr(ALPHABET))
-    return f"''.join({DRAW_NAME}.choice({alphabet}) for _ in {_length(args, options, 1)})"
+    return f"''.join({DRAW_NAME}.choice({alphabet}) for _ in {_size_range(args, options)})"
 
 
 def _lists(args: StrategyArgs, options: StrategyOptions) -> str:
     if {"unique", "unique_by"} & set(options):
         raise _UnsupportedStrategy
-    of = args[0] if args else options["elements"]
-    return f"[{_draw_expression(of)} for _ in {_length(args, options, 1)}]"
+    elements = args[0] if args else options["elements"]
+    return f"[{_draw_expression(elements)} for _ in {_size_range(args, options)}]"
 
 
 def _one_of(args: StrategyArgs, options: StrategyOptions) -> str:
@@ -182,9 +175,9 @@ STRATEGIES: dict[str, Callable[[StrategyArgs, StrategyOptions], str]] = {
     "none": lambda args, options: "None",
     "just": lambda args, options: ast.unparse(args[0]),
     "sampled_from": lambda args, options: f"{DRAW_NAME}.choice(list({ast.unparse(args[0])}))",
-    "tuples": lambda args, options: "(" + "".join(f"{_draw_expression(one)}, " for one in args) + ")",
+    "tuples": lambda args, options: "(" + "".join(f"{_draw_expression(arg)}, " for arg in args) + ")",
 }
-"""The strategies that models write; `st.integers().map(...)` and the like are unsupported."""
+"""The supported strategies; `st.integers().map(...)` and the like are unsupported."""
 
 
 UNTRIED_TRUST = 0.0
@@ -226,20 +219,11 @@ class GeneratedChecks:
     """The checks of a tester's reply.
 
     Attributes:
-        checks: The usable checks, each once.
         dropped: Why others are unusable -> how many.
     """
 
     checks: tuple[Check, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _FoundTest:
-    """A statement that tests something, and the statements before it."""
-
-    node: ast.stmt
-    scope: Scope
 
 
 @limit_parsing_work
@@ -253,8 +237,6 @@ def checks_from_reply(
     are removed, so that a check never tests the tester's own code.
 
     Args:
-        reply: The tester's reply.
-        provenance: Provenance of the checks.
         entry_point: The function or class that each check must use; any if unknown.
         trust: Trust in each check, in [0, 1].
 
@@ -263,14 +245,14 @@ def checks_from_reply(
     """
     dropped: Counter[DropReason] = Counter()
     checks: list[Check] = []
-    for found in islice(_tests_in(_sources(reply, dropped), dropped), MAX_INSPECTED_TESTS):
-        setup = find_setup_statements(found.node, found.scope, entry_point)
-        reason = _unusable_reason(found, setup, entry_point)
+    for test, scope in islice(_tests_in_reply(reply, dropped), MAX_INSPECTED_TESTS):
+        setup = find_setup_statements(test, scope, entry_point)
+        reason = _unusable_reason(test, setup, entry_point)
         if reason is not None:
             dropped[reason] += 1
             continue
-        *before, last = map(ast.unparse, [*setup, found.node])
-        checks.append(make_check(last, provenance, trust=trust, setup=before))
+        *setup_sources, source = map(ast.unparse, [*setup, test])
+        checks.append(make_check(source, provenance, trust=trust, setup=setup_sources))
     usable = deduplicate_checks(checks)
     if len(usable) > MAX_CHECKS:
         dropped["too_many"] += len(usable) - MAX_CHECKS
@@ -282,58 +264,53 @@ def checks_from_reply(
     )
 
 
-def _sources(reply: Reply, dropped: Counter[DropReason]) -> Iterator[ast.Module]:
-    """Yield the reply's blocks of code; of a block that does not parse, its lines that are asserts."""
+def _parse_blocks(reply: Reply, dropped: Counter[DropReason]) -> Iterator[list[ast.stmt]]:
+    """Yield the statements of each block of code; of a block that does not parse, its lines that are asserts."""
     blocks = [block for block in fenced_blocks(reply.text) if block.may_be_code]
     texts = [(b.code, b.is_closed) for b in blocks] or [(reply.text, reply.finish != "length")]
-    for text, whole in texts:
-        tree = parse_module(text if whole else complete_prefix(text))
-        if tree is not None and (tree.body or not whole):
-            if not whole:
+    for text, is_complete in texts:
+        tree = parse_module(text if is_complete else complete_prefix(text))
+        if tree is not None and (tree.body or not is_complete):
+            if not is_complete:
                 dropped["cut_off"] += 1
-            yield tree
+            yield tree.body
             continue
-        alone = [
-            _parse_single_line(line, dropped)
-            for line in split_lines(text)
-            if line.lstrip().startswith("assert ")
+        lines = [line.strip() for line in split_lines(text) if line.lstrip().startswith("assert ")]
+        asserts = [
+            line_tree.body[0]
+            for line in lines
+            if (line_tree := parse_module(line)) and len(line_tree.body) == 1
         ]
-        yield ast.Module([node for node in alone if node is not None], [])
+        if len(asserts) < len(lines):
+            dropped["not_python"] += len(lines) - len(asserts)
+        yield asserts
 
 
-def _parse_single_line(line: str, dropped: Counter[DropReason]) -> ast.stmt | None:
-    tree = parse_module(line.strip())
-    if tree is None or len(tree.body) != 1:
-        dropped["not_python"] += 1
-        return None
-    return tree.body[0]
-
-
-def _tests_in(trees: Iterator[ast.Module], dropped: Counter[DropReason]) -> Iterator[_FoundTest]:
-    above: Scope = ()
-    for tree in trees:
-        yield from _tests_in_body(tree.body, above, dropped)
-        above = (*above, *tree.body)  # a second block may use the imports of the first
+def _tests_in_reply(reply: Reply, dropped: Counter[DropReason]) -> Iterator[tuple[ast.stmt, Scope]]:
+    """Yield `(test, statements before it)` for each statement of a reply that tests something."""
+    scope: Scope = ()
+    for body in _parse_blocks(reply, dropped):
+        yield from _tests_in_body(body, scope, dropped)
+        scope = (*scope, *body)  # A second block may use the imports of the first.
 
 
 def _tests_in_body(
-    body: Sequence[ast.stmt], above: Scope, dropped: Counter[DropReason]
-) -> Iterator[_FoundTest]:
-    for at, node in enumerate(body):
-        scope = (*above, *body[:at])
+    body: Sequence[ast.stmt], outer: Scope, dropped: Counter[DropReason]
+) -> Iterator[tuple[ast.stmt, Scope]]:
+    for number, node in enumerate(body):
         if isinstance(node, ast.Assert) or (isinstance(node, COMPOUND_STATEMENTS) and _holds_assert(node)):
-            yield _FoundTest(node=node, scope=scope)
+            yield node, (*outer, *body[:number])
         elif isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
-            if is_hypothesis_test(node):
-                loop = unroll_hypothesis_test(node)
+            if _is_hypothesis_test(node):
+                loop = _unroll_hypothesis_test(node)
                 if loop is None:
                     dropped["unsupported_strategy"] += 1
                 else:
-                    yield from _tests_in_body([loop], (*above, *body), dropped)
-            elif _needs_arguments(node) or node.decorator_list:
+                    yield from _tests_in_body([loop], (*outer, *body), dropped)
+            elif node.decorator_list or any(isinstance(part, ast.arg) for part in ast.walk(node.args)):
                 dropped["has_parameters"] += 1
             else:
-                yield from _tests_in_body(node.body, (*above, *body), dropped)
+                yield from _tests_in_body(node.body, (*outer, *body), dropped)
         elif isinstance(node, ast.ClassDef) and node.name.lower().startswith("test"):
             dropped["test_class"] += 1
 
@@ -342,56 +319,40 @@ def _holds_assert(node: ast.stmt) -> bool:
     return any(isinstance(part, ast.Assert) for part in ast.walk(node))
 
 
-def _needs_arguments(node: ast.FunctionDef) -> bool:
-    given = node.args
-    return bool(given.posonlyargs or given.args or given.kwonlyargs or given.vararg or given.kwarg)
-
-
-def _unusable_reason(
-    found: _FoundTest, setup: Sequence[ast.stmt], entry_point: str | None
-) -> DropReason | None:
+def _unusable_reason(test: ast.stmt, setup: Sequence[ast.stmt], entry_point: str | None) -> DropReason | None:
     """Return why a test is unusable, or `None` if it is usable."""
-    node = found.node
-    if not _is_short([*setup, node]):
+    program = [*setup, test]
+    try:
+        is_short = sum(len(ast.unparse(node)) for node in program) <= MAX_CHECK_CHARS
+    except RecursionError:  # A sum of a thousand terms nests a thousand deep.
+        is_short = False
+    if not is_short:
         return "too_long"
     if entry_point is None:
-        calls = any(isinstance(part, ast.Call) for part in ast.walk(node))
-        return None if calls else "calls_nothing"
-    if entry_point not in read_names([*setup, node]):
+        calls_something = any(isinstance(node, ast.Call) for node in ast.walk(test))
+        return None if calls_something else "calls_nothing"
+    if entry_point not in read_names(program):
         return "entry_point_unused"
-    if any(isinstance(part, Definition) and part.name == entry_point for part in ast.walk(node)):
+    if any(isinstance(node, Definition) and node.name == entry_point for node in ast.walk(test)):
         return "entry_point_redefined"
-    known = known_names([*setup, node]) | {entry_point}
-    return None if read_names([*setup, node]) <= known else "unknown_names"
-
-
-def _is_short(nodes: Sequence[ast.stmt]) -> bool:
-    try:
-        return sum(len(ast.unparse(node)) for node in nodes) <= MAX_CHECK_CHARS
-    except RecursionError:  # a sum of a thousand terms nests a thousand deep
-        return False
+    return None if read_names(program) <= known_names(program) | {entry_point} else "unknown_names"
 
 
 def mean_logprob(source: str, reply: Reply) -> float | None:
-    """Return the mean log probability of the tokens in a program's lines, as a reply reports them.
+    """Return the mean log probability of the tokens in a program's lines, in nats per token, at most 0.
 
-    Args:
-        source: The program; lines that the reply does not contain, such as added ones, are ignored.
-        reply: The reply that it was read from.
-
-    Returns:
-        Nats per token, at most 0; `None` if the provider reports none, or no line is found.
+    It is `None` if the provider reports none, or the reply contains no line of the program. Other lines that the
+    reply does not contain, such as added ones, are ignored.
     """
     if not reply.logprobs or len(reply.tokens) != len(reply.logprobs):
         return None
     text = "".join(reply.tokens)
-    wanted = [False] * len(text)
+    is_in_program = [False] * len(text)
     for line in {line.strip() for line in source.splitlines()} - {""}:
-        at = text.find(line)
-        if at >= 0:
-            wanted[at : at + len(line)] = [True] * len(line)
+        start = text.find(line)
+        if start >= 0:
+            is_in_program[start : start + len(line)] = [True] * len(line)
     ends = list(accumulate(map(len, reply.tokens)))
-    starts = [0, *ends]
-    spans = zip(starts, ends, reply.logprobs, strict=False)
-    of_lines = [logprob for start, end, logprob in spans if any(wanted[start:end])]
-    return mean(of_lines) if of_lines else None
+    tokens = zip([0, *ends], ends, reply.logprobs, strict=False)
+    logprobs = [logprob for start, end, logprob in tokens if any(is_in_program[start:end])]
+    return mean(logprobs) if logprobs else None

@@ -44,10 +44,7 @@ class CritiqueBrief:
     """What the critic needs to judge a candidate.
 
     Attributes:
-        statement: The task, in words or as a stub.
         files: The candidate's code, path -> text.
-        passed: How many checks passed.
-        total: How many checks there are.
         facts: Counterexamples of the failing checks, most informative first.
     """
 
@@ -93,10 +90,8 @@ class PlanBrief:
     """What the planner needs.
 
     Attributes:
-        statement: The task, in words or as a stub.
         module: The file for the code.
         project: Paths of existing files.
-        lessons: Lessons of earlier runs.
     """
 
     statement: str
@@ -190,7 +185,6 @@ class LessonsBrief:
     """What the summariser needs.
 
     Attributes:
-        statement: The task, in words or as a stub; empty if there is only code and tests.
         history: Earlier attempts, oldest first.
         remarks: Remarks of the debugger or critic, one sentence each.
         known: The lessons so far; the answer replaces them.

@@ -86,19 +86,12 @@ async def investigate(
     not ask for it.
 
     Args:
-        brief: The failing code, its counterexamples and earlier attempts.
-        prompt: The prompt file `debugger`.
-        tools: The tools that the model may use.
         ask: Asks the model for one step.
         conclude: Asks the model for the diagnosis.
         max_steps: Maximum number of replies before the diagnosis.
-        on_step: Called after each step.
 
     Raises:
         MalformedReply: No reply was an action, or there was no diagnosis.
-        BudgetExceeded: There was no budget for another call.
-        ModelError: The model failed.
-        SandboxError: The sandbox of a tool failed.
     """
     task = render_optional_task(brief.statement)
     failing_call = next((fact.call for fact in brief.facts if "(" in fact.call), "")

@@ -21,9 +21,7 @@ class OptimiseBrief:
     """What the optimiser needs.
 
     Attributes:
-        statement: The task, in words or as a stub; empty if there is only code and tests.
         files: The passing code, path -> text.
-        entry_point: The name that must stay, if known.
         goal: Whether the code should become faster or simpler.
     """
 

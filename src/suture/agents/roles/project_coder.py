@@ -18,8 +18,8 @@ from suture.agents.prompting.prompt_parts import (
     required_tests_part,
 )
 from suture.agents.replies.edit_blocks import apply_edits, is_creatable, split_edits
-from suture.agents.replies.fenced_blocks import CodeBlock, fenced_blocks
-from suture.agents.replies.written_files import SHELL_LABELS, fence_label
+from suture.agents.replies.fenced_blocks import SHELL_LABELS, CodeBlock, fenced_blocks
+from suture.agents.replies.written_files import fence_label
 from suture.agents.roles.coder import RepairBrief
 from suture.agents.tuning import MAX_PROJECT_FILE_CHARS, MAX_PROJECT_FILES
 from suture.core.records import ProjectKind, Task

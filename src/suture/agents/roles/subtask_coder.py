@@ -32,8 +32,6 @@ class SubtaskBrief:
     """What the coder of one part needs.
 
     Attributes:
-        statement: The whole task, in words or as a stub.
-        goal: The part to write now.
         module: The file for the code.
         done: Goals of the finished parts.
         lessons: Lessons of earlier attempts.
@@ -60,16 +58,11 @@ async def write_subtask(
     anything.
 
     Args:
-        brief: The part of the plan.
-        prompt: The prompt file `subtask_coder`.
         files: The project's files in memory; the part is done when the model has written the brief's module.
         ask: Asks the model for one step.
-        on_step: Called after each step.
 
     Raises:
         MalformedReply: Nothing was written.
-        BudgetExceeded: There was no budget for another call.
-        ModelError: The model failed.
     """
     before = dict(files.written)
     tools = files.tools()

@@ -38,8 +38,6 @@ class SpecTestBrief:
     """What the spec tester and the property tester may know.
 
     Attributes:
-        statement: The task, in words or as a stub.
-        entry_point: The function or class to test, if known.
         examples: Source of existing tests: they show how it is called, and must not be repeated.
         count: How many tests or properties to ask for.
     """
@@ -134,9 +132,6 @@ class ProjectTestBrief:
     """What the tester of a project needs.
 
     Attributes:
-        statement: The task.
-        language: The project's language.
-        name: The project's name.
         files: The written code, path -> text, so that the tests know what to call.
     """
 
@@ -188,7 +183,6 @@ class ReproducerBrief:
         files: Code that the issue may concern, path -> text, the likeliest first.
         examples: A test file of the project, which shows how its code is imported and called.
         refused: Why earlier tests were unusable, the latest last.
-        hints: A person's hints about earlier tests.
     """
 
     statement: str

@@ -93,11 +93,7 @@ def _find_target(block: CodeBlock, brief: TextBrief) -> str | None:
 
 
 def _merge(path: str, original: str, code: str, language: Language) -> str:
-    """Return the code if it is the whole file, else the original with the code's definitions in place.
-
-    Raises:
-        MalformedReply: The code shares no definition with the file.
-    """
+    """Return the code if it is the whole file, else the original with the code's definitions in place."""
     old, new = _split_chunks(original, language), _split_chunks(code, language)
     lost = old.keys() - new.keys()
     if not lost:

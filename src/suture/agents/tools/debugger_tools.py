@@ -1,4 +1,4 @@
-"""The debugger's tools: run code beside a candidate in the sandbox, read its functions, compare attempts."""
+"""The debugger's tools: trace or run code with a candidate's files, read a function, compare two attempts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from suture.agents.tools.react_loop import AgentTool, ToolAction
+from suture.agents.tuning import MAX_DIFF_CHARS, MAX_TOOL_CODE_CHARS
 from suture.judge.tracing.variable_trace import TraceTarget, find_divergence, render_trace, run_traced_code
 from suture.project.python_source.functions import describe_function
 from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text, unified_diff
-
-MAX_CODE_CHARS = 4000
-MAX_DIFF_CHARS = 3000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +21,6 @@ class ComparedAttempt:
 
     Attributes:
         label: The candidate's label, such as `sample 2`.
-        files: The files that it writes: path -> text.
         failed: Ids of the checks that it failed.
     """
 
@@ -39,11 +36,10 @@ def make_debugger_tools(
     setup: str = "",
     reference: Mapping[str, bytes] | None = None,
 ) -> tuple[AgentTool, ...]:
-    """Return the tools `trace_call`, `run_snippet`, `inspect_function`, and `diff_iterations` for two
-    attempts.
+    """Return the tools `trace_call`, `run_snippet`, `inspect_function`, and `diff_iterations` if it has use.
 
     Args:
-        probe: The failing candidate, beside which code runs.
+        probe: The failing candidate; code runs in a copy of its files.
         attempts: The attempts so far, oldest first, the failing candidate last.
         setup: The code before the failing call in its test, such as imports.
         reference: The project with a candidate that passes the failing test, if one is known.
@@ -51,10 +47,13 @@ def make_debugger_tools(
     sources = {path: decode_text(content) for path, content in probe.files.items() if path.endswith(".py")}
 
     async def trace_call(action: ToolAction) -> str:
-        return await _trace(action.content, setup, probe, reference)
+        return _input_error(action.content) or await _trace(action.content, setup, probe, reference)
 
     async def run_snippet(action: ToolAction) -> str:
-        return await _run(action.content, setup, probe)
+        if error := _input_error(action.content):
+            return error
+        trace = await run_traced_code(probe, action.content, setup=setup)
+        return render_trace(trace, {}) or "It printed nothing."
 
     async def inspect_function(action: ToolAction) -> str:
         return describe_function(action.input.partition("(")[0], sources)
@@ -87,11 +86,7 @@ def make_debugger_tools(
 
 
 def find_test_setup(test: str) -> str:
-    """Return the imports, definitions and plain values of a test; nothing that calls the code under test.
-
-    Args:
-        test: The source of a check. A source that is not Python has no setup.
-    """
+    """Return the imports, definitions and plain values of a test; nothing that calls the code under test."""
     tree = parse_module(test)
     return "\n".join(ast.unparse(node) for node in (tree.body if tree is not None else ()) if _is_setup(node))
 
@@ -103,28 +98,20 @@ def _is_setup(node: ast.stmt) -> bool:
 
 
 async def _trace(code: str, setup: str, probe: TraceTarget, reference: Mapping[str, bytes] | None) -> str:
-    if error := _input_error(code):
-        return error
-    seen = await run_traced_code(probe, code, setup=setup, trace=True)
-    text = render_trace(seen, probe.files)
+    failing_trace = await run_traced_code(probe, code, setup=setup, trace=True)
+    text = render_trace(failing_trace, probe.files)
     if reference is None:
         return text
-    good = await run_traced_code(replace(probe, files=reference), code, setup=setup, trace=True)
-    divergence = find_divergence(seen, good)
+    passing_trace = await run_traced_code(replace(probe, files=reference), code, setup=setup, trace=True)
+    divergence = find_divergence(failing_trace, passing_trace)
     return f"{text}\nCompared with code that passes: {divergence}" if divergence else text
-
-
-async def _run(code: str, setup: str, probe: TraceTarget) -> str:
-    if error := _input_error(code):
-        return error
-    return render_trace(await run_traced_code(probe, code, setup=setup), {}) or "It printed nothing."
 
 
 def _input_error(code: str) -> str:
     if not code.strip():
         return "There was no input."
-    if len(code) > MAX_CODE_CHARS:
-        return f"The input has {len(code)} characters, and may have {MAX_CODE_CHARS}."
+    if len(code) > MAX_TOOL_CODE_CHARS:
+        return f"The input has {len(code)} characters, and may have {MAX_TOOL_CODE_CHARS}."
     return ""
 
 
@@ -139,8 +126,10 @@ def _compare(text: str, attempts: Sequence[ComparedAttempt]) -> str:
     if len(diff) > MAX_DIFF_CHARS:
         diff = f"{diff[:MAX_DIFF_CHARS]}\n... cut ..."
     repaired, broken = sorted(old.failed - new.failed), sorted(new.failed - old.failed)
-    lines = [f"from attempt {numbers[0]} ({old.label}) to attempt {numbers[1]} ({new.label}):"]
-    lines.append(diff or "the code is the same")
+    lines = [
+        f"from attempt {numbers[0]} ({old.label}) to attempt {numbers[1]} ({new.label}):",
+        diff or "the code is the same",
+    ]
     lines += [f"now passes: {check}" for check in repaired[:10]]
     lines += [f"now fails: {check}" for check in broken[:10]]
     return "\n".join(lines)

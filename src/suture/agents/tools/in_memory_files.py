@@ -1,4 +1,4 @@
-"""Files that a model edits with tools. They stay in memory until they are judged."""
+"""Files that a model writes with tools. They stay in memory until they are judged."""
 
 from __future__ import annotations
 
@@ -34,16 +34,15 @@ class InMemoryFiles:
             usage="the input is a path, and below it a ```python block with the content of the file",
             run=self._create_file,
         )
-        if not self._files and not self.written:
-            return (create,)
-        read = "the input is a path; shows the content of the file"
-        return (
-            create,
-            AgentTool(name="read_file", usage=read, run=self._read_file),
-            AgentTool(
-                name="list_files", usage="shows the paths of all files; no input", run=self._list_files
-            ),
+        read = AgentTool(
+            name="read_file",
+            usage="the input is a path; shows the content of the file",
+            run=self._read_file,
         )
+        list_all = AgentTool(
+            name="list_files", usage="shows the paths of all files; no input", run=self._list_files
+        )
+        return (create, read, list_all) if self._files or self.written else (create,)
 
     def read(self, path: str) -> str | None:
         """Return the current text of a file, or `None`."""
@@ -52,12 +51,11 @@ class InMemoryFiles:
     def write(self, path: str, code: str) -> str:
         """Write a file; of an existing file, definitions that the code lacks stay.
 
-        Returns:
-            Empty if it was written, else the reason for the model.
+        Return why the file was not written, for the model; empty if it was.
         """
         path = posixpath.normpath(path.strip())
-        outside = not path or path.startswith(("/", "..")) or "\\" in path or "\0" in path
-        if outside or not path.endswith(".py") or not self._may_write(path):
+        is_outside = not path or path.startswith(("/", "..")) or "\\" in path or "\0" in path
+        if is_outside or not path.endswith(".py") or not self._may_write(path):
             return f"{path!r} may not be written."
         if len(code) > MAX_TOOL_FILE_CHARS or len(self.written.keys() | {path}) > MAX_TOOL_FILES:
             return f"That is too much for {MAX_TOOL_FILES} files of {MAX_TOOL_FILE_CHARS} characters."
@@ -66,7 +64,9 @@ class InMemoryFiles:
             return "The code is not Python: it does not parse. Nothing was written."
         if not tree.body:
             return "There was no code."
-        merged = _merge_over(self.read(path) or "", code)
+        old = self.read(path) or ""
+        is_complete = not old.strip() or parse_module(old) is None or preserves_definitions(code, old)
+        merged = code if is_complete else splice(old, code)
         if merged is None:
             return "The file is there already, and this leaves out parts of it. Write the whole file."
         self.written[path] = merged
@@ -74,9 +74,12 @@ class InMemoryFiles:
 
     async def _create_file(self, action: ToolAction) -> str:
         path = action.input.strip("`'\" ")
-        refused = self.write(path, action.code) if path else "There was no path."
-        names = ", ".join(sorted(top_level_names(self.read(posixpath.normpath(path)) or ""))) if path else ""
-        return refused or f"{path} is written; it defines {names or 'nothing'}."
+        if not path:
+            return "There was no path."
+        if refusal := self.write(path, action.code):
+            return refusal
+        names = ", ".join(sorted(top_level_names(self.read(posixpath.normpath(path)) or "")))
+        return f"{path} is written; it defines {names or 'nothing'}."
 
     async def _read_file(self, action: ToolAction) -> str:
         path = posixpath.normpath(action.input.strip("`'\" ") or ".")
@@ -87,38 +90,34 @@ class InMemoryFiles:
         return "\n".join(sorted(self._files.keys() | self.written.keys())) or "There are no files."
 
 
-def _merge_over(old: str, code: str) -> str | None:
-    if not old.strip() or parse_module(old) is None or preserves_definitions(code, old):
-        return code
-    return splice(old, code)
+def merge_subtask_files(base: Mapping[str, str], written: list[Mapping[str, str]]) -> dict[str, str]:
+    """Merge the files (path -> text) of subtasks that started from the same base.
 
-
-def merge_subtask_files(base: Mapping[str, str], works: list[Mapping[str, str]]) -> dict[str, str]:
-    """Merge what several workers wrote from the same files; of two versions the later wins.
+    Of two versions of a definition the later one wins. A file that cannot be merged replaces earlier versions.
 
     Args:
-        base: The files that each worker started with, path -> text.
-        works: What each worker wrote, in the order of the plan.
-
-    Returns:
-        Path -> text. A version that cannot be merged replaces the earlier ones.
+        written: The files that each subtask wrote, in the order of the plan.
     """
     merged: dict[str, str] = {}
-    for work in works:
-        for path, text in work.items():
-            if path not in merged:
-                merged[path] = text
-                continue
-            both = splice(merged[path], _changed_part(base.get(path, ""), text))
-            merged[path] = text if both is None else both
+    for files in written:
+        for path, text in files.items():
+            earlier = merged.get(path)
+            spliced = (
+                splice(earlier, _changed_part(base.get(path, ""), text)) if earlier is not None else None
+            )
+            merged[path] = text if spliced is None else spliced
     return merged
 
 
 def _changed_part(base: str, text: str) -> str:
-    """Return what a text adds to or changes in the base; imports stay."""
+    """Return the statements of a text that differ from those of the base, and all its imports."""
     old, new = parse_module(base), parse_module(text)
     if old is None or new is None:
         return text
-    known = {ast.dump(node) for node in old.body}
-    same = [n for n in new.body if ast.dump(n) in known and not isinstance(n, ast.Import | ast.ImportFrom)]
-    return remove_statements(text, new, same)
+    old_statements = {ast.dump(node) for node in old.body}
+    unchanged = [
+        node
+        for node in new.body
+        if ast.dump(node) in old_statements and not isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    return remove_statements(text, new, unchanged)

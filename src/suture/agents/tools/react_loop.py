@@ -1,12 +1,12 @@
-"""The ReAct loop: a model chooses an action, sees its result, and continues, up to a number of steps.
+"""The ReAct loop: a model chooses a tool, sees its result, and continues, up to a number of steps.
 
-The caller passes the function that asks the model and the tools; nothing here runs code.
+The caller passes the tools and the function that asks the model.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +22,7 @@ from suture.project.python_source.statements import is_valid_python
 DONE = "done"
 """The action of a model that needs no more tools."""
 LINE_START, LABEL_END = r"^[\s>*_`#-]*", r"[\s*_`]*[:=][\s*_]*"
+"""Marks of Markdown that may surround a label such as `TOOL:`."""
 TOOL_LINE = re.compile(
     rf"{LINE_START}(?:tool|action){LABEL_END}[`\"']*(\w+)[`\"'*_]*(?:\((.*)\))?", re.IGNORECASE
 )
@@ -56,29 +57,33 @@ def read_action(text: str, tools: Collection[str]) -> ToolAction:
         MalformedReply: The reply names no tool, or an unknown one.
     """
     lines = text.split("\n")
-    at = next((number for number, line in enumerate(lines) if TOOL_LINE.match(line)), None)
-    if at is None:
+    number, match = _first_match(TOOL_LINE, lines)
+    if match is None:
         raise MalformedReply(f"there is no line `TOOL:` with one of {', '.join(sorted(tools))}, {DONE}")
-    named = TOOL_LINE.match(lines[at])
-    assert named is not None  # that is how the line was found
-    tool = named[1].lower()
+    tool = match[1].lower()
     if tool == DONE:
         return ToolAction(tool=DONE)
     if tool not in tools:
-        raise MalformedReply(f"there is no tool {named[1]!r}, only {', '.join(sorted(tools))}, {DONE}")
-    return _read_input(tool, named[2] or "", lines[at + 1 :])
+        raise MalformedReply(f"there is no tool {match[1]!r}, only {', '.join(sorted(tools))}, {DONE}")
+    return _read_input(tool, match[2] or "", lines[number + 1 :])
+
+
+def _first_match(pattern: re.Pattern[str], lines: Sequence[str]) -> tuple[int, re.Match[str] | None]:
+    """Return `(index, match)` of the first line that matches; `(number of lines, None)` if none does."""
+    matches = ((number, match) for number, line in enumerate(lines) if (match := pattern.match(line)))
+    return next(matches, (len(lines), None))
 
 
 def _read_input(tool: str, in_brackets: str, below: list[str]) -> ToolAction:
-    end = next((number for number, line in enumerate(below) if NEXT_LABEL.match(line)), len(below))
-    below = below[:end]
-    at = next((number for number, line in enumerate(below) if INPUT_LINE.match(line)), None)
+    """Return the action of a tool whose input is in brackets, as in `TOOL: f(x)`, or in the lines below."""
+    below = below[: _first_match(NEXT_LABEL, below)[0]]
+    number, match = _first_match(INPUT_LINE, below)
     blocks = [block.code for block in fenced_blocks("\n".join(below)) if block.may_be_code]
-    given = in_brackets
-    if at is not None and (match := INPUT_LINE.match(below[at])):
-        whole = "\n".join([match[1], *below[at + 1 :]])
-        given = whole if not blocks and is_valid_python(whole) else match[1]
-    return ToolAction(tool=tool, input=_strip_quotes(given), code=blocks[0] if blocks else "")
+    input_text = in_brackets
+    if match is not None:
+        all_lines = "\n".join([match[1], *below[number + 1 :]])
+        input_text = all_lines if not blocks and is_valid_python(all_lines) else match[1]
+    return ToolAction(tool=tool, input=_strip_quotes(input_text), code=blocks[0] if blocks else "")
 
 
 def _strip_quotes(text: str) -> str:
@@ -90,7 +95,6 @@ def _strip_quotes(text: str) -> str:
     return text if text.strip("`") else ""
 
 
-Ended = Literal["done", "steps", "repeated", "malformed"]
 AskDraft = Callable[[PromptDraft], Awaitable[Reply]]
 """Fits a prompt and asks the role's model. Its exceptions end the loop, except `MalformedReply`."""
 
@@ -100,9 +104,8 @@ class AgentTool:
     """A tool that a model may use.
 
     Attributes:
-        name: The word that the model writes to use it.
-        usage: Its input and its result, for the prompt.
-        run: Runs it. A fault in the input is a result in words, not an exception.
+        usage: The tool's input and result in words, for the prompt.
+        run: Returns the result in words; so is a fault in the input, which raises no exception.
     """
 
     name: str
@@ -119,13 +122,12 @@ class ToolTrail:
     """The steps of a loop, and why it ended.
 
     Attributes:
-        steps: The steps, in order.
         ending: The model said `done` or the goal was reached; the maximum of `steps` was reached; an action
             was `repeated`; or too many consecutive replies were `malformed`.
     """
 
     steps: tuple[ToolStep, ...]
-    ending: Ended
+    ending: Literal["done", "steps", "repeated", "malformed"]
 
     @property
     def used_tools(self) -> bool:
@@ -148,78 +150,67 @@ async def run_tool_loop(
 
     Args:
         draft_for: Returns the prompt after the steps so far.
-        tools: The tools that it may use.
-        ask: Fits a prompt, sends it to the model, and returns the reply.
-        max_steps: Maximum number of replies.
-        on_step: Called after each step.
         fallback: Returns the action that a reply without a tool means, or `None`.
-        initial_actions: Actions before the first reply; they do not count as steps.
-        is_done: Whether the goal is reached; called after each step.
-
-    Raises:
-        BudgetExceeded: `ask` had no budget for another call.
-        ModelError: The model failed.
-        SandboxError: The sandbox of a tool failed.
+        initial_actions: Actions before the first reply; they do not count towards `max_steps`.
+        is_done: Returns whether the goal is reached; called after each step.
     """
-    known = {tool.name: tool for tool in tools}
+    tool_by_name = {tool.name: tool for tool in tools}
     steps: list[ToolStep] = []
-    seen: set[str] = set()
+    executed_actions: set[str] = set()
 
     def record(step: ToolStep) -> None:
         steps.append(step)
         if on_step is not None:
             on_step(step)
 
+    async def execute(action: ToolAction, *, chosen: bool) -> None:
+        result = (await tool_by_name[action.tool].run(action)).strip() or "(nothing)"
+        step = ToolStep(
+            number=len(steps) + 1,
+            tool=action.tool,
+            input=action.input,
+            observation=_shorten_result(result),
+            code=action.code,
+            chosen=chosen,
+        )
+        record(step)
+        executed_actions.add(_action_key(action))
+
     for action in initial_actions:
-        record(await _execute(action, known, len(steps) + 1, chosen=False))
-        seen.add(_key(action))
-    refused = 0
+        await execute(action, chosen=False)
+    consecutive_malformed = 0
     for _ in range(max_steps):
         text = ""
         try:
             text = (await ask(draft_for(steps))).text
-            action = _choose_action(text, known, fallback)
+            action = _choose_action(text, tool_by_name, fallback)
         except MalformedReply as fault:
             record(ToolStep(number=len(steps) + 1, tool="", input=text[:200], observation=fault.message))
-            refused += 1
-            if refused == MAX_CONSECUTIVE_MALFORMED:
+            consecutive_malformed += 1
+            if consecutive_malformed == MAX_CONSECUTIVE_MALFORMED:
                 return ToolTrail(steps=tuple(steps), ending="malformed")
             continue
-        refused = 0
-        if action.tool == DONE or _key(action) in seen:
+        consecutive_malformed = 0
+        if action.tool == DONE or _action_key(action) in executed_actions:
             return ToolTrail(steps=tuple(steps), ending="done" if action.tool == DONE else "repeated")
-        seen.add(_key(action))
-        record(await _execute(action, known, len(steps) + 1, chosen=True))
+        await execute(action, chosen=True)
         if is_done():
             return ToolTrail(steps=tuple(steps), ending="done")
     return ToolTrail(steps=tuple(steps), ending="steps")
 
 
-async def _execute(
-    action: ToolAction, tools: Mapping[str, AgentTool], number: int, *, chosen: bool
-) -> ToolStep:
-    output = (await tools[action.tool].run(action)).strip() or "(nothing)"
-    return ToolStep(
-        number=number,
-        tool=action.tool,
-        input=action.input,
-        observation=_shorten_result(output),
-        code=action.code,
-        chosen=chosen,
-    )
-
-
-def _key(action: ToolAction) -> str:
+def _action_key(action: ToolAction) -> str:
+    """Return a text that is equal for actions that differ only in white space."""
     return "".join(f"{action.tool}:{action.input}{action.code}".split())
 
 
 def _choose_action(
-    text: str, tools: Mapping[str, AgentTool], otherwise: Callable[[str], ToolAction | None]
+    text: str, tools: Collection[str], fallback: Callable[[str], ToolAction | None]
 ) -> ToolAction:
     try:
         return read_action(text, tools)
     except MalformedReply:
-        action = otherwise(text)
+        action = fallback(text)
         if action is None:
             raise
         return action
@@ -239,7 +230,7 @@ def render_tools(tools: Sequence[AgentTool]) -> str:
 
 def steps_part(steps: Sequence[ToolStep]) -> PromptPart:
     """Return the steps so far, oldest first; each is a piece."""
-    pieces = [_render_step(step) for step in steps]
+    pieces = list(map(_render_step, steps))
     return PromptPart(pieces=pieces, before="\nWhat you did so far:\n\n", separator="\n\n", after="\n")
 
 
