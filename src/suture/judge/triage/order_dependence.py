@@ -37,25 +37,24 @@ class Reruns:
     async def find_failing(self, tests: Collection[str]) -> frozenset[str]:
         """Return those of some tests that fail when only they run."""
         outcomes = await self.command.run_selected(self.suite.task.files, tests, self.timeout_s)
-        return frozenset(o.check_id for o in outcomes if not o.passed)
+        return frozenset(outcome.check_id for outcome in outcomes if not outcome.passed)
 
     async def find_failing_in_suite(self) -> frozenset[str]:
         """Return the tests that fail when the whole command runs again."""
         run = await self.command.run(self.suite.task.files)
-        return frozenset(o.check_id for o in run.outcomes if not o.passed)
+        return frozenset(outcome.check_id for outcome in run.outcomes if not outcome.passed)
 
     async def split_failing_and_passing_alone(
         self, tests: Sequence[str]
     ) -> tuple[frozenset[str], frozenset[str]]:
-        """Return those of some tests that fail when only they run, and those that pass when each runs alone.
+        """Return (tests that fail when only these tests run, tests that pass when each of them runs alone).
 
         Of many tests only the first few run alone. Both runs use one process that imports the project once.
         """
-        tried = tests[:MAX_ISOLATED_RERUNS]
-        files = self.suite.task.files
-        together, isolated = await self.command.run_together_and_isolated(files, tests, tried, self.timeout_s)
-        failed = frozenset(o.check_id for o in together if not o.passed)
-        return failed, frozenset(o.check_id for o in isolated if o.passed)
+        files, alone = self.suite.task.files, tests[:MAX_ISOLATED_RERUNS]
+        together, isolated = await self.command.run_together_and_isolated(files, tests, alone, self.timeout_s)
+        failed = frozenset(outcome.check_id for outcome in together if not outcome.passed)
+        return failed, frozenset(outcome.check_id for outcome in isolated if outcome.passed)
 
     async def find_polluter(self, victim: str, before: Sequence[str]) -> str:
         """Return the single test after which the victim fails, found by bisection; empty if there is none.
@@ -66,9 +65,10 @@ class Reruns:
         """
         suspects = list(before)
         while len(suspects) > 1:
-            half = suspects[: len(suspects) // 2]
-            rest = suspects[len(half) :]
-            suspects = half if victim in await self.find_failing([*half, victim]) else rest
+            middle = len(suspects) // 2
+            first_half, second_half = suspects[:middle], suspects[middle:]
+            has_polluter = victim in await self.find_failing([*first_half, victim])
+            suspects = first_half if has_polluter else second_half
         if suspects and victim in await self.find_failing([*suspects, victim]):
             return suspects[0]
         return ""
@@ -77,13 +77,8 @@ class Reruns:
 def find_shared_state_write(tree: ast.Module, name: str) -> str:
     """Return the statement by which a test, or its set-up, changes state that outlives the test.
 
-    Objects that the test itself makes, or gets from a fixture, do not count.
-
-    Args:
-        tree: The parsed file of the test.
-
-    Returns:
-        The statement as source; empty if there is none.
+    Objects that the test itself makes, or gets from a fixture, do not count. The result is source, and empty
+    if there is no such statement. `tree` is the file of the test function `name`.
     """
     shared = set(_find_module_names(tree))
     for function in _iter_test_and_setup(tree, name):
@@ -100,25 +95,32 @@ def _find_module_names(tree: ast.Module) -> Iterator[str]:
                 yield (alias.asname or alias.name).partition(".")[0]
         elif isinstance(node, ast.Assign):
             for target in node.targets:
-                yield from (n.id for n in ast.walk(target) if isinstance(n, ast.Name))
-        elif isinstance(node, (ast.ClassDef, ast.AnnAssign)):
-            yield node.name if isinstance(node, ast.ClassDef) else ast.unparse(node.target)
+                yield from (part.id for part in ast.walk(target) if isinstance(part, ast.Name))
+        elif isinstance(node, ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.AnnAssign):
+            yield ast.unparse(node.target)
 
 
 def _iter_test_and_setup(tree: ast.Module, name: str) -> Iterator[FunctionNode]:
     """Yield the test, the fixtures that it names, and the set-up of its class or module."""
     functions = [node for node in ast.walk(tree) if isinstance(node, FunctionNode)]
-    fixtures = {arg.arg for f in functions if f.name == name for arg in f.args.args}
+    fixtures = {arg.arg for function in functions if function.name == name for arg in function.args.args}
     for function in functions:
         if function.name in (name, *fixtures) or function.name.lower().startswith(("setup", "set_up")):
             yield function
 
 
 def _find_local_names(function: FunctionNode) -> set[str]:
-    stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    outer = {n for node in ast.walk(function) if isinstance(node, ast.Global) for n in node.names}
+    assigned: set[str] = set()
+    global_names: set[str] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            assigned.add(node.id)
+        elif isinstance(node, ast.Global):
+            global_names.update(node.names)
     arguments = {arg.arg for arg in (*function.args.args, *function.args.kwonlyargs)}
-    return (stored - outer) | arguments
+    return (assigned - global_names) | arguments
 
 
 def _changes_state(node: ast.stmt, shared: set[str]) -> bool:
@@ -130,13 +132,17 @@ def _changes_state(node: ast.stmt, shared: set[str]) -> bool:
     elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
         targets = [node.target]
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        called = node.value.func
-        if isinstance(called, ast.Attribute) and called.attr in STATE_CHANGING_NAMES:
-            return _root_name(called) in shared
-    return any(isinstance(t, (ast.Attribute, ast.Subscript)) and _root_name(t) in shared for t in targets)
+        function = node.value.func
+        if isinstance(function, ast.Attribute) and function.attr in STATE_CHANGING_NAMES:
+            return _get_root_name(function) in shared
+    return any(
+        isinstance(target, (ast.Attribute, ast.Subscript)) and _get_root_name(target) in shared
+        for target in targets
+    )
 
 
-def _root_name(node: ast.expr) -> str:
+def _get_root_name(node: ast.expr) -> str:
+    """Return the first name of an expression: `a` of `a.b[0].c()`."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""

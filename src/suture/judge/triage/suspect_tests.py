@@ -12,30 +12,32 @@ from posixpath import basename
 
 from suture.core.records import CheckOutcome
 from suture.judge.suite import Suite
+from suture.judge.triage.order_dependence import FunctionNode
 from suture.judge.tuning import ENDLESS_PROBE_TIMEOUT_S
 from suture.project.python_source.parsing import PARSE_FAULTS, parse_module
 from suture.project.workspace import is_test_file
 
 SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
 LOOP_EXITS = (ast.Break, ast.Return, ast.Raise, ast.Assert, ast.Yield, ast.YieldFrom, ast.Await)
+LITERAL_ERRORS = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 HARMLESS_CALLS = ("print", "len", "sleep", "range")
 """Calls that cannot end a loop."""
 CONSTANT_LOOP_RE = re.compile(rb"\bwhile[\s(]+[\dT\"']")
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+"""Text of a loop whose condition is a number, `True` or a string: a quick test before a file is parsed."""
 
 
 def describe_unreadable_test(
-    outcome: CheckOutcome, files: Mapping[str, bytes], tests: Collection[str]
+    outcome: CheckOutcome, files: Mapping[str, bytes], test_files: Collection[str]
 ) -> str:
     """Return why a test's own file cannot be parsed; empty if it can, or if the fault is in the code.
 
     Args:
-        tests: Files that hold tests, whatever their names.
+        test_files: Files that hold tests, whatever their names.
     """
     fact = outcome.counterexample
     if fact is None or not fact.exception.startswith(SYNTAX_ERRORS) or fact.file not in files:
         return ""
-    if not (is_test_file(fact.file) or basename(fact.file) == "conftest.py" or fact.file in tests):
+    if not (is_test_file(fact.file) or basename(fact.file) == "conftest.py" or fact.file in test_files):
         return ""
     return f"{fact.file} is not valid Python, line {fact.line}: {fact.exception}"
 
@@ -43,46 +45,44 @@ def describe_unreadable_test(
 async def find_endless_tests(suite: Suite) -> dict[str, int]:
     """Return tests that never end, whatever the code does: test id -> line of the loop.
 
-    The source shows the loop, and a short run that times out confirms it.
-
-    Args:
-        suite: The suite. Only tests of pytest can run alone, so others are not examined.
+    The source shows the loop, and a short run that times out confirms it. Only tests of pytest can run alone,
+    so others are not examined.
     """
     if suite.command is None or not suite.command.is_pytest:
         return {}
     suspects: dict[str, int] = {}
     for path in suite.test_files:
         tree = parse_module(suite.task.files.get(path, b""))
-        suspects |= (
-            {f"{path}::{name}": line for name, line in endless_loops(tree)} if tree is not None else {}
-        )
+        if tree is not None:
+            suspects |= {f"{path}::{name}": line for name, line in endless_loops(tree)}
     if not suspects:
         return {}
-    ran = await suite.command.run_selected(suite.task.files, suspects, ENDLESS_PROBE_TIMEOUT_S)
-    return {o.check_id: suspects[o.check_id] for o in ran if o.status == "timeout"}
+    outcomes = await suite.command.run_selected(suite.task.files, suspects, ENDLESS_PROBE_TIMEOUT_S)
+    timed_out = [outcome.check_id for outcome in outcomes if outcome.status == "timeout"]
+    return {test: suspects[test] for test in timed_out}
 
 
 def has_endless_loops(files: Mapping[str, bytes]) -> bool:
     """Return whether the source of some test has an endless loop, which needs triage before a run."""
-    suspects = [
-        path for path, content in files.items() if path.endswith(".py") and CONSTANT_LOOP_RE.search(content)
-    ]
     return any(
         is_test_file(path) or "test" in name
-        for path in suspects
-        if (tree := parse_module(files[path])) is not None
+        for path, content in files.items()
+        if path.endswith(".py") and CONSTANT_LOOP_RE.search(content)
+        if (tree := parse_module(content)) is not None
         for name, _ in endless_loops(tree)
     )
 
 
 def endless_loops(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Yield (name as in a test id, line of the loop) of functions with an endless loop."""
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    for prefix, body in (("", tree.body), *((f"{c.name}::", c.body) for c in classes)):
+    """Yield (name as in a test id, line of the loop) of functions and methods with an endless loop."""
+    scopes = [("", tree.body)]
+    scopes += [(f"{node.name}::", node.body) for node in tree.body if isinstance(node, ast.ClassDef)]
+    for prefix, body in scopes:
         for function in body:
             if isinstance(function, FunctionNode):
-                loops = (s for s in function.body if isinstance(s, ast.While) and _never_ends(s))
-                yield from ((f"{prefix}{function.name}", loop.lineno) for loop in loops)
+                for statement in function.body:
+                    if isinstance(statement, ast.While) and _never_ends(statement):
+                        yield f"{prefix}{function.name}", statement.lineno
 
 
 def _never_ends(loop: ast.While) -> bool:
@@ -107,6 +107,7 @@ class Contradiction:
     """A call for which a test and a docstring expect different results.
 
     Attributes:
+        call: The call, as source.
         tested: The result that the test expects, as source.
         documented: The result in the docstring, as source.
         file: The file of the docstring.
@@ -126,26 +127,27 @@ class Contradiction:
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentedResult:
-    """The result of a call that a docstring shows, and the file of the docstring."""
+    """The result of a call that a docstring shows, as source, and the file of the docstring."""
 
-    shown: str
+    result: str
     file: str
 
 
 def find_documented_examples(files: Mapping[str, bytes]) -> dict[str, DocumentedResult]:
     """Return call -> its result in a docstring, for literal arguments and functions that are defined once."""
     code = {path: text for path, text in files.items() if path.endswith(".py") and not is_test_file(path)}
-    found: dict[str, DocumentedResult] = {}
+    examples: dict[str, DocumentedResult] = {}
     for path, content in code.items():
         tree = parse_module(content) if b">>>" in content else None
         for node in ast.walk(tree) if tree else ():
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                found |= {
-                    call: DocumentedResult(shown=shown, file=path)
-                    for call, shown in _iter_docstring_results(node)
-                }
-    once = {call: _count_definitions(call.partition("(")[0], code) == 1 for call in found}
-    return {call: example for call, example in found.items() if once[call]}
+            if isinstance(node, FunctionNode):
+                for call, result in _iter_docstring_results(node):
+                    examples[call] = DocumentedResult(result=result, file=path)
+    return {
+        call: example
+        for call, example in examples.items()
+        if _count_definitions(call.partition("(")[0], code) == 1
+    }
 
 
 def _count_definitions(name: str, code: Mapping[str, bytes]) -> int:
@@ -164,11 +166,13 @@ def find_contradictions(
     path, _, name = test.partition("::")
     if not documented or not name:
         return ()
-    claims = _find_equality_asserts(files.get(path, b""))
+    asserts_by_function = _find_equality_asserts(files.get(path, b""))
     return tuple(
-        Contradiction(call=call, tested=tested, documented=documented[call].shown, file=documented[call].file)
-        for call, tested in claims.get(name.partition("[")[0].split("::")[-1], ())
-        if call in documented and _differ(tested, documented[call].shown)
+        Contradiction(
+            call=call, tested=tested, documented=documented[call].result, file=documented[call].file
+        )
+        for call, tested in asserts_by_function.get(name.partition("[")[0].split("::")[-1], ())
+        if call in documented and _differ(tested, documented[call].result)
     )
 
 
@@ -176,11 +180,11 @@ def find_contradictions(
 def _find_equality_asserts(content: bytes) -> Mapping[str, Sequence[tuple[str, str]]]:
     """Return function -> (call, value) of each `assert call(...) == value` in it."""
     tree = parse_module(content)
-    found: dict[str, list[tuple[str, str]]] = {}
-    for function in ast.walk(tree) if tree is not None else ():
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found.setdefault(function.name, []).extend(_iter_equality_asserts(function))
-    return found
+    asserts: dict[str, list[tuple[str, str]]] = {}
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, FunctionNode):
+            asserts.setdefault(node.name, []).extend(_iter_equality_asserts(node))
+    return asserts
 
 
 def _iter_equality_asserts(function: ast.AST) -> Iterator[tuple[str, str]]:
@@ -191,25 +195,26 @@ def _iter_equality_asserts(function: ast.AST) -> Iterator[tuple[str, str]]:
         if len(node.test.ops) != 1 or not isinstance(node.test.ops[0], (ast.Eq, ast.Is)):
             continue
         for call, value in ((left, right), (right, left)):
-            if (plain := _plain_call(call)) and _is_literal(value):
-                yield plain, ast.unparse(value)
+            if (call_source := _render_call(call)) and _is_literal(value):
+                yield call_source, ast.unparse(value)
 
 
-def _iter_docstring_results(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, str]]:
+def _iter_docstring_results(function: FunctionNode) -> Iterator[tuple[str, str]]:
+    """Yield (call, result) of each `>>>` example that calls the function itself."""
     try:
         examples = doctest.DocTestParser().get_examples(ast.get_docstring(function) or "")
     except ValueError:  # a docstring that doctest cannot parse
         return
     for example in examples:
         try:
-            call = _plain_call(ast.parse(example.source.strip(), mode="eval").body)
+            call = _render_call(ast.parse(example.source.strip(), mode="eval").body)
         except PARSE_FAULTS:
             continue
         if call and call.partition("(")[0] == function.name and example.want and not example.exc_msg:
             yield call, example.want.strip()
 
 
-def _plain_call(node: ast.expr) -> str:
+def _render_call(node: ast.expr) -> str:
     """Return a call with literal arguments, without its module; empty for anything else."""
     if not isinstance(node, ast.Call):
         return ""
@@ -219,22 +224,22 @@ def _plain_call(node: ast.expr) -> str:
     name = node.func.id if isinstance(node.func, ast.Name) else ""
     if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
         name = node.func.attr
-    plain = ast.Call(func=ast.Name(id=name), args=node.args, keywords=node.keywords)
-    return ast.unparse(plain) if name else ""
+    call = ast.Call(func=ast.Name(id=name), args=node.args, keywords=node.keywords)
+    return ast.unparse(call) if name else ""
 
 
 def _is_literal(node: ast.expr) -> bool:
     try:
         ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+    except LITERAL_ERRORS:
         return False
     return True
 
 
-def _differ(tested: str, shown: str) -> bool:
+def _differ(expected: str, documented: str) -> bool:
     """Return whether two literals certainly differ; other expressions are not compared."""
     try:
-        values = ast.literal_eval(tested), ast.literal_eval(shown)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        values = ast.literal_eval(expected), ast.literal_eval(documented)
+    except LITERAL_ERRORS:
         return False
     return bool(values[0] != values[1]) and not any(value != value for value in values)

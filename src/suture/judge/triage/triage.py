@@ -67,17 +67,18 @@ class TriageResult:
 
         A test that fails with any code ends the run too, because a search would be in vain.
         """
-        return self.cause or next((one.cause for one in self.not_code if one.is_permanent), None)
+        permanent = (failure.cause for failure in self.not_code if failure.is_permanent)
+        return self.cause or next(permanent, None)
 
     @property
     def reason(self) -> str:
         """The first test that ends the run, in one line for people; empty if none does."""
-        ending = [failure for failure in self.not_code if failure.cause == self.ending_cause]
-        ending.sort(key=lambda failure: not failure.is_permanent)
-        if not ending:
+        failures = [failure for failure in self.not_code if failure.cause == self.ending_cause]
+        if not failures:
             return ""
-        more = f" (and {len(ending) - 1} more)" if len(ending) > 1 else ""
-        return f"{ending[0].test}{more}: {ending[0].explanation}; {ending[0].advice}"
+        shown = min(failures, key=lambda failure: not failure.is_permanent)
+        more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+        return f"{shown.test}{more}: {shown.explanation}; {shown.advice}"
 
 
 async def triage_failures(
@@ -94,16 +95,25 @@ async def triage_failures(
     Raises:
         SandboxError: The sandbox failed.
     """
-    failed = base.failed
-    failing = [o for o in base.outcomes if o.check_id in failed]
+    failed_ids = base.failed
+    failing = [outcome for outcome in base.outcomes if outcome.check_id in failed_ids]
     if suite.command is None or not failing:
-        return TriageResult(code_failures=tuple(o.check_id for o in failing))
+        return TriageResult(code_failures=tuple(outcome.check_id for outcome in failing))
     files = suite.task.files
-    code = [decode_text(c) for p, c in files.items() if p.endswith(".py") and not is_test_file(p)]
+    code_texts = [
+        decode_text(content)
+        for path, content in files.items()
+        if path.endswith(".py") and not is_test_file(path)
+    ]
     documented = find_documented_examples(files)
-    found: dict[str, NonCodeFailure] = {}
+    not_code: dict[str, NonCodeFailure] = {}
     find_fault = cache(
-        partial(find_environment_fault, files=files, code_texts=code, excluded=suite.task.excluded_files)
+        partial(
+            find_environment_fault,
+            files=files,
+            code_texts=code_texts,
+            excluded=suite.task.excluded_files,
+        )
     )
     for outcome in failing:
         failure = (
@@ -112,19 +122,21 @@ async def triage_failures(
             or _check_docstrings(outcome, suite, documented)
         )
         if failure is not None:
-            found[failure.test] = failure
-    uncertain = [o.check_id for o in failing if o.check_id not in found and _may_vary(o)]
-    if uncertain and rerun_failures is not None and {*uncertain} <= await rerun_failures():
+            not_code[failure.test] = failure
+    remaining = [outcome for outcome in failing if outcome.check_id not in not_code]
+    uncertain = [outcome.check_id for outcome in remaining if _may_vary(outcome)]
+    if uncertain and rerun_failures is not None and set(uncertain) <= await rerun_failures():
         uncertain = []
     if uncertain:
         timeout_s = max(MIN_RERUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR * base.wall_s)
         reruns = Reruns(suite=suite, command=suite.command, timeout_s=timeout_s)
-        found |= await _check_by_reruns(uncertain, base, reruns)
-    others = [o for o in failing if o.check_id not in found]
-    if found and all(o.status == "missing" for o in others):
-        others = []  # the files that could not be loaded kept pytest from running them
+        not_code |= await _check_by_reruns(uncertain, base, reruns)
+        remaining = [outcome for outcome in remaining if outcome.check_id not in not_code]
+    if not_code and all(outcome.status == "missing" for outcome in remaining):
+        remaining = []  # the files that could not be loaded kept pytest from running them
     return TriageResult(
-        not_code=tuple(found.values()), code_failures=tuple(outcome.check_id for outcome in others)
+        not_code=tuple(not_code.values()),
+        code_failures=tuple(outcome.check_id for outcome in remaining),
     )
 
 
@@ -137,7 +149,7 @@ async def triage_endless_tests(suite: Suite) -> TriageResult:
     Raises:
         SandboxError: The sandbox failed.
     """
-    found = [
+    failures = [
         NonCodeFailure(
             test=test,
             cause="suspect_test",
@@ -146,7 +158,7 @@ async def triage_endless_tests(suite: Suite) -> TriageResult:
         )
         for test, line in (await find_endless_tests(suite)).items()
     ]
-    return TriageResult(not_code=tuple(found))
+    return TriageResult(not_code=tuple(failures))
 
 
 def _check_test_file(outcome: CheckOutcome, suite: Suite) -> NonCodeFailure | None:
@@ -182,9 +194,8 @@ def _check_environment(
     if not LANGUAGES[language].parsed:
         output = base.output if outcome.evidence == "exit_status" else "\n".join(errors)
         lines = find_printed_errors(output, language)
-        return _make_environment_failure(
-            outcome, [find_fault_in_line(line, files, language) for line in lines]
-        )
+        faults = [find_fault_in_line(line, files, language) for line in lines]
+        return _make_environment_failure(outcome, faults)
     if outcome.evidence == "exit_status":
         # The command fails as a whole, so every error that it printed must be an environment fault.
         errors = [line.strip() for line in base.output.splitlines() if _is_error_line(line)]
@@ -199,15 +210,15 @@ def _check_environment(
 def _make_environment_failure(
     outcome: CheckOutcome, faults: Sequence[EnvironmentFault | None]
 ) -> NonCodeFailure | None:
-    """Return the failure if every error of it is an environment fault."""
-    known = [fault for fault in faults if fault is not None]
-    if not known or len(known) < len(faults):
+    """Return the failure with its first fault, if every error of it is an environment fault."""
+    first_fault = faults[0] if faults and all(faults) else None
+    if first_fault is None:
         return None
     return NonCodeFailure(
         test=outcome.check_id,
         cause="environment",
-        explanation=known[0].explanation,
-        advice=known[0].advice,
+        explanation=first_fault.explanation,
+        advice=first_fault.advice,
     )
 
 
@@ -219,13 +230,13 @@ def _is_error_line(line: str) -> bool:
 def _check_docstrings(
     outcome: CheckOutcome, suite: Suite, documented: Mapping[str, DocumentedResult]
 ) -> NonCodeFailure | None:
-    found = find_contradictions(outcome.check_id, suite.task.files, documented)
-    if not found:
+    contradictions = find_contradictions(outcome.check_id, suite.task.files, documented)
+    if not contradictions:
         return None
     return NonCodeFailure(
         test=outcome.check_id,
         cause="suspect_test",
-        explanation=found[0].explanation,
+        explanation=contradictions[0].explanation,
         advice="one of the two is wrong: fix the test or the docstring",
     )
 
@@ -233,27 +244,28 @@ def _check_docstrings(
 async def _check_by_reruns(
     tests: Sequence[str], base: Verdict, reruns: Reruns
 ) -> Mapping[str, NonCodeFailure]:
-    """Find flaky and order-dependent tests. Tests that fail again, together and alone, are the code's."""
+    """Find flaky and order-dependent tests. The code is at fault for tests that fail again, also alone."""
     failed, passed_alone = await reruns.split_failing_and_passing_alone(tests)
-    found: dict[str, NonCodeFailure] = {}
+    failures: dict[str, NonCodeFailure] = {}
     varying = [test for test in tests if test not in failed]
-    ordered: frozenset[str] = frozenset()
+    order_dependent: frozenset[str] = frozenset()
     if varying and reruns.command.is_pytest:  # other commands ran whole, with the tests in the same order
-        again, in_suite = await reruns.find_failing(tests), await reruns.find_failing_in_suite()
-        ordered = in_suite - again
+        failed_again = await reruns.find_failing(tests)
+        order_dependent = await reruns.find_failing_in_suite() - failed_again
     for test in varying:
-        found |= await _check_order(test, base, reruns) if test in ordered else {test: _make_flaky(test)}
+        depends = test in order_dependent
+        failures |= await _check_order(test, base, reruns) if depends else {test: _make_flaky(test)}
     for test in passed_alone - set(varying):
         # For a single test the two runs were the same, so its outcome varies.
         passes_again = len(tests) > 1 and not await reruns.find_failing([test])
-        found |= await _check_order(test, base, reruns) if passes_again else {test: _make_flaky(test)}
-    return found
+        failures |= await _check_order(test, base, reruns) if passes_again else {test: _make_flaky(test)}
+    return failures
 
 
 async def _check_order(victim: str, base: Verdict, reruns: Reruns) -> Mapping[str, NonCodeFailure]:
-    """Return the failure of a test that passes alone, if another test visibly disturbs it.
+    """Return the failure of a test that passes alone, if another test visibly changes the state it needs.
 
-    If no test writes the shared state, the code keeps it, and that is a fault of the code.
+    If no test writes the shared state, the code itself keeps it between tests, and that is a fault of the code.
     """
     order = [outcome.check_id for outcome in base.outcomes]
     polluter = await reruns.find_polluter(victim, order[: order.index(victim)])
