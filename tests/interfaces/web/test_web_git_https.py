@@ -111,7 +111,7 @@ def test_a_repository_behind_https_is_healed_where_the_operator_knows_its_author
     made = repository(folder / "made")
     git(folder, "clone", "-q", "--bare", str(made), str(folder / "repositories" / "shop.git"))
     with serving(folder / "repositories", certificate) as url:
-        with pytest.raises(UsageError, match=r"cannot be had.*certificate"):
+        with pytest.raises(UsageError, match=r"cannot be fetched.*certificate"):
             clone(f"{url}/shop.git", folder / "here", LIMITS, private=["127.0.0.1"])
         options = ("--set", f"serve.git={url}/", "--set", "serve.git_private=127.0.0.1")
         environ = {"GIT_SSL_CAINFO": f"{certificate}.crt"}
