@@ -1,9 +1,7 @@
-"""The closed set of mutation operators: their codes, how likely each is, and what people read of them.
+"""The closed set of mutation operators: their codes, and a description of each for people.
 
-The codes are keys of the odds in `search/localisation/exception_clues.py`, of the factors that memory
-learns, and of the tables of mutation testing. The order of this table is the order in which the operators
-are applied to a node. Where two operators make the same edit with the same weight, the earlier one keeps
-it.
+The codes are keys of the priors in `mutation/tuning.py`, of the odds in `search/localisation/exception_clues.py`,
+of the factors that memory learns, and of the tables of mutation testing.
 """
 
 from __future__ import annotations
@@ -12,63 +10,21 @@ from collections.abc import Mapping
 from typing import Literal
 
 OperatorName = Literal[
-    "undefined_name",
-    "unread_assignment",
-    "unknown_attribute",
-    "import_name",
-    "comparison",
-    "boolean_operator",
-    "negation",
-    "condition",
-    "returned_condition",
-    "arithmetic_operator",
-    "operand",
-    "sign_change",
-    "off_by_one",
-    "constant",
-    "missing_term",
+    "undefined_name", "unread_assignment", "unknown_attribute", "import_name",
+    "comparison", "boolean_operator", "negation", "condition", "returned_condition",
+    "arithmetic_operator", "operand", "sign_change", "off_by_one", "constant", "missing_term",
     "missing_concatenation",
-    "variable",
-    "attribute",
-    "attribute_or_name",
-    "called_name",
-    "subscript_key",
-    "sequence_part",
-    "arguments",
-    "missing_argument",
-    "wrap_in_call",
-    "unwrap_call",
-    "accumulation",
-    "initial_value",
-    "generator",
-    "return_value",
-    "delete_statement",
-    "move_statement",
-    "change_block",
-    "loop_control",
-    "elif",
-    "duplicate_statement",
-    "guard",
-    "fill_container",
-    "missing_assignment",
-    "missing_return",
-    "copied_statement",
-    "iteration",
-    "bare_return",
-    "final_return",
-    "missing_initialisation",
-    "early_loop_return",
-    "append_element",
-    "invented_function",
-    "exception_class",
-    "mutable_default",
-    "reused_value",
-    "reused_argument",
-    "parameter_order",
-    "decorator",
-    "empty_iteration",
+    "variable", "attribute", "attribute_or_name", "called_name", "subscript_key", "sequence_part",
+    "arguments", "missing_argument", "wrap_in_call", "unwrap_call", "accumulation", "initial_value",
+    "generator", "return_value",
+    "delete_statement", "move_statement", "change_block", "loop_control", "elif", "duplicate_statement",
+    "guard", "fill_container", "missing_assignment", "missing_return", "copied_statement",
+    "iteration", "bare_return", "final_return", "missing_initialisation", "early_loop_return",
+    "append_element", "invented_function",
+    "exception_class", "mutable_default",
+    "reused_value", "reused_argument", "parameter_order", "decorator", "empty_iteration",
     "sibling_expression",
-]
+]  # fmt: skip
 
 DESCRIPTIONS: Mapping[OperatorName, str] = {
     "undefined_name": "replace a name that nothing defines",
@@ -128,6 +84,10 @@ DESCRIPTIONS: Mapping[OperatorName, str] = {
     "empty_iteration": "iterate over something instead of an empty literal",
     "sibling_expression": "use another expression of the same function",
 }
+"""The operators for Python are applied to a node in this order.
+
+Where two of them make the same edit with the same weight, the earlier one keeps it.
+"""
 
 
 def describe_operator(name: str) -> str:

@@ -12,19 +12,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from suture.mutation.syntax_repair.source_lines import (
+    OPENERS,
     PAIRS,
     LineRewrite,
     ParseStop,
+    Token,
+    find_open_brackets,
     get_indent,
+    insert_token,
+    replace_token,
     rewrite_line,
-    rewrite_span,
     strip_comment,
 )
-from suture.mutation.syntax_repair.token_model import Lexer, SourceToken
+from suture.mutation.syntax_repair.token_model import Lexer
 from suture.mutation.tuning import BALANCED, LIKELY_BRACKET, MAX_BLOCK_CHANGES, OTHER_BRACKET, UNBALANCED
-
-OPENERS = {closer: opener for opener, closer in PAIRS.items()}
-"""Closing bracket -> opening bracket."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,6 @@ class _Layout:
     """The lines of a source with their tokens.
 
     Attributes:
-        lines: The lines, without line endings.
         rows: The rows with tokens, from 0, up to just after the stop.
         tokens: Row -> its tokens, for all rows of the source.
         counts: Text of a token -> how often the source has it.
@@ -41,7 +41,7 @@ class _Layout:
 
     lines: list[str]
     rows: Sequence[int]
-    tokens: dict[int, list[SourceToken]]
+    tokens: dict[int, list[Token]]
     counts: Counter[str]
     pattern: re.Pattern[str]
 
@@ -54,11 +54,16 @@ class _Layout:
         other_half = PAIRS.get(bracket) or OPENERS[bracket]
         return UNBALANCED if self.counts[bracket] > self.counts[other_half] else BALANCED
 
+    def find_end_row(self, index: int) -> int | None:
+        """Return the end row of the block that `rows[index]` opens; `None` if the source ends before."""
+        depth = self.depth(self.rows[index])
+        return next((later for later in self.rows[index + 1 :] if self.depth(later) <= depth), None)
+
 
 def rewrite_blocks(lines: list[str], stop: ParseStop, lexer: Lexer) -> Iterator[LineRewrite]:
     """Yield rewrites for blocks that are not closed where their lines end, or not opened where they begin."""
     tokens = [token for token in lexer.tokens("\n".join(lines)) if token.kind != "end"]
-    tokens_by_row: dict[int, list[SourceToken]] = {}
+    tokens_by_row: dict[int, list[Token]] = {}
     for token in tokens:
         tokens_by_row.setdefault(token.row, []).append(token)
     layout = _Layout(
@@ -73,28 +78,16 @@ def rewrite_blocks(lines: list[str], stop: ParseStop, lexer: Lexer) -> Iterator[
     yield from rewrites[:MAX_BLOCK_CHANGES]
 
 
-def _open_brackets(tokens: Sequence[SourceToken]) -> list[str]:
-    """Return the opening brackets of a line that it does not close."""
-    stack: list[str] = []
-    for token in tokens:
-        if token.text in PAIRS:
-            stack.append(token.text)
-        elif token.text in OPENERS and stack:
-            stack.pop()
-    return stack
-
-
 def _close_blocks(layout: _Layout) -> Iterator[LineRewrite]:
     """Close the blocks that are not closed at the start of their end row."""
     for index, row in enumerate(layout.rows):
-        openers = _open_brackets(layout.tokens[row])
+        openers = [token.text for token in find_open_brackets(layout.tokens[row])]
         if not openers or layout.tokens[row][-1].text not in PAIRS:
             continue
-        depth = layout.depth(row)
-        end_row = next((later for later in layout.rows[index + 1 :] if layout.depth(later) <= depth), None)
+        end_row = layout.find_end_row(index)
         closers = "".join(PAIRS[opener] for opener in reversed(openers))
         weight = LIKELY_BRACKET * layout.balance_share(openers[-1])
-        if end_row is not None and layout.depth(end_row) == depth:
+        if end_row is not None and layout.depth(end_row) == layout.depth(row):
             end_text = "".join(token.text for token in layout.tokens[end_row])
             if end_text.startswith(closers):
                 continue
@@ -107,18 +100,14 @@ def _complete_end_row(layout: _Layout, end_row: int, closers: str, weight: float
     lines, tokens = layout.lines, layout.tokens[end_row]
     first = tokens[0]
     if first.kind == "sign" and first.text[:1] != closers[0]:
-        note = f"{first.text} becomes {closers[0]}"
-        yield rewrite_span(lines, end_row, (first.start, first.end), closers[0], note, weight)
+        yield replace_token(lines, end_row, first, closers[0], weight)
     if first.text[:1] not in OPENERS:
         return
     for count in range(1, len(closers) + 1):
-        missing = closers[:count]
-        note = f"{missing} is missing"
-        yield rewrite_span(lines, end_row, (first.start, first.start), missing, note, weight)
-    present = [token for token in tokens if token.text in OPENERS]
-    if len(present) >= len(closers) - 1:
-        end = present[-1].end
-        yield rewrite_span(lines, end_row, (end, end), closers[-1], f"{closers[-1]} is missing", weight)
+        yield insert_token(lines, end_row, first.start, closers[:count], weight)
+    present_closers = [token for token in tokens if token.text in OPENERS]
+    if len(present_closers) >= len(closers) - 1:
+        yield insert_token(lines, end_row, present_closers[-1].end, closers[-1], weight)
 
 
 def _close_before(
@@ -130,8 +119,8 @@ def _close_before(
     # Several brackets, such as `})`, often end a statement.
     for closing in (closers, f"{closers};") if len(closers) > 1 else (closers,):
         if last_row == row:
-            end = len(strip_comment(layout.lines[row], layout.pattern))
-            yield rewrite_span(layout.lines, row, (end, end), closing, f"{closing} is missing", weight)
+            code = strip_comment(layout.lines[row], layout.pattern)
+            yield insert_token(layout.lines, row, len(code), closing, weight)
         text = f"{layout.lines[last_row]}\n{get_indent(layout.lines[row])}{closing}"
         yield rewrite_line(layout.lines, last_row, text, f"{closing} is missing after it", weight)
 
@@ -140,25 +129,22 @@ def _open_blocks(layout: _Layout) -> Iterator[LineRewrite]:
     """Add the opening bracket at the end of a line that an indented block and a closing bracket follow."""
     lines = layout.lines
     for index, row in enumerate(layout.rows[:-1]):
-        depth, later_rows = layout.depth(row), layout.rows[index + 1 :]
-        end_row = next((later for later in later_rows if layout.depth(later) <= depth), None)
-        if layout.depth(later_rows[0]) <= depth or end_row is None or layout.depth(end_row) < depth:
+        depth, next_row, end_row = layout.depth(row), layout.rows[index + 1], layout.find_end_row(index)
+        if layout.depth(next_row) <= depth or end_row is None or layout.depth(end_row) < depth:
             continue
         closer = layout.tokens[end_row][0].text
         if closer not in OPENERS:
             continue
-        opener, openers = OPENERS[closer], _open_brackets(layout.tokens[row])
-        if openers and openers[-1] == opener:
+        opener, open_brackets = OPENERS[closer], find_open_brackets(layout.tokens[row])
+        if open_brackets and open_brackets[-1].text == opener:
             continue
         weight = LIKELY_BRACKET * layout.balance_share(closer)
         code = strip_comment(lines[row], layout.pattern)
         space = " " if opener == "{" and not code.endswith(("(", "[")) else ""
-        note = f"{opener} is missing"
-        yield rewrite_span(lines, row, (len(code), len(code)), f"{space}{opener}", note, weight)
-        last = layout.tokens[row][-1]
-        if last.kind == "sign" and last.text not in OPENERS:
-            note = f"{last.text} becomes {opener}"
-            yield rewrite_span(lines, row, (last.start, last.end), opener, note, weight * OTHER_BRACKET)
+        yield insert_token(lines, row, len(code), f"{space}{opener}", weight)
+        last_token = layout.tokens[row][-1]
+        if last_token.kind == "sign" and last_token.text not in OPENERS:
+            yield replace_token(lines, row, last_token, opener, weight * OTHER_BRACKET)
 
 
 def _remove_brackets(layout: _Layout) -> Iterator[LineRewrite]:

@@ -6,13 +6,18 @@ import re
 from collections.abc import Iterator
 
 from suture.mutation.syntax_repair.source_lines import (
+    OPENERS,
     PAIRS,
     PYTHON_TOKENS,
     LineRewrite,
     ParseStop,
     Token,
+    delete_token,
+    find_open_brackets,
     get_indent,
+    insert_token,
     nearby_lines,
+    replace_token,
     rewrite_line,
     rewrite_span,
     scan_line,
@@ -20,8 +25,6 @@ from suture.mutation.syntax_repair.source_lines import (
 )
 
 NEVER_CLOSED = re.compile(r"'([(\[{])' was never closed")
-OPENERS = {closer: opener for opener, closer in PAIRS.items()}
-"""Closing bracket -> opening bracket."""
 MAX_BRACKET_LINES = 6
 """Lines after an unclosed bracket on which it may be closed. Chosen by judgement; not measured."""
 
@@ -42,8 +45,7 @@ def rewrite_brackets(
         weight = 1.0 if is_reported and number == stop.line - 1 else 0.6
         if len(unclosed) > 1:
             closers = "".join(PAIRS[token.text] for token in reversed(unclosed))
-            end = _code_end(lines[number], pattern)
-            yield rewrite_span(lines, number, (end, end), closers, f"{closers} is missing", weight)
+            yield insert_token(lines, number, _code_end(lines[number], pattern), closers, weight)
         for token in unclosed:
             yield from _close_bracket(lines, number, token, weight, pattern)
         for token in unopened:
@@ -113,37 +115,27 @@ def _close_bracket(
             shares.setdefault(token.end, 0.7 if token.kind in ("word", "string", "number") else 0.5)
     for column, share in sorted(shares.items(), key=lambda item: (-item[1], item[0])):
         if opener.end <= column <= len(code):
-            note = f"{closer} is missing"
-            yield rewrite_span(lines, number, (column, column), closer, note, weight * share)
-    yield rewrite_span(lines, number, opener.span, "", f"{opener.text} is superfluous", 0.5 * weight)
+            yield insert_token(lines, number, column, closer, weight * share)
+    yield delete_token(lines, number, opener, 0.5 * weight)
 
 
 def _open_bracket(
     lines: list[str], number: int, closer: Token, weight: float, pattern: re.Pattern[str]
 ) -> Iterator[LineRewrite]:
     """Remove a closing bracket that nothing in its line opens, exchange it, or open it before."""
-    yield rewrite_span(lines, number, closer.span, "", f"{closer.text} is superfluous", 0.9 * weight)
+    yield delete_token(lines, number, closer, 0.9 * weight)
     opener, tokens = OPENERS[closer.text], scan_line(lines[number][: closer.start], pattern)
-    stack: list[Token] = []
-    for token in tokens:
-        if token.text in PAIRS:
-            stack.append(token)
-        elif token.text in OPENERS and stack:
-            stack.pop()
-    if stack:  # a bracket of another kind is open: one of the two is wrong, or its own half is missing
-        other = stack[-1]
-        expected = PAIRS[other.text]
-        start = closer.start
-        note = f"{closer.text} becomes {expected}"
-        yield rewrite_span(lines, number, closer.span, expected, note, weight)
-        note = f"{other.text} becomes {opener}"
-        yield rewrite_span(lines, number, other.span, opener, note, 0.8 * weight)
-        yield rewrite_span(lines, number, (start, start), expected, f"{expected} is missing", 0.9 * weight)
+    open_brackets = find_open_brackets(tokens)
+    if open_brackets:  # one of another kind is open: one of the two is wrong, or its own half is missing
+        open_bracket = open_brackets[-1]
+        expected = PAIRS[open_bracket.text]
+        yield replace_token(lines, number, closer, expected, weight)
+        yield replace_token(lines, number, open_bracket, opener, 0.8 * weight)
+        yield insert_token(lines, number, closer.start, expected, 0.9 * weight)
     for token in tokens:
         if token.kind in ("word", "number", "string") or token.text in PAIRS:
-            for column in token.span:
-                note = f"{opener} is missing"
-                yield rewrite_span(lines, number, (column, column), opener, note, 0.5 * weight)
+            yield insert_token(lines, number, token.start, opener, 0.5 * weight)
+            yield insert_token(lines, number, token.end, opener, 0.5 * weight)
 
 
 def _close_on_later_line(
@@ -155,10 +147,9 @@ def _close_on_later_line(
         code = strip_comment(lines[later], pattern)
         if not code.strip():
             break
-        end, note = len(code), f"{closer} is missing"
-        yield rewrite_span(lines, later, (end, end), closer, note, 0.5)
+        yield insert_token(lines, later, len(code), closer, 0.5)
         if code.endswith((":", ",")):
-            yield rewrite_span(lines, later, (end - 1, end - 1), closer, note, 0.5)
+            yield insert_token(lines, later, len(code) - 1, closer, 0.5)
 
 
 CODE_START = re.compile(r"\s*(def|class|if|for|while|return|import|from|@|\w+\s*=)\b")
@@ -190,15 +181,15 @@ def rewrite_strings(lines: list[str], stop: ParseStop, quotes: str = "\"'") -> I
 
 def _fix_quote(lines: list[str], number: int, quote: str, column: int) -> Iterator[LineRewrite]:
     """Insert a missing quote wherever a string may end or begin, or remove one of those that are there."""
-    line, note = lines[number], f"{quote} is missing"
+    line = lines[number]
     string_start = column if column < len(line) and line[column] in "\"'fFrRbB" else line.find(quote)
     for match in STRING_END.finditer(line, string_start + 1):
         end = match.start()
         weight = 0.9 if line[end : end + 1] in ")]}:," or end == len(line.rstrip()) else 0.4
         if line[end - 1] != "\\":
-            yield rewrite_span(lines, number, match.span(), quote, note, weight)
+            yield insert_token(lines, number, end, quote, weight)
     for match in STRING_START.finditer(line):
-        yield rewrite_span(lines, number, match.span(), quote, note, 0.5)
+        yield insert_token(lines, number, match.start(), quote, 0.5)
     for match in re.finditer(re.escape(quote), line):
         yield rewrite_span(lines, number, match.span(), "", f"{quote} is superfluous", 0.4)
 

@@ -72,24 +72,16 @@ def _line_groups(lines: list[str], number: int) -> Iterator[tuple[list[int], flo
         later = range(number + 1, len(lines))
         return [number, *takewhile(lambda other: not is_end(lines[other]), later)]
 
-    # The rest of the block, the line with its own block, the line, the paragraph, and the rest of the file.
     rest_of_block = lines_until(lambda line: bool(line.strip()) and len(get_indent(line)) < indent)
     with_block = lines_until(lambda line: bool(line.strip()) and len(get_indent(line)) <= indent)
     paragraph = lines_until(lambda line: not line.strip())
     rest_of_file = lines_until(lambda line: False)
-    groups = (
-        (rest_of_block, 1.0),
-        (with_block, 0.9),
-        ([number], 0.85),
-        (paragraph, 0.5),
-        (rest_of_file, 0.6),
-    )
-    seen: list[list[int]] = []
-    for group, weight in groups:
-        filled_lines = [other for other in group if lines[other].strip()]
-        if filled_lines not in seen:
-            seen.append(filled_lines)
-            yield filled_lines, weight
+    groups = (rest_of_block, with_block, [number], paragraph, rest_of_file)
+    weights: dict[tuple[int, ...], float] = {}
+    for group, weight in zip(groups, (1.0, 0.9, 0.85, 0.5, 0.6), strict=True):
+        weights.setdefault(tuple(other for other in group if lines[other].strip()), weight)
+    for filled_lines, weight in weights.items():
+        yield list(filled_lines), weight
 
 
 def _shift_lines(lines: list[str], group: list[int], target: str) -> dict[int, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 
 from suture.mutation.syntax_repair.source_lines import (
@@ -13,6 +13,7 @@ from suture.mutation.syntax_repair.source_lines import (
     ParseStop,
     get_indent,
     nearby_lines,
+    replace_token,
     rewrite_line,
     rewrite_span,
     scan_line,
@@ -20,47 +21,21 @@ from suture.mutation.syntax_repair.source_lines import (
 )
 
 BLOCK_KEYWORDS = (
-    "if",
-    "elif",
-    "else",
-    "for",
-    "while",
-    "def",
-    "class",
-    "try",
-    "except",
-    "finally",
-    "with",
-    "async",
-)
+    "if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally", "with", "async",
+)  # fmt: skip
 STATEMENT_KEYWORDS = (
     "return", "import", "from", "raise", "assert", "pass", "break", "continue", "global", "del",
     "yield",
 )  # fmt: skip
 INNER_KEYWORDS = (
-    "in",
-    "not",
-    "and",
-    "or",
-    "is",
-    "if",
-    "else",
-    "for",
-    "lambda",
-    "as",
-    "None",
-    "True",
-    "False",
-)
+    "in", "not", "and", "or", "is", "if", "else", "for", "lambda", "as", "None", "True", "False",
+)  # fmt: skip
 CONDITION_KEYWORDS = ("if", "elif", "while", "assert", "return", "and", "or", "not")
 BRANCH_KEYWORDS = ("if", "elif", "while")
 SINGLE_EQUALS = r"^(\s*(?:if|elif|while)\b[^=]*?[^=!<>:])=(?!=)"
 EQUALS_ALTERNATIVES = (
-    ("==", 0.9),
-    ("-", 0.45),
-    ("+", 0.45),
-    *((sign, 0.2) for sign in ("*", "<=", ">=", "!=")),
-)
+    ("==", 0.9), ("-", 0.45), ("+", 0.45), ("*", 0.2), ("<=", 0.2), (">=", 0.2), ("!=", 0.2),
+)  # fmt: skip
 """What a single `=` may be meant for, and how likely."""
 MAX_REWRITTEN_LINES = 40
 """Lines on which the same replacement is made at once. Chosen by judgement; not measured."""
@@ -142,10 +117,7 @@ LOOK_ALIKES: dict[int, str] = str.maketrans(
         **dict(zip("\uff08\uff09\uff0c\uff1a\uff1b\uff1d\u3001", "(),:;=,", strict=True)),
         **dict(zip("\u3010\u3011\uff5b\uff5d\uff0b", "[]{}+", strict=True)),
         **dict(zip("\u2212\u2013\u2014\u00d7\u00f7", "---*/", strict=True)),
-        "\u2264": "<=",
-        "\u2265": ">=",
-        "\u2260": "!=",
-        "\u2026": "...",
+        **dict(zip("\u2264\u2265\u2260\u2026", ("<=", ">=", "!=", "..."), strict=True)),
         **dict.fromkeys("\u00a0\u2002\u2003\u2009\u3000", " "),
         **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad", ""),
     }
@@ -176,18 +148,22 @@ def rewrite_look_alikes(lines: list[str], stop: ParseStop, quotes: str = "") -> 
         quotes: Quotes of the language, which are not replaced: JavaScript uses the backtick.
     """
     table = {code: text for code, text in LOOK_ALIKES.items() if chr(code) not in quotes}
-    translated = [line.translate(table) for line in lines]
-    changed = {n: new for n, (old, new) in enumerate(zip(lines, translated, strict=True)) if old != new}
+    changed = _changed_lines(lines, lambda line: line.translate(table))
     if changed:
         yield LineRewrite(lines=changed, note="characters that only look like those of code", weight=1.0)
+
+
+def _changed_lines(lines: list[str], rewrite: Callable[[str], str]) -> dict[int, str]:
+    """Return number -> new text of the lines that a rewrite changes."""
+    rewritten = {number: rewrite(line) for number, line in enumerate(lines)}
+    return {number: text for number, text in rewritten.items() if text != lines[number]}
 
 
 def _rewrite_all_lines(
     lines: list[str], pattern: str, replacement: str, weight: float
 ) -> Iterator[LineRewrite]:
     """Make the same replacement on every line: people repeat such mistakes."""
-    changed = {number: re.sub(pattern, replacement, line) for number, line in enumerate(lines)}
-    changed = {number: text for number, text in changed.items() if text != lines[number]}
+    changed = _changed_lines(lines, lambda line: re.sub(pattern, replacement, line))
     if 1 < len(changed) <= MAX_REWRITTEN_LINES:
         note = f"{len(changed)} lines as in {next(iter(changed.values())).strip()[:40]}"
         yield LineRewrite(lines=changed, note=note, weight=0.9 * weight)
@@ -203,15 +179,13 @@ def rewrite_keywords(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]
                 continue
             keywords = (*BLOCK_KEYWORDS, *STATEMENT_KEYWORDS) if index == 0 else INNER_KEYWORDS
             for word in _similar_keywords(token.text, keywords):
-                yield rewrite_span(lines, number, token.span, word, f"{token.text} becomes {word}", 0.9)
+                yield replace_token(lines, number, token, word, 0.9)
         if not tokens or tokens[0].kind != "word" or not strip_comment(line).endswith(":"):
             continue
-        first = tokens[0]
-        is_keyword = keyword.iskeyword(first.text)
+        is_keyword = keyword.iskeyword(tokens[0].text)
         for word in ("if", "while", "for", "elif", "else", "def", "with", "return"):
-            if word != first.text and len(tokens) > 2:
-                note = f"{first.text} becomes {word}"
-                yield rewrite_span(lines, number, first.span, word, note, 0.1 if is_keyword else 0.5)
+            if word != tokens[0].text and len(tokens) > 2:
+                yield replace_token(lines, number, tokens[0], word, 0.1 if is_keyword else 0.5)
         for word in () if is_keyword else ("if", "while", "elif", "def", "else:"):
             text = f"{get_indent(line)}{word} {line.strip()}"
             yield rewrite_line(lines, number, text, f"{word} is missing", 0.3)
@@ -273,10 +247,7 @@ def rewrite_assignments(lines: list[str], stop: ParseStop) -> Iterator[LineRewri
             # The first of several may be an assignment: `a = b = 1` or `ok = a = 1`.
             is_likely = is_condition or (is_reported and (index > 0 or len(signs) == 1))
             for other, weight in EQUALS_ALTERNATIVES:
-                note = f"= becomes {other}"
-                yield rewrite_span(
-                    lines, number, sign.span, other, note, weight * (1.0 if is_likely else 0.4)
-                )
+                yield replace_token(lines, number, sign, other, weight * (1.0 if is_likely else 0.4))
 
 
 INSERTED_TOKENS = (

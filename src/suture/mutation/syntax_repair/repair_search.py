@@ -41,15 +41,8 @@ PYTHON_FAMILIES: tuple[RewriteFamily, ...] = (
     rewrite_tokens,
 )
 TOKENIZER_MESSAGES = (
-    "unterminated",
-    "invalid decimal",
-    "unmatched",
-    "closing",
-    "'",
-    "unindent",
-    "inconsistent",
-    "invalid non",
-)
+    "unterminated", "invalid decimal", "unmatched", "closing", "'", "unindent", "inconsistent", "invalid non",
+)  # fmt: skip
 """Beginnings of messages of CPython's tokenizer.
 
 CPython reports such an error before it parses any statement. So the line of the message does not show how far

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 PAIRS = {"(": ")", "[": "]", "{": "}"}
+"""Opening bracket -> closing bracket."""
+OPENERS = {closer: opener for opener, closer in PAIRS.items()}
+"""Closing bracket -> opening bracket."""
 PYTHON_TOKENS = re.compile(
     r"""(?P<comment>\#.*)|(?P<string>[rRbBuUfF]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))"""
     r"""|(?P<word>[^\W\d]\w*)|(?P<number>\d[\w.]*)|(?P<sign>\*\*=?|//=?|>>=?|<<=?|[-+*/%&|^@=!<>:]=|->|\.\.\.|[^\s\w])""",
@@ -44,24 +47,56 @@ def rewrite_span(
 
 @dataclass(frozen=True, kw_only=True)
 class Token:
-    """A token of one line.
+    """A token of a source.
 
     Attributes:
-        kind: `word`, `number`, `string`, `sign` or `comment`.
-        text: The token.
-        start: Where it begins in the line, in characters.
-        end: Where it ends.
+        kind: `word`, `number`, `string`, `sign`, `comment` or `end`. In other languages than Python, keywords
+            are signs.
+        text: The text in the source.
+        start: Where it begins in its line, in characters.
+        row: Its line, from 0; the first one if it has several. Always 0 if its line was read alone.
     """
 
     kind: str
     text: str
     start: int
-    end: int
+    row: int = 0
+
+    @property
+    def end(self) -> int:
+        """Where it ends in its line, in characters."""
+        return self.start + len(self.text)
 
     @property
     def span(self) -> tuple[int, int]:
         """`(start, end)`."""
         return self.start, self.end
+
+
+def insert_token(lines: list[str], number: int, column: int, text: str, weight: float) -> LineRewrite:
+    """Return the rewrite that inserts a missing token into a line."""
+    return rewrite_span(lines, number, (column, column), text, f"{text.strip()} is missing", weight)
+
+
+def replace_token(lines: list[str], number: int, token: Token, text: str, weight: float) -> LineRewrite:
+    """Return the rewrite that replaces a token of a line."""
+    return rewrite_span(lines, number, token.span, text, f"{token.text} becomes {text}", weight)
+
+
+def delete_token(lines: list[str], number: int, token: Token, weight: float) -> LineRewrite:
+    """Return the rewrite that deletes a superfluous token of a line."""
+    return rewrite_span(lines, number, token.span, "", f"{token.text} is superfluous", weight)
+
+
+def find_open_brackets(tokens: Iterable[Token]) -> list[Token]:
+    """Return the opening brackets among some tokens that no closing bracket follows, of whatever kind."""
+    stack: list[Token] = []
+    for token in tokens:
+        if token.text in PAIRS:
+            stack.append(token)
+        elif token.text in OPENERS and stack:
+            stack.pop()
+    return stack
 
 
 def scan_line(line: str, pattern: re.Pattern[str] = PYTHON_TOKENS) -> list[Token]:
@@ -72,10 +107,7 @@ def scan_line(line: str, pattern: re.Pattern[str] = PYTHON_TOKENS) -> list[Token
     Args:
         pattern: The tokens of the language, with a group for each kind.
     """
-    return [
-        Token(kind=m.lastgroup or "", text=m.group(), start=m.start(), end=m.end())
-        for m in pattern.finditer(line)
-    ]
+    return [Token(kind=m.lastgroup or "", text=m.group(), start=m.start()) for m in pattern.finditer(line)]
 
 
 def strip_comment(line: str, pattern: re.Pattern[str] = PYTHON_TOKENS) -> str:

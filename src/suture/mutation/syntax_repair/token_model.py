@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 
-from suture.mutation.syntax_repair.source_lines import LineRewrite, ParseStop, rewrite_line
+from suture.mutation.syntax_repair.source_lines import LineRewrite, ParseStop, Token, rewrite_line
 from suture.mutation.tuning import (
     CONTEXT_ROWS,
     DOUBLED_TOKEN_ODDS,
@@ -46,28 +46,6 @@ REGEX = re.compile(r"/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceToken:
-    """A token of a source.
-
-    Attributes:
-        kind: `word`, `number`, `string`, `sign` or `end`; keywords are signs.
-        text: The text in the source.
-        row: Its line, from 0; the first one if it has several.
-        start: Where it begins in that line, in characters.
-    """
-
-    kind: str
-    text: str
-    row: int
-    start: int
-
-    @property
-    def end(self) -> int:
-        """Where it ends in the same line, in characters."""
-        return self.start + len(self.text)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Lexer:
     """Splits sources of one language into tokens.
 
@@ -82,9 +60,9 @@ class Lexer:
         """The pattern of one token, with a group for each kind."""
         return _compile_pattern(self.reserved)
 
-    def tokens(self, text: str) -> list[SourceToken]:
+    def tokens(self, text: str) -> list[Token]:
         """Return all tokens but comments. The source need not parse: an unclosed string is a stray quote then."""
-        tokens: list[SourceToken] = []
+        tokens: list[Token] = []
         offset = row = line_start = 0
         # For each template string whose `${...}` is open: the number of braces that are open inside it.
         open_braces: list[int] = []
@@ -93,15 +71,13 @@ class Lexer:
             if kind == "word" and token in self.reserved:
                 kind = "sign"
             if kind not in ("comment", "space"):
-                tokens.append(SourceToken(kind=kind, text=token, row=row, start=offset - line_start))
+                tokens.append(Token(kind=kind, text=token, row=row, start=offset - line_start))
             if line_count := token.count("\n"):
                 row, line_start = row + line_count, offset + token.rindex("\n") + 1
             offset += len(token)
         return tokens
 
-    def _next(
-        self, text: str, offset: int, tokens: list[SourceToken], open_braces: list[int]
-    ) -> tuple[str, str]:
+    def _next(self, text: str, offset: int, tokens: list[Token], open_braces: list[int]) -> tuple[str, str]:
         """Return `(kind, text)` of the token at an offset, and update `open_braces`."""
         first = text[offset]
         if first == "`" or (first == "}" and open_braces and not open_braces[-1]):
@@ -147,7 +123,7 @@ WORD_CHARACTER = re.compile(r"[\w$]")
 class TokenModel:
     """A trigram model of token classes, which also counts the texts of tokens (see `token_class`)."""
 
-    def __init__(self, sources: Sequence[Sequence[SourceToken]]) -> None:
+    def __init__(self, sources: Sequence[Sequence[Token]]) -> None:
         # By the number of classes before a token (0 to 2): counts of these classes with and without its own.
         self._ngram_counts: tuple[Counter[tuple[str, ...]], ...] = (Counter(), Counter(), Counter())
         self._context_counts: tuple[Counter[tuple[str, ...]], ...] = (Counter(), Counter(), Counter())
@@ -173,7 +149,7 @@ class TokenModel:
         """
         return sum(math.log(self._probability(tokens, index)) for index in range(start, len(tokens)))
 
-    def unigram_odds(self, token: SourceToken) -> float:
+    def unigram_odds(self, token: Token) -> float:
         """Return how likely a token is without its context, with a floor for those that the sources lack."""
         total = sum(self._class_counts.values()) + 1
         return 0.7 * self._text_counts[token.text] / total + 0.3 / 200
@@ -205,13 +181,13 @@ class TokenModel:
         return 0.6 * probability + (0.4 * self._text_pair_counts[previous, text] / count if count else 0.0)
 
 
-def token_class(token: SourceToken) -> str:
+def token_class(token: Token) -> str:
     """Return the class of a token: its text for keywords and signs, else its kind."""
     return token.text if token.kind in ("sign", "end") else token.kind
 
 
 def rewrite_by_token_model(
-    lines: list[str], stop: ParseStop, lexer: Lexer, corpus: Sequence[Sequence[SourceToken]]
+    lines: list[str], stop: ParseStop, lexer: Lexer, corpus: Sequence[Sequence[Token]]
 ) -> Iterator[LineRewrite]:
     """Yield rewrites that insert, delete or replace one token near the stop, the likeliest first.
 
@@ -230,9 +206,8 @@ def rewrite_by_token_model(
     names = {text: kinds[text] for text, _ in counts.most_common(MAX_CONTEXT_NAMES)}
     first = max(0, stop_index - TOKENS_BEFORE_STOP)
     last = min(len(tokens), stop_index + TOKENS_AFTER_STOP)
-    distance_factors = {
-        index: TOKEN_DISTANCE_FACTOR ** abs(stop_index - index) for index in range(first, last + 1)
-    }
+    # Index of a token -> factor on the weights of its changes. The last index stands for the end of the source.
+    distance_factors = {n: TOKEN_DISTANCE_FACTOR ** abs(stop_index - n) for n in range(first, last + 1)}
     for index, token in enumerate(tokens[:stop_index]):
         is_line_start = not index or tokens[index - 1].kind == "end"
         if is_line_start and row - LINE_STARTS_BEFORE_STOP <= token.row:
@@ -248,7 +223,7 @@ def rewrite_by_token_model(
 
 def _changes_at_token(
     lines: list[str],
-    tokens: Sequence[SourceToken],
+    tokens: Sequence[Token],
     index: int,
     model: TokenModel,
     lexer: Lexer,
@@ -277,15 +252,15 @@ def _changes_at_token(
         yield log_odds([(kind, text), *after], 1.0), number, new_line, f"{text} is missing"
     if token is None or token.kind == "end" or "\n" in token.text:
         return
-    is_doubled = token.text in [text for _, text in (*before[-1:], *after[1:2])]
-    is_stray = token.kind == "sign" and token.text not in lexer.reserved
     token_odds = model.unigram_odds(token)
-    if is_stray:
+    if token.kind == "sign" and token.text not in lexer.reserved:
         slip_odds = STRAY_TOKEN_ODDS
+    elif token.text in [text for _, text in (*before[-1:], *after[1:2])]:
+        slip_odds = DOUBLED_TOKEN_ODDS
     else:
-        slip_odds = DOUBLED_TOKEN_ODDS if is_doubled else EXTRA_TOKEN_ODDS * token_odds
-    without_token = _remove_token(line, token)
-    yield log_odds(after[1:], slip_odds), number, without_token, f"{token.text} is superfluous"
+        slip_odds = EXTRA_TOKEN_ODDS * token_odds
+    new_line = _remove_token(line, token)
+    yield log_odds(after[1:], slip_odds), number, new_line, f"{token.text} is superfluous"
     is_unknown_word = token.kind == "word" and not model.knows(token.text)
     keywords = similar_keywords(token.text, lexer.reserved) if is_unknown_word else []
     for kind, text in candidates:
@@ -299,11 +274,10 @@ def _changes_at_token(
 def similar_keywords(word: str, keywords: Collection[str]) -> list[str]:
     """Return keywords that a word may be a slip for: those of the same letters, and those spelt much alike."""
     folded = word.lower()
-    same_letters = [
-        text for text in sorted(keywords) if sorted(text.lower()) == sorted(folded) and len(text) > 1
-    ]
-    close = get_close_matches(folded, sorted(keywords), 3, MIN_KEYWORD_SIMILARITY)
-    return list(dict.fromkeys([*same_letters, *(text for text in close if _is_slip(folded, text))]))
+    sorted_keywords = sorted(keywords)
+    anagrams = [k for k in sorted_keywords if sorted(k.lower()) == sorted(folded) and len(k) > 1]
+    similar = get_close_matches(folded, sorted_keywords, 3, MIN_KEYWORD_SIMILARITY)
+    return list(dict.fromkeys([*anagrams, *(text for text in similar if _is_slip(folded, text))]))
 
 
 def _is_slip(word: str, keyword: str) -> bool:
@@ -325,7 +299,7 @@ def _place_token(line: str, start: int, end: int, text: str) -> str:
     return f"{before}{left}{text}{right}{following}"
 
 
-def _remove_token(line: str, token: SourceToken) -> str:
+def _remove_token(line: str, token: Token) -> str:
     """Return a line without a token; at most one of the spaces around it stays."""
     before, following = line[: token.start], line[token.end :]
     if not before.strip() or following[:1] != " ":

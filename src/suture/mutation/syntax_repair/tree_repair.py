@@ -18,8 +18,8 @@ from suture.mutation.syntax_repair.repair_search import (
     SyntaxReader,
     find_parsable_texts,
 )
-from suture.mutation.syntax_repair.source_lines import LineRewrite, ParseStop
-from suture.mutation.syntax_repair.token_model import Lexer, SourceToken, rewrite_by_token_model
+from suture.mutation.syntax_repair.source_lines import LineRewrite, ParseStop, Token
+from suture.mutation.syntax_repair.token_model import Lexer, rewrite_by_token_model
 from suture.mutation.tuning import FEW_TREE_RESULTS, MAX_CORPUS_CHARS, MAX_TREE_CHARS
 from suture.project.languages import LANGUAGES
 from suture.project.languages.grammars import grammar_for, parse_tree
@@ -181,7 +181,7 @@ def _column(text: str, row: int, byte: int) -> int:
     return len(line.encode("utf-8", "surrogatepass")[:byte].decode("utf-8", "ignore"))
 
 
-def _families(lexer: Lexer, corpus: Sequence[Sequence[SourceToken]]) -> tuple[RewriteFamily, ...]:
+def _families(lexer: Lexer, corpus: Sequence[Sequence[Token]]) -> tuple[RewriteFamily, ...]:
     """Return the families of rewrites for a language with bracketed blocks."""
 
     def rewrite_all_strings(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
