@@ -122,4 +122,4 @@ def test_a_repository_behind_https_is_healed_where_the_operator_knows_its_author
             assert "-    return sum(prices) + 1" in server.get(f"/v1/runs/{run}/diff").text
             missing = server.until(server.run(kind="heal", git=f"{url}/other.git"), "ended", "refused")
             assert missing["state"] == "refused", missing
-            assert "cannot be had" in str(missing), missing
+            assert "cannot be fetched" in str(missing), missing
