@@ -1,9 +1,9 @@
-"""The probability that a candidate which passes is right, by a small model fitted to graded results.
+"""Estimate the probability that a passing candidate is right, by a small model fitted to graded results.
 
-The model is logistic. It has three features, each of which can only speak for a candidate. Its coefficients
-were fitted by `benchmarks/confidence.py` to repairs of the search whose correctness is known; docs/results.md
-says how many repairs these are, and how well the model predicted results that had no part in the fit. The
-other numbers below, about the author of a check, the kind of evidence and warnings, are chosen by judgement.
+The model is logistic and has three features. Its coefficients were fitted by `benchmarks/confidence.py` to
+repairs of the search whose correctness is known. docs/results.md says how many repairs these are, and how well
+the model predicted results that had no part in the fit. The other numbers below, about the author of a check,
+the kind of evidence and warnings, are chosen by judgement.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from suture.core.records import CheckOutcome, Evidence, Provenance, Verdict
 COEFFICIENTS = (-0.42, 1.22, 1.2, 0.6)
 """The intercept, and one coefficient per feature in the order of `confidence_features`, in log odds."""
 DEFAULT_MUTATION_SCORE = 0.9
-"""Used if no mutants were run or there are none: about the mean of the fitted results."""
+"""Used if there is no mutation score: about the mean of the fitted results."""
 DEFAULT_RIVALS = 1
 """Used if no search compared any rivals."""
 MAX_FIXED_WITH_RIVALS = 2.0
-"""Limit of the weight of fixed checks if there are rivals. Rivals pass these checks too, so the checks found
-the place and do not say which change is right. Chosen on 15 results with rivals (docs/results.md)."""
+"""Limit of the weight of fixed checks if there are rivals. Rivals pass these checks too, so the checks show the
+faulty place and not which change of it is right. Chosen on 15 results with rivals (docs/results.md)."""
 SHARE_EXPONENT = 0.5
 """The confidence is at most the repair's share of the scores, to this power. The share alone says too little:
 the scores order repairs, and with many rivals the best one is right more often than its share. Chosen on 21
@@ -95,10 +95,10 @@ def estimate_confidence(
     deciding = [
         outcome for outcome in verdict.outcomes if outcome.trust >= threshold and outcome.status != "skipped"
     ]
-    if not all(outcome.passed for outcome in deciding) or not any(map(_weight, deciding)):
+    if not all(outcome.passed for outcome in deciding) or not any(map(_get_weight, deciding)):
         return 0.0
     passed_before = before.passed if before is not None else frozenset()
-    fixed = sum(_weight(outcome) for outcome in deciding if outcome.check_id not in passed_before)
+    fixed = sum(_get_weight(outcome) for outcome in deciding if outcome.check_id not in passed_before)
     fixed *= NEW_CODE_FACTOR if before is None else 1.0
     inputs = ConfidenceInputs(fixed=fixed, mutation_score=mutation_score, rivals=rivals)
     terms = zip(COEFFICIENTS, (1.0, *confidence_features(inputs)), strict=True)
@@ -138,7 +138,7 @@ def compute_certified_confidence(
     return reduce_confidence_for_warnings(confidence) if has_warnings else confidence
 
 
-def _weight(outcome: CheckOutcome) -> float:
+def _get_weight(outcome: CheckOutcome) -> float:
     if outcome.evidence == "exit_status":
         return COMMAND_WEIGHT
     return outcome.trust * WEIGHTS[outcome.provenance]

@@ -42,14 +42,9 @@ def render_failure(code: FailureCode, **data: object) -> str:
 def make_failure(
     check_id: str, code: FailureCode, *, call: str = "", file: str = "", **data: object
 ) -> Counterexample:
-    """Return the counterexample of a failure that Suture itself saw.
-
-    Args:
-        data: The data that the code's text needs.
-    """
-    return Counterexample(
-        check_id=check_id, call=call, exception=render_failure(code, **data), file=file, code=code
-    )
+    """Return the counterexample of a failure that Suture itself saw; `data` fills the code's text."""
+    text = render_failure(code, **data)
+    return Counterexample(check_id=check_id, call=call, exception=text, file=file, code=code)
 
 
 def get_ending_code(result: RunResult) -> FailureCode:
@@ -89,7 +84,7 @@ def decode_output(result: RunResult) -> str:
 
 
 def truncate_output(text: str) -> str:
-    """Return an output as a verdict keeps it: shortened in the middle if it is long."""
+    """Return an output as a verdict contains it: shortened in the middle if it is long."""
     if len(text) <= MAX_OUTPUT_CHARS:
         return text
     return f"{text[: MAX_OUTPUT_CHARS // 2]}\n[...]\n{text[-MAX_OUTPUT_CHARS // 2 :]}"
@@ -106,9 +101,9 @@ def parse_collection_error(test: str, error: str) -> Counterexample:
     locations = [line for line in errors if line.startswith('File "')]
     file, line = "", None
     if locations:
-        path, _, rest = locations[-1].removeprefix('File "').partition('", line ')
+        path, _, number = locations[-1].removeprefix('File "').partition('", line ')
         file = path.removeprefix(f"{BOX}/")
-        line = int(rest) if rest.isdigit() else None
+        line = int(number) if number.isdigit() else None
     exceptions = [text for text in errors if ":" in text and not text.startswith("File ")]
     exception = (exceptions or errors or error.splitlines())[-1]
     return Counterexample(check_id=test, exception=exception[:MAX_EXCEPTION_CHARS], file=file, line=line)

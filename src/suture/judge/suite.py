@@ -53,7 +53,7 @@ class Suite:
 
     @property
     def interpreter(self) -> Interpreter | None:
-        """The interpreter of the project; `None` if nothing of the project is started."""
+        """The interpreter of the project; `None` if the suite starts no program of it."""
         runner = self.smoke or self.command
         return runner.interpreter if runner is not None else None
 
@@ -110,24 +110,25 @@ async def prepare_suite(
     if packages is not None and interpreter is not None:
         installed = await packages.install_for(task.files, interpreter)
         interpreter = with_packages_shown(installed, interpreter) if installed is not None else interpreter
+    has_smoke_checks = task.project is not None and task.project.kind is not None
+    has_calls = bool(task.checks) and LANGUAGES[task.language].calls is not None
     command = None
-    if task.test_command:
-        if interpreter is None:
-            raise ValueError("a task with a test command needs an interpreter")
-        if interpreter.toolchain is not None:
-            interpreter = await add_go_build_cache(interpreter, task.files, sandbox, settings)
-        command = TestCommand(task, sandbox, settings, interpreter)
-        await command.collect(run=run)
     smoke = None
-    if task.project is not None and task.project.kind is not None:
-        if interpreter is None:
-            raise ValueError("a task with a project needs an interpreter")
-        smoke = SmokeChecks(task=task, sandbox=sandbox, settings=settings, interpreter=interpreter)
     calls = None
-    if task.checks and LANGUAGES[task.language].calls is not None:
+    libraries: frozenset[str] = frozenset()
+    if task.test_command or has_smoke_checks or has_calls:
         if interpreter is None:
-            raise ValueError("a task with calls in another language needs an interpreter")
-        calls = CallRunner(task=task, sandbox=sandbox, settings=settings, interpreter=interpreter)
+            raise ValueError("a test command, a project and calls in another language need an interpreter")
+        if task.test_command:
+            if interpreter.toolchain is not None:
+                interpreter = await add_go_build_cache(interpreter, task.files, sandbox, settings)
+            command = TestCommand(task, sandbox, settings, interpreter)
+            await command.collect(run=run)
+            libraries = find_test_dependencies(task.files, command.test_files, command.interpreter)
+        if has_smoke_checks:
+            smoke = SmokeChecks(task=task, sandbox=sandbox, settings=settings, interpreter=interpreter)
+        if has_calls:
+            calls = CallRunner(task=task, sandbox=sandbox, settings=settings, interpreter=interpreter)
     python_sources = [decode_text(content) for path, content in task.files.items() if path.endswith(".py")]
     return Suite(
         task=task,
@@ -137,9 +138,7 @@ async def prepare_suite(
         functions=find_stated_functions(task.statement),
         classes=find_stated_classes(task.statement, *python_sources),
         test_files=command.test_files if command else (),
-        libraries=find_test_dependencies(task.files, command.test_files, command.interpreter)
-        if command
-        else frozenset(),
+        libraries=libraries,
         smoke=smoke,
         calls=calls,
         packages=packages,

@@ -195,10 +195,15 @@ def _count_hiding_handlers(tree: ast.AST) -> int:
 
 def _find_unread_names(tree: ast.AST) -> set[str]:
     """Return variables and parameters that nothing reads."""
-    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
-    bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-    bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    read: set[str] = set()
+    bound: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            read.add(node.id)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id)
     return {name for name in bound - read if not name.startswith("_")}
 
 
@@ -217,7 +222,7 @@ def _count_statements_after_exit(node: ast.AST) -> int:
         block = getattr(node, name, None)
         if not isinstance(block, list):
             continue
-        exits = (n for n, statement in enumerate(block) if isinstance(statement, EXIT_STATEMENTS))
+        exits = (index for index, statement in enumerate(block) if isinstance(statement, EXIT_STATEMENTS))
         exit_index = next(exits, len(block))
         for statement in block[exit_index + 1 :]:
             nodes = ast.walk(statement)

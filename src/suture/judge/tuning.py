@@ -46,8 +46,9 @@ MAX_EXCEPTION_BASES = 10
 """Class names of an exception that are accepted; an honest candidate sends at most 8 (`MAX_BASE_NAMES`)."""
 JUDGE_GRACE_S = 5.0
 """Seconds for the judge to interpret the candidate's death, even if the test's own time is up."""
-NONCE_START_S = 5.0
-"""Seconds that a program in nonce mode may live beyond the test's own limit, for its start and end."""
+NONCE_GRACE_S = 5.0
+"""Seconds that the sandbox lets a program in nonce mode live beyond the test's limit. The host enforces that limit
+itself, so the sandbox's own limit must come later; the difference covers the time before and after the wait."""
 MAX_IDLE_JUDGES = 4
 """Judges that wait for work in one sandbox; each occupies a slot of the sandbox."""
 JUDGE_RELEASE_S = 2.0

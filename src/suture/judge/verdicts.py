@@ -120,6 +120,7 @@ async def run_programs(
     Args:
         suite: The suite that judges the candidate; its checks are not run.
         programs: Python sources that use the task's module. In other languages the result is always an error.
+        wall_s: The time limit of each program in seconds.
     """
     if suite.calls is not None or (suite.vet is not None and suite.vet(candidate) is not None):
         return (ProgramOutcome(status="error"),) * len(programs)
@@ -131,12 +132,16 @@ async def run_programs(
             return (load_failure,) * len(programs)
         outcomes: list[ProgramOutcome] = []
         for program in programs:
-            plan = plan_program(program, names)
-            if plan.live:
-                outcomes.append(ProgramOutcome(status="error", live_reason=plan.live))
-            else:
-                outcomes.append(await runner.try_program(plan))
+            outcomes.append(await _try_program(runner, program, names))
         return tuple(outcomes)
+
+
+async def _try_program(runner: SplitRunner, program: str, names: TaskNames) -> ProgramOutcome:
+    """Run a program by the split verdict; without a run, say so if it needs live objects."""
+    plan = plan_program(program, names)
+    if plan.live:
+        return ProgramOutcome(status="error", live_reason=plan.live)
+    return await runner.try_program(plan)
 
 
 async def grade_program(
@@ -166,14 +171,17 @@ async def grade_program(
         cpu_s: CPU seconds for the candidate; limited only by the clock by default.
         importable: Paths from which tests may import; all of `files` by default.
     """
-    hidden = Check(id="hidden tests", provenance="oracle", source=program)
+    hidden_check = Check(id="hidden tests", provenance="oracle", source=program)
     project = {**(files or {}), module: source.encode("utf-8", "surrogateescape")}
+    # A name such as `Account` is a class by convention; anything else must stay a function.
     is_class = entry_point is not None and entry_point[:1].isupper() and "_" not in entry_point
     functions = frozenset({entry_point} if entry_point and not is_class else ())
-    imported = tuple(files or () if importable is None else importable)
-    names = TaskNames(files=imported, module=module, functions=functions)
-    (outcome,), _, used_s = await _run_checks((hidden,), project, sandbox, settings, names, wall_s, cpu_s)
-    return GradedOutcome(outcome=outcome, cpu_s=used_s if outcome.evidence == "split" else None)
+    importable_paths = tuple(files or () if importable is None else importable)
+    names = TaskNames(files=importable_paths, module=module, functions=functions)
+    (outcome,), _, used_cpu_s = await _run_checks(
+        (hidden_check,), project, sandbox, settings, names, wall_s, cpu_s
+    )
+    return GradedOutcome(outcome=outcome, cpu_s=used_cpu_s if outcome.evidence == "split" else None)
 
 
 def _refuse_packages(candidate: Candidate, fault: PackagesRefused) -> Verdict:
@@ -248,10 +256,7 @@ async def _run_checks(
                 # One fact is enough, because it is the same for every check.
                 outcomes.append(_make_outcome(check, load_failure, "split", with_fact=not outcomes))
                 continue
-            plan = plan_program(check.source, names)
-            result = ProgramOutcome(status="error", live_reason=plan.live)
-            if not plan.live:
-                result = await runner.try_program(plan)
+            result = await _try_program(runner, check.source, names)
             evidence: Evidence = "split"
             if result.live_reason:  # the plan says so, or the judge noticed it while the test ran
                 evidence = "nonce"
@@ -271,6 +276,7 @@ def _make_call_outcomes(checks: Sequence[Check], results: Sequence[ProgramOutcom
 def _make_outcome(
     check: Check, result: ProgramOutcome, evidence: Evidence, *, with_fact: bool = True
 ) -> CheckOutcome:
+    """Return the outcome of a check, with the fact as its counterexample if it did not pass."""
     counterexample = None
     if result.status != "passed" and with_fact:
         fact = {key: value for key, value in result.fact.items() if value is not None}
@@ -286,7 +292,8 @@ def _make_outcome(
 
 
 def _note_live_objects(outcomes: Sequence[CheckOutcome], checks: Sequence[Check]) -> tuple[VerdictNote, ...]:
-    ids = {check.id for check in checks}
-    live = [outcome.check_id for outcome in outcomes if outcome.evidence == "nonce"]
-    subjects = tuple(check_id for check_id in live if check_id in ids)  # tests of the command have nonces too
+    ids = {check.id for check in checks}  # the command's own tests may have this evidence too
+    subjects = tuple(
+        outcome.check_id for outcome in outcomes if outcome.evidence == "nonce" and outcome.check_id in ids
+    )
     return (VerdictNote(code="live_objects", subjects=subjects),) if subjects else ()

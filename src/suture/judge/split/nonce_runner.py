@@ -22,7 +22,7 @@ from suture.judge.failures import render_failure, render_run_ending
 from suture.judge.sandbox_programs import make_program_request
 from suture.judge.split.split_runner import ProgramOutcome
 from suture.judge.split.wire import BadFrame, dump, load
-from suture.judge.tuning import MAX_FAULT_CHARS, NONCE_START_S
+from suture.judge.tuning import MAX_FAULT_CHARS, NONCE_GRACE_S
 from suture.sandbox import Sandbox
 
 FACT_TEXTS = ("call", "expected", "actual", "exception", "file")
@@ -45,7 +45,8 @@ async def run_with_nonce(
     """
     limit_s = wall_s or settings.check_timeout_s
     nonce = secrets.token_hex(32)
-    request = make_program_request("split.nonce_program", files, settings, wall_s=limit_s + NONCE_START_S)
+    # The host's wait of `limit_s` is the test's limit. The sandbox's own limit only backs it up.
+    request = make_program_request("split.nonce_program", files, settings, wall_s=limit_s + NONCE_GRACE_S)
     async with sandbox.open(request) as channel:
         await channel.send(dump({"nonce": nonce, "module": get_module_name(module), "source": source}))
         frame = await channel.receive(limit_s)
