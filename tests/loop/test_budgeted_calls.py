@@ -14,6 +14,7 @@ from suture.agents.calling.call_context import CallContext
 from suture.agents.calling.model_call import ask
 from suture.agents.calling.role_call import list_degraded_roles
 from suture.core.ledger import Budget, Ledger, Limits, RawPayload, in_round_branch, open_reservations
+from suture.core.ledger.kinds import BudgetReserved
 from suture.errors import BudgetExceeded
 from suture.models import RecordedModel, RoleModel, RoleModels
 from suture.testing import FakeClock, ScriptedModel
@@ -103,9 +104,8 @@ async def test_a_replay_grants_and_refuses_as_the_run_did_whatever_is_left(run: 
         with in_round_branch(0, 1), pytest.raises(BudgetExceeded) as refused_again:
             await ask(question(index=1), again)
         assert str(refused_again.value) == str(refused.value)
-        budget.settle(
-            budget.reserve("another branch that was slower then", tokens=BOUND), prompt_tokens=BOUND
-        )
+        slower_branch = BudgetReserved(purpose="a branch that was slower then", attempts=0, tokens=BOUND)
+        budget.settle(budget.reserve(slower_branch), prompt_tokens=BOUND)
         with in_round_branch(0, 0):
             assert (await ask(question(), again)).replayed
     assert len(model.calls) == 1

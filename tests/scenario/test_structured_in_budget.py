@@ -10,6 +10,7 @@ import pytest
 from suture.agents import DiagnosisReply
 from suture.api import WriteOptions, solve
 from suture.core.ledger import Budget, Ledger, Limits
+from suture.core.ledger.kinds import BudgetReserved
 from suture.core.settings import Settings
 from suture.errors import BudgetExceeded, MalformedReply
 from suture.models import Message, Reply, Sampling, prompt_token_upper_bound
@@ -26,9 +27,8 @@ def paid(model: ScriptedModel, budget: Budget) -> Complete:
     """One call that is reserved before and settled after, as the loop makes them."""
 
     async def complete(messages: Sequence[Message], sampling: Sampling) -> Reply:
-        reservation = budget.reserve(
-            "diagnose", attempts=1, tokens=prompt_token_upper_bound(messages) + sampling.max_tokens
-        )
+        tokens = prompt_token_upper_bound(messages) + sampling.max_tokens
+        reservation = budget.reserve(BudgetReserved(purpose="diagnose", attempts=1, tokens=tokens))
         reply = await model.complete(messages, sampling)
         budget.settle(
             reservation,

@@ -19,6 +19,7 @@ from suture.core.ledger import (
     read_ledger,
     total_spend,
 )
+from suture.core.ledger.kinds import BudgetReserved
 from suture.core.records import Spend
 from suture.errors import BudgetExceeded
 from suture.testing import FakeClock
@@ -36,9 +37,13 @@ def ledger(tmp_path: Path, clock: FakeClock) -> Iterator[Ledger]:
         yield ledger
 
 
+def make_cost(**amounts: Any) -> BudgetReserved:
+    return BudgetReserved(purpose="sample", **{"attempts": 0, "tokens": 0, **amounts})
+
+
 def test_a_reservation_counts_in_full_until_it_is_settled(ledger: Ledger, clock: FakeClock) -> None:
     budget = Budget(ledger, Limits(attempts=3, tokens=100, seconds=60), clock)
-    reservation = budget.reserve("sample", attempts=1, tokens=80)
+    reservation = budget.reserve(make_cost(attempts=1, tokens=80))
     assert (budget.remaining_attempts(), budget.remaining_tokens()) == (2, 20)
     budget.settle(reservation, prompt_tokens=20, completion_tokens=10, model_calls=1)
     assert (budget.remaining_attempts(), budget.remaining_tokens()) == (2, 70)
@@ -49,33 +54,33 @@ def test_a_reservation_counts_in_full_until_it_is_settled(ledger: Ledger, clock:
 
 def test_what_is_released_was_never_spent(ledger: Ledger, clock: FakeClock) -> None:
     budget = Budget(ledger, Limits(attempts=1, tokens=10), clock)
-    budget.release(budget.reserve("sample", attempts=1, tokens=10))
+    budget.release(budget.reserve(make_cost(attempts=1, tokens=10)))
     assert budget.spend() == Spend()
 
 
 def test_money_counts_in_full_until_it_is_settled(ledger: Ledger, clock: FakeClock) -> None:
     budget = Budget(ledger, Limits(money=1), clock)
-    first = budget.reserve("sample", attempts=1, tokens=80, money=0.75)
+    first = budget.reserve(make_cost(attempts=1, tokens=80, money=0.75))
     assert budget.remaining_money() == 0.25
     with pytest.raises(BudgetExceeded, match=r"budget\.money"):
-        budget.reserve("sample", money=0.5)
+        budget.reserve(make_cost(money=0.5))
     budget.settle(first, prompt_tokens=1, model_calls=1, money=0.125)
-    lost = budget.reserve("sample", money=0.5)
+    lost = budget.reserve(make_cost(money=0.5))
     budget.write_off(lost)
-    budget.release(budget.reserve("sample", money=0.25))
+    budget.release(budget.reserve(make_cost(money=0.25)))
     assert budget.remaining_money() == 0.375
     assert total_spend(read_ledger(ledger.path).events).money == 0.625
 
 
 def test_calls_of_unknown_price_are_counted(ledger: Ledger, clock: FakeClock) -> None:
     budget = Budget(ledger, Limits(), clock)
-    budget.settle(budget.reserve("sample"), model_calls=1, unpriced_calls=1)
+    budget.settle(budget.reserve(make_cost()), model_calls=1, unpriced_calls=1)
     assert (budget.spend().money, budget.spend().unpriced_calls) == (0, 1)
 
 
 def test_settling_twice_counts_once(ledger: Ledger, clock: FakeClock) -> None:
     budget = Budget(ledger, Limits(), clock)
-    reservation = budget.reserve("sample", attempts=1, tokens=10)
+    reservation = budget.reserve(make_cost(attempts=1, tokens=10))
     budget.settle(reservation, prompt_tokens=4)
     budget.settle(reservation, prompt_tokens=4)
     assert budget.spend().prompt_tokens == 4
@@ -92,26 +97,26 @@ def test_what_could_exceed_a_limit_is_refused_and_not_reserved(
     budget = Budget(ledger, Limits(attempts=2, tokens=10, money=0.5), clock)
     before = len(ledger.events)
     with pytest.raises(BudgetExceeded) as caught:
-        budget.reserve("sample", **wanted)
+        budget.reserve(make_cost(**wanted))
     assert caught.value.kind == kind
     assert len(ledger.events) == before
 
 
 def test_replies_have_a_limit_of_their_own(ledger: Ledger, clock: FakeClock) -> None:
     budget = Budget(ledger, Limits(completion_tokens=100), clock)
-    first = budget.reserve("sample", tokens=900, completion_tokens=60)
+    first = budget.reserve(make_cost(tokens=900, completion_tokens=60))
     assert budget.remaining_completion_tokens() == 40
     with pytest.raises(BudgetExceeded, match=r"budget\.completion_tokens"):
-        budget.reserve("sample", tokens=900, completion_tokens=41)
+        budget.reserve(make_cost(tokens=900, completion_tokens=41))
     budget.settle(first, prompt_tokens=800, completion_tokens=10)
-    budget.write_off(budget.reserve("sample", tokens=500, completion_tokens=50))
+    budget.write_off(budget.reserve(make_cost(tokens=500, completion_tokens=50)))
     assert budget.remaining_completion_tokens() == 40
     assert budget.spend() == Spend(tokens=1310, prompt_tokens=1250, completion_tokens=60, model_calls=1)
 
 
 def test_no_limit_means_no_limit(ledger: Ledger, clock: FakeClock) -> None:
     budget = Budget(ledger, Limits(), clock)
-    budget.reserve("sample", attempts=10**6, tokens=10**9)
+    budget.reserve(make_cost(attempts=10**6, tokens=10**9))
     assert (budget.remaining_attempts(), budget.remaining_tokens(), budget.remaining_s()) == (
         None,
         None,
@@ -126,7 +131,7 @@ def test_time_is_up_at_the_limit(ledger: Ledger, clock: FakeClock) -> None:
     budget.require_time()
     clock.advance(1)
     with pytest.raises(BudgetExceeded, match=r"budget of 60 seconds is spent \(60 used\)"):
-        budget.reserve("sample")
+        budget.reserve(make_cost())
 
 
 def test_a_paused_run_does_not_use_the_time_of_the_pause(ledger: Ledger, clock: FakeClock) -> None:
@@ -169,14 +174,16 @@ def test_after_a_crash_an_open_reservation_is_spent_in_full(tmp_path: Path, cloc
     path = tmp_path / "crashed"
     limits = Limits(attempts=2, tokens=100)
     with Ledger(path, clock) as ledger:
-        Budget(ledger, limits, clock).reserve("sample", attempts=1, tokens=70)
+        Budget(ledger, limits, clock).reserve(make_cost(attempts=1, tokens=70))
     with Ledger(path, clock) as ledger:
         budget = Budget(ledger, limits, clock)
         assert budget.spend() == Spend(attempts=1, tokens=70)
         with pytest.raises(BudgetExceeded):
-            budget.reserve("sample", tokens=31)
+            budget.reserve(make_cost(tokens=31))
         # The reply was on disk after all: whoever finds it settles the old reservation.
-        budget.settle(Reservation(id=0, attempts=1, tokens=70), prompt_tokens=5, completion_tokens=5)
+        budget.settle(
+            Reservation(id=0, cost=make_cost(attempts=1, tokens=70)), prompt_tokens=5, completion_tokens=5
+        )
         assert budget.remaining_tokens() == 90
 
 
@@ -203,22 +210,23 @@ def test_no_sequence_of_acts_exceeds_the_limits(acts: list[Act], limits: Limits)
         for settles, attempts, tokens, share, money in acts:
             if settles and open_reservations:
                 reservation = open_reservations.pop(0)
-                used = int(reservation.completion_tokens * share)
+                used = int(reservation.cost.completion_tokens * share)
                 budget.settle(
                     reservation,
-                    prompt_tokens=reservation.tokens - reservation.completion_tokens,
+                    prompt_tokens=reservation.cost.tokens - reservation.cost.completion_tokens,
                     completion_tokens=used,
-                    money=reservation.money * share,
+                    money=reservation.cost.money * share,
                 )
             else:
                 with contextlib.suppress(BudgetExceeded):
                     open_reservations.append(
                         budget.reserve(
-                            "act",
-                            attempts=attempts,
-                            tokens=tokens,
-                            completion_tokens=tokens // 2,
-                            money=money,
+                            make_cost(
+                                attempts=attempts,
+                                tokens=tokens,
+                                completion_tokens=tokens // 2,
+                                money=money,
+                            )
                         )
                     )
             spend = budget.spend()

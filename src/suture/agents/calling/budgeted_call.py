@@ -101,19 +101,19 @@ def reserve(
     """
     if prior.refusal is not None:
         refuse(call, prior.refusal, calls)
+    cost = BudgetReserved(
+        purpose=call.description,
+        attempts=1 if call.is_attempt and not prior.attempt_booked else 0,
+        tokens=0 if is_paid else tokens,
+        completion_tokens=0 if is_paid else reply_tokens,
+        money=0.0 if is_paid else money,
+        role=call.role,
+        move=call.move,
+        act=call.key,
+        max_reply_tokens=reply_tokens,
+    )
     try:
-        return calls.budget.reserve(
-            call.description,
-            attempts=1 if call.is_attempt and not prior.attempt_booked else 0,
-            tokens=0 if is_paid else tokens,
-            completion_tokens=0 if is_paid else reply_tokens,
-            money=0.0 if is_paid else money,
-            role=call.role,
-            move=call.move,
-            is_granted=prior.is_replayed,
-            act=call.key,
-            max_reply_tokens=reply_tokens,
-        )
+        return calls.budget.reserve(cost, is_granted=prior.is_replayed)
     except BudgetExceeded as fault:
         refuse(call, fault, calls)
 

@@ -160,7 +160,7 @@ async def _ask_model(question: ModelQuestion, model: Model, calls: CallContext) 
             reply = await model.complete(question.messages, sampling)
     except MalformedReply as fault:
         budget.write_off(
-            reservation, attempts=reservation.attempts, model_calls=0 if fault.is_replayed else 1
+            reservation, attempts=reservation.cost.attempts, model_calls=0 if fault.is_replayed else 1
         )
         raise
     except ReplyLost as fault:

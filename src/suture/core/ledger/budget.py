@@ -1,8 +1,7 @@
 """The budget of a run: what it may spend, and what it has spent.
 
-An act is anything that costs attempts, tokens or money, such as a model call. Its max cost is reserved before
-it starts. Afterwards the reservation is settled: the real cost replaces it. Both are events of the ledger,
-from which the spending is computed. The budget keeps no state of its own.
+The max cost of an act is reserved before the act starts. Afterwards the reservation is settled: the real cost
+replaces it. Both are events of the ledger (see `kinds.budget`), from which the spending is computed.
 """
 
 from __future__ import annotations
@@ -110,26 +109,16 @@ def _add_settled(spend: Spend, settled: BudgetSettled) -> Spend:
 
 
 def total_spend(events: Iterable[Event], now_s: float | None = None) -> Spend:
-    """Return what a run has spent.
-
-    Args:
-        events: The events of a ledger, in order.
-        now_s: As in `SpendTracker.spend`.
-    """
+    """Return what a run has spent by the events of its ledger; `now_s` is as in `SpendTracker.spend`."""
     tracker = SpendTracker()
     tracker.add(events)
     return tracker.spend(now_s)
 
 
 def spend_by_group(events: Iterable[Event], group_by: Literal["role", "move"]) -> dict[str, Spend]:
-    """Return what each role, or each kind of move, has spent. Seconds are not counted.
+    """Return what each role, or each kind of move, has spent: name -> spend, in the order of their first acts.
 
-    Args:
-        events: The events of a ledger, in order.
-        group_by: Whether to group by role or by kind of move.
-
-    Returns:
-        Name of the role or move -> what it has spent, in the order of their first acts.
+    Seconds are not counted.
     """
     groups: dict[str, list[Event]] = {}
     groups_by_reservation: dict[int, list[Event]] = {}
@@ -146,21 +135,15 @@ def spend_by_group(events: Iterable[Event], group_by: Literal["role", "move"]) -
 
 @dataclass(frozen=True, kw_only=True)
 class Reservation:
-    """The right to spend at most this much.
+    """The right to spend at most the reserved cost.
 
     Attributes:
         id: The `seq` of the event that reserved it.
-        attempts: Candidates that models are asked for.
-        tokens: Tokens of prompt and reply together.
-        completion_tokens: Tokens of the reply alone.
-        money: US dollars.
+        cost: The payload of that event.
     """
 
     id: int
-    attempts: int
-    tokens: int
-    completion_tokens: int = 0
-    money: float = 0.0
+    cost: BudgetReserved
 
 
 def open_reservations(events: Iterable[Event]) -> tuple[Reservation, ...]:
@@ -171,14 +154,8 @@ def open_reservations(events: Iterable[Event]) -> tuple[Reservation, ...]:
     unsettled: dict[int, Reservation] = {}
     for event in events:
         match event.payload:
-            case BudgetReserved() as reserved:
-                unsettled[event.seq] = Reservation(
-                    id=event.seq,
-                    attempts=reserved.attempts,
-                    tokens=reserved.tokens,
-                    completion_tokens=reserved.completion_tokens,
-                    money=reserved.money,
-                )
+            case BudgetReserved() as cost:
+                unsettled[event.seq] = Reservation(id=event.seq, cost=cost)
             case BudgetSettled() as settled:
                 unsettled.pop(settled.reservation, None)
     return tuple(unsettled.values())
@@ -204,13 +181,7 @@ class Limits:
 
 
 class Budget:
-    """The limits of a run, and what the ledger says is spent and reserved.
-
-    Args:
-        ledger: Records the reservations. The budget keeps no state of its own.
-        limits: What the run may spend.
-        clock: Tells the time.
-    """
+    """The limits of a run, and what the ledger says is spent and reserved. It keeps no state of its own."""
 
     def __init__(self, ledger: Ledger, limits: Limits, clock: Clock) -> None:
         self._ledger = ledger
@@ -276,68 +247,28 @@ class Budget:
                 raise
             raise BudgetExceeded("seconds", self.spend().seconds, self.limits.seconds) from None
 
-    def reserve(
-        self,
-        purpose: str,
-        *,
-        attempts: int = 0,
-        tokens: int = 0,
-        completion_tokens: int = 0,
-        money: float = 0.0,
-        role: str = "",
-        move: str = "",
-        is_granted: bool = False,
-        act: str = "",
-        max_reply_tokens: int = 0,
-    ) -> Reservation:
+    def reserve(self, cost: BudgetReserved, *, is_granted: bool = False) -> Reservation:
         """Reserve the max cost of an act before it starts.
 
         Args:
-            purpose: What the act is, in words.
-            attempts: Attempts that it uses.
-            tokens: Upper bound of its tokens, prompt and reply together.
-            completion_tokens: Upper bound of the reply's part of these.
-            money: Upper bound of its cost in US dollars.
-            role: Role that acts; empty if no role does.
-            move: Kind of move that the act belongs to; empty if it belongs to none.
+            cost: The act and its max cost.
             is_granted: Whether an earlier check has allowed the act. Only the time is then checked.
-            act: Identifies the act among all acts of the same branch of a round.
-            max_reply_tokens: Max tokens of its reply.
 
         Raises:
             BudgetExceeded: The act could exceed a limit. Nothing was reserved.
         """
         self.require_time()
-        spend = self.spend()
+        spend, limits = self.spend(), self.limits
+        reply_tokens = self._completion_tokens(spend)
         for kind, used, requested, limit in (
-            ("attempts", spend.attempts, attempts, self.limits.attempts),
-            ("tokens", spend.tokens, tokens, self.limits.tokens),
-            (
-                "completion_tokens",
-                self._completion_tokens(spend),
-                completion_tokens,
-                self.limits.completion_tokens,
-            ),
-            ("money", spend.money, money, self.limits.money),
+            ("attempts", spend.attempts, cost.attempts, limits.attempts),
+            ("tokens", spend.tokens, cost.tokens, limits.tokens),
+            ("completion_tokens", reply_tokens, cost.completion_tokens, limits.completion_tokens),
+            ("money", spend.money, cost.money, limits.money),
         ):
             if not is_granted and limit is not None and used + requested > limit:
                 raise BudgetExceeded(kind, used, limit)
-        event = self._ledger.append(
-            BudgetReserved(
-                purpose=purpose,
-                attempts=attempts,
-                tokens=tokens,
-                completion_tokens=completion_tokens,
-                money=money,
-                role=role,
-                move=move,
-                act=act,
-                max_reply_tokens=max_reply_tokens,
-            )
-        )
-        return Reservation(
-            id=event.seq, attempts=attempts, tokens=tokens, completion_tokens=completion_tokens, money=money
-        )
+        return Reservation(id=self._ledger.append(cost).seq, cost=cost)
 
     def settle(
         self,
@@ -353,7 +284,7 @@ class Budget:
         self._ledger.append(
             BudgetSettled(
                 reservation=reservation.id,
-                attempts=reservation.attempts,
+                attempts=reservation.cost.attempts,
                 prompt_tokens=prompt_tokens,
                 completion_tokens=completion_tokens,
                 model_calls=model_calls,
@@ -371,10 +302,10 @@ class Budget:
             BudgetSettled(
                 reservation=reservation.id,
                 attempts=attempts,
-                prompt_tokens=reservation.tokens - reservation.completion_tokens,
-                completion_tokens=reservation.completion_tokens,
+                prompt_tokens=reservation.cost.tokens - reservation.cost.completion_tokens,
+                completion_tokens=reservation.cost.completion_tokens,
                 model_calls=model_calls,
-                money=reservation.money,
+                money=reservation.cost.money,
             )
         )
 

@@ -1,4 +1,4 @@
-"""Load recipes, which are short TOML files, and the extensions of installed packages that they name."""
+"""Load recipes, which are TOML files, and the extensions of installed packages that they name."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ CHECK_SOURCE_GROUP = "suture.check_sources"
 FIXER_GROUP = "suture.fixers"
 RECIPE_GROUP = "suture.recipes"
 """Groups of entry points. An entry point of `suture.recipes` loads to the TOML text of a recipe."""
+RECIPE_FOLDER = files("suture.loop") / "recipes"
 EXAMPLE_REMEDY = "see one that works: suture recipes show adaptive"
 
 
@@ -55,23 +56,21 @@ def load_extensions(helpers: RecipeHelpers) -> RecipeExtensions:
         UsageError: No installed package has an extension of this name.
         PrerequisiteError: The package cannot be loaded.
     """
+
+    def load(group: str, what: str, key: str, names: Sequence[str]) -> dict[str, Any]:
+        return {name: load_plugin(group, name, what=what, where=f"helpers.{key}") for name in names}
+
     return RecipeExtensions(
-        advisers=_load(ADVISER_GROUP, "adviser", "advisers", helpers.advisers),
-        check_sources=_load(CHECK_SOURCE_GROUP, "source of checks", "check_sources", helpers.check_sources),
-        fixers=_load(FIXER_GROUP, "fixer", "fixers", helpers.fixers),
+        advisers=load(ADVISER_GROUP, "adviser", "advisers", helpers.advisers),
+        check_sources=load(CHECK_SOURCE_GROUP, "source of checks", "check_sources", helpers.check_sources),
+        fixers=load(FIXER_GROUP, "fixer", "fixers", helpers.fixers),
     )
-
-
-def _load(group: str, what: str, key: str, names: Sequence[str]) -> dict[str, Any]:
-    return {name: load_plugin(group, name, what=what, where=f"helpers.{key}") for name in names}
 
 
 def list_recipes() -> tuple[str, ...]:
     """Return the names of the recipes that ship with Suture, sorted."""
-    folder = files("suture.loop") / "recipes"
-    return tuple(
-        sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
-    )
+    names = (file.name for file in RECIPE_FOLDER.iterdir() if file.name.endswith(".toml"))
+    return tuple(sorted(name.removesuffix(".toml") for name in names))
 
 
 def load_recipe(settings: LoopSettings, temperature: float, text: str = "") -> Recipe:
@@ -80,19 +79,19 @@ def load_recipe(settings: LoopSettings, temperature: float, text: str = "") -> R
     Args:
         settings: `recipe` is the name of a recipe, or the path of a TOML file.
         temperature: The temperature of the coder.
-        text: The content of the file, where a run's record has it; the file is not read then.
+        text: The content of the file, if a run's record has it; the file is not read then.
 
     Raises:
         UsageError: There is no such recipe, or the file is not valid.
     """
-    where = settings.recipe
-    text = text or read_recipe_text(where)
+    name = settings.recipe
+    text = text or _read_recipe_text(name)
     try:
         raw = parse_toml(text)
     except ValueError as fault:
-        raise UsageError(f"{where}: it is not valid TOML: {fault}", remedy=EXAMPLE_REMEDY) from fault
+        raise UsageError(f"{name}: it is not valid TOML: {fault}", remedy=EXAMPLE_REMEDY) from fault
     defaults = {
-        "name": Path(settings.recipe).stem,
+        "name": Path(name).stem,
         "samples": settings.samples,
         "repair_rounds": settings.repair_rounds,
         "temperature": temperature,
@@ -100,34 +99,21 @@ def load_recipe(settings: LoopSettings, temperature: float, text: str = "") -> R
     try:
         return Recipe.model_validate({**defaults, **raw})
     except ValidationError as fault:
-        raise UsageError(f"{where}: {_describe_first_fault(fault)}", remedy=EXAMPLE_REMEDY) from fault
+        raise UsageError(f"{name}: {_describe_first_fault(fault)}", remedy=EXAMPLE_REMEDY) from fault
 
 
-def read_recipe_text(name: str) -> str:
-    """Return the content of a recipe file.
-
-    Args:
-        name: The name of a recipe that ships with Suture or that an installed package brings, or the path of
-            a TOML file.
-
-    Raises:
-        UsageError: There is no such recipe, or the file cannot be read.
-    """
-    if is_recipe_path(name):
+def _read_recipe_text(name: str) -> str:
+    """Return the content of a recipe file: the user's own, a shipped one, or that of an installed package."""
+    if name.endswith(".toml"):
         return read_text_file(Path(os.path.expanduser(name)), MAX_RECIPE_BYTES, "the recipe")  # noqa: PTH111 - raises
-    known = list_recipes()
-    if name in plugin_names(RECIPE_GROUP) and name not in known:
+    shipped = list_recipes()
+    if name in shipped:
+        return (RECIPE_FOLDER / f"{name}.toml").read_text("utf-8")
+    if name in plugin_names(RECIPE_GROUP):
         return str(load_plugin(RECIPE_GROUP, name, what="recipe", where="loop.recipe"))
-    if name not in known:
-        similar = get_close_matches(name, known, n=1)
-        remedy = f"did you mean {similar[0]!r}?" if similar else f"there are {', '.join(known)}"
-        raise UsageError(f"there is no recipe called {name!r}", remedy=f"{remedy}; or name a .toml file")
-    return (files("suture.loop") / "recipes" / f"{name}.toml").read_text("utf-8")
-
-
-def is_recipe_path(name: str) -> bool:
-    """Return whether the name of a recipe is the path of a file of the user's."""
-    return name.endswith(".toml")
+    similar = get_close_matches(name, shipped, n=1)
+    remedy = f"did you mean {similar[0]!r}?" if similar else f"there are {', '.join(shipped)}"
+    raise UsageError(f"there is no recipe called {name!r}", remedy=f"{remedy}; or name a .toml file")
 
 
 def describe_recipe(name: str) -> Recipe:
@@ -149,11 +135,11 @@ def _render_lines(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _describe_first_fault(fault: ValidationError) -> str:
-    first: Any = fault.errors()[0]
-    key = ".".join(map(str, first["loc"]))
-    if first["type"] != "extra_forbidden":
-        return f"{key} = {first['input']!r}: {first['msg']}"
-    *table, last = key.split(".")
-    known = [name.rpartition(".")[2] for name in describe_recipe_fields() if name.startswith(".".join(table))]
-    similar = get_close_matches(last, known, n=1)
-    return f"there is no key {key!r}" + (f"; did you mean {similar[0]!r}?" if similar else "")
+    error: Any = fault.errors()[0]
+    path = ".".join(map(str, error["loc"]))
+    if error["type"] != "extra_forbidden":
+        return f"{path} = {error['input']!r}: {error['msg']}"
+    table, _, key = path.rpartition(".")
+    keys = [name.rpartition(".")[2] for name in describe_recipe_fields() if name.startswith(table)]
+    similar = get_close_matches(key, keys, n=1)
+    return f"there is no key {path!r}" + (f"; did you mean {similar[0]!r}?" if similar else "")

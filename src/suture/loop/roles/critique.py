@@ -7,7 +7,6 @@ from functools import partial
 
 from suture.agents.calling.role_call import RoleCall
 from suture.agents.roles.advisers import (
-    CritiqueBrief,
     CritiqueReply,
     LessonsBrief,
     LessonsReply,
@@ -40,15 +39,10 @@ async def criticise(
     brief: RepairBrief, attempt: Attempt, state: LoopState, context: RunContext
 ) -> Critique | None:
     """Return the critic's view of a candidate; `None` if the critic is degraded."""
-    critique_brief = CritiqueBrief(
-        statement=brief.statement,
-        files=brief.files,
-        passed=attempt.passed,
-        total=attempt.passed + attempt.failed,
-        facts=brief.facts,
-    )
+    total = attempt.passed + attempt.failed
+    make_draft = partial(draft_critique_prompt, brief, passed=attempt.passed, total=total)
     critic = make_role_call("critic", state, context)
-    reply = await critic.ask_typed_or_degrade(partial(draft_critique_prompt, critique_brief), CritiqueReply)
+    reply = await critic.ask_typed_or_degrade(make_draft, CritiqueReply)
     if reply is None:
         return None
     critique = reply.record()

@@ -9,7 +9,7 @@ from functools import partial
 
 from suture.agents.roles.advisers import ReviewReply, draft_review_prompt
 from suture.agents.roles.coder import RepairBrief
-from suture.agents.roles.optimiser import OptimiseBrief, draft_optimiser_prompt, optimised_files
+from suture.agents.roles.optimiser import draft_optimiser_prompt, optimised_files
 from suture.core.ledger.kinds import CandidateOptimised, CandidateReviewed
 from suture.core.records import Candidate
 from suture.judge import Suite, find_protected_files
@@ -34,12 +34,9 @@ async def simplify(
         BudgetExceeded: The time is up.
         SandboxError: The sandbox failed.
     """
-    optimise_brief = OptimiseBrief(
-        statement=brief.statement, files=brief.files, entry_point=brief.entry_point
-    )
     optimiser = make_role_call("optimiser", state, context)
     written = await optimiser.parse_or_degrade(
-        partial(draft_optimiser_prompt, optimise_brief), lambda reply: optimised_files(reply, optimise_brief)
+        partial(draft_optimiser_prompt, brief), lambda reply: optimised_files(reply, brief)
     )
     original = context.candidates.load(attempt.blob)
     if written is None or find_protected_files(written, suite):
