@@ -1,6 +1,4 @@
-"""Finding the interpreters and toolchains of the host that a project uses, without starting the project's
-code.
-"""
+"""Find the host's interpreters and toolchains that a project uses, without starting the project's code."""
 
 from suture.sandbox.runtimes.discovery import (
     discover_interpreter,

@@ -1,4 +1,4 @@
-"""Find the programs that a project's test command means: `python`, `node` or `go`, and what of them to show.
+"""Find the programs that a project's test command means: `python`, `node` or `go`, and which parts to show.
 
 A virtual environment is read, never started: an untrusted project may bring its own `.venv`, and its `python`
 would run on the host. Only a `python` on the user's own PATH is started and asked, because a shim cannot be
@@ -28,6 +28,7 @@ from suture.sandbox.mounts.path_checks import (
     resolve_path,
 )
 from suture.sandbox.runtimes.environments import (
+    ENVIRONMENT_MARKERS,
     find_environments,
     find_missing_packages,
     package_folders,
@@ -41,42 +42,44 @@ DESCRIBE_CODE = (
     "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_prefix, "
     "'%d.%d.%d' % sys.version_info[:3], sys.path]))"
 )
+"""Makes a Python describe itself: executable, prefix, base prefix, version, search path."""
 
 
 def discover_interpreter(
-    project: Path | None, environ: Mapping[str, str], chosen: Path | None = None
+    project: Path | None, environ: Mapping[str, str], named: Path | None = None
 ) -> Interpreter:
     """Return the interpreter that `python` means for a project.
 
-    The one that the user has named comes first, then the project's `.venv`. After these, the first candidate
-    that lacks none of the packages in the project's requirement files: the active environment, another
-    environment beside the project or made for it by poetry, hatch, pdm or conda, `python` on PATH. If each
-    lacks something, the one that lacks least. At last, the one that runs Suture.
+    The one that the user has named is chosen first, then the project's `.venv`. Otherwise it is the first
+    candidate that has all packages in the project's requirement files, or the one that lacks the least. The
+    candidates are the active environment, other environments of the project, and `python` on PATH. Without
+    any, it is the Python that runs Suture.
 
     Args:
         project: The project's root folder, if there is one.
         environ: The user's environment variables.
-        chosen: An interpreter or an environment's folder that the user has named.
+        named: An interpreter or an environment's folder that the user has named.
 
     Raises:
         PrerequisiteError: What the user has named, the project's `.venv` or the active environment exists but
             is broken. Another one is never used in its place.
     """
     root = None if project is None else Path(os.path.abspath(project))  # noqa: PTH100 - resolve() follows links
-    if chosen is not None:
-        return _read_named_interpreter(Path(os.path.abspath(chosen.expanduser())), root, environ)  # noqa: PTH100 - as above
+    if named is not None:
+        return _read_named_interpreter(Path(os.path.abspath(named.expanduser())), root, environ)  # noqa: PTH100 - as above
     active = environ.get("VIRTUAL_ENV")
     required = required_packages(root) if root is not None else frozenset[str]()
     if root is not None and os.path.lexists(root / ".venv"):
         return _describe_missing(_read_project_environment(root, active), required)
-    found = []
+    candidates = []
     for interpreter in _iterate_candidates(root, active, environ):
         missing = find_missing_packages(required, interpreter.site_packages)
         if not missing:
             return interpreter
-        found.append((len(missing), interpreter))
-    least = min(found, key=lambda one: one[0])[1] if found else _read_running_interpreter(root)
-    return _describe_missing(least, required)
+        candidates.append((len(missing), interpreter))
+    if not candidates:
+        return _describe_missing(_read_running_interpreter(root), required)
+    return _describe_missing(min(candidates, key=lambda candidate: candidate[0])[1], required)
 
 
 def _iterate_candidates(
@@ -92,62 +95,48 @@ def _iterate_candidates(
         with suppress(PrerequisiteError):  # the user has not named this one, so a broken one is skipped
             yield _read_unnamed_environment(prefix, origin, root)
     program = shutil.which("python", path=environ.get("PATH", os.defpath))
-    on_path = None if program is None else _query_python_on_path(Path(program), root, environ)
-    if on_path is not None:
-        yield on_path
+    interpreter = None if program is None else _query_python(Path(program), root, environ)
+    if interpreter is not None:
+        yield interpreter
 
 
-def _describe_missing(found: Interpreter, required: Iterable[str]) -> Interpreter:
+def _describe_missing(interpreter: Interpreter, required: Iterable[str]) -> Interpreter:
     """Return the interpreter with the missing packages added to the description of its origin."""
-    missing = find_missing_packages(required, found.site_packages)
+    missing = find_missing_packages(required, interpreter.site_packages)
     if not missing:
-        return found
-    suffix = f" and {len(missing) - MAX_NAMED_PACKAGES} more" if len(missing) > MAX_NAMED_PACKAGES else ""
-    return replace(
-        found, origin=f"{found.origin}, which lacks {', '.join(missing[:MAX_NAMED_PACKAGES])}{suffix}"
-    )
+        return interpreter
+    names = ", ".join(missing[:MAX_NAMED_PACKAGES])
+    if len(missing) > MAX_NAMED_PACKAGES:
+        names += f" and {len(missing) - MAX_NAMED_PACKAGES} more"
+    return replace(interpreter, origin=f"{interpreter.origin}, which lacks {names}")
 
 
 def _read_named_interpreter(path: Path, root: Path | None, environ: Mapping[str, str]) -> Interpreter:
-    """Return what the user has named: an environment's folder, its program, or an installation's program.
-
-    Raises:
-        PrerequisiteError: It does not exist, or does not work.
-    """
+    """Return what the user has named: an environment's folder, its program, or an installation's program."""
     prefix = path if os.path.isdir(path) else path.parent.parent  # noqa: PTH112 - Path.is_dir may raise
-    markers = ("pyvenv.cfg", "conda-meta")
-    if any(os.path.exists(prefix / mark) for mark in markers):  # noqa: PTH110 - as above
+    if any(os.path.exists(prefix / marker) for marker in ENVIRONMENT_MARKERS):  # noqa: PTH110 - as above
         return read_environment(prefix, "the Python of sandbox.python", root)
     program = path / "bin" / "python" if prefix == path else path
-    found = _query_python_on_path(program, root, environ) if os.access(program, os.X_OK) else None
-    if found is None:
+    interpreter = _query_python(program, root, environ) if os.access(program, os.X_OK) else None
+    if interpreter is None:
         raise PrerequisiteError(
             f"{str(path)!r} is not a working Python", remedy="name an interpreter or an environment's folder"
         )
-    return replace(found, origin="the Python of sandbox.python")
+    return replace(interpreter, origin="the Python of sandbox.python")
 
 
 def _read_unnamed_environment(prefix: Path, origin: str, root: Path | None) -> Interpreter:
-    """Read an environment that the user has not named; the project's files may be the reason that it is
-    considered.
-
-    Raises:
-        PrerequisiteError: It is broken, or is not a plain environment.
-    """
-    found = read_environment(prefix, origin, root)
+    """Read an environment that the user has not named, so that the project's files may have chosen it."""
+    interpreter = read_environment(prefix, origin, root)
     if root is None:
-        return found
-    require_installation(Path(found.base_prefix), Path(found.site_packages[0]).parent.name, root)
-    return replace(found, project=str(root))
+        return interpreter
+    library = Path(interpreter.site_packages[0]).parent.name
+    require_installation(Path(interpreter.base_prefix), library, root)
+    return replace(interpreter, project=str(root))
 
 
 def _read_project_environment(root: Path, active: str | None) -> Interpreter:
-    """Return a project's own `.venv`. The project's files decide what is shown of it, unless the user has
-    activated it.
-
-    Raises:
-        PrerequisiteError: It is broken, or is a link that leads out of the project.
-    """
+    """Return a project's own `.venv`. Unless the user has activated it, it must not lead out of the project."""
     prefix, origin = root / ".venv", "the project's .venv"
     real = resolve_path(prefix)
     if active and resolve_path(active) == real:
@@ -161,9 +150,7 @@ def _read_project_environment(root: Path, active: str | None) -> Interpreter:
 
 
 def get_own_interpreter() -> Interpreter:
-    """Return the installation that runs Suture, without packages, for Suture's own programs inside the
-    sandbox.
-    """
+    """Return the installation that runs Suture, without packages, for Suture's own programs in a sandbox."""
     executable = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
     return Interpreter(
         executable=executable,
@@ -175,16 +162,21 @@ def get_own_interpreter() -> Interpreter:
     )
 
 
-def _query_python_on_path(found: Path, root: Path | None, environ: Mapping[str, str]) -> Interpreter | None:
-    if not found.is_absolute():
+def _query_python(program: Path, root: Path | None, environ: Mapping[str, str]) -> Interpreter | None:
+    """Start a `python` on the host to ask what it is; an environment is read instead.
+
+    Return `None` if it must not be started, or does not answer.
+    """
+    origin = f"python on PATH ({program})"
+    if not program.is_absolute():
         return None  # a relative PATH entry means whatever the current folder is
-    if (found.parent.parent / "pyvenv.cfg").is_file():
-        return read_environment(found.parent.parent, f"python on PATH ({found})", root)
-    if root is not None and found.is_relative_to(root):
+    if (program.parent.parent / "pyvenv.cfg").is_file():
+        return read_environment(program.parent.parent, origin, root)
+    if root is not None and program.is_relative_to(root):
         return None  # a program of the project itself must not run on the host
     try:
-        answer = subprocess.run(
-            [str(found), "-I", "-c", DESCRIBE_CODE],
+        completed = subprocess.run(
+            [str(program), "-I", "-c", DESCRIBE_CODE],
             env=dict(environ),
             cwd=root,
             stdin=subprocess.DEVNULL,
@@ -192,7 +184,7 @@ def _query_python_on_path(found: Path, root: Path | None, environ: Mapping[str, 
             timeout=INTERPRETER_QUERY_TIMEOUT_S,
             check=True,
         )
-        executable, prefix, base_prefix, version, path = json.loads(answer.stdout)
+        executable, prefix, base_prefix, version, path = json.loads(completed.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         return None  # for example a pyenv shim with no version chosen: there is no `python` here
     return Interpreter(
@@ -201,7 +193,7 @@ def _query_python_on_path(found: Path, root: Path | None, environ: Mapping[str, 
         base_prefix=base_prefix,
         version=version,
         site_packages=package_folders(path),
-        origin=f"python on PATH ({found})",
+        origin=origin,
         source_roots=source_roots_in(path, root),
     )
 
@@ -223,8 +215,7 @@ def _read_running_interpreter(root: Path | None) -> Interpreter:
 def discover_programs(
     project: Path | None, environ: Mapping[str, str], language: Language, python: Path | None = None
 ) -> Interpreter:
-    """Return what `python` means for a project and what else its test command needs; see
-    `discover_interpreter`.
+    """Return what `python` means for a project, and what else its test command needs.
 
     Args:
         project: The project's root folder, if there is one.
@@ -235,8 +226,8 @@ def discover_programs(
     Raises:
         PrerequisiteError: Python's environment is broken, or the language's programs are missing.
     """
-    found = discover_interpreter(project, environ, python)
-    return replace(found, toolchain=discover_toolchain(project, environ, language))
+    interpreter = discover_interpreter(project, environ, python)
+    return replace(interpreter, toolchain=discover_toolchain(project, environ, language))
 
 
 def discover_toolchain(
@@ -247,7 +238,6 @@ def discover_toolchain(
     Args:
         project: The project's root folder, if there is one.
         environ: The user's environment variables.
-        language: The language.
 
     Raises:
         PrerequisiteError: They are not installed, or lie where they cannot be shown inside the sandbox.
@@ -256,23 +246,24 @@ def discover_toolchain(
     if not facts.program:
         return None
     root = None if project is None else project.resolve()
-    found = _find_on_path(facts.program, root, environ)
-    if found is None:
+    program = _find_on_path(facts.program, root, environ)
+    if program is None:
         raise PrerequisiteError(
             f"{facts.label} tests need {facts.program!r}, which is not on PATH",
             remedy="install it, or use a test command of another language; Suture does not install it",
         )
-    shown = {} if is_in_system_folder(str(found.resolve())) else _installation_parts(found, facts)
+    shown = {} if is_in_system_folder(str(program.resolve())) else _installation_parts(program, facts)
     variables = dict(facts.variables)
     if facts.packages:
         shown |= project_packages(root, facts.packages)
     elif facts.package_cache and (modules := _plain_folder(facts.package_cache.folder(environ), root)):
         shown[str(modules)] = variables[facts.package_cache.variable] = facts.package_cache.mount_path
-    own = str(found.parent if is_in_system_folder(str(found)) else found.resolve().parent)
+    program_folder = program.parent if is_in_system_folder(str(program)) else program.resolve().parent
+    bin_folders = [f"{target}/.bin" for target in shown.values() if target == f"/{facts.packages}"]
     return Toolchain(
         language=language,
-        program=str(found),
-        folders=(own, *(f"{place}/.bin" for place in shown.values() if place == f"/{facts.packages}")),
+        program=str(program),
+        folders=(str(program_folder), *bin_folders),
         shown=shown,
         variables=variables,
     )
@@ -283,36 +274,36 @@ def _find_on_path(program: str, root: Path | None, environ: Mapping[str, str]) -
     # A relative entry means whatever the current folder is, and a program of the project itself is not
     # trusted.
     trusted_folders = [
-        f for f in folders if f.is_absolute() and not (root and f.resolve().is_relative_to(root))
+        str(folder)
+        for folder in folders
+        if folder.is_absolute() and not (root and folder.resolve().is_relative_to(root))
     ]
-    found = (
-        shutil.which(program, path=os.pathsep.join(map(str, trusted_folders))) if trusted_folders else None
-    )
-    return Path(found) if found else None
+    # An empty PATH would mean the default one.
+    path = shutil.which(program, path=os.pathsep.join(trusted_folders)) if trusted_folders else None
+    return Path(path) if path else None
 
 
-def _installation_parts(found: Path, facts: LanguageFacts) -> dict[str, str]:
-    """Return what to show of programs outside the system's folders; never a whole prefix, which can be a home
-    folder.
+def _installation_parts(program: Path, facts: LanguageFacts) -> dict[str, str]:
+    """Return mounts for a program outside the system's folders, as source -> target.
+
+    The whole prefix is never shown, because it can be a home folder.
     """
-    prefix = found.resolve().parent.parent
+    prefix = program.resolve().parent.parent
     markers = facts.installation
-    if not all((prefix / mark).is_dir() for mark in markers):
+    if not all((prefix / marker).is_dir() for marker in markers):
         raise PrerequisiteError(
-            f"{str(found)!r} is not a plain installation: {' and '.join(markers)} are not beside it",
-            remedy=f"put the folder of a real {found.name} first on PATH instead of a version manager's shim",
+            f"{str(program)!r} is not a plain installation: {' and '.join(markers)} are not beside it",
+            remedy=f"put the folder of a real {program.name} first on PATH instead of a version manager's shim",
         )
-    parts = [prefix / mark for mark in markers]
+    parts = [prefix / marker for marker in markers]
     parts += [path for name in facts.optional_installation if (path := prefix / name).is_file()]
     return {str(part): str(part) for part in parts}
 
 
 def project_packages(root: Path | None, name: str) -> dict[str, str]:
-    """Return what to show of a project's own packages, at the root of the sandbox, where node looks last.
+    """Return a mount, as source -> target, for the folder `name` of a project, such as `node_modules`.
 
-    Args:
-        root: The project.
-        name: The folder that holds them, such as `node_modules`.
+    The target is at the root of the sandbox, where node looks last.
 
     Raises:
         PrerequisiteError: The folder contains a socket, a pipe or a device.
@@ -328,5 +319,6 @@ def project_packages(root: Path | None, name: str) -> dict[str, str]:
 def _plain_folder(path_text: str, root: Path | None) -> Path | None:
     """Return a folder that exists and does not belong to the project."""
     folder = Path(path_text)
-    is_ours = folder.is_absolute() and folder.is_dir()
-    return folder if is_ours and not (root and folder.resolve().is_relative_to(root)) else None
+    if not folder.is_absolute() or not folder.is_dir():
+        return None
+    return None if root and folder.resolve().is_relative_to(root) else folder

@@ -36,22 +36,22 @@ REQUIREMENT_FILES = (
     "requirements/test.txt",
 )
 
+ENVIRONMENT_MARKERS = ("pyvenv.cfg", "conda-meta")
+"""What a virtual environment has, and what one of conda has."""
 LIBRARY_FOLDERS = ("lib", "lib64")
 PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 
 
 def find_environments(root: Path, environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
-    """Yield folders that look like an environment of a project, with a description of how each was found,
-    best first.
+    """Yield `(folder, how it was found)` for each environment of a project, best first.
 
-    Args:
-        root: The project's root folder, absolute.
-        environ: The user's environment variables.
+    `root` is absolute, and `environ` has the user's environment variables.
     """
     for pattern in ENVIRONMENT_PATTERNS:
         # The parent, such as `envs`, may be a link out of the project as well; then it is not even listed.
-        inside = resolve_path((root / pattern).parent).is_relative_to(resolve_path(root))
-        for path in _glob_some(root, pattern) if inside else ():
+        if not resolve_path((root / pattern).parent).is_relative_to(resolve_path(root)):
+            continue
+        for path in _glob_some(root, pattern):
             if not path.is_symlink() and _is_environment(path):
                 yield path, f"the project's {path.relative_to(root).as_posix()}"
     home = environ.get("HOME")
@@ -63,7 +63,7 @@ def find_environments(root: Path, environ: Mapping[str, str]) -> Iterator[tuple[
 
 def _is_environment(path: Path) -> bool:
     # os.path is used because Path raises for unreadable folders.
-    has_marker = any(os.path.exists(path / mark) for mark in ("pyvenv.cfg", "conda-meta"))  # noqa: PTH110
+    has_marker = any(os.path.exists(path / marker) for marker in ENVIRONMENT_MARKERS)  # noqa: PTH110
     return has_marker and os.path.isfile(path / "bin" / "python")  # noqa: PTH113
 
 
@@ -72,32 +72,29 @@ def _find_tool_environments(root: Path, home: Path, environ: Mapping[str, str]) 
     real = Path(os.path.realpath(root))
     data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
     cache = Path(environ.get("XDG_CACHE_HOME") or home / ".cache")
-    by_sha = base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(real)).digest()).decode()[:8]
-    by_md5 = base64.urlsafe_b64encode(
-        hashlib.new("md5", os.fsencode(real), usedforsecurity=False).digest()
-    ).decode()[:8]
+    sha256 = hashlib.sha256(os.fsencode(real)).digest()
+    md5 = hashlib.md5(os.fsencode(real), usedforsecurity=False).digest()
+    sha256_id, md5_id = (base64.urlsafe_b64encode(digest).decode()[:8] for digest in (sha256, md5))
     poetry = Path(environ.get("POETRY_VIRTUALENVS_PATH") or cache / "pypoetry" / "virtualenvs")
-    yield from (("poetry", path) for path in _glob_some(poetry, f"*-{by_sha}-py3*"))
-    yield from (("hatch", path) for path in _glob_some(data / "hatch" / "env" / "virtual", f"*/{by_sha}/*"))
-    yield from (("pdm", path) for path in _glob_some(data / "pdm" / "venvs", f"*-{by_md5}-*"))
-    wanted = CONDA_NAME.search(read_small_text(root / "environment.yml"))
-    for line in read_small_text(home / ".conda" / "environments.txt").splitlines() if wanted else ():
-        path = Path(line.strip())
-        if wanted and path.is_absolute() and path.name == wanted[1]:
-            yield "conda", path
+    yield from (("poetry", path) for path in _glob_some(poetry, f"*-{sha256_id}-py3*"))
+    yield from (("hatch", path) for path in _glob_some(data / "hatch" / "env" / "virtual", f"*/{sha256_id}/*"))
+    yield from (("pdm", path) for path in _glob_some(data / "pdm" / "venvs", f"*-{md5_id}-*"))
+    conda_name = CONDA_NAME.search(read_small_text(root / "environment.yml"))
+    if conda_name:
+        for line in read_small_text(home / ".conda" / "environments.txt").splitlines():
+            path = Path(line.strip())
+            if path.is_absolute() and path.name == conda_name[1]:
+                yield "conda", path
 
 
 def _glob_some(folder: Path, pattern: str) -> Iterator[Path]:
     if folder.is_absolute():
-        yield from sorted(islice(folder.glob(pattern), MAX_LISTED_ENVIRONMENTS))[
-            :MAX_ENVIRONMENTS_PER_PATTERN
-        ]
+        paths = sorted(islice(folder.glob(pattern), MAX_LISTED_ENVIRONMENTS))
+        yield from paths[:MAX_ENVIRONMENTS_PER_PATTERN]
 
 
 def required_packages(root: Path) -> frozenset[str]:
-    """Return the packages that a project's requirement files ask for on every machine, including its test
-    groups.
-    """
+    """Return the packages that a project requires on every machine, including those of its test groups."""
     try:
         table: dict[str, Any] = parse_toml(read_small_text(root / "pyproject.toml"))
     except ValueError:
@@ -105,16 +102,13 @@ def required_packages(root: Path) -> frozenset[str]:
     lines: list[object] = []
     project = _table_or_empty(table, "project")
     lines += _list_or_empty(project.get("dependencies"))
-    for groups in (
+    optional, groups = (
         _table_or_empty(project, "optional-dependencies"),
         _table_or_empty(table, "dependency-groups"),
-    ):
-        lines += [
-            line
-            for name, group in groups.items()
-            if TEST_GROUPS.fullmatch(name)
-            for line in _list_or_empty(group)
-        ]
+    )
+    for name, group in (*optional.items(), *groups.items()):
+        if TEST_GROUPS.fullmatch(name):
+            lines += _list_or_empty(group)
     poetry = _table_or_empty(_table_or_empty(table, "tool"), "poetry")
     lines += [name for name in _table_or_empty(poetry, "dependencies") if name != "python"]
     for name, group in _table_or_empty(poetry, "group").items():
@@ -166,7 +160,6 @@ def read_environment(prefix: Path, origin: str, root: Path | None) -> Interprete
     """Read a virtual (or conda) environment from its files.
 
     Args:
-        prefix: The environment's folder.
         origin: How it was chosen, for people.
         root: The project's root, to find editable installs.
 
@@ -187,12 +180,12 @@ def read_environment(prefix: Path, origin: str, root: Path | None) -> Interprete
         )
     folder_version = packages[-1].parent.name.removeprefix("python")
     version = settings.get("version", settings.get("version_info", folder_version))
-    pinned = re.match(r"\d+\.\d+(\.\d+)?", version)
+    match = re.match(r"\d+\.\d+(\.\d+)?", version)
     return Interpreter(
         executable=str(executable),
         prefix=str(prefix),
         base_prefix=str(base),
-        version=pinned.group() if pinned else folder_version,
+        version=match.group() if match else folder_version,
         site_packages=(str(packages[-1]),),
         origin=origin,
         source_roots=source_roots_in(_read_pth_entries(packages[-1]), root),
@@ -202,12 +195,8 @@ def read_environment(prefix: Path, origin: str, root: Path | None) -> Interprete
 def _find_base_installation(prefix: Path, home: str | None, library: str) -> Path | None:
     """Return the installation that an environment is based on; `None` if the two do not belong together.
 
-    An untrusted project may have written both `pyvenv.cfg` and the link at `bin/python`.
-
-    Args:
-        prefix: The environment's folder.
-        home: The folder of the installation's programs, as `pyvenv.cfg` names it; `None` for conda.
-        library: The standard library folder, such as `python3.11`.
+    An untrusted project may have written both `pyvenv.cfg` and the link at `bin/python`. `home` is the folder
+    of the installation's programs, as `pyvenv.cfg` names it; `None` for conda.
     """
     real = Path(os.path.realpath(prefix / "bin" / "python"))
     is_copied = real.parent == Path(os.path.realpath(prefix / "bin"))
@@ -222,13 +211,13 @@ def _find_base_installation(prefix: Path, home: str | None, library: str) -> Pat
     if base is None or not base.is_absolute() or not real.name.startswith("python"):
         return None
     # isfile, because Path.is_file raises for an unreadable folder
-    known = any(os.path.isfile(base / folder / library / "os.py") for folder in LIBRARY_FOLDERS)  # noqa: PTH113
-    return base if known else None
+    has_library = any(os.path.isfile(base / folder / library / "os.py") for folder in LIBRARY_FOLDERS)  # noqa: PTH113
+    return base if has_library else None
 
 
-def _broken_environment(prefix: Path, origin: str, why: str) -> PrerequisiteError:
+def _broken_environment(prefix: Path, origin: str, reason: str) -> PrerequisiteError:
     return PrerequisiteError(
-        f"{origin} at {str(prefix)!r} is not a working environment: {why}",
+        f"{origin} at {str(prefix)!r} is not a working environment: {reason}",
         remedy="create it again with `python3 -m venv`, or remove it",
     )
 
@@ -259,10 +248,10 @@ def _read_editable_finders(packages: Path) -> list[str]:
 
 
 def _folders_in_mapping(table: ast.expr | None) -> Iterator[str]:
-    """Yield, for a table of modules and their locations, the folders from which each can be imported by its
-    name.
-    """
-    for key, value in zip(table.keys, table.values, strict=True) if isinstance(table, ast.Dict) else ():
+    """Yield the folders from which the modules of a table, name -> location, can be imported."""
+    if not isinstance(table, ast.Dict):
+        return
+    for key, value in zip(table.keys, table.values, strict=True):
         if isinstance(key, ast.Constant) and isinstance(value, ast.Constant):
             suffix = "/" + str(key.value).replace(".", "/")
             if str(value.value).endswith(suffix):
@@ -282,6 +271,9 @@ def source_roots_in(path: Iterable[str], root: Path | None) -> tuple[str, ...]:
     # isdir, because Path.is_dir raises for an unreadable folder, and the project may have written these
     # entries.
     folders = (resolve_path(entry) for entry in path if entry and os.path.isdir(entry))  # noqa: PTH112
-    inside = (folder for folder in folders if folder.is_relative_to(real))
-    named = (folder.relative_to(real).as_posix() for folder in inside if folder.name not in PACKAGE_FOLDERS)
-    return tuple(dict.fromkeys(name for name in named if not name.startswith(".venv")))
+    names = (
+        folder.relative_to(real).as_posix()
+        for folder in folders
+        if folder.is_relative_to(real) and folder.name not in PACKAGE_FOLDERS
+    )
+    return tuple(dict.fromkeys(name for name in names if not name.startswith(".venv")))
