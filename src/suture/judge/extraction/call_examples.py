@@ -109,12 +109,7 @@ class UnreadCall:
 
 
 def extract_calls(
-    text: str,
-    name: str,
-    driver: CallDriver,
-    provenance: Provenance = "visible",
-    *,
-    awaits: bool = False,
+    text: str, name: str, driver: CallDriver, provenance: Provenance = "visible", *, awaits: bool = False
 ) -> tuple[Check, ...]:
     """Return the calls of a function that a text shows with their results, as checks.
 
@@ -170,12 +165,7 @@ def _find_examples(
 
 
 def _read_example(
-    text: str,
-    end: int,
-    call: CallExample,
-    before: str,
-    wrapper: re.Match[str] | None,
-    driver: CallDriver,
+    text: str, end: int, call: CallExample, before: str, wrapper: re.Match[str] | None, driver: CallDriver
 ) -> CallExample | UnreadCall | None:
     """Return a call with the result that the text around it shows; `None` if it shows none."""
     if wrapper and (wrapper["deferred"] or wrapper["assert"] in FAILURE_ASSERTS):

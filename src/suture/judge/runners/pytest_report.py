@@ -230,11 +230,7 @@ def _parse_introspection(text: str) -> dict[str, str]:
     return {**introspected, "expected": expected, "actual": actual_text}
 
 
-LIST_FIELDS = {
-    "begin": ("named", "patterns", "left_out"),
-    "items": ("ids",),
-    "end": (),
-}
+LIST_FIELDS = {"begin": ("named", "patterns", "left_out"), "items": ("ids",), "end": ()}
 OPTIONAL_LIST_FIELDS = ("files", "deselected")
 PAIR_FIELDS = ("early", "changed", "meanwhile")
 TEXT_FIELDS = {"uncollectable": ("id", "text"), "start": ("id",), "phase": ("id", "when", "outcome", "text")}

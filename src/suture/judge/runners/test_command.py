@@ -173,10 +173,7 @@ class TestCommand:
         return result, report
 
     async def run_selected(
-        self,
-        files: Mapping[str, bytes],
-        tests: Collection[str],
-        wall_s: float | None = None,
+        self, files: Mapping[str, bytes], tests: Collection[str], wall_s: float | None = None
     ) -> tuple[CheckOutcome, ...]:
         """Run some of the tests outside of a verdict.
 

@@ -209,11 +209,7 @@ class _Decoder:
     """
 
     def __init__(
-        self,
-        nodes: list[list[Any]],
-        read_foreign: Callable[[list[Any]], Any],
-        known: list[Any],
-        nan: float,
+        self, nodes: list[list[Any]], read_foreign: Callable[[list[Any]], Any], known: list[Any], nan: float
     ) -> None:
         self._nodes = nodes
         self._read_foreign = read_foreign

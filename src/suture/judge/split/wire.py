@@ -38,12 +38,7 @@ SMALL_INT = 1 << 63
 
 # Mutable containers are filled after all objects exist. The parts of an immutable container must exist before
 # it: they are mutable ones, or immutable ones with lower ids.
-MUTABLE_TYPES = {
-    "list": list,
-    "dict": dict,
-    "set": set,
-    "bytearray": bytearray,
-}
+MUTABLE_TYPES = {"list": list, "dict": dict, "set": set, "bytearray": bytearray}
 COLLECTIONS_TAGS = ("Counter", "OrderedDict", "defaultdict", "deque")
 IMMUTABLE_TYPES = {"tuple": tuple, "frozenset": frozenset, "slice": slice}
 MAPPING_TAGS = ("dict", "Counter", "OrderedDict", "defaultdict")

@@ -5,11 +5,6 @@ order-dependent tests. It changes nothing, and it must not propose code.
 """
 
 from suture.judge.triage.suspect_tests import has_endless_loops
-from suture.judge.triage.triage import (
-    RerunFailures,
-    TriageResult,
-    triage_endless_tests,
-    triage_failures,
-)
+from suture.judge.triage.triage import RerunFailures, TriageResult, triage_endless_tests, triage_failures
 
 __all__ = ["RerunFailures", "TriageResult", "has_endless_loops", "triage_endless_tests", "triage_failures"]

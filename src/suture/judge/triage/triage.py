@@ -109,10 +109,7 @@ async def triage_failures(
     not_code: dict[str, NonCodeFailure] = {}
     find_fault = cache(
         partial(
-            find_environment_fault,
-            files=files,
-            code_texts=code_texts,
-            excluded=suite.task.excluded_files,
+            find_environment_fault, files=files, code_texts=code_texts, excluded=suite.task.excluded_files
         )
     )
     for outcome in failing:
@@ -135,8 +132,7 @@ async def triage_failures(
     if not_code and all(outcome.status == "missing" for outcome in remaining):
         remaining = []  # the files that could not be loaded kept pytest from running them
     return TriageResult(
-        not_code=tuple(not_code.values()),
-        code_failures=tuple(outcome.check_id for outcome in remaining),
+        not_code=tuple(not_code.values()), code_failures=tuple(outcome.check_id for outcome in remaining)
     )
 
 
@@ -183,10 +179,7 @@ def _may_vary(outcome: CheckOutcome) -> bool:
 
 
 def _check_environment(
-    outcome: CheckOutcome,
-    base: Verdict,
-    suite: Suite,
-    find_fault: Callable[[str], EnvironmentFault | None],
+    outcome: CheckOutcome, base: Verdict, suite: Suite, find_fault: Callable[[str], EnvironmentFault | None]
 ) -> NonCodeFailure | None:
     files, language = suite.task.files, suite.task.language
     fact = outcome.counterexample
