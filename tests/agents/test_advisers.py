@@ -8,7 +8,6 @@ import pytest
 
 from suture.agents import EarlierAttempt, PromptDraft, RepairBrief, draft_coder_prompt, packaged_prompt
 from suture.agents.roles.advisers import (
-    CritiqueBrief,
     CritiqueReply,
     LessonsBrief,
     LessonsReply,
@@ -34,8 +33,8 @@ def prompt_of(draft: PromptDraft) -> Sequence[Message]:
 
 
 def critique(**more: int) -> PromptDraft:
-    brief = CritiqueBrief(statement="Add one.", files={"m.py": CODE}, facts=[FACT], **more)
-    return draft_critique_prompt(brief, packaged_prompt("critic"))
+    brief = RepairBrief(statement="Add one.", files={"m.py": CODE}, facts=[FACT])
+    return draft_critique_prompt(brief, packaged_prompt("critic"), **more)
 
 
 def test_the_critic_sees_task_code_and_facts() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from suture.agents import RepairBrief, packaged_prompt
 from suture.agents.roles.advisers import ReviewReply, draft_review_prompt
-from suture.agents.roles.optimiser import OptimiseBrief, OptimiseGoal, draft_optimiser_prompt, optimised_files
+from suture.agents.roles.optimiser import OptimiseGoal, draft_optimiser_prompt, optimised_files
 from suture.agents.roles.testers import SpecTestBrief, draft_spec_test_prompt, properties_from_reply
 from suture.agents.tuning import PROPERTIES_PER_CALL
 from suture.core.records import Candidate, CodeReview, Concern, Task
@@ -119,8 +119,8 @@ async def test_a_review_is_a_record() -> None:
 
 @pytest.mark.parametrize(("goal", "asked"), [("simpler", "shorter"), ("faster", "large inputs")])
 def test_the_optimiser_rewrites_passing_code(goal: OptimiseGoal, asked: str) -> None:
-    brief = OptimiseBrief(statement="Add one.", files={"m.py": CODE}, entry_point="f", goal=goal)
-    draft = draft_optimiser_prompt(brief, packaged_prompt("optimiser"))
+    brief = RepairBrief(statement="Add one.", files={"m.py": CODE}, entry_point="f")
+    draft = draft_optimiser_prompt(brief, packaged_prompt("optimiser"), goal)
     text = draft.messages(draft.full_counts())[-1].content
     assert asked in text
     assert "parameters of `f`" in text

@@ -5,7 +5,7 @@ Each `*Reply` is the JSON that the model answers with; its `record` method retur
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -29,7 +29,6 @@ from suture.core.records import (
     CodeReview,
     Concern,
     ConcernKind,
-    Counterexample,
     Critique,
     Lesson,
     Plan,
@@ -37,22 +36,6 @@ from suture.core.records import (
     Subtask,
 )
 from suture.models.structured_output import describe_schema
-
-
-@dataclass(frozen=True, kw_only=True)
-class CritiqueBrief:
-    """What the critic needs to judge a candidate.
-
-    Attributes:
-        files: The candidate's code, path -> text.
-        facts: Counterexamples of the failing checks, most informative first.
-    """
-
-    statement: str
-    files: Mapping[str, str]
-    passed: int = 0
-    total: int = 0
-    facts: Sequence[Counterexample] = ()
 
 
 class CritiqueReply(BaseModel):
@@ -71,14 +54,14 @@ class CritiqueReply(BaseModel):
         return Critique(issues=tuple(dict.fromkeys(self.issues)), score=self.score, approved=self.approved)
 
 
-def draft_critique_prompt(brief: CritiqueBrief, prompt: Prompt) -> PromptDraft:
+def draft_critique_prompt(
+    brief: RepairBrief, prompt: Prompt, *, passed: int = 0, total: int = 0
+) -> PromptDraft:
     """Return the critic's prompt. For passing code it asks what the checks do not see."""
-    is_tested = bool(brief.total)
-    passes = is_tested and brief.passed == brief.total
     texts = {
         "task": render_task(brief.statement),
-        "outcome": f"{brief.passed} of {brief.total} tests passed." if is_tested else "It was not tested.",
-        "how": prompt.render("passing" if passes else "failing"),
+        "outcome": f"{passed} of {total} tests passed." if total else "It was not tested.",
+        "how": prompt.render("passing" if total and passed == total else "failing"),
         "format": describe_schema(CritiqueReply),
     }
     parts = {"facts": facts_part(brief.facts), "files": files_part(brief.files)}
