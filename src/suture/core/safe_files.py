@@ -42,10 +42,9 @@ The pattern never starts at an escaped quote: searching the end of each would ta
 
 
 def read_regular_file(path: Path, max_bytes: int, *, follow: bool = False) -> bytes | None:
-    """Return the content of a regular file, or `None` if there is none.
+    """Return the content of a regular file, or `None` if there is none. A link counts as none.
 
     Args:
-        path: The file. A link counts as no file.
         max_bytes: Max number of bytes that the caller accepts. Of a longer file, `max_bytes + 1` bytes are
             returned, so that the caller can tell that it is too long.
         follow: Whether to follow a link. It must lead to a regular file.
@@ -61,10 +60,9 @@ def read_regular_file(path: Path, max_bytes: int, *, follow: bool = False) -> by
 
 
 def open_regular_file(path: Path, *, follow: bool = False) -> BinaryIO | None:
-    """Open a regular file for reading; return `None` if there is none.
+    """Open a regular file for reading; return `None` if there is none. A link counts as none.
 
     Args:
-        path: The file. A link counts as no file.
         follow: Whether to follow a link. It must lead to a regular file.
 
     Raises:
@@ -85,13 +83,9 @@ def open_regular_file(path: Path, *, follow: bool = False) -> BinaryIO | None:
 
 
 def read_state_file(path: Path, max_bytes: int, what: str, *, follow: bool = True) -> bytes:
-    """Return the content of a file that Suture itself wrote earlier.
-
-    It may be damaged by now, or come from somebody else.
+    """Return the content of a file that Suture wrote earlier, and that may be damaged or somebody else's.
 
     Args:
-        path: The file.
-        max_bytes: A longer file is refused.
         what: What the file is, for error messages, such as `the ledger`.
         follow: Whether to follow a link. Files that are shown to others must not be links.
 
@@ -119,10 +113,7 @@ def read_text_file(
     """Return the text of a file that the user has named. Links are followed.
 
     Args:
-        path: The file.
-        max_bytes: A longer file is refused.
         what: What the file is, for error messages, such as `the recipe`.
-        remedy: What the user can do.
 
     Raises:
         UsageError: There is no such file, or it cannot be read, is too long or is not UTF-8 text.

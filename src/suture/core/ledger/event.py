@@ -80,11 +80,6 @@ def decode_payload(kind: str, data: Mapping[str, Any], version: int = 1) -> Payl
     A missing field or an unknown code may come from a newer version of Suture: such an event becomes a
     `RawPayload`. A value of the wrong type means that the line is damaged.
 
-    Args:
-        kind: The kind of event.
-        data: The data of the event on disk.
-        version: The version of the kind's format, as the line states it.
-
     Raises:
         ValueError: The event is damaged, or the budget depends on it and it cannot be decoded.
     """
@@ -201,15 +196,7 @@ def summarise_event(event: Event) -> str:
 def create_event(
     payload: Payload, *, seq: int, time_s: float, position: Mapping[str, int], run: str
 ) -> Event:
-    """Return the event that is to be written for a payload.
-
-    Args:
-        payload: What the event reports.
-        seq: Its position in the ledger.
-        time_s: Seconds since the epoch.
-        position: Its `step`, `branch` and `part`, if one of several parallel branches writes it.
-        run: The id of the run.
-    """
+    """Return the event that is to be written for a payload."""
     if isinstance(payload, RawPayload):
         kind, version = payload.kind, payload.version
     else:
@@ -220,10 +207,6 @@ def create_event(
 
 def decode_event(line: Any, run: str) -> Event | None:
     """Return the event in a line of a ledger, or `None` if the line is not an event.
-
-    Args:
-        line: The JSON value of the line.
-        run: The id of the run.
 
     Raises:
         ValueError: A field has a type that Suture never writes.

@@ -32,9 +32,7 @@ class EventLog:
     """Writes each event of a run to a log file once.
 
     Args:
-        path: The log file. Rotated files have the suffixes `.1`, `.2` and so on.
         max_bytes: Size at which the file is rotated.
-        backups: Number of rotated files to keep.
         written: Number of events of the run that an earlier process has logged. They are not logged again.
     """
 
@@ -82,7 +80,6 @@ def create_log_record(event: Event, iteration: int) -> dict[str, Any]:
     """Return the JSON value of a log line.
 
     Args:
-        event: The event.
         iteration: Number of the last decision; 0 before the first.
     """
     return {

@@ -126,9 +126,7 @@ def parse_line(line: bytes, *, where: str, run: str) -> Event | None:
     """Return the event in a line, or `None` if the line is empty or not an event.
 
     Args:
-        line: The line, with or without its line end.
         where: Name of the line for error messages, such as `line 3 of 'ledger.jsonl'`.
-        run: The id of the run.
 
     Raises:
         StorageError: The line is an event, and one of its fields has the wrong type.
@@ -149,13 +147,11 @@ def parse_line(line: bytes, *, where: str, run: str) -> Event | None:
 async def follow_ledger(
     path: Path, *, poll_interval_s: float = 0.05, known_events: int = 0
 ) -> AsyncIterator[Event]:
-    """Yield every event as soon as it is on disk, until the run ends or is paused.
+    """Yield every event of a ledger as soon as it is on disk, until the run ends or is paused.
 
     A slow reader never slows the run down: it reads the same file as everybody else.
 
     Args:
-        path: The ledger.
-        poll_interval_s: Seconds between two attempts to read new events.
         known_events: Number of events that an earlier process wrote. A pause or an end among these does not
             stop the function, because the run has been resumed since.
 
@@ -239,9 +235,7 @@ async def notify_listener(
     A task of its own reads the ledger, so that a slow listener does not slow the run down.
 
     Args:
-        path: The ledger.
         listener: Receives the events; `None` does nothing. Its exception is raised when the run has ended.
-        known_events: As in `follow_ledger`.
     """
     if listener is None:
         yield

@@ -184,7 +184,6 @@ def find_run(home: Path, name: str) -> RunFolder:
     """Return the run that a user means.
 
     Args:
-        home: Folder of Suture's state.
         name: The id of a run, the beginning or end of one id only, `last` or `newest`. `last` is the newest
             run of the project around the current folder; if that has none, the newest run of all. Replays
             are neither `last` nor `newest`.
@@ -209,11 +208,9 @@ def find_run(home: Path, name: str) -> RunFolder:
 
 
 def _newest_run(runs: list[RunFolder], *, prefer_project: bool) -> RunFolder:
-    """Return the newest run that is not a replay. If all runs are replays, return the newest of these.
+    """Return the newest run that is not a replay; with `prefer_project`, of the project around the current folder.
 
-    Args:
-        runs: The runs, the oldest first, at least one.
-        prefer_project: Whether a run of the project around the current folder comes before all others.
+    If that project has none, return the newest run of all; if all runs are replays, the newest of these.
     """
     newest: RunFolder | None = None
     for run in reversed(runs):

@@ -111,7 +111,6 @@ def events_until(events: Iterable[Event], step: int) -> tuple[Event, ...]:
     """Return the events up to the end of a step. A step carries out one decision of the policy.
 
     Args:
-        events: The events of a run, in order.
         step: Number of the step, from 1. Step 0 is the run before its first decision.
     """
     selected: list[Event] = []
@@ -153,8 +152,6 @@ def copy_events_for_fork(events: Iterable[Event], run: str, *, offset: int) -> l
     Each event is copied as it is on disk, so that events of a newer version of Suture lose nothing.
 
     Args:
-        events: The events of the other run, in order.
-        run: The id of the other run.
         offset: The `seq` of the first copy in the fork's ledger.
 
     Raises:

@@ -27,10 +27,6 @@ def in_round_branch(step: int, branch: int) -> Iterator[None]:
 
     Parallel branches write in any order. Sorted by (step, branch, part, seq), their events have the same
     order in every run (see `compare_runs`).
-
-    Args:
-        step: Number of the round.
-        branch: Number of the branch.
     """
     with _at_position({"step": step, "branch": branch}):
         yield
@@ -62,7 +58,6 @@ class Ledger:
 
     Args:
         path: The file, which is created if it is missing.
-        clock: Time of the events.
         on_written: Called after each write, when the events are on disk.
 
     Raises:

@@ -142,7 +142,6 @@ def render_html(title: str, rows: Iterable[tuple[str, object]], diff: str = "") 
     """Return an HTML table with a title, and a diff below it. All values are escaped.
 
     Args:
-        title: Title of the table.
         rows: Name and value of each row; rows without a value are omitted.
         diff: A unified diff, truncated if it is long.
     """

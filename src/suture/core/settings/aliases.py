@@ -22,13 +22,13 @@ POSTGRESQL_PREFIXES = ("postgres://", "postgresql://", "postgresql+")
 
 @dataclass(frozen=True, kw_only=True)
 class Alias:
-    """An environment variable of an ancestor.
+    """An environment variable or a constructor argument of an ancestor.
 
     Attributes:
-        name: The variable.
+        name: The name of the variable or the argument.
         setting: The setting that it stands for; empty if there is none.
         scheme: Provider for whose models the variable counts; empty if it counts for any model.
-        says: What the value is. For a variable without a setting, what to do instead.
+        says: What the value is; without a setting, what to do instead.
     """
 
     name: str
@@ -193,8 +193,6 @@ def build_model_name(provider: str, name: str | None, *, given: str, name_source
     """Return `provider:model`, from a provider and a model that ancestors took separately.
 
     Args:
-        provider: The provider, as the ancestor called it.
-        name: The name of the model; `None` if the user gave none.
         given: What the user wrote, for error messages, such as `LLM_PROVIDER=openai`.
         name_source: The variable or argument for the name of the model, for error messages.
 
@@ -218,63 +216,44 @@ def _with_provider(provider: str, name: str) -> str:
     return name if provider_of(name) in PROVIDERS and ":" in name else f"{provider}:{name}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Argument:
-    """A constructor argument of an ancestor.
-
-    Attributes:
-        name: The argument.
-        setting: The setting that it stands for; empty if there is none.
-        says: For an argument without a setting, what to do instead.
-    """
-
-    name: str
-    setting: str = ""
-    says: str = ""
-
-
 _CRITIC = "use a recipe with a critic, such as `critic` (docs/recipes); trusted checks decide"
 _CHECKPOINTS = "every run is checkpointed; there is nothing to switch on"
 
-ARGUMENTS: tuple[Argument, ...] = (
-    Argument(name="model_provider", setting="model.name"),
-    Argument(name="model_name", setting="model.name"),
-    Argument(name="max_iterations", setting="budget.attempts"),
-    Argument(name="max_retries", setting="budget.attempts"),
-    Argument(name="temperature", setting="model.temperature"),
-    Argument(name="max_tokens", setting="model.max_tokens"),
-    Argument(name="coder_provider", setting="models.coder"),
-    Argument(name="coder_model", setting="models.coder"),
-    Argument(name="coder_max_tokens", setting="models.coder_max_tokens"),
-    Argument(name="coder_temperature", setting="models.coder_temperature"),
-    Argument(name="critic_provider", setting="models.critic"),
-    Argument(name="critic_model", setting="models.critic"),
-    Argument(name="critic_max_tokens", setting="models.critic_max_tokens"),
-    Argument(name="critic_temperature", setting="models.critic_temperature"),
-    Argument(name="approval_threshold", says=_CRITIC),
-    Argument(name="enable_critic", says=_CRITIC),
-    Argument(name="critic_confidence_threshold", says=_CRITIC),
-    Argument(
-        name="stuck_threshold", says="a run that repeats itself ends as `stuck`; see loop.repair_rounds"
-    ),
-    Argument(name="patience", says="use `patience` in a recipe of your own (docs/recipes)"),
-    Argument(
+ARGUMENTS: tuple[Alias, ...] = (
+    Alias(name="model_provider", setting="model.name"),
+    Alias(name="model_name", setting="model.name"),
+    Alias(name="max_iterations", setting="budget.attempts"),
+    Alias(name="max_retries", setting="budget.attempts"),
+    Alias(name="temperature", setting="model.temperature"),
+    Alias(name="max_tokens", setting="model.max_tokens"),
+    Alias(name="coder_provider", setting="models.coder"),
+    Alias(name="coder_model", setting="models.coder"),
+    Alias(name="coder_max_tokens", setting="models.coder_max_tokens"),
+    Alias(name="coder_temperature", setting="models.coder_temperature"),
+    Alias(name="critic_provider", setting="models.critic"),
+    Alias(name="critic_model", setting="models.critic"),
+    Alias(name="critic_max_tokens", setting="models.critic_max_tokens"),
+    Alias(name="critic_temperature", setting="models.critic_temperature"),
+    Alias(name="approval_threshold", says=_CRITIC),
+    Alias(name="enable_critic", says=_CRITIC),
+    Alias(name="critic_confidence_threshold", says=_CRITIC),
+    Alias(name="stuck_threshold", says="a run that repeats itself ends as `stuck`; see loop.repair_rounds"),
+    Alias(name="patience", says="use `patience` in a recipe of your own (docs/recipes)"),
+    Alias(
         name="min_delta", says="a candidate is better when it passes more trusted checks; there is no score"
     ),
-    Argument(name="early_termination", says="a run stops as soon as every trusted check passes"),
-    Argument(name="schema_retries", says="a malformed reply is a spent attempt; use budget.attempts"),
-    Argument(name="autonomy", setting="loop.autonomy"),
-    Argument(name="autonomy_level", setting="loop.autonomy"),
-    Argument(name="enable_cross_session_memory", says="set memory.use (docs/memory.md)"),
-    Argument(
+    Alias(name="early_termination", says="a run stops as soon as every trusted check passes"),
+    Alias(name="schema_retries", says="a malformed reply is a spent attempt; use budget.attempts"),
+    Alias(name="autonomy", setting="loop.autonomy"),
+    Alias(name="autonomy_level", setting="loop.autonomy"),
+    Alias(name="enable_cross_session_memory", says="set memory.use (docs/memory.md)"),
+    Alias(
         name="parallel_strategies", says="use the recipe `dual_oracle`, or `strategies` in one of your own"
     ),
-    Argument(
-        name="enable_spec_tests", says="use a recipe with testers, such as `dual_oracle` (docs/recipes)"
-    ),
-    Argument(name="enable_checkpointing", says=_CHECKPOINTS),
-    Argument(name="persist_checkpoints", says=_CHECKPOINTS),
-    Argument(name="model_overrides", says="name the model of a role in the settings models.*"),
+    Alias(name="enable_spec_tests", says="use a recipe with testers, such as `dual_oracle` (docs/recipes)"),
+    Alias(name="enable_checkpointing", says=_CHECKPOINTS),
+    Alias(name="persist_checkpoints", says=_CHECKPOINTS),
+    Alias(name="model_overrides", says="name the model of a role in the settings models.*"),
 )
 """Every constructor argument that an ancestor took."""
 
@@ -290,9 +269,6 @@ _ARGUMENTS_BY_NAME = {argument.name: argument for argument in ARGUMENTS}
 
 def flags_from_arguments(arguments: Mapping[str, object]) -> dict[str, object]:
     """Turn an ancestor's constructor arguments into settings for `load_settings(flags=...)`.
-
-    Args:
-        arguments: Name -> value; an argument that is `None` counts as not given.
 
     Raises:
         UsageError: There is no setting for an argument. The message says what to use instead.

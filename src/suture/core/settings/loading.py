@@ -116,14 +116,7 @@ def load_settings(
 def find_requested_settings(
     project: Path, environ: Mapping[str, str] | None = None
 ) -> tuple[Path, tuple[RequestedSetting, ...]]:
-    """Return what the project's own files would set and what therefore needs the user's trust.
-
-    Args:
-        project: The project's folder.
-        environ: The environment; the process's own by default.
-
-    Returns:
-        (state folder of the user, settings that need trust).
+    """Return `(state folder of the user, settings of the project's own files that need the user's trust)`.
 
     Raises:
         UsageError: As `load_settings`, and for a setting that no project may set, trusted or not.
@@ -138,10 +131,7 @@ class MergedSources:
     """All sources, merged both with and without the project's files.
 
     Attributes:
-        folder: The project's folder.
-        environ: The environment.
         given: Dotted key -> value of the strongest source that sets it.
-        notes: Lines to show to the user.
         base_given: The same as `given`, as if the project had no files of its own.
         base: The validated settings of `base_given`.
     """
@@ -157,13 +147,7 @@ class MergedSources:
 def read_sources(
     project: Path, flags: Mapping[str, object] | None, environ: Mapping[str, str]
 ) -> MergedSources:
-    """Read and merge all sources. Raises as `load_settings` for a source that is invalid in itself.
-
-    Args:
-        project: The project's folder, or a file in it.
-        flags: Dotted key -> value; a flag that is `None` counts as not given.
-        environ: The environment.
-    """
+    """Read and merge all sources. Raises as `load_settings` for a source that is invalid in itself."""
     folder = (project if project.is_dir() else project.parent).absolute()
     user_layer = _merge(_default_layer(environ), file_layer(user_file(environ), from_project=False))
     variables = read_variables(environ, folder)
@@ -260,7 +244,7 @@ def _validate(given: Layer, environ: Mapping[str, str]) -> Settings:
         groups.setdefault(group, {})[name] = _resolve_files(value, field, environ)
         if isinstance(value.value, bool) and field.annotation is not bool:  # pydantic would read it as 0 or 1
             raise UsageError(
-                f"{key} from {value.origin}: a number or a text is wanted, not {value.value!r}",
+                f"{key} from {value.origin} must be a number or text, not {value.value!r}",
                 remedy=suggest_value(key),
             )
     try:

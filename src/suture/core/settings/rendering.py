@@ -19,7 +19,8 @@ _EXPECTED = (
     ("int_", "a whole number"),
     ("float_", "a number"),
     ("bool_", "true or false"),
-    ("string_", "a text"),
+    ("string_too_short", "text that is not empty"),
+    ("string_", "text"),
     ("list_", "a list"),
     ("finite_", "a finite number"),
     ("literal_", "one of {expected}"),
@@ -60,13 +61,12 @@ def describe_invalid_value(
     Args:
         where: The setting, and where the value comes from, if that is known.
         error: An error of a pydantic `ValidationError`.
-        value: The value as the source gives it.
         secret: Whether the value must not be repeated.
     """
     quoted = MASK if secret else repr(format_value(value) if isinstance(value, str) else value)
     expected = next((words for kind, words in _EXPECTED if error["type"].startswith(kind)), "")
     if expected:
-        return f"{where}: {expected.format(**error.get('ctx', {}))} is wanted, not {quoted}"
+        return f"{where} must be {expected.format(**error.get('ctx', {}))}, not {quoted}"
     why = str(error["msg"]).removeprefix("Value error, ").removesuffix(".")
     return f"{where}: {why}" if quoted in why else f"{where}: {quoted} is wrong: {why}"
 

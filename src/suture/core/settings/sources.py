@@ -55,7 +55,6 @@ class SettingValue:
     """A value that a source gives to a setting.
 
     Attributes:
-        value: The value as it was written, before any validation.
         origin: Where it was written, in words, such as `environment SUTURE_HOME`.
         folder: The folder to which relative paths in the value are relative.
         from_project: Whether the project's own files set it. They are trusted less than the user.
@@ -282,9 +281,7 @@ def parse_dotenv(text: str, is_read: Callable[[str], bool], *, source: str = ".e
     that character. Nothing is interpolated. If a name occurs twice, the last value counts.
 
     Args:
-        text: The content of the `.env` file.
         is_read: Returns whether Suture uses a variable of this name. Others are skipped.
-        source: The name of the file for error messages.
 
     Raises:
         UsageError: A value that Suture uses has an opening quote and no closing one.

@@ -82,7 +82,6 @@ class RequestedSetting:
     Attributes:
         key: Dotted name of the setting; for the project's own prompts, their folder.
         before: The value without the project, as text. Secrets are masked.
-        after: The value that the project would set, as text.
         origin: The file, or the variable in a file, that sets it.
     """
 
@@ -93,13 +92,7 @@ class RequestedSetting:
 
 
 def is_harmless(key: str, before: Any, after: Any) -> bool:
-    """Return whether a project may change a setting without trust.
-
-    Args:
-        key: The dotted name of the setting.
-        before: The value without the project.
-        after: The value with the project.
-    """
+    """Return whether a project may change a setting without trust."""
     bound = HARMLESS.get(key)
     if bound == "at most":
         return bool(after <= before)
@@ -333,7 +326,6 @@ def hash_file_or_folder(path: Path, suffix: str = "") -> str:
     """Return a hash of a file's content, or of all files in a folder; empty if there is neither.
 
     Args:
-        path: The file, or the folder.
         suffix: If given, only the files directly in the folder whose names have this suffix count. By
             default, all files below the folder count.
 

@@ -29,9 +29,7 @@ def set_value(key: str, text: str, *, project: Path | None, environ: Mapping[str
 
     Args:
         key: The dotted name of the setting.
-        text: Its value as TOML, or as plain text.
         project: The project's folder; `None` for the user's own file.
-        environ: The environment, which determines where the user's file is.
 
     Returns:
         The path of the file.
@@ -132,7 +130,6 @@ def restore_settings(
     Args:
         recorded: The value of `encode_settings`. Unknown settings are ignored, and missing ones get their
             defaults, because another version of Suture may have written the record.
-        present: The present settings of the user.
         own: Whether the record is the user's own. A record of somebody else chooses neither the sandbox nor
             an address.
 
@@ -173,7 +170,6 @@ def override_settings(settings: Settings, changes: Mapping[str, object]) -> Sett
     """Return settings in which some values are replaced.
 
     Args:
-        settings: The settings of this process.
         changes: Dotted key -> new value, which may be a text that pydantic converts.
 
     Raises:

@@ -11,6 +11,7 @@ from pathlib import Path
 from suture.core.ledger import FINAL_EVENT_KINDS, PAUSED_KIND, RunFolder, is_being_written
 from suture.core.ledger.reading import parse_line
 from suture.core.ledger.run_state import RESUMED_KIND
+from suture.core.tuning import MAX_EVENT_LINE_BYTES
 from suture.errors import StorageError
 from suture.interfaces.narrative.event_text import render_event
 
@@ -20,8 +21,6 @@ HEARTBEAT_S = 15.0
 """Interval of comments that keep proxies from closing a quiet stream."""
 MAX_READ_BYTES = 2**20
 """How much of a ledger is read at once, so that a long ledger does not fill the server's memory."""
-MAX_LINE_BYTES = 16 * 2**20
-"""The longest event line that is read as a whole."""
 RETRY_MS = 1000
 """How long a browser waits before it reconnects."""
 END_EVENT = b"event: end\ndata: {}\n\n"
@@ -118,7 +117,7 @@ def _read_lines(path: Path, reader: _LedgerReader) -> list[bytes]:
             file.seek(reader.offset)
             content = file.read(MAX_READ_BYTES)
             if b"\n" not in content:
-                content += file.readline(MAX_LINE_BYTES)
+                content += file.readline(MAX_EVENT_LINE_BYTES)
     except FileNotFoundError:
         return []
     complete_lines = content[: content.rfind(b"\n") + 1]
