@@ -220,7 +220,7 @@ def test_a_baseline_is_of_one_cell() -> None:
 
 
 def test_a_baseline_survives_its_file(tmp_path: Path) -> None:
-    baseline = record_baseline(arm_rows("adaptive", [True, False]), made={"date": "2026-11-22"})
+    baseline = record_baseline(arm_rows("adaptive", [True, False]), environment={"date": "2026-11-22"})
     write_baseline(baseline, tmp_path / "b.json")
     assert read_baseline(tmp_path / "b.json") == baseline
     with pytest.raises(StorageError):

@@ -41,7 +41,7 @@ async def test_it_stops_measuring_when_it_is_decided(tmp_path: Path, baseline: G
         return LuckyModel(log)
 
     found = await measure_until_decided(
-        baseline, design, folder, Settings(), model="lucky:model", opener=opener, made={"date": "today"}
+        baseline, design, folder, Settings(), model="lucky:model", opener=opener, environment={"date": "today"}
     )
     assert found.decision.standing == "failed"
     assert found.decision.tasks <= len(folder.rows()) <= found.decision.tasks + TASKS_PER_BATCH < 24

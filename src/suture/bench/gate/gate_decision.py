@@ -1,4 +1,4 @@
-"""The gate's decision whether an arm still solves enough of a fixed list of tasks, computed from rows."""
+"""Decide from rows whether an arm still solves enough of a fixed list of tasks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class GateBaseline:
         cap: Reply tokens that each run could spend.
         tasks: The tasks in the order in which they are tried. They are sorted by the hash of their ids, so
             that easy and hard tasks are mixed, as the test requires.
-        made: Machine, versions, date and command of the measurement.
+        environment: Machine, versions, date and command of the measurement.
     """
 
     dataset: str
@@ -51,7 +51,7 @@ class GateBaseline:
     model: str
     cap: int
     tasks: tuple[GateTask, ...]
-    made: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
@@ -95,17 +95,23 @@ def decide_gate(
         rows: The rows. Those of other arms, data sets, regimes, caps, models and seeds above 0 are skipped.
         model: The model whose rows are judged; by default the baseline's.
     """
-    found = {row.problem: row for row in rows if _is_of(row, baseline, model or baseline.model)}
+    cell = (baseline.dataset, baseline.regime, baseline.arm, model or baseline.model, baseline.cap, 0)
+    rows_by_task = {
+        row.problem: row
+        for row in rows
+        if (row.dataset, row.regime, row.arm, row.model, row.cap, row.seed) == cell
+    }
     tried: list[tuple[GateTask, bool]] = []
     skipped: list[str] = []
     missing: tuple[str, ...] = ()
-    for place, task in enumerate(baseline.tasks):
-        if decide(design, [right for _, right in tried]).standing != "undecided":
+    for index, task in enumerate(baseline.tasks):
+        if decide(design, [solved for _, solved in tried]).standing != "undecided":
             break
-        row = found.get(task.problem)
+        row = rows_by_task.get(task.problem)
         if row is None:
             # Later results must not be used instead: which tasks are tried would depend on what exists.
-            missing = tuple(t.problem for t in baseline.tasks[place:] if t.problem not in found)
+            names = [later_task.problem for later_task in baseline.tasks[index:]]
+            missing = tuple(name for name in names if name not in rows_by_task)
             break
         if row.problem_hash != task.problem_hash:
             raise UsageError(
@@ -118,11 +124,11 @@ def decide_gate(
         else:
             tried.append((task, solved))
     return GateResult(
-        decision=decide(design, [right for _, right in tried]),
+        decision=decide(design, [solved for _, solved in tried]),
         next=missing,
         skipped=tuple(skipped),
-        lost=tuple(task.problem for task, right in tried if task.solved and not right),
-        won=tuple(task.problem for task, right in tried if right and not task.solved),
+        lost=tuple(task.problem for task, solved in tried if task.solved and not solved),
+        won=tuple(task.problem for task, solved in tried if solved and not task.solved),
     )
 
 
@@ -130,51 +136,49 @@ def record_baseline(
     rows: Sequence[BenchmarkRow],
     arm: str = "",
     tasks: int | None = None,
-    made: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> GateBaseline:
     """Return the baseline of some rows: one arm, one data set, one model, seed 0.
 
     Args:
         rows: At least one row with a result.
         arm: The arm; not needed if the rows are of one arm.
-        made: Machine, versions, date and command of the measurement.
+        environment: Machine, versions, date and command of the measurement.
     """
-    chosen = [
-        row for row in rows if row.seed == 0 and (not arm or row.arm == arm) and row.solved() is not None
-    ]
-    cells = sorted({(row.dataset, row.regime, row.arm, row.model, row.cap) for row in chosen})
+    rows = [row for row in rows if row.seed == 0 and arm in ("", row.arm) and row.solved() is not None]
+    cells = sorted({(row.dataset, row.regime, row.arm, row.model, row.cap) for row in rows})
     if len(cells) != 1:
         raise UsageError(
             f"a baseline is of one arm, set, regime, model and cap; these rows are of {cells or 'none'}",
             remedy="name the arm with --arm and the cap with --cap, and a benchmark of one set and model",
         )
-    ((dataset, regime, name, model, cap),) = cells
-    ordered = sorted(chosen, key=lambda row: hashlib.sha256(row.problem.encode()).hexdigest())
+    ((dataset, regime, arm, model, cap),) = cells
+    ordered = sorted(rows, key=lambda row: hashlib.sha256(row.problem.encode()).hexdigest())
     return GateBaseline(
         dataset=dataset,
         regime=regime,
-        arm=name,
+        arm=arm,
         model=model,
         cap=cap,
         tasks=tuple(
             GateTask(problem=row.problem, problem_hash=row.problem_hash, solved=bool(row.solved()))
             for row in ordered[:tasks]
         ),
-        made=dict(made or {}),
+        environment=dict(environment or {}),
     )
 
 
 def read_baseline(path: Path) -> GateBaseline:
     """Load a baseline from its file."""
     try:
-        found = decode_record(GateBaseline, json.loads(path.read_bytes()))
+        baseline = decode_record(GateBaseline, json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError, AttributeError) as fault:
         raise UsageError(
             f"{str(path)!r} is not a baseline: {fault}", remedy="record one: suture bench baseline"
         ) from fault
-    if not found.tasks:
+    if not baseline.tasks:
         raise UsageError(f"the baseline {str(path)!r} has no tasks")
-    return found
+    return baseline
 
 
 def write_baseline(baseline: GateBaseline, path: Path) -> None:
@@ -183,8 +187,3 @@ def write_baseline(baseline: GateBaseline, path: Path) -> None:
         path.write_text(json.dumps(encode_record(baseline), indent=1) + "\n", "utf-8")
     except OSError as fault:
         raise StorageError(f"{str(path)!r} cannot be written: {fault.strerror}") from fault
-
-
-def _is_of(row: BenchmarkRow, baseline: GateBaseline, model: str) -> bool:
-    wanted = (baseline.dataset, baseline.regime, baseline.arm, baseline.cap)
-    return (row.dataset, row.regime, row.arm, row.cap) == wanted and row.model == model and row.seed == 0

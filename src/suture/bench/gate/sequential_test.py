@@ -1,17 +1,17 @@
 """A sequential test of a success rate, with exactly computed error rates.
 
-Wald's sequential probability ratio test ("Sequential Tests of Statistical Hypotheses", 1945) between a rate
-that is good enough and one that is too poor, with the thresholds of Ville's inequality ("Étude critique de la
-notion de collectif", 1939), which hold for any length. It ends at a number of tasks; the error that
-the early stops have not used by then is spent on a last, fixed test. All probabilities are sums over binomial
-paths.
+This is Wald's sequential probability ratio test ("Sequential Tests of Statistical Hypotheses", 1945) between a
+rate that is good enough and a rate that is too poor. Its thresholds are those of Ville's inequality ("Étude
+critique de la notion de collectif", 1939), which hold for any length. The test ends at a maximum number of
+tasks. The part of the error probability that early stops have not used by then is spent on a last, fixed test.
+All probabilities are sums over binomial paths.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from suture.errors import UsageError
@@ -29,10 +29,8 @@ class SequentialDesign:
         poor: The rate that is too poor. At this rate or a worse one, the test passes with a probability of at
             most `error`.
         error: Probability of an error of either kind, in [0, 1].
-        fails: Entry n: after n + 1 tasks, the test fails with at most so many solved; -1 if it cannot fail
-            yet.
-        passes: Entry n: after n + 1 tasks, it passes with at least so many solved; n + 2 if it cannot pass
-            yet.
+        fails: Entry n: the test fails after n + 1 tasks if at most so many are solved; -1 if it cannot fail yet.
+        passes: Entry n: it passes after n + 1 tasks if at least so many are solved; n + 2 if it cannot pass yet.
     """
 
     least: float
@@ -64,7 +62,7 @@ class OutcomeChances:
 
 @dataclass(frozen=True, kw_only=True)
 class SequentialDecision:
-    """The state of a test after some tasks, of which some were solved."""
+    """The state of a test after some tasks."""
 
     standing: Standing
     tasks: int
@@ -90,91 +88,86 @@ def design_sequential_test(least: float, margin: float, confidence: float, tasks
         raise UsageError(f"a confidence of {confidence:g} is not possible", remedy="such as 0.95")
     if tasks < 1:
         raise UsageError("there are no tasks to test with")
-    up, down = math.log(least / poor), math.log((1 - poor) / (1 - least))
+    # What a solved and a failed task add to the logarithm of the likelihood ratio, and where it stops the test.
+    solved_gain, failed_loss = math.log(least / poor), math.log((1 - poor) / (1 - least))
     bound = -math.log(error)
-    fails = [math.floor((n * down - bound) / (up + down)) for n in range(1, tasks + 1)]
-    passes = [math.ceil((n * down + bound) / (up + down)) for n in range(1, tasks + 1)]
-    early = SequentialDesign(
+    slope = solved_gain + failed_loss
+    fails = [math.floor((n * failed_loss - bound) / slope) for n in range(1, tasks + 1)]
+    passes = [math.ceil((n * failed_loss + bound) / slope) for n in range(1, tasks + 1)]
+    early_design = SequentialDesign(
         least=least,
         poor=poor,
         error=error,
         fails=tuple(max(-1, count) for count in fails),
         passes=tuple(min(n + 2, count) for n, count in enumerate(passes)),
     )
-    return _with_last_test(early)
+    return _add_last_test(early_design)
 
 
 def compute_chances(design: SequentialDesign, rate: float) -> OutcomeChances:
     """Return the outcome probabilities of a test if each task is solved with the probability `rate`."""
-    passed, failed, last, tried = _paths(design, rate)
-    n = design.tasks - 1
-    passed += sum(chance for solved, chance in last.items() if solved >= design.passes[n])
-    failed += sum(chance for solved, chance in last.items() if solved <= design.fails[n])
-    return OutcomeChances(passed=passed, failed=failed, undecided=max(0.0, 1 - passed - failed), tasks=tried)
+    passed, failed, final_chances, mean_tasks = _sum_paths(design, rate)
+    passed += sum(chance for solved, chance in final_chances.items() if solved >= design.passes[-1])
+    failed += sum(chance for solved, chance in final_chances.items() if solved <= design.fails[-1])
+    undecided = max(0.0, 1 - passed - failed)
+    return OutcomeChances(passed=passed, failed=failed, undecided=undecided, tasks=mean_tasks)
 
 
 def decide(design: SequentialDesign, results: Iterable[bool]) -> SequentialDecision:
     """Apply a test to results until it stops or they end.
 
-    Args:
-        design: The test.
-        results: Whether each task was solved, in an order that was fixed beforehand.
+    The results say whether each task was solved, in an order that was fixed beforehand.
     """
     tried = solved = 0
-    for tried, right in enumerate(results, 1):
-        solved += right
-        standing = _standing(design, tried, solved)
-        if standing != "undecided" or tried == design.tasks:
-            return SequentialDecision(standing=standing, tasks=tried, solved=solved)
+    for tried, is_solved in enumerate(results, 1):
+        solved += is_solved
+        if solved <= design.fails[tried - 1]:
+            return SequentialDecision(standing="failed", tasks=tried, solved=solved)
+        if solved >= design.passes[tried - 1]:
+            return SequentialDecision(standing="passed", tasks=tried, solved=solved)
+        if tried == design.tasks:
+            break
     return SequentialDecision(standing="undecided", tasks=tried, solved=solved)
 
 
-def _standing(design: SequentialDesign, tried: int, solved: int) -> Standing:
-    if solved <= design.fails[tried - 1]:
-        return "failed"
-    return "passed" if solved >= design.passes[tried - 1] else "undecided"
-
-
-def _with_last_test(early: SequentialDesign) -> SequentialDesign:
-    """Return the test with a last decision, as strict as the remaining errors allow."""
-    n = early.tasks
-    _, failed, at_least, _ = _paths(early, early.least)
-    passed, _, at_poor, _ = _paths(early, early.poor)
-    fails, passes = -1, n + 1
-    for solved in range(n + 1):
-        failed += at_least.get(solved, 0.0)
-        if failed > early.error:
+def _add_last_test(early_design: SequentialDesign) -> SequentialDesign:
+    """Return a test that also decides after the last task, as strictly as the remaining errors allow."""
+    tasks, error = early_design.tasks, early_design.error
+    _, failed, final_chances_at_least, _ = _sum_paths(early_design, early_design.least)
+    passed, _, final_chances_at_poor, _ = _sum_paths(early_design, early_design.poor)
+    fails, passes = -1, tasks + 1
+    for solved in range(tasks + 1):
+        failed += final_chances_at_least.get(solved, 0.0)
+        if failed > error:
             break
         fails = solved
-    for solved in range(n, fails, -1):
-        passed += at_poor.get(solved, 0.0)
-        if passed > early.error:
+    for solved in range(tasks, fails, -1):
+        passed += final_chances_at_poor.get(solved, 0.0)
+        if passed > error:
             break
         passes = solved
-    return SequentialDesign(
-        least=early.least,
-        poor=early.poor,
-        error=early.error,
-        fails=(*early.fails[:-1], fails),
-        passes=(*early.passes[:-1], passes),
+    return replace(
+        early_design,
+        fails=(*early_design.fails[:-1], fails),
+        passes=(*early_design.passes[:-1], passes),
     )
 
 
-def _paths(design: SequentialDesign, rate: float) -> tuple[float, float, dict[int, float], float]:
-    """Return the probabilities of passing, failing and each final count of solved tasks, and the mean length.
+def _sum_paths(design: SequentialDesign, rate: float) -> tuple[float, float, dict[int, float], float]:
+    """Return (chance of passing, chance of failing, final count of solved tasks -> chance, mean tasks).
 
     Nothing is decided after the last task.
     """
-    passed = failed = tried = 0.0
-    open_: dict[int, float] = {0: 1.0}
+    passed = failed = mean_tasks = 0.0
+    chances: dict[int, float] = {0: 1.0}  # of the tests that have not stopped, by the count of solved tasks
     for n in range(1, design.tasks + 1):
-        tried += sum(open_.values())
-        after: dict[int, float] = {}
-        for solved, chance in open_.items():
-            after[solved] = after.get(solved, 0.0) + chance * (1 - rate)
-            after[solved + 1] = after.get(solved + 1, 0.0) + chance * rate
-        open_ = after
+        mean_tasks += sum(chances.values())
+        next_chances: dict[int, float] = {}
+        for solved, chance in chances.items():
+            next_chances[solved] = next_chances.get(solved, 0.0) + chance * (1 - rate)
+            next_chances[solved + 1] = next_chances.get(solved + 1, 0.0) + chance * rate
+        chances = next_chances
         if n < design.tasks:
-            passed += sum(open_.pop(s) for s in list(open_) if s >= design.passes[n - 1])
-            failed += sum(open_.pop(s) for s in list(open_) if s <= design.fails[n - 1])
-    return passed, failed, open_, tried
+            passed += sum(chances.pop(count) for count in list(chances) if count >= design.passes[n - 1])
+            failed += sum(chances.pop(count) for count in list(chances) if count <= design.fails[n - 1])
+    return passed, failed, chances, mean_tasks

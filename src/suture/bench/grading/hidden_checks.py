@@ -1,4 +1,4 @@
-"""Grading code by hidden checks after a run has ended, and detecting passes that a candidate forged."""
+"""Grade code by hidden checks after a run has ended, and detect passes that a candidate forged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ fails by itself, so the task has no result. Both are listed in reports.
 
 MAX_REASON_CHARS = 200
 MIN_LIMIT_S = 5.0
-"""A candidate may take this many seconds, however short the reference took."""
+"""A candidate may take this many seconds, however little time the reference took."""
 MAX_SLOWDOWN = 10
 """A candidate may take this many times as long as the reference."""
 WALL_PER_CPU_S = 4
@@ -75,43 +75,46 @@ async def grade_code(
         reference: The grade of the reference on this machine, from which the time limits follow; the setting
             `check_timeout_s` applies without it.
     """
-    limits = _limits(reference, settings)
+    limits = _time_limits(reference, settings)
     try:
-        return await _graded(problem, code, sandbox, settings, limits)
+        return await _run_checks(problem, code, sandbox, settings, limits)
     except SandboxError as fault:
         if not await sandbox_holds(problem, sandbox, settings):
             return Grade(status="infra", reason=str(fault))
     try:
-        return await _graded(problem, code, sandbox, settings, limits)
+        return await _run_checks(problem, code, sandbox, settings, limits)
     except SandboxError as fault:
-        if not await sandbox_holds(
-            problem, sandbox, settings
-        ):  # the sandbox may have failed for good meanwhile
+        # The sandbox may have failed for good meanwhile.
+        if not await sandbox_holds(problem, sandbox, settings):
             return Grade(status="infra", reason=str(fault))
         return Grade(status="broke_sandbox", reason=f"the sandbox fails under it: {fault}"[:MAX_REASON_CHARS])
 
 
 async def sandbox_holds(problem: Problem, sandbox: Sandbox, settings: SandboxSettings) -> bool:
-    """Whether the sandbox works for harmless code: a problem's reference, whatever its grade."""
+    """Return whether the sandbox works for harmless code: a problem's reference, whatever its grade."""
     try:
-        graded = await _graded(problem, problem.solution, sandbox, settings, _limits(None, settings))
+        await _run_checks(problem, problem.solution, sandbox, settings, _time_limits(None, settings))
     except SandboxError:
         return False
-    return graded.status != "infra"
+    return True
 
 
-async def _graded(
+async def _run_checks(
     problem: Problem,
     code: str | Mapping[str, str],
     sandbox: Sandbox,
     settings: SandboxSettings,
-    limits: _Limits,
+    limits: tuple[float, float | None],
 ) -> Grade:
-    written = {MODULE: code} if isinstance(code, str) else code
-    given = {path: text.encode("utf-8", "surrogateescape") for path, text in problem.given_files.items()}
+    """Run the hidden checks once; `limits` is (wall-clock seconds, CPU seconds or `None`)."""
+    written_files = {MODULE: code} if isinstance(code, str) else code
+    given_files = {
+        path: text.encode("utf-8", "surrogateescape") for path, text in problem.given_files.items()
+    }
     # As in the run, text that cannot be encoded, such as half a surrogate pair, must not break the grading.
-    project = overlay_candidate({MODULE: b"", **given}, written)
+    project = overlay_candidate({MODULE: b"", **given_files}, written_files)
     started_s = time.monotonic()
+    wall_s, cpu_s = limits
     graded = await grade_program(
         decode_text(project.pop(MODULE)),
         problem.hidden,
@@ -120,9 +123,9 @@ async def _graded(
         entry_point=problem.entry_point,
         files=project,
         module=MODULE,
-        wall_s=limits.wall_s,
-        cpu_s=limits.cpu_s,
-        importable=tuple(given),
+        wall_s=wall_s,
+        cpu_s=cpu_s,
+        importable=tuple(given_files),
     )
     return Grade(
         status=_grade_status(graded.outcome),
@@ -133,21 +136,16 @@ async def _graded(
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Limits:
-    wall_s: float
-    cpu_s: float | None
-
-
-def _limits(reference: Grade | None, settings: SandboxSettings) -> _Limits:
+def _time_limits(reference: Grade | None, settings: SandboxSettings) -> tuple[float, float | None]:
+    """Return (wall-clock seconds, CPU seconds), which follow from the times that the reference took."""
     if reference is None:
-        return _Limits(wall_s=settings.check_timeout_s, cpu_s=None)
+        return settings.check_timeout_s, None
     wall_s = max(MIN_LIMIT_S, MAX_SLOWDOWN * reference.wall_s)
     if reference.cpu_s is None:
-        return _Limits(wall_s=wall_s, cpu_s=None)
+        return wall_s, None
     cpu_s = max(MIN_LIMIT_S, MAX_SLOWDOWN * reference.cpu_s)
     # The tests compute too, but their CPU time is limited by the clock only.
-    return _Limits(wall_s=max(wall_s, WALL_PER_CPU_S * cpu_s), cpu_s=cpu_s)
+    return max(wall_s, WALL_PER_CPU_S * cpu_s), cpu_s
 
 
 def _grade_status(outcome: CheckOutcome) -> GradeStatus:
@@ -166,11 +164,10 @@ def _failure_reason(outcome: CheckOutcome) -> str:
 async def is_forged_pass(
     problem: Problem, regime: Regime, code: Mapping[str, str], judge: Sandbox, settings: SandboxSettings
 ) -> bool | None:
-    """Whether code that passed every visible check in its run fails one outside of its reach.
+    """Return whether code that passed every visible check in its run fails one in another sandbox.
 
-    Returns:
-        `None` if that cannot be decided: there is no check, the time ran out, the sandbox failed, or the
-        checks need live objects, so that the code could reach this verdict too.
+    Return `None` if that cannot be decided: there is no check, the time ran out, the sandbox failed, or the
+    checks need live objects, so that the code could reach this verdict too.
     """
     checks = "\n".join(check.source for check in build_task(problem, regime).checks)
     if not checks:

@@ -1,6 +1,6 @@
-"""Making wrong solutions from a right one, which a grader must reject.
+"""Make wrong solutions from a right one, which a grader must reject.
 
-They are wrong whatever the task is. So if one is accepted, the grader or the tests are at fault.
+They are wrong whatever the task is. If one is accepted, the grader or the tests are at fault.
 """
 
 from __future__ import annotations
@@ -58,35 +58,31 @@ FAULT_KINDS = (*BODIES, KNOWS_EXAMPLES)
 
 
 def make_wrong_solutions(problem: Problem) -> dict[str, str]:
-    """Return modules that define the problem's function and are wrong, by the kind of fault.
+    """Return kind of fault -> a module that defines the problem's function and is wrong.
 
-    Args:
-        problem: A problem whose reference is one module and whose entry point is a function.
+    The problem's reference must be one module, and its entry point a function.
     """
-    solutions = {
-        how: problem.reference + before + REPLACEMENT.format(name=problem.entry_point, body=body)
-        for how, (before, body) in BODIES.items()
+    bodies = dict(BODIES)
+    if example_arguments := _visible_arguments(problem):
+        condition = f"repr(arguments) in {example_arguments!r}"
+        bodies[KNOWS_EXAMPLES] = ("", f"    return _right(*arguments, **named) if {condition} else None")
+    return {
+        kind: problem.reference + before + REPLACEMENT.format(name=problem.entry_point, body=body)
+        for kind, (before, body) in bodies.items()
     }
-    known = _visible_arguments(problem)
-    if known:
-        body = f"    return _right(*arguments, **named) if repr(arguments) in {known!r} else None"
-        solutions[KNOWS_EXAMPLES] = problem.reference + REPLACEMENT.format(
-            name=problem.entry_point, body=body
-        )
-    return solutions
 
 
 def _visible_arguments(problem: Problem) -> list[str]:
+    """Return the arguments of the visible checks' calls of the entry point, each as the `repr` of a tuple."""
     calls = (
         node
         for check in build_task(problem).checks
         for node in ast.walk(ast.parse(check.source))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == problem.entry_point
     )
-    named = (
-        call for call in calls if isinstance(call.func, ast.Name) and call.func.id == problem.entry_point
-    )
-    return sorted({shown for call in named if (shown := _render_arguments(call))})
+    return sorted({arguments for call in calls if (arguments := _render_arguments(call))})
 
 
 def _render_arguments(call: ast.Call) -> str:

@@ -38,26 +38,30 @@ class Calibration:
 
 
 def compute_calibration(answers: Sequence[tuple[float, bool]]) -> Calibration:
-    """Compare confidences with the truth."""
+    """Compare confidences with the truth, given (confidence in [0, 1], whether it was right) of each answer."""
     if not answers or not all(0 <= confidence <= 1 for confidence, _ in answers):
         raise ValueError("at least one confidence in [0, 1] is needed")
     total = len(answers)
-    filled: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
+    answers_by_bin: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
     for confidence, right in answers:
-        filled[min(BINS - 1, int(confidence * BINS))].append((confidence, right))
+        answers_by_bin[min(BINS - 1, int(confidence * BINS))].append((confidence, right))
     bins = tuple(
-        Bin(count=len(b), confidence=mean(c for c, _ in b), accuracy=mean(r for _, r in b))
-        for b in filled
-        if b
+        Bin(
+            count=len(members),
+            confidence=mean(confidence for confidence, _ in members),
+            accuracy=mean(right for _, right in members),
+        )
+        for members in answers_by_bin
+        if members
     )
-    surest = sorted(answers, key=lambda answer: -answer[0])
+    most_confident = sorted(answers, key=lambda answer: -answer[0])
     return Calibration(
         brier=mean((confidence - right) ** 2 for confidence, right in answers),
-        ece=sum(b.count * abs(b.confidence - b.accuracy) for b in bins) / total,
+        ece=sum(bin_.count * abs(bin_.confidence - bin_.accuracy) for bin_ in bins) / total,
         bins=bins,
         selective=tuple(
-            (kept / total, mean(right for _, right in surest[:kept]))
-            for kept in range(total, 0, -1)
-            if kept == total or surest[kept][0] < surest[kept - 1][0]
+            (count / total, mean(right for _, right in most_confident[:count]))
+            for count in range(total, 0, -1)
+            if count == total or most_confident[count][0] < most_confident[count - 1][0]
         ),
     )

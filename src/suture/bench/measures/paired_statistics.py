@@ -13,10 +13,11 @@ from functools import cache
 from statistics import mean
 
 RESAMPLES = 2000
+"""Resamples of a bootstrap. Chosen by judgement; not measured."""
 BISECTIONS = 60
 """Halvings of [0, 1]: enough for the last bit of a float."""
 INTEGRATION_POINTS = 200
-"""Points at which a probability is integrated."""
+"""Points at which a probability is integrated. Chosen by judgement; not measured."""
 NEGLIGIBLE = 1e-12
 """Smaller probabilities change no printed number."""
 
@@ -71,20 +72,18 @@ def exact_interval(right: int, tasks: int, confidence: float = 0.95) -> Interval
 
 
 def paired_interval(only_first: int, only_second: int, tasks: int, confidence: float = 0.95) -> Interval:
-    """Return the difference of two arms (second minus first), with an interval that agrees with McNemar's
-    test.
+    """Return the difference of two arms (second minus first), with an interval compatible with McNemar's test.
 
-    It excludes 0 exactly if the p-value is below one minus the confidence, and it always has a width.
-    Fay and Lumbard 2021, "Confidence intervals for difference in proportions for matched pairs compatible
-    with exact McNemar's or sign tests" (Statistics in Medicine 40:1147): the exact limits of the share of
-    tasks on which the arms disagree, and of the share of these that go to one of them, multiplied as
-    distributions. That it covers the truth as often as it says is found by calculation (theirs up to 100
-    tasks), not proved.
+    The interval excludes 0 exactly if the p-value is below one minus the confidence, and it always has a
+    width. The method is that of Fay and Lumbard 2021, "Confidence intervals for difference in proportions for
+    matched pairs compatible with exact McNemar's or sign tests" (Statistics in Medicine 40:1147). It multiplies
+    two distributions: that of the share of tasks on which the arms disagree, and that of the share of these
+    tasks that one arm wins. Its coverage is confirmed by calculation (theirs, up to 100 tasks), not proved.
 
     Args:
         only_first: Tasks that only the first arm solved.
         only_second: Tasks that only the second arm solved.
-        tasks: All that both tried.
+        tasks: Tasks that both arms tried.
     """
     if min(only_first, only_second) < 0 or not 0 < tasks >= only_first + only_second:
         raise ValueError(f"{only_first} and {only_second} of {tasks} tasks cannot be compared")
@@ -104,7 +103,7 @@ def bootstrap_difference(
 ) -> Interval:
     """Return the difference of two arms (second minus first), with a bootstrap over tasks and their seeds.
 
-    The interval has no width if no resample differs.
+    The interval has no width if all resamples are equal.
 
     Args:
         first: The scores of each task for the first arm, one per seed.
@@ -112,47 +111,49 @@ def bootstrap_difference(
     """
     if len(first) != len(second) or not first:
         raise ValueError("the arms are not of the same tasks")
-    chance = random.Random(seed)
+    generator = random.Random(seed)
     pairs = list(zip(first, second, strict=True))
     estimate = mean(mean(b) - mean(a) for a, b in pairs)
 
-    def again(scores: Sequence[float]) -> float:
-        return scores[0] if len(scores) == 1 else sum(chance.choices(scores, k=len(scores))) / len(scores)
+    def resample_mean(scores: Sequence[float]) -> float:
+        return scores[0] if len(scores) == 1 else sum(generator.choices(scores, k=len(scores))) / len(scores)
 
-    drawn = sorted(
-        sum(again(b) - again(a) for a, b in chance.choices(pairs, k=len(pairs))) / len(pairs)
+    differences = sorted(
+        sum(resample_mean(b) - resample_mean(a) for a, b in generator.choices(pairs, k=len(pairs)))
+        / len(pairs)
         for _ in range(RESAMPLES)
     )
-    cut = int((1.0 - confidence) / 2 * RESAMPLES)
-    return Interval(estimate=estimate, low=drawn[cut], high=drawn[-1 - cut])
+    tail_count = int((1.0 - confidence) / 2 * RESAMPLES)
+    return Interval(estimate=estimate, low=differences[tail_count], high=differences[-1 - tail_count])
 
 
 def _lower_limit(wins: int, losses: int, tasks: int, confidence: float) -> float:
     """Return the lower limit of (wins - losses) / tasks."""
     discordant = wins + losses
-    if wins == 0:  # then the share of wins may be 0, and only how many are discordant is left to ask
+    if wins == 0:  # the share of wins may be 0, so only the share of discordant tasks matters
         return -exact_interval(losses, tasks, confidence).high
-    fewest = _beta(discordant, tasks - discordant + 1)
-    most = _beta(discordant + 1, tasks - discordant)
+    lower_shares = _beta(discordant, tasks - discordant + 1)
+    upper_shares = _beta(discordant + 1, tasks - discordant)
 
-    def chance_below(lead: float) -> float:
-        """That the product is at most so much; at 0 that is the one-sided p-value."""
+    def chance_below(difference: float) -> float:
+        """Return the chance that the product is at most a difference; at 0 that is the one-sided p-value."""
         return sum(
-            weight * (1 - _at_most(wins - 1, discordant, min(1.0, max(0.0, (1 + lead / share) / 2))))
-            for share, weight in (fewest if lead >= 0 else most)
+            weight * (1 - _at_most(wins - 1, discordant, min(1.0, max(0.0, (1 + difference / share) / 2))))
+            for share, weight in (lower_shares if difference >= 0 else upper_shares)
         )
 
-    return 2 * _solve(lambda place: chance_below(2 * place - 1), (1 - confidence) / 2) - 1
+    # `_solve` searches in [0, 1], and differences lie in [-1, 1].
+    return 2 * _solve(lambda position: chance_below(2 * position - 1), (1 - confidence) / 2) - 1
 
 
 def _beta(first: int, second: int) -> list[tuple[float, float]]:
-    """A beta distribution as points and weights; all its weight on 1 where the second parameter is 0."""
+    """Return a beta distribution as (point, weight) pairs; all weight is on 1 if the second parameter is 0."""
     if second == 0:
         return [(1.0, 1.0)]
     total = first + second - 1
     low, high = (_solve(lambda p: 1 - _at_most(first - 1, total, p), tail) for tail in (1e-9, 1 - 1e-9))
     points = [low + (high - low) * (n + 0.5) / INTEGRATION_POINTS for n in range(INTEGRATION_POINTS)]
-    # The density is that of the binomial chance, but for a factor that is the same everywhere.
+    # Up to a constant factor, the density is the binomial probability.
     heights = [_chance(first - 1, total - 1, point) for point in points]
     return [(point, height / sum(heights)) for point, height in zip(points, heights, strict=True)]
 
@@ -162,45 +163,48 @@ def find_detectable_difference(
 ) -> float | None:
     """Return the smallest true difference of two arms that McNemar's exact test usually finds.
 
+    It is in (0, 1], rounded up to a thousandth; `None` if even the largest difference would not be found.
+
     Args:
         tasks: Tasks that both arms tried.
-        discordant_share: Share of tasks on which exactly one of the two is right; a difference that is larger
-            than that share makes it larger.
+        discordant_share: Share of tasks on which exactly one of the two is right. A difference needs at least
+            a discordant share of its own size.
         alpha: The p-value that counts as found.
-        power: How often it must be found.
-
-    Returns:
-        A difference in (0, 1], rounded up to a thousandth; `None` if even the largest would not be found.
+        power: How often the difference must be found.
     """
 
-    def found(thousandths: int) -> bool:
+    def is_found(thousandths: int) -> bool:
         difference = thousandths / 1000
         return _power(tasks, max(discordant_share, difference), difference, alpha) >= power
 
     low, high = 0, 1000
-    if not found(high):
+    if not is_found(high):
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if found(middle) else (middle, high)
+        low, high = (low, middle) if is_found(middle) else (middle, high)
     return high / 1000
 
 
 def _power(tasks: int, discordant_share: float, difference: float, alpha: float) -> float:
     """Return the probability that the exact test finds a difference in its true direction."""
-    worse = (1 - difference / discordant_share) / 2  # of a discordant task: the arm that is worse solves it
-    chances = ((d, _chance(d, tasks, discordant_share)) for d in range(tasks + 1))
-    return sum(c * _at_most(_critical(d, alpha), d, worse) for d, c in chances if c > NEGLIGIBLE)
+    worse_arm_share = (1 - difference / discordant_share) / 2  # of the discordant tasks, those that it solves
+    chances = ((count, _chance(count, tasks, discordant_share)) for count in range(tasks + 1))
+    return sum(
+        chance * _at_most(_critical_count(discordant, alpha), discordant, worse_arm_share)
+        for discordant, chance in chances
+        if chance > NEGLIGIBLE
+    )
 
 
 @cache
-def _critical(discordant: int, alpha: float) -> int:
-    """Return how many tasks the worse arm may win alone so that a difference is found; -1 if none."""
+def _critical_count(discordant: int, alpha: float) -> int:
+    """Return the most tasks that the worse arm may solve alone so that a difference is found; -1 if none."""
     tail = 0
-    for fewer in range(discordant + 1):
-        tail += math.comb(discordant, fewer)
+    for count in range(discordant + 1):
+        tail += math.comb(discordant, count)
         if 2 * tail / 2**discordant > alpha:
-            return fewer - 1
+            return count - 1
     return -1
 
 
@@ -208,8 +212,8 @@ def _chance(right: int, tasks: int, share: float) -> float:
     """Return the binomial probability of a count, by logarithms because factorials overflow a float."""
     if share <= 0 or share >= 1:
         return float(right == (tasks if share >= 1 else 0))
-    ways = math.lgamma(tasks + 1) - math.lgamma(right + 1) - math.lgamma(tasks - right + 1)
-    return math.exp(ways + right * math.log(share) + (tasks - right) * math.log1p(-share))
+    log_combinations = math.lgamma(tasks + 1) - math.lgamma(right + 1) - math.lgamma(tasks - right + 1)
+    return math.exp(log_combinations + right * math.log(share) + (tasks - right) * math.log1p(-share))
 
 
 def _at_most(right: int, tasks: int, share: float) -> float:
@@ -219,8 +223,8 @@ def _at_most(right: int, tasks: int, share: float) -> float:
     if right < 0:
         return 0.0
     term = total = _chance(right, tasks, share)
-    for i in range(right, 0, -1):
-        term *= i * (1 - share) / ((tasks - i + 1) * share)
+    for count in range(right, 0, -1):
+        term *= count * (1 - share) / ((tasks - count + 1) * share)
         total += term
     return total
 

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from suture.bench.grading.hidden_checks import Grade, grade_code
 from suture.bench.problem import Problem
@@ -17,6 +17,7 @@ from suture.bench.replies.reply_pool import PooledModel, ReplyPool
 from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder, RowKey, require_same_tasks, row_key
 from suture.bench.running.benchmark_plan import BenchmarkPlan
+from suture.bench.running.benchmark_progress import BenchmarkProgress, ProgressListener
 from suture.bench.running.control_solvers import require_controls
 from suture.bench.running.evaluation import EvaluationJob, evaluate
 from suture.core.settings import Settings
@@ -25,32 +26,12 @@ from suture.loop import load_recipe
 from suture.models import Model, open_model
 from suture.sandbox import Sandbox, open_sandbox
 
-BenchmarkPhase = Literal["references", "controls", "tasks", "grading"]
 RowEvaluator = Callable[[EvaluationJob], Awaitable[BenchmarkRow]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class BenchmarkProgress:
-    """The progress of a benchmark.
-
-    Attributes:
-        done: Number of finished steps, including those of earlier sessions.
-        total: Number of all steps.
-        row: The row that was just finished, if any.
-    """
-
-    phase: BenchmarkPhase
-    done: int
-    total: int
-    row: BenchmarkRow | None = None
-
-
-ProgressListener = Callable[[BenchmarkProgress], None]
 
 
 @dataclass(kw_only=True)
 class _Session:
-    """State that all tasks of one session share."""
+    """What all tasks of one call of `run_benchmark` share; `done` and `total` count its rows."""
 
     folder: BenchFolder
     settings: Settings
@@ -75,12 +56,12 @@ class _Session:
 
         await run_workers([work() for _ in range(self.parallel)])
 
-    async def row(self, job: EvaluationJob, model: Model | None) -> BenchmarkRow:
+    async def evaluate_here(self, job: EvaluationJob, model: Model | None) -> BenchmarkRow:
         """Evaluate a job in this process."""
-        answering = PooledModel(model, job.model, self.pool, job.problem, seed=job.seed)
+        pooled_model = PooledModel(model, job.model, self.pool, job.problem, seed=job.seed)
         try:
             return await evaluate(
-                job, model=answering, settings=self.settings, sandbox=self.sandbox, judge=self.judge
+                job, model=pooled_model, settings=self.settings, sandbox=self.sandbox, judge=self.judge
             )
         except SutureError:
             raise
@@ -89,32 +70,26 @@ class _Session:
             return job.row(fault=f"{type(fault).__name__}: {fault}")
 
     async def references(self, problems: Sequence[Problem]) -> dict[str, Grade]:
-        """Return the grades of the references. Those that are not known to pass are graded now and saved."""
-        known = {name: grade for name, grade in self.folder.references().items() if grade.right}
-        missing = [problem for problem in problems if problem.content_hash not in known]
-        if missing:
-            known |= await grade_references(
-                missing, self.judge, self.settings, parallel=self.parallel, on_progress=self.on_progress
+        """Return task hash -> grade of its reference; references not known to pass are graded now."""
+        grades = {name: grade for name, grade in self.folder.references().items() if grade.right}
+        ungraded = [problem for problem in problems if problem.content_hash not in grades]
+        if ungraded:
+            grades |= await grade_references(
+                ungraded, self.judge, self.settings, parallel=self.parallel, on_progress=self.on_progress
             )
-            self.folder.write_references(known)
-        return known
+            self.folder.write_references(grades)
+        return grades
 
     async def require_controls(self, problems: Sequence[Problem], references: Mapping[str, Grade]) -> None:
         """Run the control solvers, once for each data set of the benchmark."""
-        tried = self.folder.controls()
-        new = [p for p in problems if p.dataset not in {dataset for dataset, _ in tried}]
-        if new:
-            tried += await require_controls(
-                new,
-                references,
-                self.settings,
-                self.sandbox,
-                self.judge,
-                lambda done, total: self.on_progress(
-                    BenchmarkProgress(phase="controls", done=done, total=total)
-                ),
+        control_tasks = self.folder.controls()
+        controlled_datasets = {dataset for dataset, _ in control_tasks}
+        new_problems = [problem for problem in problems if problem.dataset not in controlled_datasets]
+        if new_problems:
+            control_tasks += await require_controls(
+                new_problems, references, self.settings, self.sandbox, self.judge, self.on_progress
             )
-            self.folder.write_controls(tried)
+            self.folder.write_controls(control_tasks)
 
 
 async def run_benchmark(
@@ -128,7 +103,7 @@ async def run_benchmark(
     replayed: bool = False,
     cluster: str | None = None,
     opener: ModelOpener = open_model,
-    on_progress: ProgressListener = lambda advance: None,
+    on_progress: ProgressListener = lambda progress: None,
 ) -> None:
     """Measure what is not measured yet; rows with a fault are measured again.
 
@@ -155,10 +130,14 @@ async def run_benchmark(
         problems = {(problem.dataset, problem.id): problem for problem in plan.problems()}
         replies = ReplyPool(pool or folder.path / "pool", recordings)
         async with AsyncExitStack() as stack:
-            sandbox, judge = _vetted_sandbox(settings), _vetted_sandbox(settings)
+            sandbox, judge = (
+                open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
+                for _ in range(2)
+            )
             stack.push_async_callback(sandbox.close)
             stack.push_async_callback(judge.close)
-            _require_arms(plan, settings)
+            for arm in plan.arms:  # an unknown arm is an error now, not when its first row is due
+                load_recipe(settings.loop.model_copy(update={"recipe": arm}), settings.model.temperature)
             models: dict[str, Model] = {}
             if cluster is None and not replayed:
                 for name in plan.models:
@@ -166,7 +145,7 @@ async def run_benchmark(
                     stack.push_async_callback(models[name].close)
             folder.write_plan(plan)  # not earlier: a plan that cannot be measured must not be saved
             finished = _keep_finished_rows(folder, problems)
-            jobs = list(plan.jobs())
+            row_keys = list(plan.jobs())
             session = _Session(
                 folder=folder,
                 settings=settings,
@@ -175,19 +154,19 @@ async def run_benchmark(
                 sandbox=sandbox,
                 judge=judge,
                 pool=replies,
-                done=sum(key in finished for key in jobs),
-                total=len(jobs),
+                done=sum(key in finished for key in row_keys),
+                total=len(row_keys),
             )
             references = await session.references(tuple(problems.values()))
             await session.require_controls(tuple(problems.values()), references)
-            left = [key for key in jobs if key not in finished]
+            unfinished = [key for key in row_keys if key not in finished]
             # The caps run one after the other, because the replies of a larger cap answer the smaller ones.
-            for (model, _), keys in groupby(left, key=lambda key: key[3:5]):
-                own_jobs = [_job(key, plan, problems, references) for key in keys]
+            for (model, _cap), keys in groupby(unfinished, key=lambda key: key[3:5]):
+                jobs = [_make_job(key, plan, problems, references) for key in keys]
                 async with _evaluator(
                     session, models.get(model), cluster, None if replayed else opener
                 ) as evaluator:
-                    await session.run_jobs(own_jobs, evaluator)
+                    await session.run_jobs(jobs, evaluator)
 
 
 @asynccontextmanager
@@ -205,12 +184,7 @@ async def _evaluator(
         ) as workers:
             yield workers.row
         return
-    yield lambda job: session.row(job, model)
-
-
-def _require_arms(plan: BenchmarkPlan, settings: Settings) -> None:
-    for arm in plan.arms:
-        load_recipe(settings.loop.model_copy(update={"recipe": arm}), settings.model.temperature)
+    yield lambda job: session.evaluate_here(job, model)
 
 
 async def grade_references(
@@ -219,7 +193,7 @@ async def grade_references(
     settings: Settings,
     *,
     parallel: int = 4,
-    on_progress: ProgressListener = lambda advance: None,
+    on_progress: ProgressListener = lambda progress: None,
 ) -> dict[str, Grade]:
     """Grade each task's own reference; return task hash -> grade."""
     grades: dict[str, Grade] = {}
@@ -227,16 +201,15 @@ async def grade_references(
 
     async def work() -> None:
         for problem in waiting:
-            grades[problem.content_hash] = await grade_code(
-                problem, problem.solution, judge, settings.sandbox
-            )
+            grade = await grade_code(problem, problem.solution, judge, settings.sandbox)
+            grades[problem.content_hash] = grade
             on_progress(BenchmarkProgress(phase="references", done=len(grades), total=len(problems)))
 
     await run_workers([work() for _ in range(parallel)])
     return grades
 
 
-def _job(
+def _make_job(
     key: RowKey,
     plan: BenchmarkPlan,
     problems: Mapping[tuple[str, str], Problem],
@@ -253,10 +226,6 @@ def _job(
         regime=plan.regime,
         reference=references[problem.content_hash],
     )
-
-
-def _vetted_sandbox(settings: Settings) -> Sandbox:
-    return open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
 
 
 def _keep_finished_rows(

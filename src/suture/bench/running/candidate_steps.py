@@ -1,7 +1,8 @@
-"""Read a run's candidates from its ledger: what the run had spent at each one, and which one was the best.
+"""Read a run's candidates from its ledger, and measure the tests that the run wrote for itself.
 
-The tests that the run wrote for itself are run on the reference afterwards, in a sandbox that the run did not
-use, to measure whether they deserved their trust.
+For each candidate this says what the run had spent by then, and whether it was the best one so far. The
+generated tests are run on the reference afterwards, in a sandbox that the run did not use, to measure whether
+they deserved their trust.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from suture.bench.grading.hidden_checks import Grade, grade_code
+from suture.bench.grading.hidden_checks import grade_code
 from suture.bench.problem import Problem
 from suture.bench.rows import CandidateStep, GeneratedTestRecord
 from suture.core.ledger import Event, RunFolder, first_payload, select_events
@@ -28,77 +29,75 @@ from suture.core.records import Candidate, Verdict
 from suture.core.settings import SandboxSettings
 from suture.sandbox import Sandbox
 
-RunSpending = tuple[int, int, int]
-"""Reply tokens, prompt tokens, calls."""
-
 
 @dataclass
 class _Judged:
-    """A judged candidate with its events."""
+    """A judged candidate with its events; without a proposal, `proposal_event` is the event of the check."""
 
-    proposed: CandidateProposed | None
-    checked: CandidateChecked
-    proposed_at: Event
-    """The event of the proposal; the event of the check if there was none."""
-    checked_at: Event
-    """The event of the check."""
-    regressed: int = 0
+    proposal: CandidateProposed | None
+    check: CandidateChecked
+    proposal_event: Event
+    check_event: Event
+    regressions: int = 0
+
+    @property
+    def merit(self) -> tuple[bool, int, int, int]:
+        """The key of the trusted order: solved, no regression, most checks passed, fewest failed."""
+        passed, failed = self.check.passed, self.check.failed
+        is_solved = passed > 0 and failed == 0 and self.regressions == 0
+        return is_solved, -self.regressions, passed, -failed
 
 
 @dataclass
-class _Reading:
-    """What has been read of a ledger so far."""
+class _StepReader:
+    """Builds the steps of a run from its judged candidates."""
 
-    started_s: float
     events: Sequence[Event]
     folder: RunFolder
     steps: list[CandidateStep] = field(default_factory=list)
     merits: dict[str, tuple[bool, int, int, int]] = field(default_factory=dict)
-    leader: str = ""
+    best: str = ""
 
-    def take(self, judged: _Judged) -> None:
-        step, merit = self._step(judged), _merit(judged)
-        self.merits[step.candidate] = merit
-        is_best_so_far = not self.leader or merit > self.merits[self.leader]
+    def add(self, judged: _Judged) -> None:
+        """Add a step for a judged candidate."""
+        check, proposal = judged.check, judged.proposal
+        self.merits[check.candidate] = judged.merit
+        is_best_so_far = not self.best or judged.merit > self.merits[self.best]
         if is_best_so_far:
-            self.leader = step.candidate
-        self.steps.append(replace(step, is_best_so_far=is_best_so_far))
-
-    def lead(self, candidate: str | None, event: Event) -> None:
-        """Make the candidate that the run itself calls its best the leader, such as after a tournament."""
-        if candidate is None or candidate == self.leader or candidate not in self.merits:
-            return
-        self.leader = candidate
-        known = next(step for step in self.steps if step.candidate == candidate)
-        completion_tokens, prompt_tokens, calls = _spent(self.events, event)
+            self.best = check.candidate
+        round_number = judged.proposal_event.step if proposal else None
         self.steps.append(
-            replace(
-                known,
-                is_best_so_far=True,
-                completion_tokens=completion_tokens,
-                prompt_tokens=prompt_tokens,
-                calls=calls,
-                seconds=round(event.time_s - self.started_s, 3),
+            CandidateStep(
+                candidate=check.candidate,
+                origin=proposal.origin if proposal else "user",
+                round=-1 if round_number is None else round_number,
+                seconds=self._seconds_until(judged.check_event),
+                passed=check.passed,
+                failed=check.failed,
+                is_best_so_far=is_best_so_far,
+                claimed=judged.merit[0],
+                error=_first_error(self.folder.load_record(Verdict, check.verdict)),
+                **_spending_until(self.events, judged.proposal_event),
             )
         )
 
-    def _step(self, judged: _Judged) -> CandidateStep:
-        checked, proposed = judged.checked, judged.proposed
-        completion_tokens, prompt_tokens, calls = _spent(self.events, judged.proposed_at)
-        step = judged.proposed_at.step if proposed else None
-        return CandidateStep(
-            candidate=checked.candidate,
-            origin=proposed.origin if proposed else "user",
-            round=-1 if step is None else step,
-            completion_tokens=completion_tokens,
-            prompt_tokens=prompt_tokens,
-            calls=calls,
-            seconds=round(judged.checked_at.time_s - self.started_s, 3),
-            passed=checked.passed,
-            failed=checked.failed,
-            claimed=_merit(judged)[0],
-            error=_first_error(self.folder.load_record(Verdict, checked.verdict)),
+    def set_best(self, candidate: str | None, event: Event) -> None:
+        """Add a step if the run itself calls another candidate its best, such as after a tournament."""
+        if candidate is None or candidate == self.best or candidate not in self.merits:
+            return
+        self.best = candidate
+        earlier_step = next(step for step in self.steps if step.candidate == candidate)
+        self.steps.append(
+            replace(
+                earlier_step,
+                is_best_so_far=True,
+                seconds=self._seconds_until(event),
+                **_spending_until(self.events, event),
+            )
         )
+
+    def _seconds_until(self, event: Event) -> float:
+        return round(event.time_s - self.events[0].time_s, 3)
 
 
 def read_steps(folder: RunFolder, events: Sequence[Event]) -> tuple[CandidateStep, ...]:
@@ -107,13 +106,12 @@ def read_steps(folder: RunFolder, events: Sequence[Event]) -> tuple[CandidateSte
     The branches of a round are sorted as if they had run one after the other, because a run with fewer tokens
     would have run only the first ones.
     """
-    reading = _Reading(started_s=events[0].time_s if events else 0.0, events=events, folder=folder)
-    for batch, decision in _rounds(events):
+    reader = _StepReader(events=events, folder=folder)
+    for batch, best, event in _rounds(events):
         for judged in batch:
-            reading.take(judged)
-        if decision is not None:
-            reading.lead(*decision)
-    return tuple(reading.steps)
+            reader.add(judged)
+        reader.set_best(best, event)
+    return tuple(reader.steps)
 
 
 def load_candidate_files(step: CandidateStep, folder: RunFolder, events: Sequence[Event]) -> dict[str, str]:
@@ -124,57 +122,48 @@ def load_candidate_files(step: CandidateStep, folder: RunFolder, events: Sequenc
     return {}
 
 
-def _rounds(events: Sequence[Event]) -> Iterator[tuple[list[_Judged], tuple[str | None, Event] | None]]:
-    """Yield the candidates judged before each decision, by branch, and the candidate that it calls best."""
-    proposed: dict[str, tuple[Event, CandidateProposed]] = {}
+def _rounds(events: Sequence[Event]) -> Iterator[tuple[list[_Judged], str | None, Event]]:
+    """Yield (judged candidates by branch, best candidate, event) of each decision and of the end."""
+    proposals: dict[str, tuple[Event, CandidateProposed]] = {}
     batch: dict[str, _Judged] = {}
-    seen: set[str] = set()
+    judged_names: set[str] = set()
     for event in events:
         match event.payload:
-            case CandidateProposed(candidate=name) as one:
-                proposed.setdefault(name, (event, one))
-            case CandidateChecked(candidate=name) as checked if name not in seen:
-                seen.add(name)
-                proposed_at, origin = proposed.get(name, (event, None))
-                batch[name] = _Judged(
-                    proposed=origin, checked=checked, proposed_at=proposed_at, checked_at=event
-                )
+            case CandidateProposed(candidate=name) as proposal:
+                proposals.setdefault(name, (event, proposal))
+            case CandidateChecked(candidate=name) as check if name not in judged_names:
+                judged_names.add(name)
+                proposal_event, first_proposal = proposals.get(name, (event, None))
+                batch[name] = _Judged(first_proposal, check, proposal_event, check_event=event)
             case CandidateRegressed(candidate=name, checks=checks) if name in batch:
-                batch[name].regressed = len(checks)
+                batch[name].regressions = len(checks)
             case MovesDecided(best=best) | RunFinished(best=best):
-                yield sorted(batch.values(), key=_branch_order), (best, event)
+                yield sorted(batch.values(), key=_branch_order), best, event
                 batch = {}
-    if batch:
-        yield sorted(batch.values(), key=_branch_order), None
+    if batch:  # the run was killed before the next decision
+        yield sorted(batch.values(), key=_branch_order), None, events[-1]
 
 
 def _branch_order(judged: _Judged) -> tuple[int, int]:
-    branch = judged.proposed_at.branch
-    return -1 if branch is None else branch, judged.proposed_at.seq
+    branch = judged.proposal_event.branch
+    return -1 if branch is None else branch, judged.proposal_event.seq
 
 
-def _merit(judged: _Judged) -> tuple[bool, int, int, int]:
-    """Return the key of the trusted order: solved, no regression, most checks passed, fewest failed."""
-    passed, failed = judged.checked.passed, judged.checked.failed
-    solved = passed > 0 and failed == 0 and judged.regressed == 0
-    return solved, -judged.regressed, passed, -failed
+def _spending_until(events: Sequence[Event], until: Event) -> dict[str, Any]:
+    """Return the spending fields of a step; of the event's round, only its branch and earlier ones count."""
+    calls = [call for event, call in select_events(events, ModelCalled) if _counts_before(event, until)]
+    return {
+        "completion_tokens": sum(call.completion_tokens for call in calls),
+        "prompt_tokens": sum(call.prompt_tokens for call in calls),
+        "calls": len(calls),
+    }
 
 
-def _spent(events: Sequence[Event], at: Event) -> RunSpending:
-    """Return what had been spent at an event; of its own round, only its branch and earlier ones count."""
-    called = [call for event, call in select_events(events, ModelCalled) if _before(event, at)]
-    return (
-        sum(call.completion_tokens for call in called),
-        sum(call.prompt_tokens for call in called),
-        len(called),
-    )
-
-
-def _before(call: Event, at: Event) -> bool:
-    branches = (call.branch, at.branch)
-    if call.step != at.step or None in branches or call.branch == at.branch:
-        return call.seq < at.seq
-    return (call.branch or 0) < (at.branch or 0)
+def _counts_before(call: Event, until: Event) -> bool:
+    branches = (call.branch, until.branch)
+    if call.step != until.step or None in branches or call.branch == until.branch:
+        return call.seq < until.seq
+    return (call.branch or 0) < (until.branch or 0)
 
 
 def _first_error(verdict: Verdict) -> str:
@@ -184,27 +173,25 @@ def _first_error(verdict: Verdict) -> str:
         if outcome.status == "timeout":
             return "timeout"
         fact = outcome.counterexample
-        return _exception_class(fact.exception) if fact is not None and fact.exception else "AssertionError"
+        if fact is None or not fact.exception:
+            return "AssertionError"
+        return fact.exception_type.strip().rpartition(".")[2]
     return ""
 
 
-def _exception_class(exception: str) -> str:
-    return exception.partition(":")[0].strip().rpartition(".")[2]
-
-
 def sum_run_totals(events: Sequence[Event]) -> Mapping[str, Any]:
-    """The fields of a `BenchmarkRow` that are sums over a whole run."""
-    called = [call for _, call in select_events(events, ModelCalled)]
-    priced = [call.money for call in called if call.money is not None]
+    """Return the fields of a `BenchmarkRow` that are sums over a whole run."""
+    calls = [call for _, call in select_events(events, ModelCalled)]
+    prices = [call.money for call in calls if call.money is not None]
     return {
-        "completion_tokens": sum(call.completion_tokens for call in called),
-        "prompt_tokens": sum(call.prompt_tokens for call in called),
-        "calls": len(called),
-        "cost_usd": round(sum(priced), 9) if len(priced) == len(called) else None,
+        "completion_tokens": sum(call.completion_tokens for call in calls),
+        "prompt_tokens": sum(call.prompt_tokens for call in calls),
+        "calls": len(calls),
+        "cost_usd": round(sum(prices), 9) if len(prices) == len(calls) else None,
         "seconds": round(events[-1].time_s - events[0].time_s, 3) if events else 0.0,
-        "model_s": round(sum(call.seconds for call in called if not call.replayed), 3),
-        "checks_s": round(sum(checked.seconds for _, checked in select_events(events, CandidateChecked)), 3),
-        "prompts": {call.role: call.prompt for call in called},
+        "model_s": round(sum(call.seconds for call in calls if not call.replayed), 3),
+        "checks_s": round(sum(check.seconds for _, check in select_events(events, CandidateChecked)), 3),
+        "prompts": {call.role: call.prompt for call in calls},
     }
 
 
@@ -220,19 +207,14 @@ async def assess_generated_tests(
     if not trusts or started is None:
         return ()
     threshold: float = folder.load_json(started.settings)["loop"]["trust_threshold"]
-    return tuple(
-        [
+    records = []
+    for source, trust_history in trusts.items():
+        grade = await grade_code(replace(problem, hidden=source), problem.solution, judge, settings)
+        records.append(
             GeneratedTestRecord(
-                trust=earned[-1],
-                decided=max(earned) >= threshold,
-                right=_right(
-                    await grade_code(replace(problem, hidden=source), problem.solution, judge, settings)
-                ),
+                trust=trust_history[-1],
+                decided=max(trust_history) >= threshold,
+                right=grade.right if grade.status in ("right", "wrong") else None,
             )
-            for source, earned in trusts.items()
-        ]
-    )
-
-
-def _right(grade: Grade) -> bool | None:
-    return {"right": True, "wrong": False}.get(grade.status)
+        )
+    return tuple(records)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from suture.bench.grading.hidden_checks import Grade
 from suture.bench.problem import MODULE, Problem
+from suture.bench.running.benchmark_progress import BenchmarkProgress, ProgressListener
 from suture.bench.running.evaluation import EvaluationJob, evaluate
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError
@@ -30,51 +31,51 @@ async def require_controls(
     settings: Settings,
     sandbox: Sandbox,
     judge: Sandbox,
-    on_tried: Callable[[int, int], None] = lambda done, total: None,
+    on_progress: ProgressListener = lambda progress: None,
 ) -> list[tuple[str, str]]:
     """Run both controls on some tasks of each data set, by the same path as every arm.
 
+    Return (data set, task) of each task on which they ran.
+
     Args:
         references: Task hash -> grade of its reference. Tasks whose reference fails are skipped.
-        on_tried: Receives the number of finished and of all trials: at the start, and after each.
+        on_progress: Called at the start and after each run.
 
     Raises:
         PrerequisiteError: A control does not score what it must, or no reference of a data set passes. No
             number would mean anything then.
     """
-    tried = [
+    sample = [
         problem
         for name in dict.fromkeys(problem.dataset for problem in problems)
         for problem in sample_problems(_with_passing_reference(name, problems, references))
     ]
-    on_tried(0, 2 * len(tried))
-    for number, problem in enumerate(tried):
-        reference = references[problem.content_hash]
-        for over, (name, files, wanted) in enumerate(
-            (
-                ("right", problem.solution, True),
-                ("wrong", {MODULE: _wrong_code(problem)}, False),
+    runs: list[tuple[Problem, str, Mapping[str, str]]] = []
+    for problem in sample:
+        runs.append((problem, "right", problem.solution))
+        runs.append((problem, "wrong", {MODULE: _wrong_code(problem)}))
+    on_progress(BenchmarkProgress(phase="controls", done=0, total=len(runs)))
+    for number, (problem, name, files) in enumerate(runs, 1):
+        job = EvaluationJob(
+            problem=problem,
+            arm="greedy",
+            model=f"scripted:always-{name}",
+            seed=0,
+            cap=CONTROL_CAP_TOKENS,
+            regime="visible",
+            reference=references[problem.content_hash],
+        )
+        model = ScriptedModel([_reply(files)], name=job.model, repeat_last=True)
+        row = await evaluate(job, model=model, settings=settings, sandbox=sandbox, judge=judge)
+        must_solve = name == "right"
+        if row.solved() is not must_solve:
+            raise PrerequisiteError(
+                f"the control that is always {name} does not score {must_solve:d} on {problem.id}"
+                f"{f': {row.fault}' if row.fault else ''}",
+                remedy="nothing can be measured here; --validate-reference may show why",
             )
-        ):
-            job = EvaluationJob(
-                problem=problem,
-                arm="greedy",
-                model=f"scripted:always-{name}",
-                seed=0,
-                cap=CONTROL_CAP_TOKENS,
-                regime="visible",
-                reference=reference,
-            )
-            model = ScriptedModel([_reply(files)], name=job.model, repeat_last=True)
-            row = await evaluate(job, model=model, settings=settings, sandbox=sandbox, judge=judge)
-            if row.solved() is not wanted:
-                raise PrerequisiteError(
-                    f"the control that is always {name} does not score {wanted:d} on {problem.id}"
-                    f"{f': {row.fault}' if row.fault else ''}",
-                    remedy="nothing can be measured here; --validate-reference may show why",
-                )
-            on_tried(2 * number + over + 1, 2 * len(tried))
-    return [(problem.dataset, problem.id) for problem in tried]
+        on_progress(BenchmarkProgress(phase="controls", done=number, total=len(runs)))
+    return [(problem.dataset, problem.id) for problem in sample]
 
 
 def _with_passing_reference(
@@ -91,6 +92,7 @@ def _with_passing_reference(
 
 
 def _wrong_code(problem: Problem) -> str:
+    """Return code that defines the entry point and always raises; a capitalised name is a class."""
     name = problem.entry_point
     if name[:1].isupper():
         return f"class {name}:\n    def __init__(self, *args, **kwargs):\n        raise NotImplementedError\n"
@@ -98,6 +100,7 @@ def _wrong_code(problem: Problem) -> str:
 
 
 def _reply(files: Mapping[str, str]) -> str:
+    """Return files as a model writes them in a reply."""
     if len(files) == 1:
         return "".join(f"```python\n{text}\n```\n" for text in files.values())
     return "\n".join(f"### {path}\n```python\n{text}\n```\n" for path, text in files.items())

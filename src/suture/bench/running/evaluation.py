@@ -1,4 +1,4 @@
-"""Evaluate one task with one arm: a run through the public API, and its grading after the run has ended."""
+"""Evaluate one task with one arm: run it through the public API, and grade the run after it has ended."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ UNLIMITED_TOKENS = 10**9
 """More than any run takes, because a benchmark limits only the reply tokens."""
 ABORTING_ERRORS = (Cancelled, ModelAuthError, PrerequisiteError, StorageError, UsageError)
 """Exceptions that every further task would raise too. They end the benchmark, which can be resumed later."""
-OWN_MOVE_FAULTS = ("BudgetExceeded", "MalformedReply", "EditDoesNotApply", "ContextTooLong")
+ARM_FAULTS = ("BudgetExceeded", "MalformedReply", "EditDoesNotApply", "ContextTooLong")
 """Faults of a move that the arm caused. Any other fault means that the model could not be called."""
 SANDBOX_FAULTS = ("SandboxError", "SandboxBroken")
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationJob:
-    """One row to measure: a task with an arm.
+    """A row to measure: a task, and the arm, model, cap and seed with which it is run.
 
     Attributes:
         model: `provider:model`, used for every role.
@@ -62,7 +62,7 @@ class EvaluationJob:
 
     def row(self, **fields: Any) -> BenchmarkRow:
         """Return a row of this job with some fields set."""
-        bare = BenchmarkRow(
+        row = BenchmarkRow(
             problem=self.problem.id,
             problem_hash=self.problem.content_hash,
             dataset=self.problem.dataset,
@@ -76,7 +76,7 @@ class EvaluationJob:
             confidence=0.0,
             hidden_checks_visible=shows_hidden_checks(self.problem, self.regime),
         )
-        return replace(bare, **fields)
+        return replace(row, **fields)
 
 
 def make_arm_settings(settings: Settings, job: EvaluationJob) -> Settings:
@@ -99,11 +99,11 @@ def make_arm_settings(settings: Settings, job: EvaluationJob) -> Settings:
 async def evaluate(
     job: EvaluationJob, *, model: Model, settings: Settings, sandbox: Sandbox, judge: Sandbox
 ) -> BenchmarkRow:
-    """Run a task with an arm, then grade its first candidate and every one that led.
+    """Run a task with an arm, then grade its first candidate and every one that was the best so far.
 
     If the sandbox fails in the run, harmless code runs in it, then the run is repeated with the same replies,
     and harmless code runs again. A run that breaks the sandbox twice, while harmless code does not, counts as
-    wrong and not as a fault of the machinery.
+    wrong and not as a fault of the machinery. The row has a fault if the sandbox or the model failed.
 
     Args:
         model: The model; it must give the same replies again.
@@ -122,13 +122,13 @@ async def evaluate(
     sandbox_failure = ""
     try:
         result = await _run(job, model, settings, sandbox)
-        harmless = _without_hidden_checks(job.problem)
+        # The hidden checks must not enter the sandbox of the runs.
+        harmless = replace(job.problem, hidden="pass")
         if _sandbox_fault(result) and await sandbox_holds(harmless, sandbox, settings.sandbox):
             result = await _run(job, model, settings, sandbox)
-            fell = _sandbox_fault(result)
-            sandbox_failure = (
-                fell if fell and await sandbox_holds(harmless, sandbox, settings.sandbox) else ""
-            )
+            second_fault = _sandbox_fault(result)
+            if second_fault and await sandbox_holds(harmless, sandbox, settings.sandbox):
+                sandbox_failure = second_fault
     except ABORTING_ERRORS:
         raise
     except SutureError as fault:
@@ -149,11 +149,6 @@ def _sandbox_fault(result: Result) -> str:
     return render_reason(result.reason) if failed else ""
 
 
-def _without_hidden_checks(problem: Problem) -> Problem:
-    """Return the task without its hidden checks, which must not enter the sandbox of the runs."""
-    return replace(problem, hidden="pass")
-
-
 async def build_row(
     job: EvaluationJob,
     folder: RunFolder,
@@ -163,7 +158,10 @@ async def build_row(
     *,
     sandbox_failure: str = "",
 ) -> BenchmarkRow:
-    """Build the row of an ended run, with grades for its first candidate and for every one that led."""
+    """Build the row of an ended run, with the grades of its first candidate and of every one that was the best.
+
+    `sandbox_failure` says how the run's code broke the sandbox, if it did.
+    """
     events = read_ledger(folder.ledger_path).events
     row = job.row(
         run=folder.id,
@@ -177,23 +175,25 @@ async def build_row(
     if row.fault:
         return row
     grades: dict[str, Grade] = {}
-    first = row.first_proposed()
+    first_step = row.first_proposed()
     for step in row.steps:
         # The first candidate counts even if it is no better than the given code.
-        if (step.is_best_so_far or step is first) and step.candidate not in grades:
+        if (step.is_best_so_far or step is first_step) and step.candidate not in grades:
             code = load_candidate_files(step, folder, events)
             grades[step.candidate] = await grade_code(
                 job.problem, code, judge, settings.sandbox, reference=job.reference
             )
-    steps = tuple(replace(step, grade=grades.get(step.candidate)) for step in row.steps)
-    broken = next((grade.reason for grade in grades.values() if grade.status == "infra"), None)
-    fault = "" if broken is None else f"grading failed: {broken or 'no reason'}"
-    tests = await assess_generated_tests(job.problem, folder, events, judge, settings.sandbox)
-    row = replace(row, steps=steps, tests=tests, fault=fault)
-    end = row.leader()
-    if end is None or not end.claimed:
+    failed_grade = next((grade for grade in grades.values() if grade.status == "infra"), None)
+    row = replace(
+        row,
+        steps=tuple(replace(step, grade=grades.get(step.candidate)) for step in row.steps),
+        tests=await assess_generated_tests(job.problem, folder, events, judge, settings.sandbox),
+        fault=f"grading failed: {failed_grade.reason or 'no reason'}" if failed_grade is not None else "",
+    )
+    final_step = row.leader()
+    if final_step is None or not final_step.claimed:
         return row
-    code = load_candidate_files(end, folder, events)
+    code = load_candidate_files(final_step, folder, events)
     return replace(row, forged=await is_forged_pass(job.problem, job.regime, code, judge, settings.sandbox))
 
 
@@ -207,11 +207,10 @@ def _explain_unusable(job: EvaluationJob) -> str:
 def _fault(
     job: EvaluationJob, folder: RunFolder, result: Result, events: tuple[Event, ...], sandbox_failure: str
 ) -> str:
-    if job.regime != "oracle":
-        leaked = find_leaks(job.problem, folder, job.regime)
-        if leaked:
-            return f"a prompt has a hidden check: {leaked[0]!r:.80}"
-    for _, failed in select_events(events, MoveFailed):
-        if failed.error_type not in OWN_MOVE_FAULTS:
-            return f"{failed.error_type}: {failed.message}"
+    """Return why the run has no result; empty if it has one."""
+    if job.regime != "oracle" and (leaks := find_leaks(job.problem, folder, job.regime)):
+        return f"a prompt has a hidden check: {leaks[0]!r:.80}"
+    for _, failed_move in select_events(events, MoveFailed):
+        if failed_move.error_type not in ARM_FAULTS:
+            return f"{failed_move.error_type}: {failed_move.message}"
     return render_reason(result.reason) if result.outcome == "infra_error" and not sandbox_failure else ""

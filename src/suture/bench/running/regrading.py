@@ -1,4 +1,4 @@
-"""Grade a benchmark again from its run folders; no model is called, and no old grade is used."""
+"""Grade a benchmark again from its run folders, without calling a model and without using an old grade."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 from suture.bench.problem import Problem
 from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder, require_same_tasks
-from suture.bench.running.benchmark import BenchmarkProgress, ProgressListener, grade_references
+from suture.bench.running.benchmark import grade_references
+from suture.bench.running.benchmark_progress import BenchmarkProgress, ProgressListener
 from suture.bench.running.control_solvers import require_controls
 from suture.bench.running.evaluation import EvaluationJob, build_row
 from suture.core.ledger import RunFolder, find_run, first_payload, read_ledger
@@ -26,15 +27,12 @@ async def regrade(
     settings: Settings,
     *,
     parallel: int = 4,
-    on_progress: ProgressListener = lambda advance: None,
+    on_progress: ProgressListener = lambda progress: None,
 ) -> list[tuple[BenchmarkRow, BenchmarkRow]]:
-    """Build every row again from its run folder, and replace the old rows.
+    """Build every row again from its run folder; return (old row, new row) where grades or totals differ.
 
     The control solvers run first, because the grading may have changed. A row with a fault is built again if
     its run has ended, because the cause of the fault may be gone.
-
-    Returns:
-        (old, new) of each row whose grades or totals differ.
     """
     home = settings.paths.model_copy(update={"home": folder.path.resolve()})
     settings = settings.model_copy(update={"paths": home})
@@ -42,29 +40,22 @@ async def regrade(
         plan, rows = folder.plan(), folder.rows()
         problems = {(problem.dataset, problem.id): problem for problem in plan.problems()}
         require_same_tasks(folder, problems, rows)
-        opened = partial(open_sandbox, settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
+        opener = partial(open_sandbox, settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
         # Each grading has its own sandbox, so that code which breaks one affects no other verdict.
-        async with SandboxPool(opened, size=parallel) as judges, SandboxPool(opened, size=1) as sandboxes:
+        async with SandboxPool(opener, size=parallel) as judges, SandboxPool(opener, size=1) as sandboxes:
             async with judges.lease() as judge, sandboxes.lease() as sandbox:
                 tasks = tuple(problems.values())
                 references = await grade_references(
                     tasks, judge, settings, parallel=parallel, on_progress=on_progress
                 )
-                controls = await require_controls(
-                    tasks,
-                    references,
-                    settings,
-                    sandbox,
-                    judge,
-                    lambda done, total: on_progress(
-                        BenchmarkProgress(phase="controls", done=done, total=total)
-                    ),
+                control_tasks = await require_controls(
+                    tasks, references, settings, sandbox, judge, on_progress
                 )
 
             async def grade_again(judge: Sandbox, row: BenchmarkRow) -> BenchmarkRow:
                 problem = problems[row.dataset, row.problem]
-                ended = _ended_run(row, problem, settings.paths.home)
-                if ended is None:
+                ended_run = _find_ended_run(row, problem, settings.paths.home)
+                if ended_run is None:
                     return row
                 job = EvaluationJob(
                     problem=problem,
@@ -75,7 +66,8 @@ async def regrade(
                     regime=row.regime,
                     reference=references[problem.content_hash],
                 )
-                return await build_row(job, *ended, settings, judge, sandbox_failure=row.sandbox_failure)
+                run, result = ended_run
+                return await build_row(job, run, result, settings, judge, sandbox_failure=row.sandbox_failure)
 
             regraded: list[BenchmarkRow] = []
             async with aclosing(judges.map(grade_again, rows)) as graded:
@@ -85,16 +77,16 @@ async def regrade(
                     regraded.append(row)
                     on_progress(BenchmarkProgress(phase="grading", done=len(regraded), total=len(rows)))
         folder.write_references(references)
-        folder.write_controls(controls)
+        folder.write_controls(control_tasks)
         folder.write_rows(regraded)
     return [
-        (was, now)
-        for was, now in zip(rows, regraded, strict=True)
-        if _without_times(was) != _without_times(now)
+        (old, new)
+        for old, new in zip(rows, regraded, strict=True)
+        if _without_times(old) != _without_times(new)
     ]
 
 
-def _ended_run(row: BenchmarkRow, problem: Problem, home: Path) -> tuple[RunFolder, Result] | None:
+def _find_ended_run(row: BenchmarkRow, problem: Problem, home: Path) -> tuple[RunFolder, Result] | None:
     """Return the run of a row and its result; `None` for a row with a fault that has no ended run."""
     if row.fault and (not row.run or row.problem_hash != problem.content_hash):
         return None
@@ -110,6 +102,8 @@ def _ended_run(row: BenchmarkRow, problem: Problem, home: Path) -> tuple[RunFold
 
 
 def _without_times(row: BenchmarkRow) -> BenchmarkRow:
-    """Return a row without the duration of its grading."""
-    timeless = [s.grade and replace(s.grade, wall_s=0.0, cpu_s=None) for s in row.steps]
-    return replace(row, steps=tuple(replace(s, grade=g) for s, g in zip(row.steps, timeless, strict=True)))
+    """Return a row without the durations of its grading."""
+    steps = (
+        replace(step, grade=step.grade and replace(step.grade, wall_s=0.0, cpu_s=None)) for step in row.steps
+    )
+    return replace(row, steps=tuple(steps))

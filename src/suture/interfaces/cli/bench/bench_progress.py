@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from suture.interfaces.cli.terminal.terminal_output import make_console, print_note
 
 if TYPE_CHECKING:
-    from suture.bench.running.benchmark import BenchmarkPhase, BenchmarkProgress
+    from suture.bench.running.benchmark_progress import BenchmarkPhase, BenchmarkProgress
 
 LINE_INTERVAL_S = 20.0
 """Seconds between two progress lines without a terminal."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from suture.errors import UsageError
 from suture.interfaces.cli.bench.bench_options import Benchmark, Parallel, Recordings, Replayed
@@ -24,28 +25,23 @@ EXIT_CODES: dict[GateStanding, int] = {"passed": 0, "failed": 1, "undecided": 4,
 
 @handle_errors
 def gate_command(
-    baseline: Annotated[
-        Path, typer.Argument(metavar="BASELINE.json", help="Written by `suture bench baseline`.")
-    ],
+    baseline: Annotated[Path, Argument(metavar="BASELINE.json", help="Written by `suture bench baseline`.")],
     run: Benchmark,
     least: Annotated[
         float | None,
-        typer.Option(
-            "--min", metavar="RATE", help="The rate that is good enough; default: the baseline's own."
-        ),
+        Option("--min", metavar="RATE", help="The rate that is good enough; default: the baseline's own."),
     ] = None,
     margin: Annotated[
-        float, typer.Option("--margin", metavar="RATE", help="How far below --min a rate is too low.")
+        float, Option("--margin", metavar="RATE", help="How far below --min a rate is too low.")
     ] = 0.15,
     confidence: Annotated[
-        float, typer.Option("--confidence", help="One minus the probability of either error.")
+        float, Option("--confidence", help="One minus the probability of either error.")
     ] = 0.95,
     model: Annotated[
-        str | None,
-        typer.Option("--model", metavar="PROVIDER:MODEL", help="A model other than the baseline's."),
+        str | None, Option("--model", metavar="PROVIDER:MODEL", help="A model other than the baseline's.")
     ] = None,
     measure: Annotated[
-        bool, typer.Option("--measure", help="Run missing tasks, a few at a time, until the test is decided.")
+        bool, Option("--measure", help="Run missing tasks, a few at a time, until the test is decided.")
     ] = False,
     recording: Recordings = None,
     replayed: Replayed = False,
@@ -98,7 +94,7 @@ def gate_command(
                 parallel=parallel,
                 recordings=recording or [],
                 replayed=replayed,
-                made=describe_environment(sys.argv[1:]),
+                environment=describe_environment(sys.argv[1:]),
                 on_progress=progress,
             )
             result = run_sync(measurement)
