@@ -19,8 +19,8 @@ from requirements import Require
 from sandbox.engines import crun_host, gvisor_host, podman_host
 from sandbox.sandbox_programs import LONG, python, survivors
 from suture.errors import SandboxBroken, SandboxUnavailable
-from suture.sandbox import Mount, ProgramLimits, RunRequest, RunStatus, Sandbox, StartMode
-from suture.sandbox.container import ContainerSandbox, container_spec
+from suture.sandbox import Mount, ProgramLimits, RunRequest, RunStatus, Sandbox, StartMode, tuning
+from suture.sandbox.container import ContainerSandbox
 from suture.sandbox.container.container_spec import image_name, pack_image
 from suture.sandbox.container.engine import Engine, connect_to_engine, find_addresses
 from suture.sandbox.container.sandbox import OWNER_LABEL, is_orphan, process_name
@@ -141,7 +141,7 @@ async def test_an_oom_kill_is_reported_as_memory(
     host: str, mode: StartMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A negative base makes the engine's limit apply before Suture's own.
-    monkeypatch.setattr(container_spec, "CONTAINER_BASE_MB", -200)
+    monkeypatch.setattr(tuning, "CONTAINER_BASE_MB", -200)
     code = "import os, time\nif os.fork() == 0: x = b'x' * (450 << 20)\ntime.sleep(60)"
     assert await _status(code, host, mode) == "memory"
 

@@ -101,7 +101,7 @@ class Undying:
 
 async def test_a_program_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("WATCHDOG_GRACE_S", "KILL_TIMEOUT_S", "REMOVAL_TIMEOUT_S"):
-        monkeypatch.setattr(f"suture.sandbox.execution.program.{name}", 0.1)
+        monkeypatch.setattr(f"suture.sandbox.tuning.{name}", 0.1)
     request = RunRequest(argv=("true",), limits=ProgramLimits(wall_s=0.1))
     async with asyncio.timeout(30):
         program = await Program.start(request, cast("Any", Undying(b"S")))
@@ -111,7 +111,7 @@ async def test_a_program_that_does_not_end_is_a_fault(monkeypatch: pytest.Monkey
 
 
 async def test_a_zygote_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suture.sandbox.zygote.zygote_process.REMOVAL_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("suture.sandbox.tuning.REMOVAL_TIMEOUT_S", 0.1)
     before, fd_sender = asyncio.all_tasks(), FdSender()
     async with asyncio.timeout(30):
         zygote = await Zygote.start(cast("Any", Undying(b"h\0\0\0\0")), b"", fd_sender=fd_sender)

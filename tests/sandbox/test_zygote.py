@@ -226,7 +226,7 @@ async def test_a_zygote_is_replaced_after_three_kills(sandbox: BubblewrapSandbox
 
 
 async def test_no_more_than_so_many_runs(sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suture.sandbox.zygote.zygote_process.MAX_ZYGOTE_RUNS", 3)
+    monkeypatch.setattr("suture.sandbox.tuning.MAX_ZYGOTE_RUNS", 3)
     served: list[set[int]] = []
     for _ in range(6):
         assert (await sandbox.run(RunRequest(python="print(1)"))).status == "ok"
@@ -241,7 +241,7 @@ async def test_old_zygotes_are_ended_even_if_unused(
     await sandbox.run(RunRequest(python="import a", modules={"a.py": b""}))
     old = zygotes()
     assert old
-    monkeypatch.setattr("suture.sandbox.zygote.zygote_process.MAX_ZYGOTE_AGE_S", 0)
+    monkeypatch.setattr("suture.sandbox.tuning.MAX_ZYGOTE_AGE_S", 0)
     assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
     assert zygotes() == set()
     assert MAX_ZYGOTE_AGE_S == 900

@@ -13,7 +13,8 @@ import pytest
 from requirements import Require
 from sandbox.packages.local_index import Index, offer, place_in, wheel
 from suture.errors import PrerequisiteError
-from suture.sandbox.packages import index_proxy, pip_installer
+from suture.sandbox import tuning
+from suture.sandbox.packages import pip_installer
 from suture.sandbox.packages.client import Client, run_client
 from suture.sandbox.packages.index_proxy import IndexProxy, Origin
 from suture.sandbox.packages.network_access import NetworkAccess
@@ -24,7 +25,7 @@ ORIGIN = Origin(scheme="https", host="index.example", port=443)
 
 
 async def test_a_download_may_last_longer_than_silence_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_proxy, "IDLE_TIMEOUT_S", 0.6)
+    monkeypatch.setattr(tuning, "IDLE_TIMEOUT_S", 0.6)
     gate = IndexProxy((), lambda _: "")
     client, far = asyncio.StreamReader(), asyncio.StreamReader()
     left, right = socket.socketpair()
@@ -90,7 +91,7 @@ async def test_only_a_host_that_is_trusted_by_its_whole_name_is_not_verified(
 async def test_an_index_that_drips_is_left(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pip_installer, "INDEX_PAGE_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(tuning, "INDEX_PAGE_TIMEOUT_S", 0.5)
 
     async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with closing(writer):

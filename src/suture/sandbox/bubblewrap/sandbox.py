@@ -147,33 +147,22 @@ class BubblewrapSandbox(BaseSandbox):
             SandboxUnavailable: No sandbox can be built here.
             SandboxBroken: The sandbox failed.
         """
-        return await self.run_with(request, partial(self._start_with_writable_dir, str(folder)))
+        return await self.run_with(request, partial(self.start_run, writable_dir=str(folder)))
 
     @asynccontextmanager
-    async def _start_with_writable_dir(
-        self, folder: str, request: RunRequest
+    async def start_run(
+        self, request: RunRequest, *, conversation: bool = False, writable_dir: str = ""
     ) -> AsyncIterator[SupervisedRun]:
-        mounts = plan_mounts_cached((*self._interpreter_mounts, *request.mounts))
-        path, _ = await self._choose()
-        async with self._launcher.start_cold_run(path, request, mounts, folder) as running:
-            yield running
-
-    def start_run(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
-        """See `BaseSandbox.start_run`."""
-        return self._start_run(request, conversation=False)
-
-    def start_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
-        """See `BaseSandbox.start_conversation`."""
-        return self._start_run(request, conversation=True)
-
-    @asynccontextmanager
-    async def _start_run(self, request: RunRequest, *, conversation: bool) -> AsyncIterator[SupervisedRun]:
+        """See `BaseSandbox.start_run` and `run_with_writable_dir`."""
         mounts = plan_mounts_cached((*self._interpreter_mounts, *request.mounts))
         path, mode = await self._choose()
-        async with self._launcher.start_run(
-            mode, path, request, mounts, conversation=conversation
-        ) as running:
-            yield running
+        starting: AbstractAsyncContextManager[SupervisedRun]
+        if writable_dir:
+            starting = self._launcher.start_cold_run(path, request, mounts, writable_dir)
+        else:
+            starting = self._launcher.start_run(mode, path, request, mounts, conversation=conversation)
+        async with starting as supervised_run:
+            yield supervised_run
 
 
 def _find_languages() -> list[str]:

@@ -19,17 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from suture.project.languages import Interpreter
+from suture.sandbox import tuning
 from suture.sandbox.contract import BOX, SANDBOX_UIDS, Mount, ProgramLimits
 from suture.sandbox.mounts.path_checks import SYSTEM_FOLDERS
 from suture.sandbox.mounts.planning import ETC, HOST_ETC
 from suture.sandbox.seccomp import build_filter_for_host
-from suture.sandbox.tuning import (
-    CONTAINER_BASE_MB,
-    MAX_CONTAINER_OPEN_FILES,
-    MAX_CONTAINER_PROCESSES,
-    MIB,
-    SHM_BYTES,
-)
 from suture.sandbox.zygote.bundle import ZYGOTE_ENVIRONMENT, read_boot_source
 
 if TYPE_CHECKING:
@@ -150,13 +144,13 @@ class ContainerSpec:
 
     def _host_config(self, client: APIClient) -> Any:
         types = importlib.import_module("docker.types")
-        memory_bytes = (self.limits.total_memory_mb + CONTAINER_BASE_MB) * MIB
+        memory_bytes = (self.limits.total_memory_mb + tuning.CONTAINER_BASE_MB) * tuning.MIB
         return client.create_host_config(
             mounts=[
                 types.Mount(mount.target, mount.source, type="bind", read_only=True) for mount in self.mounts
             ],
             tmpfs=self._tmpfs_folders(),
-            shm_size=SHM_BYTES,
+            shm_size=tuning.SHM_BYTES,
             read_only=True,
             network_mode="none",
             ipc_mode="private",
@@ -164,10 +158,14 @@ class ContainerSpec:
             security_opt=self._security_options(),
             mem_limit=memory_bytes,
             memswap_limit=memory_bytes,
-            pids_limit=MAX_CONTAINER_PROCESSES,
+            pids_limit=tuning.MAX_CONTAINER_PROCESSES,
             ulimits=[
-                types.Ulimit(name="nofile", soft=MAX_CONTAINER_OPEN_FILES, hard=MAX_CONTAINER_OPEN_FILES),
-                types.Ulimit(name="nproc", soft=MAX_CONTAINER_PROCESSES, hard=MAX_CONTAINER_PROCESSES),
+                types.Ulimit(
+                    name="nofile", soft=tuning.MAX_CONTAINER_OPEN_FILES, hard=tuning.MAX_CONTAINER_OPEN_FILES
+                ),
+                types.Ulimit(
+                    name="nproc", soft=tuning.MAX_CONTAINER_PROCESSES, hard=tuning.MAX_CONTAINER_PROCESSES
+                ),
                 types.Ulimit(name="core", soft=0, hard=0),
             ],
             # The container's stdout is a conversation, which an engine would otherwise log to disk.

@@ -7,6 +7,7 @@ import errno
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 
 from suture.errors import SandboxBroken, UsageError
 from suture.sandbox.contract import Capabilities, ProgramLimits, RunRequest, RunResult
@@ -73,17 +74,18 @@ class BaseSandbox(ABC):
         self._closed = False
 
     @abstractmethod
-    def start_run(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
+    def start_run(
+        self, request: RunRequest, *, conversation: bool = False
+    ) -> AbstractAsyncContextManager[SupervisedRun]:
         """Start running a checked request. Everything is released when the context is left.
+
+        Args:
+            conversation: Whether more than the request's stdin will be sent to the program.
 
         Raises:
             SandboxNotStarted: The program that builds the sandbox failed.
         """
         ...
-
-    def start_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
-        """Start a program to which more than the request's stdin will be sent; see `start_run`."""
-        return self.start_run(request)
 
     @abstractmethod
     async def capabilities(self) -> Capabilities:
@@ -106,7 +108,7 @@ class BaseSandbox(ABC):
     @asynccontextmanager
     async def open(self, request: RunRequest) -> AsyncIterator[FrameChannel]:
         """See `contract.Sandbox.open`."""
-        async with self._start_program(request, self.start_conversation) as program:
+        async with self._start_program(request, partial(self.start_run, conversation=True)) as program:
             yield FrameChannel(program)
 
     def add_close_callback(self, callback: Callable[[], Awaitable[None]]) -> None:

@@ -16,15 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from suture.sandbox import tuning
 from suture.sandbox.contract import MemoryEnforcement
 from suture.sandbox.execution.supervisor import parse_oom_kills
-from suture.sandbox.tuning import (
-    CGROUP_BASE_BYTES,
-    CGROUP_REMOVAL_ATTEMPTS,
-    CGROUP_REMOVAL_INTERVAL_S,
-    MAX_TCP_BUFFER_BYTES,
-    MIB,
-)
 
 PROC = Path("/proc")
 NAME = "suture"
@@ -102,7 +96,7 @@ class MemoryCgroup:
         if total_memory_mb == self._growth_limit_mb:
             return
         usage = int((self._folder / self._files.usage).read_text("ascii"))
-        self._write_limit(total_memory_mb * MIB + CGROUP_BASE_BYTES + usage)
+        self._write_limit(total_memory_mb * tuning.MIB + tuning.CGROUP_BASE_BYTES + usage)
         self._growth_limit_mb = total_memory_mb
 
     def limit_total(self, total_memory_mb: int) -> None:
@@ -111,7 +105,7 @@ class MemoryCgroup:
         Raises:
             OSError: The kernel refuses.
         """
-        self._write_limit(total_memory_mb * MIB)
+        self._write_limit(total_memory_mb * tuning.MIB)
 
     def _write_limit(self, limit_bytes: int) -> None:
         if self._files.swap_counts_memory:
@@ -120,7 +114,7 @@ class MemoryCgroup:
         (self._folder / self._files.limit).write_text(str(limit_bytes), "ascii")
         self._write_optional(self._files.swap, str(limit_bytes) if self._files.swap_counts_memory else "0")
         if self._files.tcp_buffers:
-            self._write_optional(self._files.tcp_buffers, str(MAX_TCP_BUFFER_BYTES))
+            self._write_optional(self._files.tcp_buffers, str(tuning.MAX_TCP_BUFFER_BYTES))
 
     def _write_optional(self, name: str, text: str) -> None:
         """Write to a file that is missing in kernels that do not count swap, or TCP buffers."""
@@ -202,7 +196,7 @@ class MemoryCgroups:
     def _test_parent(self, parent: CgroupParent) -> None:
         try:
             cgroup = parent.create(self._pending_removal)
-            cgroup.limit_growth(MIB)
+            cgroup.limit_growth(tuning.MIB)
             cgroup.remove()
         except (OSError, ValueError) as fault:
             self._parent, self.reason = None, f"a control group cannot be made: {fault}"
@@ -226,11 +220,11 @@ class MemoryCgroups:
 
     async def close(self) -> None:
         """Remove the remaining groups. Safe to call twice."""
-        for _ in range(CGROUP_REMOVAL_ATTEMPTS):
+        for _ in range(tuning.CGROUP_REMOVAL_ATTEMPTS):
             self._remove_pending()
             if not self._pending_removal:
                 break
-            await asyncio.sleep(CGROUP_REMOVAL_INTERVAL_S)
+            await asyncio.sleep(tuning.CGROUP_REMOVAL_INTERVAL_S)
 
 
 def is_delegated(folder: Path) -> bool:

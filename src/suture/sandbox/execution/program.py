@@ -14,17 +14,9 @@ from signal import Signals
 from typing import Any, Literal
 
 from suture.errors import SandboxBroken, UsageError
+from suture.sandbox import tuning
 from suture.sandbox.contract import RunRequest, RunResult, RunStatus
 from suture.sandbox.execution.process import CappedOutput, SupervisedRun
-from suture.sandbox.tuning import (
-    FLOOD_FACTOR,
-    KILL_TIMEOUT_S,
-    MAX_COLLECTED_BYTES,
-    READ_CHUNK_BYTES,
-    REMOVAL_TIMEOUT_S,
-    SETUP_TIMEOUT_S,
-    WATCHDOG_GRACE_S,
-)
 
 EndingKind = Literal["exit", "signal", "timeout", "memory"]
 
@@ -71,7 +63,7 @@ async def read_ending(report: asyncio.StreamReader, collect: Sequence[str]) -> P
         if head[:1] != b"E" or kind is None:
             return None
         files: dict[str, bytes] = {}
-        free_bytes = MAX_COLLECTED_BYTES
+        free_bytes = tuning.MAX_COLLECTED_BYTES
         while (tag := await report.readexactly(1)) == b"F":
             index = int.from_bytes(await report.readexactly(4), "big")
             size = int.from_bytes(await report.readexactly(8), "big")
@@ -142,12 +134,12 @@ class Program:
     async def _wait_for_start(self) -> None:
         self._start_task(self._copy_output(self._run.stderr, self._stderr))
         try:
-            async with asyncio.timeout(SETUP_TIMEOUT_S):
+            async with asyncio.timeout(tuning.SETUP_TIMEOUT_S):
                 error_text = await read_start(self._run.report)
                 if error_text == "":
                     await asyncio.gather(*self._tasks)
         except TimeoutError as fault:
-            raise SandboxBroken(f"the sandbox was not ready after {SETUP_TIMEOUT_S:g} s") from fault
+            raise SandboxBroken(f"the sandbox was not ready after {tuning.SETUP_TIMEOUT_S:g} s") from fault
         if error_text == "":
             raise SandboxNotStarted(self._stderr.content().decode("utf-8", "replace").strip())
         if error_text is not None:
@@ -165,8 +157,8 @@ class Program:
         return task
 
     async def _copy_output(self, stream: asyncio.StreamReader, output: CappedOutput) -> None:
-        flood_bytes = FLOOD_FACTOR * self._request.limits.output_bytes
-        while chunk := await stream.read(READ_CHUNK_BYTES):
+        flood_bytes = tuning.FLOOD_FACTOR * self._request.limits.output_bytes
+        while chunk := await stream.read(tuning.READ_CHUNK_BYTES):
             output.add(chunk)
             if output.total > flood_bytes:
                 self.kill("output_limit")
@@ -175,10 +167,10 @@ class Program:
         # The supervisor inside ends a program that times out. This covers a supervisor that the program has
         # killed or stopped.
         assert self._report_task is not None
-        await asyncio.wait([self._report_task], timeout=self._request.limits.wall_s + WATCHDOG_GRACE_S)
+        await asyncio.wait([self._report_task], timeout=self._request.limits.wall_s + tuning.WATCHDOG_GRACE_S)
         if not self._report_task.done():
             self.kill("timeout")
-            await asyncio.wait([self._report_task], timeout=KILL_TIMEOUT_S)
+            await asyncio.wait([self._report_task], timeout=tuning.KILL_TIMEOUT_S)
 
     def kill(self, status: RunStatus) -> None:
         """Kill the whole process tree now. `status` is the result's, unless the program has already ended."""
@@ -206,7 +198,7 @@ class Program:
             await asyncio.wait([self._report_task], timeout=grace_s)
         if not self._report_task.done():
             self.kill(status)
-        await self._wait_until_gone(KILL_TIMEOUT_S)
+        await self._wait_until_gone(tuning.KILL_TIMEOUT_S)
 
     async def write_stdin(self) -> None:
         """Write the request's stdin and close it. A program that does not read it is not at fault."""
@@ -238,7 +230,7 @@ class Program:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._run.wait(), 1)
             self.kill("failed")
-        await self._wait_until_gone(KILL_TIMEOUT_S, *self._tasks)
+        await self._wait_until_gone(tuning.KILL_TIMEOUT_S, *self._tasks)
         status, exit_code, signal = self._determine_status(ending)
         return RunResult(
             status=status,
@@ -308,8 +300,8 @@ class Program:
         self.stdin.close()
         self._collect_stdout()
         tasks = [*self._tasks, *([self._report_task] if self._report_task else [])]
-        _, alive = await asyncio.wait(tasks, timeout=KILL_TIMEOUT_S)
+        _, alive = await asyncio.wait(tasks, timeout=tuning.KILL_TIMEOUT_S)
         for task in alive:
             task.cancel()
         self._run.release()
-        await self._wait_until_gone(REMOVAL_TIMEOUT_S)
+        await self._wait_until_gone(tuning.REMOVAL_TIMEOUT_S)

@@ -8,7 +8,7 @@ nowhere else (`index_proxy.py`). This package does not decide whether a package 
 `suture.project.safety` has done that before. It starts no program of a project.
 """
 
-from suture.sandbox.packages.added_packages import AddedPackages
+from suture.sandbox.packages.added_packages import AddedPackages, packages_for_task
 from suture.sandbox.packages.installer import InstalledPackages, PackagesRefused
 from suture.sandbox.packages.package_sets import (
     NewProjectPackages,
@@ -16,7 +16,6 @@ from suture.sandbox.packages.package_sets import (
     manifest_name_for,
     with_packages_shown,
 )
-from suture.sandbox.packages.task_packages import packages_for_task
 
 __all__ = [
     "AddedPackages",

@@ -1,4 +1,7 @@
-"""The packages that candidates add to an existing project. Each set is fetched once and cached."""
+"""The packages that candidates add to an existing project, and the choice of the package set for a task.
+
+Each set is fetched once and cached.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,22 @@ import asyncio
 import errno
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from suture.core.records import content_hash, decode_record, encode_record
+from suture.core.records import Task, content_hash, decode_record, encode_record
 from suture.core.safe_files import read_regular_file, write_file_atomically
+from suture.core.settings import Settings
 from suture.project.languages import LANGUAGES, Interpreter
-from suture.project.safety import find_requested_packages, find_version_bounds, normalise_package_name
+from suture.project.safety import (
+    find_requested_packages,
+    find_version_bounds,
+    normalise_package_name,
+    resolve_levels,
+)
 from suture.sandbox.packages.additions.adder import AddedSet, Files, PackageAdder
 from suture.sandbox.packages.additions.go_adder import GoAdder
 from suture.sandbox.packages.additions.node_adder import NodeAdder
@@ -23,7 +33,9 @@ from suture.sandbox.packages.cache_eviction import evict_unused_sets, mark_used
 from suture.sandbox.packages.installer import InstalledPackages, PackagesRefused
 from suture.sandbox.packages.package_sets import (
     INSTALLERS,
+    NewProjectPackages,
     PackageSets,
+    ignore_installed,
     python_version,
     require_installed_folder,
     require_within,
@@ -202,3 +214,36 @@ def _split_version(name: str) -> tuple[str, str]:
     """Split `name==1.0` or `name@1.0` into `(name, version)`."""
     package, _, version = name.rpartition("==" if "==" in name else "@")
     return package.lower(), version
+
+
+def packages_for_task(
+    task: Task,
+    settings: Settings,
+    *,
+    may_fetch: bool = True,
+    on_installed: Callable[[InstalledPackages], None] = ignore_installed,
+) -> NewProjectPackages | AddedPackages | None:
+    """Return the packages of a new project, or those added to an existing one; `None` for any other task.
+
+    Args:
+        settings: They decide what may be fetched, and where it is cached.
+        may_fetch: Whether sets that are not cached are fetched.
+        on_installed: Called once with each set.
+    """
+    if task.project is None:
+        return None
+    safety = settings.safety
+    levels = resolve_levels(safety)
+    options: dict[str, Any] = {
+        "language": task.language,
+        "cache": settings.paths.cache,
+        "may_fetch": may_fetch and safety.approve_deps != "never",
+        "sandboxed": safety.fetch_packages == "sandbox",
+        "hosts": safety.package_hosts,
+        "allowed": {} if levels.level_for("dependency.unlisted") == "off" else levels.allowed,
+        "on_installed": on_installed,
+    }
+    if task.project.is_new:
+        return NewProjectPackages(**options)
+    client = LANGUAGES[task.language].package_client
+    return AddedPackages(base=task.files, **options) if client in ADDERS else None

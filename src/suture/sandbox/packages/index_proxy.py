@@ -19,16 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from suture.sandbox.tuning import (
-    CONNECT_TIMEOUT_S,
-    IDLE_TIMEOUT_S,
-    MAX_CONNECTIONS,
-    MAX_DOWNLOADED_BYTES,
-    MAX_NAMED_SERVERS,
-    MAX_REQUEST_HEAD_BYTES,
-    READ_CHUNK_BYTES,
-    REQUEST_HEAD_TIMEOUT_S,
-)
+from suture.sandbox import tuning
 
 HANDOVER_SOCKET = ".listener"
 """The Unix socket in the client's folder that passes the listening socket; it is removed right after."""
@@ -96,7 +87,7 @@ class IndexProxy:
         self._proxy_for = proxy_for
         self._host_aliases = host_aliases or {}
         self._connections: set[asyncio.Task[None]] = set()
-        self._remaining_bytes = MAX_DOWNLOADED_BYTES
+        self._remaining_bytes = tuning.MAX_DOWNLOADED_BYTES
         self.refused: list[str] = []
         """Other servers that the client wanted to reach."""
         self.unreachable: list[str] = []
@@ -126,7 +117,7 @@ class IndexProxy:
     async def _serve(self, handover: socket.socket, path: Path) -> None:
         listener = await _receive_listener(handover, path)
         server = await asyncio.start_server(
-            self._handle_connection, sock=listener, limit=MAX_REQUEST_HEAD_BYTES
+            self._handle_connection, sock=listener, limit=tuning.MAX_REQUEST_HEAD_BYTES
         )
         try:
             await server.serve_forever()
@@ -140,7 +131,7 @@ class IndexProxy:
         assert task is not None
         self._connections.add(task)
         try:
-            if len(self._connections) <= MAX_CONNECTIONS:
+            if len(self._connections) <= tuning.MAX_CONNECTIONS:
                 await self._forward(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
             pass  # the client reports a broken connection itself
@@ -149,7 +140,7 @@ class IndexProxy:
             writer.close()
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async with asyncio.timeout(REQUEST_HEAD_TIMEOUT_S):
+        async with asyncio.timeout(tuning.REQUEST_HEAD_TIMEOUT_S):
             head = await reader.readuntil(b"\r\n\r\n")
         line, *headers = head.decode("latin-1").split("\r\n")
         headers = [header for header in headers if FORWARDED_HEADER.fullmatch(header)]
@@ -163,7 +154,7 @@ class IndexProxy:
             await writer.drain()
             return
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            async with asyncio.timeout(tuning.CONNECT_TIMEOUT_S):
                 proxy_login, (server_reader, server_writer) = await self._connect(origin)
         except (OSError, EOFError, TimeoutError, ValueError):
             self._record_server(self.unreachable, str(origin))
@@ -206,15 +197,15 @@ class IndexProxy:
 
         The idle timeout is shared, because a client that downloads sends nothing.
         """
-        async with asyncio.timeout(IDLE_TIMEOUT_S) as idle_timeout:
+        async with asyncio.timeout(tuning.IDLE_TIMEOUT_S) as idle_timeout:
             await asyncio.gather(*(self._copy(*direction, idle_timeout) for direction in directions))
 
     async def _copy(
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, idle_timeout: asyncio.Timeout
     ) -> None:
         while True:
-            chunk = await source.read(READ_CHUNK_BYTES)
-            idle_timeout.reschedule(asyncio.get_running_loop().time() + IDLE_TIMEOUT_S)
+            chunk = await source.read(tuning.READ_CHUNK_BYTES)
+            idle_timeout.reschedule(asyncio.get_running_loop().time() + tuning.IDLE_TIMEOUT_S)
             self._remaining_bytes -= len(chunk)
             if not chunk or self._remaining_bytes < 0:
                 break
@@ -225,7 +216,7 @@ class IndexProxy:
 
     @staticmethod
     def _record_server(servers: list[str], server: str) -> None:
-        if server not in servers and len(servers) < MAX_NAMED_SERVERS:
+        if server not in servers and len(servers) < tuning.MAX_NAMED_SERVERS:
             servers.append(server)
 
 
@@ -238,7 +229,7 @@ async def _receive_listener(handover: socket.socket, path: Path) -> socket.socke
     connection, _ = await asyncio.get_running_loop().sock_accept(handover)
     await asyncio.to_thread(path.unlink, missing_ok=True)
     with connection:
-        connection.settimeout(REQUEST_HEAD_TIMEOUT_S)
+        connection.settimeout(tuning.REQUEST_HEAD_TIMEOUT_S)
         _, descriptors, _, _ = await asyncio.to_thread(socket.recv_fds, connection, 1, 1)
         if not (descriptors and stat.S_ISSOCK(os.fstat(descriptors[0]).st_mode)):
             raise OSError("no socket was received")

@@ -25,7 +25,7 @@ from urllib.parse import urljoin
 import httpx
 
 from suture.core.safe_files import open_regular_file
-from suture.sandbox import Mount, get_own_interpreter
+from suture.sandbox import Mount, get_own_interpreter, tuning
 from suture.sandbox.packages.client import (
     ADDRESS,
     NO_PIP,
@@ -44,14 +44,6 @@ from suture.sandbox.packages.network_access import (
     parse_origins,
     query_client_settings,
     read_certificates,
-)
-from suture.sandbox.tuning import (
-    INDEX_PAGE_TIMEOUT_S,
-    MAX_FILE_HOSTS,
-    MAX_INDEX_PAGE_BYTES,
-    MAX_INDEX_PAGES,
-    MAX_REQUESTED_PACKAGES,
-    MAX_REQUIREMENT_CHARS,
 )
 
 QUERY_CODE = """\
@@ -161,7 +153,12 @@ async def _find_file_servers(index: Origin, url: str, page: str, access: Network
     servers: list[Origin] = []
     for link in LINK.findall(page):
         origin = parse_origin(urljoin(f"{url.rstrip('/')}/x/", link))
-        if origin is None or origin in servers or origin in access.origins or len(servers) == MAX_FILE_HOSTS:
+        if (
+            origin is None
+            or origin in servers
+            or origin in access.origins
+            or len(servers) == tuning.MAX_FILE_HOSTS
+        ):
             continue
         is_secure = origin.scheme == "https" or index.scheme == "http"
         if is_secure and await _measure_proximity(origin.host) <= await _measure_proximity(index.host):
@@ -176,7 +173,7 @@ async def _read_any_page(url: str, names: Sequence[str], proxy: str, certificate
     """
     last_failure: NoAnswer | None = None
     answered = False
-    for name in names[:MAX_INDEX_PAGES]:
+    for name in names[: tuning.MAX_INDEX_PAGES]:
         try:
             page = await _read_page(f"{url.rstrip('/')}/{name}/", proxy, certificate_path)
         except NoAnswer as fault:
@@ -204,15 +201,15 @@ async def _read_page(url: str, proxy: str, certificate_path: str | None) -> str:
         else:
             verify = certificate_path is not None
         async with (
-            asyncio.timeout(INDEX_PAGE_TIMEOUT_S),
+            asyncio.timeout(tuning.INDEX_PAGE_TIMEOUT_S),
             httpx.AsyncClient(
-                verify=verify, proxy=proxy or None, trust_env=False, timeout=INDEX_PAGE_TIMEOUT_S
+                verify=verify, proxy=proxy or None, trust_env=False, timeout=tuning.INDEX_PAGE_TIMEOUT_S
             ) as client,
             client.stream("GET", url, headers=accept) as response,
         ):
             async for chunk in response.aiter_bytes():
                 content += chunk
-                if len(content) > MAX_INDEX_PAGE_BYTES:
+                if len(content) > tuning.MAX_INDEX_PAGE_BYTES:
                     break
             status = response.status_code
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as fault:
@@ -283,20 +280,24 @@ class Pip(Installer):
         for line in manifest.replace("\\\n", " ").splitlines():
             text = re.sub(r"(?:^|\s)#.*|(?<=\S)\s+--hash=\S+", "", line.strip()).strip()
             if "$" in text:  # pip would insert the user's environment variables
-                raise PackagesRefused(f"{self.manifest}: {text[:MAX_REQUIREMENT_CHARS]!r} contains '$'")
+                raise PackagesRefused(
+                    f"{self.manifest}: {text[: tuning.MAX_REQUIREMENT_CHARS]!r} contains '$'"
+                )
             if not text:
                 continue
             try:
-                requirement = Requirement(text[: MAX_REQUIREMENT_CHARS + 1])
+                requirement = Requirement(text[: tuning.MAX_REQUIREMENT_CHARS + 1])
             except InvalidRequirement as fault:
                 raise PackagesRefused(
-                    f"{self.manifest}: {text[:MAX_REQUIREMENT_CHARS]!r} is not a package with version bounds"
+                    f"{self.manifest}: {text[: tuning.MAX_REQUIREMENT_CHARS]!r} is not a package with version bounds"
                 ) from fault
-            if requirement.url or len(text) > MAX_REQUIREMENT_CHARS:
+            if requirement.url or len(text) > tuning.MAX_REQUIREMENT_CHARS:
                 raise PackagesRefused(f"{self.manifest}: {requirement.name!r} does not come from the index")
             requirements.append(str(requirement))
-        if len(requirements) > MAX_REQUESTED_PACKAGES:
-            raise PackagesRefused(f"{self.manifest} asks for more than {MAX_REQUESTED_PACKAGES} packages")
+        if len(requirements) > tuning.MAX_REQUESTED_PACKAGES:
+            raise PackagesRefused(
+                f"{self.manifest} asks for more than {tuning.MAX_REQUESTED_PACKAGES} packages"
+            )
         return tuple(requirements)
 
     async def resolve(self, requirements: Sequence[str], work_folder: WorkFolder) -> str:
@@ -352,7 +353,7 @@ def _lock_lines(wheels: Path) -> Iterator[str]:
             name, version, _, _ = parse_wheel_filename(wheel.name)
         except InvalidWheelFilename as fault:
             raise PackagesRefused(
-                f"the index has a wheel with an invalid name: {wheel.name[:MAX_REQUIREMENT_CHARS]!r}"
+                f"the index has a wheel with an invalid name: {wheel.name[: tuning.MAX_REQUIREMENT_CHARS]!r}"
             ) from fault
         digest = hashlib.sha256()
         with file:

@@ -77,7 +77,9 @@ def _find_tool_environments(root: Path, home: Path, environ: Mapping[str, str]) 
     sha256_id, md5_id = (base64.urlsafe_b64encode(digest).decode()[:8] for digest in (sha256, md5))
     poetry = Path(environ.get("POETRY_VIRTUALENVS_PATH") or cache / "pypoetry" / "virtualenvs")
     yield from (("poetry", path) for path in _glob_some(poetry, f"*-{sha256_id}-py3*"))
-    yield from (("hatch", path) for path in _glob_some(data / "hatch" / "env" / "virtual", f"*/{sha256_id}/*"))
+    yield from (
+        ("hatch", path) for path in _glob_some(data / "hatch" / "env" / "virtual", f"*/{sha256_id}/*")
+    )
     yield from (("pdm", path) for path in _glob_some(data / "pdm" / "venvs", f"*-{md5_id}-*"))
     conda_name = CONDA_NAME.search(read_small_text(root / "environment.yml"))
     if conda_name:

@@ -163,7 +163,9 @@ class _SingleRun(BaseSandbox):
         )
 
     @asynccontextmanager
-    async def start_run(self, request: RunRequest) -> AsyncIterator[SupervisedRun]:
+    async def start_run(
+        self, request: RunRequest, *, conversation: bool = False
+    ) -> AsyncIterator[SupervisedRun]:
         """See `BaseSandbox.start_run`."""
         encoded = encode_request(
             replace(request, limits=replace(request.limits, processes=UNLIMITED_PROCESSES))

@@ -13,15 +13,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
+from suture.sandbox import tuning
 from suture.sandbox.contract import LIBRARY, Mount, ProgramLimits, RunRequest, Sandbox
-from suture.sandbox.tuning import (
-    COPY_OVERHEAD_S,
-    COPY_REPORT_BYTES,
-    MAX_CHANGED_BYTES,
-    MAX_CHANGED_FILE_BYTES,
-    MAX_CHANGED_FILES,
-    MAX_CHANGED_PATH_CHARS,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,26 +40,30 @@ def parse_changes(encoded: bytes) -> FileChanges:
     """
     try:
         report: Any = json.loads(encoded)
-        entries = [(str(path), str(content)) for path, content in report["changed"][:MAX_CHANGED_FILES]]
+        entries = [
+            (str(path), str(content)) for path, content in report["changed"][: tuning.MAX_CHANGED_FILES]
+        ]
         deleted = [str(path) for path in report["deleted"]]
         left_out = [str(path) for path in report["left_out"]]
         contents = {path: base64.b64decode(content, validate=True) for path, content in entries}
     except (ValueError, TypeError, KeyError, RecursionError):
         return FileChanges()
     changed: dict[str, bytes] = {}
-    free_bytes = MAX_CHANGED_BYTES
+    free_bytes = tuning.MAX_CHANGED_BYTES
     for path, content in contents.items():
-        if is_presentable_path(path) and len(content) <= min(MAX_CHANGED_FILE_BYTES, free_bytes):
+        if is_presentable_path(path) and len(content) <= min(tuning.MAX_CHANGED_FILE_BYTES, free_bytes):
             changed[path] = content
             free_bytes -= len(content)
         else:
             left_out.append(path)
     omitted = tuple(
-        ascii(path)[1:-1] for path in left_out[:MAX_CHANGED_FILES] if len(path) <= MAX_CHANGED_PATH_CHARS
+        ascii(path)[1:-1]
+        for path in left_out[: tuning.MAX_CHANGED_FILES]
+        if len(path) <= tuning.MAX_CHANGED_PATH_CHARS
     )
     return FileChanges(
         changed=changed,
-        deleted=tuple(filter(is_presentable_path, deleted[:MAX_CHANGED_FILES])),
+        deleted=tuple(filter(is_presentable_path, deleted[: tuning.MAX_CHANGED_FILES])),
         left_out=omitted,
     )
 
@@ -74,7 +71,9 @@ def parse_changes(encoded: bytes) -> FileChanges:
 def is_presentable_path(path: str) -> bool:
     """Return whether a path stays in its folder and can appear in a diff, a prompt and a ledger."""
     parts = path.split("/")
-    return path.isprintable() and len(path) <= MAX_CHANGED_PATH_CHARS and not {"", ".", ".."} & set(parts)
+    return (
+        path.isprintable() and len(path) <= tuning.MAX_CHANGED_PATH_CHARS and not {"", ".", ".."} & set(parts)
+    )
 
 
 CopyEnding = Literal["exit", "timeout", "not_started", "memory", "killed"]
@@ -143,16 +142,16 @@ async def run_in_copy(command: CopyCommand, sandbox: Sandbox) -> CopyRun:
         "keep_bytes": command.max_output_bytes,
         "skip": [LIBRARY, *command.skip_dirs],
         "report": REPORT_PATH,
-        "file_bytes": MAX_CHANGED_FILE_BYTES,
-        "most_bytes": MAX_CHANGED_BYTES,
-        "most_files": MAX_CHANGED_FILES,
+        "file_bytes": tuning.MAX_CHANGED_FILE_BYTES,
+        "most_bytes": tuning.MAX_CHANGED_BYTES,
+        "most_files": tuning.MAX_CHANGED_FILES,
     }
-    wall_s = command.timeout_s + COPY_OVERHEAD_S
+    wall_s = command.timeout_s + tuning.COPY_OVERHEAD_S
     limits = replace(
         command.limits,
         wall_s=wall_s,
         cpu_s=max(command.limits.cpu_s, wall_s),
-        output_bytes=2 * command.max_output_bytes + COPY_REPORT_BYTES,
+        output_bytes=2 * command.max_output_bytes + tuning.COPY_REPORT_BYTES,
     )
     request = RunRequest(
         python=_program(),

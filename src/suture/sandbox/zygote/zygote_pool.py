@@ -16,17 +16,11 @@ from functools import partial
 
 from suture.errors import SandboxBroken, SandboxError
 from suture.project.languages import Interpreter
+from suture.sandbox import tuning
 from suture.sandbox.contract import Mount, ProgramLimits, RunRequest
 from suture.sandbox.execution.process import SupervisedRun
 from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.execution.request_encoding import encode_for_zygote
-from suture.sandbox.tuning import (
-    MAX_IDLE_ZYGOTES,
-    MAX_PRELOAD_PROCESSES,
-    MAX_UNQUEUED_EXPENSIVE_RUNS,
-    MIN_PRELOAD_PROCESSES,
-    PRELOAD_MB,
-)
 from suture.sandbox.zygote.zygote_process import Zygote
 
 ZygoteStarter = Callable[[], Awaitable[Zygote]]
@@ -106,7 +100,7 @@ class ZygotePool:
         if self._closed:
             return
         ready_count = sum(idle_key == key and zygote.is_usable for idle_key, zygote in self._idle)
-        if self._starting_count[key] + ready_count < min(self._busy_count[key], MAX_IDLE_ZYGOTES):
+        if self._starting_count[key] + ready_count < min(self._busy_count[key], tuning.MAX_IDLE_ZYGOTES):
             task = asyncio.create_task(self._start_in_background(key, start))
             self._background_starts.add(task)
             task.add_done_callback(self._background_starts.discard)
@@ -120,7 +114,7 @@ class ZygotePool:
     async def _put_back(self, key: Hashable, zygote: Zygote) -> None:
         """Keep a zygote for the next run, and end those that are surplus or can serve no more runs."""
         self._idle.append((key, zygote))
-        usable = [entry for entry in self._idle if entry[1].is_usable][-MAX_IDLE_ZYGOTES:]
+        usable = [entry for entry in self._idle if entry[1].is_usable][-tuning.MAX_IDLE_ZYGOTES :]
         replaced = [entry for entry in self._idle if entry not in usable]
         self._idle = usable
         self._notify_waiters()
@@ -132,7 +126,7 @@ class ZygotePool:
         The first few runs do not wait, so that what was started concurrently does not run in sequence.
         """
         short_runs = self._starting_count[key] + self._busy_count[key] - self._long_count[key]
-        if short_runs < MAX_UNQUEUED_EXPENSIVE_RUNS:
+        if short_runs < tuning.MAX_UNQUEUED_EXPENSIVE_RUNS:
             return None
         while self._starting_count[key]:
             await self._changed.wait()
@@ -200,8 +194,8 @@ def preload_limit_command(limits: ProgramLimits) -> tuple[str, ...]:
     The environment may contain untrusted code. A run can only lower these limits, so they are at least as
     high as the run's own `limits`, and CPU time has no hard limit.
     """
-    space = max(limits.memory_mb, PRELOAD_MB) << 20
-    processes = min(max(limits.processes, MIN_PRELOAD_PROCESSES), MAX_PRELOAD_PROCESSES)
+    space = max(limits.memory_mb, tuning.PRELOAD_MB) << 20
+    processes = min(max(limits.processes, tuning.MIN_PRELOAD_PROCESSES), tuning.MAX_PRELOAD_PROCESSES)
     return ("/usr/bin/prlimit", f"--as={space}", f"--nproc={processes}", "--cpu=300:", "--core=0", "--")
 
 

@@ -9,19 +9,9 @@ import time
 from contextlib import suppress
 
 from suture.errors import SandboxBroken
+from suture.sandbox import tuning
 from suture.sandbox.execution.memory_cgroups import MemoryCgroup
 from suture.sandbox.execution.program import SandboxNotStarted
-from suture.sandbox.tuning import (
-    CHILD_KILL_TIMEOUT_S,
-    MAX_KILLED_RUNS_IN_A_ROW,
-    MAX_ZYGOTE_AGE_S,
-    MAX_ZYGOTE_FRAME_BYTES,
-    MAX_ZYGOTE_RUNS,
-    MAX_ZYGOTE_STDERR_BYTES,
-    READ_CHUNK_BYTES,
-    REMOVAL_TIMEOUT_S,
-    ZYGOTE_READY_TIMEOUT_S,
-)
 from suture.sandbox.zygote.transport import ZygoteTransport
 from suture.sandbox.zygote.zygote_run import DirectPipes, FdSender, ZygoteRun
 
@@ -70,7 +60,7 @@ class Zygote:
         Args:
             transport: The connection to the boot program; it is killed if this fails.
             payload: What the boot program reads first (see `build_bundle`).
-            max_runs: Runs after which it is replaced, if not `MAX_ZYGOTE_RUNS`.
+            max_runs: Runs after which it is replaced, if not `tuning.MAX_ZYGOTE_RUNS`.
             cgroup: The control group that it lives in.
 
         Raises:
@@ -92,15 +82,17 @@ class Zygote:
         ready = asyncio.create_task(self._ready.wait())
         try:
             await asyncio.wait(
-                [ready, self._tasks[0]], timeout=ZYGOTE_READY_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED
+                [ready, self._tasks[0]],
+                timeout=tuning.ZYGOTE_READY_TIMEOUT_S,
+                return_when=asyncio.FIRST_COMPLETED,
             )
         finally:
             ready.cancel()
         if self._ready.is_set():
             return
         if not self._tasks[0].done():
-            raise SandboxBroken(f"the zygote was not ready after {ZYGOTE_READY_TIMEOUT_S:g} s")
-        await asyncio.wait([self._tasks[1]], timeout=CHILD_KILL_TIMEOUT_S)
+            raise SandboxBroken(f"the zygote was not ready after {tuning.ZYGOTE_READY_TIMEOUT_S:g} s")
+        await asyncio.wait([self._tasks[1]], timeout=tuning.CHILD_KILL_TIMEOUT_S)
         raise SandboxNotStarted(self._stderr_tail.decode("utf-8", "replace").strip())
 
     @property
@@ -110,9 +102,9 @@ class Zygote:
             self._retirement_reason
             or self._run is not None
             or self._transport.returncode is not None
-            or self._runs >= (self._max_runs or MAX_ZYGOTE_RUNS)
-            or self._killed_in_a_row >= MAX_KILLED_RUNS_IN_A_ROW
-            or time.monotonic() - self._started_s > MAX_ZYGOTE_AGE_S
+            or self._runs >= (self._max_runs or tuning.MAX_ZYGOTE_RUNS)
+            or self._killed_in_a_row >= tuning.MAX_KILLED_RUNS_IN_A_ROW
+            or time.monotonic() - self._started_s > tuning.MAX_ZYGOTE_AGE_S
         )
 
     async def start_conversation(self, encoded: bytes, total_memory_mb: int | None = None) -> ZygoteRun:
@@ -173,7 +165,7 @@ class Zygote:
             while True:
                 head = await self._transport.stdout.readexactly(HEADER_BYTES)
                 size = int.from_bytes(head[1:], "big")
-                if size > MAX_ZYGOTE_FRAME_BYTES:
+                if size > tuning.MAX_ZYGOTE_FRAME_BYTES:
                     reason = "a frame is too long"
                     break
                 if not self._handle_frame(head[:1], await self._transport.stdout.readexactly(size)):
@@ -227,8 +219,8 @@ class Zygote:
         return self._cgroup is not None and self._cgroup.count_oom_kills() > self._oom_kills_before
 
     async def _read_stderr(self) -> None:
-        while chunk := await self._transport.stderr.read(READ_CHUNK_BYTES):
-            self._stderr_tail = (self._stderr_tail + chunk)[-MAX_ZYGOTE_STDERR_BYTES:]
+        while chunk := await self._transport.stderr.read(tuning.READ_CHUNK_BYTES):
+            self._stderr_tail = (self._stderr_tail + chunk)[-tuning.MAX_ZYGOTE_STDERR_BYTES :]
 
     def kill(self, reason: str) -> None:
         """Kill it and everything that runs in it now."""
@@ -252,7 +244,7 @@ class Zygote:
     async def _shut_down(self) -> None:
         self.kill("it was let go")
         self._transport.close_stdin()
-        _, alive = await asyncio.wait(self._tasks, timeout=REMOVAL_TIMEOUT_S)
+        _, alive = await asyncio.wait(self._tasks, timeout=tuning.REMOVAL_TIMEOUT_S)
         if self._cgroup is not None:
             self._cgroup.schedule_removal()
         if self._fd_sender is not None:
@@ -266,6 +258,6 @@ class Zygote:
         # Its descendants die a moment later. An event loop that closes before that prints tracebacks.
         for stream in (self._transport.stdout, self._transport.stderr):
             with suppress(TimeoutError):
-                async with asyncio.timeout(CHILD_KILL_TIMEOUT_S):
-                    while await stream.read(READ_CHUNK_BYTES):
+                async with asyncio.timeout(tuning.CHILD_KILL_TIMEOUT_S):
+                    while await stream.read(tuning.READ_CHUNK_BYTES):
                         pass

@@ -119,10 +119,6 @@ class ZygoteSandbox(BaseSandbox):
         async with self._start(request, mounts, conversation) as running:
             yield running
 
-    def start_conversation(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
-        """See `BaseSandbox.start_conversation`."""
-        return self.start_run(request, conversation=True)
-
     def _start_trial_run(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
         return self._start(request, self._interpreter_mounts)
 

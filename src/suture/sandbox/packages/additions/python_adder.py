@@ -175,7 +175,7 @@ def _requirement_lines(path: str, text: str) -> Iterator[str]:
 def _normalised_name(line: str) -> str:
     """Return the normalised name of the package that a line begins with; empty if there is none."""
     match = WRITTEN_NAME.match(line.strip())
-    return re.sub(r"[-_.]+", "-", match[1]).lower() if match else ""
+    return normalise_package_name(match[1]) if match else ""
 
 
 def _add_to_toml(text: str, new: Sequence[str]) -> str:
