@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from suture.interfaces.cli.terminal.parser_errors import called_command, report_parser_errors
@@ -191,7 +192,7 @@ def print_version(requested: bool) -> None:
 @app.callback()
 def root(
     _version: Annotated[
-        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+        bool, Option("--version", callback=print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Repair or write code in a sandbox until trusted tests pass."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from suture.core.ledger import Payload, RunFolder, kinds, last_payload, read_ledger
 from suture.core.records import UnmeasuredReason
@@ -74,7 +73,7 @@ def delivery_lines(folder: RunFolder) -> Iterator[str]:
                 deliveries = []
             case kinds.TreeApplied() | kinds.CommitMade() | kinds.PatchWritten():
                 deliveries.append(event.payload)
-    yield from (CERTIFICATE_RENDERERS[type(delivery)](delivery) for delivery in deliveries)
+    yield from (render_delivery(delivery) or "" for delivery in deliveries)
     if any(not isinstance(delivery, kinds.PatchWritten) for delivery in deliveries):
         yield f"Undo it: suture undo {folder.id}"
 
@@ -85,36 +84,29 @@ def _unmeasured_text(reason: UnmeasuredReason) -> str:
     return render_unmeasured(reason)
 
 
-def _certificate_written(written: kinds.CertificateWritten) -> str:
-    # The confidence is left out here: the run's result can lower it below the certificate's.
-    return f"certificate: {format_count(written.fixed, 'test')} fixed. {_test_strength(written, whole=True)}."
-
-
-def _apply_started(started: kinds.ApplyStarted) -> str:
-    files = ", ".join(started.files)
-    return f"about to write: {files} in {started.root}; data for the undo: {started.undo}"
-
-
-def _commit_started(started: kinds.CommitStarted) -> str:
-    return f"about to commit in {started.root}" + (f" on {started.branch}" if started.branch else "")
-
-
-def _tree_applied(applied: kinds.TreeApplied) -> str:
-    return f"Applied to {', '.join(applied.files)} in {applied.root}"
-
-
-def _commit_made(made: kinds.CommitMade) -> str:
-    branch = f"the new branch {made.branch}" if made.branch else "the current branch"
-    return f"Committed: {made.commit[:12]} on {branch} in {made.root}"
-
-
-def _patch_written(written: kinds.PatchWritten) -> str:
-    return f"Patch: {written.file}"
-
-
-def _commit_checked(checked: kinds.CommitChecked) -> str:
-    outcome = f"these tests fail: {', '.join(checked.failing)}" if checked.failing else "its tests pass"
-    return f"checked the commit without your uncommitted changes: {outcome}"
+def render_delivery(payload: Payload) -> str | None:
+    """Return one line about an event of the certificate or the delivery, or `None` for another event."""
+    match payload:
+        case kinds.CertificateWritten(fixed=fixed):
+            # The confidence is left out here: the run's result can lower it below the certificate's.
+            return f"certificate: {format_count(fixed, 'test')} fixed. {_test_strength(payload, whole=True)}."
+        case kinds.ApplyStarted(files=files, root=root, undo=undo):
+            return f"about to write: {', '.join(files)} in {root}; data for the undo: {undo}"
+        case kinds.TreeApplied(files=files, root=root):
+            return f"Applied to {', '.join(files)} in {root}"
+        case kinds.CommitChecked(failing=failing):
+            outcome = f"these tests fail: {', '.join(failing)}" if failing else "its tests pass"
+            return f"checked the commit without your uncommitted changes: {outcome}"
+        case kinds.CommitStarted(root=root, branch=branch):
+            return f"about to commit in {root}" + (f" on {branch}" if branch else "")
+        case kinds.CommitMade(commit=commit, root=root, branch=branch):
+            branch_text = f"the new branch {branch}" if branch else "the current branch"
+            return f"Committed: {commit[:12]} on {branch_text} in {root}"
+        case kinds.PatchWritten(file=file):
+            return f"Patch: {file}"
+        case kinds.TreeUndone():
+            return render_undo(payload)
+    return None
 
 
 def render_undo(undone: kinds.TreeUndone) -> str:
@@ -125,15 +117,3 @@ def render_undo(undone: kinds.TreeUndone) -> str:
         return f"Reverted: the branch {undone.branch} is deleted"
     reverted = f", by commit {undone.commit[:12]}" if undone.commit else ""
     return f"Reverted: {', '.join(undone.files)} in {undone.root}{reverted}"
-
-
-CERTIFICATE_RENDERERS: dict[type[Payload], Callable[[Any], str]] = {
-    kinds.CertificateWritten: _certificate_written,
-    kinds.ApplyStarted: _apply_started,
-    kinds.TreeApplied: _tree_applied,
-    kinds.CommitChecked: _commit_checked,
-    kinds.CommitStarted: _commit_started,
-    kinds.CommitMade: _commit_made,
-    kinds.PatchWritten: _patch_written,
-    kinds.TreeUndone: render_undo,
-}

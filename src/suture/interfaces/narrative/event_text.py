@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
 
 from suture.core.ledger import Event, Payload, kinds, summarise_event
 from suture.core.records import Counterexample, MoveKind, Reason, render_reason
-from suture.interfaces.narrative.certificate_rendering import CERTIFICATE_RENDERERS
+from suture.interfaces.narrative.certificate_rendering import render_delivery
 from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count, render_label
 from suture.interfaces.narrative.wording import MOVE_TEXTS, REVIEW_STAGE_TEXTS
 from suture.mutation import describe_operator
@@ -19,14 +18,22 @@ MAX_LISTED_FILES = 8
 MAX_LISTED_DISAGREEMENTS = 3
 MAX_FACTORS = 5
 """The number of search factors that a line about the memory lists."""
-RENDERERS: dict[type[Payload], Callable[[Any], str]] = {**CERTIFICATE_RENDERERS}
-"""One renderer for each kind of event. Bookkeeping events have none."""
-PayloadT = TypeVar("PayloadT", bound=Payload)
-
-
-def _render_with(kind: type[PayloadT], renderer: Callable[[PayloadT], str]) -> None:
-    """Add a renderer; unlike in a dict literal, its type is checked against the kind of event."""
-    RENDERERS[kind] = renderer
+SEARCH_ENDINGS: Mapping[kinds.SearchEnding, str] = {
+    "enough_repairs": "enough plausible repairs were found",
+    "likely_changes_tried": "the likeliest changes were tried",
+    "all_tried": "everything was tried",
+    "time_over": "the time was up",
+    "candidate_limit": "the limit of candidates was reached",
+    "workers_lost": "no trial process could be kept running",
+    "nothing_could_be_tried": "no change could be tried",
+    "no_failing_test": "no test fails in a trial",
+    "targets_not_reached": "the failing tests were not reached in the time for localisation",
+    "targets_pass_alone": "the failing tests pass when they run alone, so no change can be tried on them",
+    "trials_disagree": "the trial disagrees with your run: what fails there passes here",
+    "no_parsable_text": "no small change makes the file parse",
+    "parsable_texts_tried": "the texts that parse were tried",
+}
+"""Why a search ended, in words."""
 
 
 def render_event(event: Event) -> str | None:
@@ -36,8 +43,24 @@ def render_event(event: Event) -> str | None:
     """
     if isinstance(event.payload, kinds.BudgetReserved | kinds.BudgetSettled | kinds.BudgetRefused):
         return None
-    renderer = RENDERERS.get(type(event.payload))
-    return escape_line_breaks(renderer(event.payload) if renderer else summarise_event(event))
+    return escape_line_breaks(render_payload(event.payload) or summarise_event(event))
+
+
+def render_payload(payload: Payload) -> str | None:
+    """Return one line about what an event reports, or `None` if its kind has no wording."""
+    for render in (
+        _render_run_event,
+        _render_model_event,
+        _render_candidate_event,
+        _render_answer,
+        _render_search_event,
+        _render_role_event,
+        _render_test_or_memory_event,
+        render_delivery,
+    ):
+        if (text := render(payload)) is not None:
+            return text
+    return None
 
 
 def counterexample_lines(counterexample: Counterexample) -> list[str]:
@@ -53,7 +76,27 @@ def counterexample_lines(counterexample: Counterexample) -> list[str]:
     return [counterexample.check_id, *(f"  {name}: {value}" for name, value in aspects if value)]
 
 
-# The run and its task
+def _render_run_event(payload: Payload) -> str | None:
+    match payload:
+        case kinds.RunStarted():
+            return _run_started(payload)
+        case kinds.TaskPrepared():
+            return _task_prepared(payload)
+        case kinds.TriageFinished(code_failure_count=count):
+            excluded = f"; not the code's fault: {excluded_tests_text(payload)}"
+            return (
+                f"{format_count(count, 'failing test')} to fix{excluded if payload.non_code_failures else ''}"
+            )
+        case kinds.RunPaused() | kinds.RunFinished():
+            confidence = f"; confidence {payload.confidence:.2f}" if payload.confidence else ""
+            return f"{payload.outcome}: {render_reason(payload.reason)}{confidence}"
+        case kinds.RunResumed(next_nodes=nodes):
+            return f"resumed at: {', '.join(nodes) or 'the beginning'}"
+        case kinds.RunFailed(message=message):
+            return f"stopped by an error: {message}"
+        case kinds.AttemptsNearLimit(used=used, limit=limit):
+            return f"Warning: {used}{f' of {limit}' if limit else ''} attempts are used"
+    return None
 
 
 def _run_started(started: kinds.RunStarted) -> str:
@@ -97,11 +140,6 @@ def _task_prepared(prepared: kinds.TaskPrepared) -> str:
     return text
 
 
-def _triage_finished(triaged: kinds.TriageFinished) -> str:
-    excluded = f"; not the code's fault: {excluded_tests_text(triaged)}" if triaged.non_code_failures else ""
-    return f"{format_count(triaged.code_failure_count, 'failing test')} to fix{excluded}"
-
-
 def excluded_tests_text(triaged: kinds.TriageFinished) -> str:
     """Return the failing tests that are not the code's fault: the first for each reason, and a count."""
     by_reason: dict[tuple[str, str], list[str]] = {}
@@ -113,36 +151,24 @@ def excluded_tests_text(triaged: kinds.TriageFinished) -> str:
     )
 
 
-def _run_ended(end: kinds.RunFinished | kinds.RunPaused) -> str:
-    confidence = f"; confidence {end.confidence:.2f}" if end.confidence else ""
-    return f"{end.outcome}: {render_reason(end.reason)}{confidence}"
-
-
-def _attempts_near_limit(near: kinds.AttemptsNearLimit) -> str:
-    limit = f" of {near.limit}" if near.limit else ""
-    return f"Warning: {near.used}{limit} attempts are used"
-
-
-_render_with(kinds.RunStarted, _run_started)
-_render_with(kinds.TaskPrepared, _task_prepared)
-_render_with(kinds.TriageFinished, _triage_finished)
-_render_with(kinds.RunPaused, _run_ended)
-_render_with(kinds.RunFinished, _run_ended)
-_render_with(kinds.AttemptsNearLimit, _attempts_near_limit)
-_render_with(
-    kinds.RunResumed, lambda resumed: f"resumed at: {', '.join(resumed.next_nodes) or 'the beginning'}"
-)
-_render_with(kinds.RunFailed, lambda failed: f"stopped by an error: {failed.message}")
-
-
-# Moves and the model
-
-
-def _moves_decided(decided: kinds.MovesDecided) -> str:
-    move, count = decided.moves[0], len(decided.moves)
-    if move.kind == "stop":
-        return f"stop: {render_reason(move.reason)}" if move.reason else "stop"
-    return f"next: {render_next_move(move.kind, f' ({count} times)' if count > 1 else '', move.reason)}"
+def _render_model_event(payload: Payload) -> str | None:
+    match payload:
+        case kinds.MovesDecided(moves=moves):
+            move, times = moves[0], f" ({len(moves)} times)" if len(moves) > 1 else ""
+            if move.kind == "stop":
+                return f"stop: {render_reason(move.reason)}" if move.reason else "stop"
+            return f"next: {render_next_move(move.kind, times, move.reason)}"
+        case kinds.ModelCalled():
+            return _model_called(payload)
+        case kinds.ModelFellBack(from_=failed, to=fallback, message=message):
+            return f"{failed} failed, using {fallback} instead: {message}"
+        case kinds.ModelEscalated(from_=weaker, to=stronger, reason=reason):
+            return f"{stronger} takes over from {weaker}: {render_reason(reason)}"
+        case kinds.ReplyTruncated(retry_max_tokens=tokens):
+            return f"the reply was cut off: asking again with {tokens} tokens"
+        case kinds.MoveFailed(message=message):
+            return f"no candidate: {message}"
+    return None
 
 
 def render_next_move(kind: MoveKind, how: str, reason: Reason | None) -> str:
@@ -164,125 +190,66 @@ def _model_called(called: kinds.ModelCalled) -> str:
     return f"{model}: {tokens}, {called.seconds:.1f} s{money}{retries}{cut}"
 
 
-_render_with(kinds.MovesDecided, _moves_decided)
-_render_with(kinds.ModelCalled, _model_called)
-_render_with(
-    kinds.ModelFellBack,
-    lambda change: f"{change.from_} failed, using {change.to} instead: {change.message}",
-)
-_render_with(
-    kinds.ModelEscalated,
-    lambda change: f"{change.to} takes over from {change.from_}: {render_reason(change.reason)}",
-)
-_render_with(
-    kinds.ReplyTruncated,
-    lambda reply: f"the reply was cut off: asking again with {reply.retry_max_tokens} tokens",
-)
-_render_with(kinds.MoveFailed, lambda failed: f"no candidate: {failed.message}")
+def _render_candidate_event(payload: Payload) -> str | None:
+    match payload:
+        case kinds.CandidateProposed(candidate=candidate, label=label, files=files, surplus_files=surplus):
+            ignored = f"; not taken from the reply: {', '.join(surplus)}" if surplus else ""
+            return f"candidate {candidate[:8]}: {render_label(label)}, writes {', '.join(files)}{ignored}"
+        case kinds.CandidateChecked(passed=passed, failed=failed):
+            name = f"{payload.candidate[:8]} ({render_label(payload.label)})"
+            if not passed + failed:
+                return f"not checked {name}: there is no test or example to check it against"
+            unreached = f", {payload.unreached} not reached" if payload.unreached else ""
+            return f"checked {name}: {passed} of {passed + failed} pass{unreached}"
+        case kinds.CandidateRefused(candidate=candidate, reasons=reasons):
+            more = f" (and {len(reasons) - 1} more)" if reasons[1:] else ""
+            return f"candidate {candidate[:8]} is not run: {reasons[0]}{more}"
+        case kinds.CandidateRegressed(candidate=candidate, checks=checks):
+            return f"candidate {candidate[:8]} breaks what worked: {', '.join(checks)}"
+        case kinds.CandidateUnconfirmed(candidate=candidate, checks=checks):
+            return f"candidate {candidate[:8]} passed once but not again: {', '.join(checks)}"
+        case kinds.CandidatesCompared(candidates=candidates, reason=reason, differ=differences):
+            text = f"compared {len(candidates)} candidates that pass: {reason}"
+            for difference in differences[:1]:
+                answers = "; ".join(f"{answer} by {name[:8]}" for name, answer in difference.answers.items())
+                text += f"; {difference.call} gives {answers}"
+            return text
+        case kinds.CandidateOptimised(nodes=nodes):
+            before, after = nodes
+            names = f"{payload.original[:8]} as {payload.candidate[:8]}"
+            rejection = "discarded, because it is no simpler or does not pass"
+            decision = "kept" if payload.accepted else rejection
+            return f"rewritten {names}, {before} to {after} nodes: {decision}"
+        case kinds.PackagesInstalled(packages=packages):
+            return f"packages for the code, installed and locked by hash: {', '.join(packages)}"
+    return None
 
 
-# Candidates and the questions about them
+def _render_answer(payload: Payload) -> str | None:
+    match payload:
+        case kinds.ReviewAsked(stage=stage):
+            return f"waits for your answer before {REVIEW_STAGE_TEXTS[stage]}"
+        case kinds.ReviewAnswered(choice=choice, hint=hint):
+            return f"your answer: {choice}{f': {hint}' if hint else ''}"
+        case kinds.UserAnswered(call=call, answers=answers, choice=choice):
+            return f"question about {call}: {' or '.join(answers)}? your answer: {choice}"
+        case kinds.TestAccepted(path=path, command=command):
+            return f"accepted by a person, and trusted from now on: {path} ({' '.join(command)})"
+    return None
 
 
-def _candidate_proposed(proposed: kinds.CandidateProposed) -> str:
-    text = f"candidate {proposed.candidate[:8]}: {render_label(proposed.label)}, "
-    text += f"writes {', '.join(proposed.files)}"
-    if proposed.surplus_files:
-        text += f"; not taken from the reply: {', '.join(proposed.surplus_files)}"
-    return text
-
-
-def _candidate_checked(checked: kinds.CandidateChecked) -> str:
-    total, name = checked.passed + checked.failed, f"{checked.candidate[:8]} ({render_label(checked.label)})"
-    if not total:
-        return f"not checked {name}: there is no test or example to check it against"
-    unreached = f", {checked.unreached} not reached" if checked.unreached else ""
-    return f"checked {name}: {checked.passed} of {total} pass{unreached}"
-
-
-def _candidate_refused(refused: kinds.CandidateRefused) -> str:
-    more = f" (and {len(refused.reasons) - 1} more)" if refused.reasons[1:] else ""
-    return f"candidate {refused.candidate[:8]} is not run: {refused.reasons[0]}{more}"
-
-
-def _candidates_compared(compared: kinds.CandidatesCompared) -> str:
-    text = f"compared {len(compared.candidates)} candidates that pass: {compared.reason}"
-    for difference in compared.differ[:1]:
-        answers = "; ".join(f"{answer} by {name[:8]}" for name, answer in difference.answers.items())
-        text += f"; {difference.call} gives {answers}"
-    return text
-
-
-def _candidate_optimised(optimised: kinds.CandidateOptimised) -> str:
-    nodes_before, nodes_after = optimised.nodes
-    decision = "kept" if optimised.accepted else "discarded, because it is no simpler or does not pass"
-    names = f"{optimised.original[:8]} as {optimised.candidate[:8]}"
-    return f"rewritten {names}, {nodes_before} to {nodes_after} nodes: {decision}"
-
-
-def _review_answered(answered: kinds.ReviewAnswered) -> str:
-    hint = f": {answered.hint}" if answered.hint else ""
-    return f"your answer: {answered.choice}{hint}"
-
-
-def _user_answered(answered: kinds.UserAnswered) -> str:
-    answers = " or ".join(answered.answers)
-    return f"question about {answered.call}: {answers}? your answer: {answered.choice}"
-
-
-def _test_accepted(accepted: kinds.TestAccepted) -> str:
-    return f"accepted by a person, and trusted from now on: {accepted.path} ({' '.join(accepted.command)})"
-
-
-_render_with(kinds.CandidateProposed, _candidate_proposed)
-_render_with(kinds.CandidateChecked, _candidate_checked)
-_render_with(kinds.CandidateRefused, _candidate_refused)
-_render_with(
-    kinds.CandidateRegressed,
-    lambda broken: f"candidate {broken.candidate[:8]} breaks what worked: {', '.join(broken.checks)}",
-)
-_render_with(
-    kinds.CandidateUnconfirmed,
-    lambda flaky: f"candidate {flaky.candidate[:8]} passed once but not again: {', '.join(flaky.checks)}",
-)
-_render_with(kinds.CandidatesCompared, _candidates_compared)
-_render_with(kinds.CandidateOptimised, _candidate_optimised)
-_render_with(
-    kinds.PackagesInstalled,
-    lambda installed: f"packages for the code, installed and locked by hash: {', '.join(installed.packages)}",
-)
-_render_with(
-    kinds.ReviewAsked, lambda review: f"waits for your answer before {REVIEW_STAGE_TEXTS[review.stage]}"
-)
-_render_with(kinds.ReviewAnswered, _review_answered)
-_render_with(kinds.UserAnswered, _user_answered)
-_render_with(kinds.TestAccepted, _test_accepted)
-
-
-# The search
-
-
-SEARCH_ENDINGS: Mapping[kinds.SearchEnding, str] = {
-    "enough_repairs": "enough plausible repairs were found",
-    "likely_changes_tried": "the likeliest changes were tried",
-    "all_tried": "everything was tried",
-    "time_over": "the time was up",
-    "candidate_limit": "the limit of candidates was reached",
-    "workers_lost": "no trial process could be kept running",
-    "nothing_could_be_tried": "no change could be tried",
-    "no_failing_test": "no test fails in a trial",
-    "targets_not_reached": "the failing tests were not reached in the time for localisation",
-    "targets_pass_alone": "the failing tests pass when they run alone, so no change can be tried on them",
-    "trials_disagree": "the trial disagrees with your run: what fails there passes here",
-    "no_parsable_text": "no small change makes the file parse",
-    "parsable_texts_tried": "the texts that parse were tried",
-}
-"""Why a search ended, in words."""
-
-
-def _search_started(search: kinds.SearchStarted) -> str:
-    files = format_count(len(search.files), "file")
-    return f"searching: at most {search.candidates:,} edits of {files}, for {search.seconds:.0f} s"
+def _render_search_event(payload: Payload) -> str | None:
+    match payload:
+        case kinds.SearchStarted(candidates=count, files=files, seconds=seconds):
+            file_count = format_count(len(files), "file")
+            return f"searching: at most {count:,} edits of {file_count}, for {seconds:.0f} s"
+        case kinds.SearchFinished():
+            return _search_finished(payload)
+        case kinds.HistorySearched(last_good=good_commit, first_bad=bad_commit) if good_commit:
+            return f"history: the tests pass at {good_commit} and fail since {bad_commit}"
+        case kinds.HistorySearched():
+            return "history: the tests also fail on the oldest code, so no change in the history broke them"
+    return None
 
 
 def _search_finished(ended: kinds.SearchFinished) -> str:
@@ -319,73 +286,35 @@ def trial_caveats(trials: kinds.TrialAgreement) -> str:
     return text
 
 
-def _history_searched(searched: kinds.HistorySearched) -> str:
-    if not searched.last_good:
-        return "history: the tests also fail on the oldest code, so no change in the history broke them"
-    return f"history: the tests pass at {searched.last_good} and fail since {searched.first_bad}"
-
-
-_render_with(kinds.SearchStarted, _search_started)
-_render_with(kinds.SearchFinished, _search_finished)
-_render_with(kinds.HistorySearched, _history_searched)
-
-
-# The roles beside the coder
-
-
-def _tests_written(written: kinds.TestsWritten) -> str:
-    dropped = sum(written.dropped.values())
-    unusable = f", and {dropped} unusable ones" if dropped else ""
-    tests = format_count(len(written.tests), "test")
-    return f"{_role_name(written.role)} wrote {tests}{unusable}; they do not decide anything yet"
-
-
-def _tests_assessed(assessed: kinds.TestsAssessed) -> str:
-    highest_trust = max((test.trust for test in assessed.tests), default=0.0)
-    removed = f", {len(assessed.removed)} removed" if assessed.removed else ""
-    return (
-        f"generated tests: {len(assessed.tests)} compared on "
-        f"{format_count(assessed.candidates, 'candidate')}{removed}"
-        f"; highest trust {highest_trust:.2f}"
-    )
-
-
-def _candidate_criticised(criticised: kinds.CandidateCriticised) -> str:
-    critique = criticised.critique
-    opinion = "approves" if critique.approved else "does not approve"
-    issues = f": {'; '.join(critique.issues)}" if critique.issues else ""
-    return f"critic {opinion} of {criticised.candidate[:8]}{issues}"
-
-
-def _candidate_reviewed(reviewed: kinds.CandidateReviewed) -> str:
-    concerns = [
-        f"{concern.severity} {concern.kind}: {concern.problem}" for concern in reviewed.review.concerns
-    ]
-    return f"reviewer on {reviewed.candidate[:8]}: {'; '.join(concerns) or 'no concerns'}"
-
-
-def _diagnosis_made(made: kinds.DiagnosisMade) -> str:
-    diagnosis = made.diagnosis
-    return (
-        f"debugger on {made.candidate[:8]}: {diagnosis.root_cause} "
-        f"({diagnosis.category}, {diagnosis.strategy}, confidence {diagnosis.confidence:.2f})"
-    )
-
-
-def _debugger_stepped(stepped: kinds.DebuggerStepped) -> str:
-    step = stepped.step
-    return f"debugger: {step.tool or 'no action'} {' '.join(step.input.split())[:80]}".rstrip()
-
-
-def _subtask_stepped(stepped: kinds.SubtaskStepped) -> str:
-    step = stepped.step
-    return f"part {stepped.goal[:60]!r}: {step.tool or 'no action'} {step.input[:60]}".rstrip()
-
-
-def _agent_stepped(step: kinds.AgentStepped) -> str:
-    ending = f", {step.ending}" if step.ending else ""
-    arguments = " ".join(step.input.split())[:80] if step.tool not in ("submit", "run_tests") else ""
-    return f"agent step {step.number}: {step.tool or 'no tool'} {arguments}".rstrip() + ending
+def _render_role_event(payload: Payload) -> str | None:
+    match payload:
+        case kinds.CandidateCriticised(candidate=candidate, critique=critique):
+            opinion = "approves" if critique.approved else "does not approve"
+            issues = f": {'; '.join(critique.issues)}" if critique.issues else ""
+            return f"critic {opinion} of {candidate[:8]}{issues}"
+        case kinds.CandidateReviewed(candidate=candidate, review=review):
+            concerns = [
+                f"{concern.severity} {concern.kind}: {concern.problem}" for concern in review.concerns
+            ]
+            return f"reviewer on {candidate[:8]}: {'; '.join(concerns) or 'no concerns'}"
+        case kinds.DiagnosisMade(candidate=candidate, diagnosis=diagnosis):
+            details = f"{diagnosis.category}, {diagnosis.strategy}, confidence {diagnosis.confidence:.2f}"
+            return f"debugger on {candidate[:8]}: {diagnosis.root_cause} ({details})"
+        case kinds.DebuggerStepped(step=step):
+            return f"debugger: {step.tool or 'no action'} {' '.join(step.input.split())[:80]}".rstrip()
+        case kinds.SubtaskStepped(goal=goal, step=step):
+            return f"part {goal[:60]!r}: {step.tool or 'no action'} {step.input[:60]}".rstrip()
+        case kinds.AgentStepped(tool=tool):
+            arguments = " ".join(payload.input.split())[:80] if tool not in ("submit", "run_tests") else ""
+            ending = f", {payload.ending}" if payload.ending else ""
+            return f"agent step {payload.number}: {tool or 'no tool'} {arguments}".rstrip() + ending
+        case kinds.PlanMade(plan=plan):
+            return "plan: " + " ".join(f"{n}. {subtask.goal}" for n, subtask in enumerate(plan.subtasks, 1))
+        case kinds.ProposerRan():
+            return _proposer_ran(payload)
+        case kinds.RoleDegraded(role=role, message=message):
+            return f"{_role_name(role)} failed, and the run continues without it: {message}"
+    return None
 
 
 def _proposer_ran(ran: kinds.ProposerRan) -> str:
@@ -397,33 +326,33 @@ def _proposer_ran(ran: kinds.ProposerRan) -> str:
     return f"proposer: {ending} after {ran.seconds:.1f} s, {changes}{deletions}{excluded}"
 
 
-def _plan_made(made: kinds.PlanMade) -> str:
-    return "plan: " + " ".join(f"{n}. {subtask.goal}" for n, subtask in enumerate(made.plan.subtasks, 1))
-
-
-def _role_degraded(degraded: kinds.RoleDegraded) -> str:
-    return f"{_role_name(degraded.role)} failed, and the run continues without it: {degraded.message}"
-
-
 def _role_name(role: str) -> str:
     return role.replace("_", " ")
 
 
-_render_with(kinds.AgentStepped, _agent_stepped)
-_render_with(kinds.CandidateCriticised, _candidate_criticised)
-_render_with(kinds.CandidateReviewed, _candidate_reviewed)
-_render_with(kinds.DebuggerStepped, _debugger_stepped)
-_render_with(kinds.DiagnosisMade, _diagnosis_made)
-_render_with(kinds.LessonsDrawn, lambda drawn: f"lessons: {'; '.join(drawn.lessons)}")
-_render_with(kinds.PlanMade, _plan_made)
-_render_with(kinds.ProposerRan, _proposer_ran)
-_render_with(kinds.RoleDegraded, _role_degraded)
-_render_with(kinds.SubtaskStepped, _subtask_stepped)
-_render_with(kinds.TestsAssessed, _tests_assessed)
-_render_with(kinds.TestsWritten, _tests_written)
-
-
-# The memory
+def _render_test_or_memory_event(payload: Payload) -> str | None:
+    match payload:
+        case kinds.TestsWritten(role=role, tests=tests, dropped=dropped):
+            unusable = f", and {sum(dropped.values())} unusable ones" if sum(dropped.values()) else ""
+            count = format_count(len(tests), "test")
+            return f"{_role_name(role)} wrote {count}{unusable}; they do not decide anything yet"
+        case kinds.TestsAssessed(tests=tests, removed=removed):
+            candidates = format_count(payload.candidates, "candidate")
+            removals = f", {len(removed)} removed" if removed else ""
+            trust = f"highest trust {max((test.trust for test in tests), default=0.0):.2f}"
+            return f"generated tests: {len(tests)} compared on {candidates}{removals}; {trust}"
+        case kinds.LessonsDrawn(lessons=lessons):
+            return f"lessons: {'; '.join(lessons)}"
+        case kinds.MemoryRecalled():
+            return _memory_recalled(payload)
+        case kinds.MemoryStored(fault=fault) if fault:
+            return f"memory could not store the lessons of this run: {fault}"
+        case kinds.MemoryStored():
+            failures = format_count(payload.failures, "failure")
+            patterns = format_count(payload.patterns, "pattern")
+            lesson_count = format_count(payload.lessons, "lesson")
+            return f"memory stored {failures}, {patterns} and {lesson_count} from this run"
+    return None
 
 
 def _memory_recalled(recalled: kinds.MemoryRecalled) -> str:
@@ -440,14 +369,3 @@ def _memory_recalled(recalled: kinds.MemoryRecalled) -> str:
     if recalled.prompt_texts:
         text += "; added to prompts: " + " / ".join(recalled.prompt_texts)
     return text
-
-
-def _memory_stored(stored: kinds.MemoryStored) -> str:
-    if stored.fault:
-        return f"memory could not store the lessons of this run: {stored.fault}"
-    failures, patterns = format_count(stored.failures, "failure"), format_count(stored.patterns, "pattern")
-    return f"memory stored {failures}, {patterns} and {format_count(stored.lessons, 'lesson')} from this run"
-
-
-_render_with(kinds.MemoryRecalled, _memory_recalled)
-_render_with(kinds.MemoryStored, _memory_stored)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from suture.errors import Cancelled, SutureError, UsageError
 from suture.interfaces.cli.bench.bench_options import Parallel, Recordings, Replayed
@@ -25,65 +25,51 @@ Many = list[str] | None
 
 @handle_errors
 def run_command(
-    name: Annotated[str, typer.Argument(help="The benchmark's name, or a folder.")],
+    name: Annotated[str, Argument(help="The benchmark's name, or a folder.")],
     dataset: Annotated[
-        Many, typer.Option("--dataset", metavar="SET", help="A dataset, such as humaneval; repeatable.")
+        Many, Option("--dataset", metavar="SET", help="A dataset, such as humaneval; repeatable.")
     ] = None,
-    ids: Annotated[
-        Many, typer.Option("--task", "--ids", metavar="ID", help="Only this task; repeatable.")
-    ] = None,
+    ids: Annotated[Many, Option("--task", "--ids", metavar="ID", help="Only this task; repeatable.")] = None,
     ids_file: Annotated[
         list[Path] | None,
-        typer.Option("--ids-file", metavar="FILE", help="Only these tasks, one id per line; repeatable."),
+        Option("--ids-file", metavar="FILE", help="Only these tasks, one id per line; repeatable."),
     ] = None,
     first: Annotated[
-        int | None,
-        typer.Option("--first", metavar="N", min=1, help="Only the first N tasks of each dataset."),
+        int | None, Option("--first", metavar="N", min=1, help="Only the first N tasks of each dataset.")
     ] = None,
-    arm: Annotated[
-        Many, typer.Option("--arm", metavar="RECIPE", help="A recipe to measure; repeatable.")
-    ] = None,
+    arm: Annotated[Many, Option("--arm", metavar="RECIPE", help="A recipe to measure; repeatable.")] = None,
     model: Annotated[
-        Many,
-        typer.Option("--model", metavar="PROVIDER:MODEL", help="A model to measure; repeatable."),
+        Many, Option("--model", metavar="PROVIDER:MODEL", help="A model to measure; repeatable.")
     ] = None,
     cap: Annotated[
         list[int] | None,
-        typer.Option(
-            "--cap",
-            metavar="TOKENS",
-            min=64,
-            help="Max reply tokens per task; default: 2000; repeatable.",
+        Option(
+            "--cap", metavar="TOKENS", min=64, help="Max reply tokens per task; default: 2000; repeatable."
         ),
     ] = None,
     regime: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--regime",
             help="The tests that the loop sees: visible (like a user), self, oracle (unfair upper bound).",
         ),
     ] = None,
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Number of repetitions with different samples.")
-    ] = 1,
+    seeds: Annotated[int, Option("--seeds", min=1, help="Number of repetitions with different samples.")] = 1,
     parallel: Parallel = 4,
     pool: Annotated[
         Path | None,
-        typer.Option(
-            "--pool", metavar="FOLDER", help="A pool of replies to use and extend, shared by the arms."
-        ),
+        Option("--pool", metavar="FOLDER", help="A pool of replies to use and extend, shared by the arms."),
     ] = None,
     recording: Recordings = None,
     replayed: Replayed = False,
     ray: Annotated[
-        str | None,
-        typer.Option("--ray", metavar="ADDRESS", help="Run on a Ray cluster; `local` starts one here."),
+        str | None, Option("--ray", metavar="ADDRESS", help="Run on a Ray cluster; `local` starts one here.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the benchmark, also with more tasks or arms.")
+        bool, Option("--resume", help="Continue the benchmark, also with more tasks or arms.")
     ] = False,
     validate_reference: Annotated[
-        bool, typer.Option("--validate-reference", help="Only grade the datasets' own solutions.")
+        bool, Option("--validate-reference", help="Only grade the datasets' own solutions.")
     ] = False,
     assignments: Assignments = None,
     as_json: Json = False,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from suture.interfaces.cli.bench.bench_options import Benchmark, Parallel
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
@@ -30,10 +30,10 @@ TRACKING_VARIABLE = "MLFLOW_TRACKING_URI"
 
 @handle_errors
 def report_command(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Benchmarks: their names or folders.")],
+    runs: Annotated[list[str], Argument(metavar="RUN", help="Benchmarks: their names or folders.")],
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--out",
             metavar="DIR",
             help="The folder to write; default: `report` in the first benchmark's folder.",
@@ -64,11 +64,11 @@ def report_command(
 
 @handle_errors
 def compare_command(
-    first: Annotated[str, typer.Argument(metavar="A", help="A benchmark: its name or its folder.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another benchmark, or the same.")],
+    first: Annotated[str, Argument(metavar="A", help="A benchmark: its name or its folder.")],
+    second: Annotated[str, Argument(metavar="B", help="Another benchmark, or the same.")],
     arms: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--arm",
             metavar="ARM",
             help="Once: compare this arm in both; twice: the first in A with the second in B.",
@@ -101,14 +101,12 @@ def compare_command(
 @handle_errors
 def baseline_command(
     run: Benchmark,
-    path: Annotated[Path, typer.Argument(metavar="BASELINE.json", help="The file to write.")],
-    arm: Annotated[str, typer.Option("--arm", metavar="RECIPE", help="The arm, if there are several.")] = "",
+    path: Annotated[Path, Argument(metavar="BASELINE.json", help="The file to write.")],
+    arm: Annotated[str, Option("--arm", metavar="RECIPE", help="The arm, if there are several.")] = "",
     cap: Annotated[
-        int | None, typer.Option("--cap", metavar="TOKENS", help="The token cap, if there are several.")
+        int | None, Option("--cap", metavar="TOKENS", help="The token cap, if there are several.")
     ] = None,
-    tasks: Annotated[
-        int | None, typer.Option("--tasks", metavar="N", min=1, help="Max number of tasks.")
-    ] = None,
+    tasks: Annotated[int | None, Option("--tasks", metavar="N", min=1, help="Max number of tasks.")] = None,
 ) -> None:
     """Record which tasks `suture bench gate` tests, in which order, and which of them were solved.
 
@@ -175,12 +173,12 @@ def track_command(
     benchmark: Benchmark,
     uri: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--uri",
             help=f"The tracking URI; default: {TRACKING_VARIABLE}, or an SQLite file in Suture's home.",
         ),
     ] = None,
-    experiment: Annotated[str, typer.Option("--experiment", help="The experiment's name.")] = "suture",
+    experiment: Annotated[str, Option("--experiment", help="The experiment's name.")] = "suture",
     as_json: Json = False,
 ) -> None:
     """Write a benchmark to MLflow: one run for it, and a child run for each row, with artifacts and a trace.

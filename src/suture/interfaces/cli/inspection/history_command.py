@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
@@ -17,12 +17,11 @@ from suture.interfaces.narrative.plain_text import format_count
 
 COLUMNS = ("run", "kind", "outcome", "recipe", "model", "spent", "when")
 SinceOption = Annotated[
-    str,
-    typer.Option("--since", metavar="DAY", help="Started on this day or later, such as 2026-11-01 or 7d."),
+    str, Option("--since", metavar="DAY", help="Started on this day or later, such as 2026-11-01 or 7d.")
 ]
-Project = Annotated[str, typer.Option("--project", metavar="PART", help="Part of the project's folder name.")]
-ModelPart = Annotated[str, typer.Option("--model", metavar="PART", help="Part of the model's name.")]
-RunKind = Annotated[str, typer.Option("--kind", metavar="KIND", help="`write` or `heal`.")]
+Project = Annotated[str, Option("--project", metavar="PART", help="Part of the project's folder name.")]
+ModelPart = Annotated[str, Option("--model", metavar="PART", help="Part of the model's name.")]
+RunKind = Annotated[str, Option("--kind", metavar="KIND", help="`write` or `heal`.")]
 BREAKDOWNS = {
     "tokens_by_role": "tokens",
     "seconds_by_phase": "seconds",
@@ -35,22 +34,20 @@ BREAKDOWNS = {
 @handle_errors
 def history(
     limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="N", min=1, help="Max number of runs to list.")
+        int, Option("--limit", "-n", metavar="N", min=1, help="Max number of runs to list.")
     ] = 20,
     search: Annotated[
         str,
-        typer.Option(
-            "--search", "-s", metavar="WORDS", help="Words that all appear in the task or its errors."
-        ),
+        Option("--search", "-s", metavar="WORDS", help="Words that all appear in the task or its errors."),
     ] = "",
-    outcome: Annotated[str, typer.Option("--outcome", metavar="OUTCOME", help="Such as healed.")] = "",
+    outcome: Annotated[str, Option("--outcome", metavar="OUTCOME", help="Such as healed.")] = "",
     kind: RunKind = "",
-    language: Annotated[str, typer.Option("--language", metavar="NAME", help="Such as python.")] = "",
-    recipe: Annotated[str, typer.Option("--recipe", metavar="NAME", help="The recipe.")] = "",
+    language: Annotated[str, Option("--language", metavar="NAME", help="Such as python.")] = "",
+    recipe: Annotated[str, Option("--recipe", metavar="NAME", help="The recipe.")] = "",
     model: ModelPart = "",
     project: Project = "",
     error: Annotated[
-        str, typer.Option("--error", metavar="KIND", help="Such as KeyError, wrong_answer or timeout.")
+        str, Option("--error", metavar="KIND", help="Such as KeyError, wrong_answer or timeout.")
     ] = "",
     since: SinceOption = "",
     assignments: Assignments = None,
@@ -123,8 +120,7 @@ def metrics(
     model: ModelPart = "",
     project: Project = "",
     html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write an HTML page with plots to this file."),
+        Path | None, Option("--html", metavar="FILE", help="Write an HTML page with plots to this file.")
     ] = None,
     assignments: Assignments = None,
     as_json: Json = False,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 HELP = "Manage what runs have learned: list, search, show, forget, learn, embed, export, import, push, pull."
 memory_app = typer.Typer(name="memory", help=HELP, no_args_is_help=True)
 
-Key = Annotated[str, typer.Argument(help="The start of a memory's key, as `suture memory list` shows it.")]
-Repo = Annotated[str, typer.Argument(help="A data set on the Hugging Face hub: owner/name.")]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Max number of memories.")]
+Key = Annotated[str, Argument(help="The start of a memory's key, as `suture memory list` shows it.")]
+Repo = Annotated[str, Argument(help="A data set on the Hugging Face hub: owner/name.")]
+Limit = Annotated[int, Option("--limit", min=1, max=1000, help="Max number of memories.")]
 STDOUT = Path("-")
 MAX_TEXT_WIDTH = 70
 """Characters of a memory in a list, chosen so that a line fits a usual terminal."""
@@ -69,7 +70,7 @@ def stats(assignments: Assignments = None, as_json: Json = False) -> None:
 @handle_errors
 def list_command(
     limit: Limit = 50,
-    state: Annotated[str, typer.Option("--state", help="active, evicted or forgotten.")] = "active",
+    state: Annotated[str, Option("--state", help="active, evicted or forgotten.")] = "active",
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
@@ -88,7 +89,7 @@ def list_command(
 @memory_app.command()
 @handle_errors
 def search(
-    words: Annotated[str, typer.Argument(help="An error, a piece of code or a task.")],
+    words: Annotated[str, Argument(help="An error, a piece of code or a task.")],
     limit: Limit = 5,
     assignments: Assignments = None,
     as_json: Json = False,
@@ -127,8 +128,8 @@ def show(key: Key, assignments: Assignments = None, as_json: Json = False) -> No
 @memory_app.command()
 @handle_errors
 def forget(
-    key: Annotated[str | None, typer.Argument(help="The start of a memory's key.")] = None,
-    run: Annotated[str, typer.Option("--run", help="Forget everything learned from this run.")] = "",
+    key: Annotated[str | None, Argument(help="The start of a memory's key.")] = None,
+    run: Annotated[str, Option("--run", help="Forget everything learned from this run.")] = "",
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
@@ -178,7 +179,7 @@ def embed(assignments: Assignments = None, as_json: Json = False) -> None:
 @memory_app.command("export")
 @handle_errors
 def export_command(
-    file: Annotated[Path, typer.Argument(help="The file to write; - is stdout.", allow_dash=True)] = STDOUT,
+    file: Annotated[Path, Argument(help="The file to write; - is stdout.", allow_dash=True)] = STDOUT,
     assignments: Assignments = None,
 ) -> None:
     """Write all active memories as JSON lines."""
@@ -198,7 +199,7 @@ def export_command(
 @handle_errors
 def import_command(
     file: Annotated[
-        Path, typer.Argument(help="A file that `suture memory export` wrote; - is stdin.", allow_dash=True)
+        Path, Argument(help="A file that `suture memory export` wrote; - is stdin.", allow_dash=True)
     ],
     assignments: Assignments = None,
     as_json: Json = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
@@ -19,11 +19,9 @@ MAX_FINDINGS = 10
 
 @handle_errors
 def quality(
-    run: Annotated[
-        str, typer.Argument(metavar="RUN", help="`last`, an id, or its unique start or end.")
-    ] = "last",
+    run: Annotated[str, Argument(metavar="RUN", help="`last`, an id, or its unique start or end.")] = "last",
     only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="NAME", help="Run only this evaluator; repeatable.")
+        list[str] | None, Option("--only", metavar="NAME", help="Run only this evaluator; repeatable.")
     ] = None,
     as_json: Json = False,
     assignments: Assignments = None,

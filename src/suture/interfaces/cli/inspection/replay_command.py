@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
+from typer import Option
 
 from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import (
@@ -86,18 +87,18 @@ def resume(
     run: RunName = "last",
     answer_word: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--answer",
             metavar="WORD",
             help="The answer: approve, reject or abort; for two repairs: first, second, neither or unsure.",
         ),
     ] = None,
     hint: Annotated[
-        str, typer.Option("--hint", metavar="TEXT", help="Answer with a hint for the model, and continue.")
+        str, Option("--hint", metavar="TEXT", help="Answer with a hint for the model, and continue.")
     ] = "",
     edit: Annotated[
         list[str] | None,
-        typer.Option("--edit", metavar="[PATH=]FILE", help="Answer with your own candidate; repeatable."),
+        Option("--edit", metavar="[PATH=]FILE", help="Answer with your own candidate; repeatable."),
     ] = None,
     apply: Apply = False,
     assignments: Assignments = None,
@@ -159,19 +160,13 @@ def _parse_review_answer(
 def fork(
     run: RunName = "last",
     at: Annotated[
-        int, typer.Option("--at", metavar="N", min=0, help="The step to start from; see `suture show --at`.")
+        int, Option("--at", metavar="N", min=0, help="The step to start from; see `suture show --at`.")
     ] = 0,
     changes: Assignments = None,
-    hint: Annotated[
-        str, typer.Option("--hint", metavar="TEXT", help="A hint for the model from there on.")
-    ] = "",
+    hint: Annotated[str, Option("--hint", metavar="TEXT", help="A hint for the model from there on.")] = "",
     candidate: Annotated[
         list[str] | None,
-        typer.Option(
-            "--candidate",
-            metavar="[PATH=]FILE",
-            help="Your own candidate, judged first; repeatable.",
-        ),
+        Option("--candidate", metavar="[PATH=]FILE", help="Your own candidate, judged first; repeatable."),
     ] = None,
     model: Model = None,
     recipe: Recipe = None,

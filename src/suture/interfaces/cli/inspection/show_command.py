@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from suture.core.safe_files import read_state_file
 from suture.errors import StorageError, UsageError
@@ -27,23 +27,17 @@ MAX_DIFF_BYTES = 256 * 2**20
 
 @handle_errors
 def show(
-    run: Annotated[
-        str, typer.Argument(metavar="RUN", help="`last`, an id, or its unique start or end.")
-    ] = "last",
-    as_list: Annotated[bool, typer.Option("--list", help="List all runs, oldest first.")] = False,
-    as_diff: Annotated[bool, typer.Option("--diff", help="Print only the run's diff.")] = False,
+    run: Annotated[str, Argument(metavar="RUN", help="`last`, an id, or its unique start or end.")] = "last",
+    as_list: Annotated[bool, Option("--list", help="List all runs, oldest first.")] = False,
+    as_diff: Annotated[bool, Option("--diff", help="Print only the run's diff.")] = False,
     as_full_diff: Annotated[
-        bool,
-        typer.Option(
-            "--full-diff", help="Print the change as proposed, before unneeded parts were left out."
-        ),
+        bool, Option("--full-diff", help="Print the change as proposed, before unneeded parts were left out.")
     ] = False,
     as_faults: Annotated[
-        bool, typer.Option("--faults", help="Print the suspicious lines, most likely first.")
+        bool, Option("--faults", help="Print the suspicious lines, most likely first.")
     ] = False,
     at: Annotated[
-        int | None,
-        typer.Option("--at", metavar="N", help="The state after step N; 0 is before the first step."),
+        int | None, Option("--at", metavar="N", help="The state after step N; 0 is before the first step.")
     ] = None,
     as_json: Json = False,
     assignments: Assignments = None,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
@@ -23,12 +24,11 @@ REJECTED = 1
 @handle_errors
 def verify(
     certificate: Annotated[
-        str,
-        typer.Argument(help="The certificate's file, or its run: `last`, an id, or its unique start or end."),
+        str, Argument(help="The certificate's file, or its run: `last`, an id, or its unique start or end.")
     ],
     project: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--project",
             metavar="PATH",
             help="The project, with or without the change; default: the run's own copy.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from suture.interfaces.cli.terminal.command_options import (
     Assignments,
@@ -22,21 +22,19 @@ from suture.interfaces.cli.terminal.terminal_output import print_json, print_not
 def apply(
     run: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="RUN",
             help="An id, or its unique start or end; default: the last run that healed this folder.",
         ),
     ] = None,
-    commit: Annotated[
-        bool, typer.Option("--commit", help="Also commit the change, and only the change.")
-    ] = False,
+    commit: Annotated[bool, Option("--commit", help="Also commit the change, and only the change.")] = False,
     branch: Branch = None,
     patch: Annotated[
-        Path | None, typer.Option("--patch", metavar="FILE", help="Write the diff to a file instead.")
+        Path | None, Option("--patch", metavar="FILE", help="Write the diff to a file instead.")
     ] = None,
     into: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--into", metavar="FOLDER", help="The folder for new code; default: where the run was started."
         ),
     ] = None,
@@ -61,7 +59,7 @@ def apply(
 def undo(
     run: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="RUN",
             help="An id, or its unique start or end; default: the last run that changed this folder.",
         ),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import (
@@ -34,14 +35,14 @@ ci_app = typer.Typer(
     no_args_is_help=True,
 )
 
-Folder = Annotated[str, typer.Argument(metavar="PATH", help="The project's folder in a git checkout.")]
+Folder = Annotated[str, Argument(metavar="PATH", help="The project's folder in a git checkout.")]
 Base = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--base", metavar="REF", help="The commit to compare with; default: from the CI service, or HEAD^."
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only print what would be done.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Only print what would be done.")]
 
 
 @ci_app.command()
@@ -51,8 +52,7 @@ def heal(
     test: Test = None,
     base: Base = None,
     out: Annotated[
-        Path,
-        typer.Option("--out", metavar="FOLDER", help="The folder for the certificate, patch and reports."),
+        Path, Option("--out", metavar="FOLDER", help="The folder for the certificate, patch and reports.")
     ] = Path("suture-heal"),
     python: Python = None,
     model: Model = None,
@@ -101,9 +101,9 @@ def heal(
 @ci_app.command()
 @handle_errors
 def deliver(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder that `suture ci heal` wrote.")],
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="The folder that `suture ci heal` wrote.")],
     project: Annotated[
-        str, typer.Option("--project", metavar="PATH", help="A fresh checkout of the project.")
+        str, Option("--project", metavar="PATH", help="A fresh checkout of the project.")
     ] = ".",
     test: Test = None,
     base: Base = None,

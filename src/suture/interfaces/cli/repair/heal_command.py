@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from suture.core.safe_files import read_text_file
 from suture.errors import UsageError
@@ -39,24 +40,22 @@ MAX_ISSUE_BYTES = 16 * 2**20
 @handle_errors
 def heal(
     context: typer.Context,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="The project's folder.")] = ".",
+    path: Annotated[str, Argument(metavar="PATH", help="The project's folder.")] = ".",
     test: Test = None,
     protect: Protect = None,
     only: Only = None,
     since: Annotated[
         str | None,
-        typer.Option(
-            "--since",
-            metavar="REF",
-            help="Search first in changes since this commit; default: the last few.",
+        Option(
+            "--since", metavar="REF", help="Search first in changes since this commit; default: the last few."
         ),
     ] = None,
     hint: Annotated[
-        str | None, typer.Option("--hint", metavar="TEXT", help="What you suspect; for the model.")
+        str | None, Option("--hint", metavar="TEXT", help="What you suspect; for the model.")
     ] = None,
     issue: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--issue",
             metavar="FILE",
             help="A bug report or log; `-` reads stdin. The certificate contains it.",
@@ -64,28 +63,26 @@ def heal(
     ] = None,
     python: Python = None,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Apply the fix to your files once it is verified.")
+        bool, Option("--apply", help="Apply the fix to your files once it is verified.")
     ] = False,
     commit: Annotated[
         bool,
-        typer.Option(
-            "--commit", help="Apply the fix and commit it alone; your other changes stay uncommitted."
-        ),
+        Option("--commit", help="Apply the fix and commit it alone; your other changes stay uncommitted."),
     ] = False,
     branch: Branch = None,
     patch: Annotated[
         Path | None,
-        typer.Option("--patch", metavar="FILE", help="Write the diff to a file; your files do not change."),
+        Option("--patch", metavar="FILE", help="Write the diff to a file; your files do not change."),
     ] = None,
     ask: Annotated[
-        bool, typer.Option("--ask", help="Ask which one is right if two passing repairs differ.")
+        bool, Option("--ask", help="Ask which one is right if two passing repairs differ.")
     ] = False,
     no_model: Annotated[
-        bool, typer.Option("--no-model", help="Use the search only, no model; the setting model.name=none.")
+        bool, Option("--no-model", help="Use the search only, no model; the setting model.name=none.")
     ] = False,
     proposer: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--proposer",
             metavar="CMD",
             help="A program to use instead of a model; it edits a copy in the sandbox.",
@@ -93,7 +90,7 @@ def heal(
     ] = None,
     proposer_outside: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--proposer-outside",
             help="Run the proposer outside the sandbox, with your files, keys and network.",
         ),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from suture.core.safe_files import read_text_file
 from suture.errors import UsageError
@@ -36,22 +37,19 @@ TASK_REMEDY = 'write it as an argument, such as suture run "Write a function ...
 def run(
     context: typer.Context,
     task: Annotated[
-        str | None,
-        typer.Argument(help="The task in words, or a stub with a docstring; `-` reads stdin."),
+        str | None, Argument(help="The task in words, or a stub with a docstring; `-` reads stdin.")
     ] = None,
-    example: Annotated[bool, typer.Option("--example", help="Use a built-in example task.")] = False,
+    example: Annotated[bool, Option("--example", help="Use a built-in example task.")] = False,
     test: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--test", metavar="FILE", help="Tests that the code must pass: pytest tests or plain asserts."
         ),
     ] = None,
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Write the verified code to the current folder.")
-    ] = False,
+    apply: Annotated[bool, Option("--apply", help="Write the verified code to the current folder.")] = False,
     into: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--into",
             metavar="FOLDER",
             help="Write all files of the verified code to this folder; allows several files.",
@@ -59,7 +57,7 @@ def run(
     ] = None,
     project: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--project",
             metavar="KIND",
             help="Create a whole project: web_app, data_pipeline, cli_tool or library.",
@@ -67,18 +65,17 @@ def run(
     ] = None,
     language: Annotated[
         str | None,
-        typer.Option("--language", metavar="NAME", help="python, node, typescript or go; default: python."),
+        Option("--language", metavar="NAME", help="python, node, typescript or go; default: python."),
     ] = None,
     existing: Annotated[
         Path | None,
-        typer.Option("--existing", metavar="FOLDER", help="Add a feature to the project in this folder."),
+        Option("--existing", metavar="FOLDER", help="Add a feature to the project in this folder."),
     ] = None,
     sample: Annotated[
-        Path | None,
-        typer.Option("--sample", metavar="FILE", help="Sample data for a data pipeline."),
+        Path | None, Option("--sample", metavar="FILE", help="Sample data for a data pipeline.")
     ] = None,
     task_file: Annotated[
-        Path | None, typer.Option("--task-file", metavar="FILE", help="Read the task from a text file.")
+        Path | None, Option("--task-file", metavar="FILE", help="Read the task from a text file.")
     ] = None,
     approve_deps: ApproveDeps = None,
     *,

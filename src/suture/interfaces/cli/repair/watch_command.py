@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.interfaces.cli.terminal.command_options import (
@@ -33,13 +33,11 @@ MAX_LISTED_FILES = 3
 
 @handle_errors
 def watch(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="The project's folder.")] = ".",
+    path: Annotated[str, Argument(metavar="PATH", help="The project's folder.")] = ".",
     test: Test = None,
     protect: Protect = None,
     only: Only = None,
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Apply a fix to your files once it is verified.")
-    ] = False,
+    apply: Annotated[bool, Option("--apply", help="Apply a fix to your files once it is verified.")] = False,
     model: Model = None,
     seconds: Seconds = None,
     assignments: Assignments = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from suture.interfaces.cli.serving.serving_setup import command_line_settings, require_extra, require_folders
 from suture.interfaces.cli.terminal.command_options import Assignments, Model, Test, load_command_settings
@@ -29,8 +29,7 @@ def acp(test: Test = None, model: Model = None, assignments: Assignments = None)
 def lsp(
     test: Test = None,
     seconds: Annotated[
-        float,
-        typer.Option("--seconds", metavar="S", min=1, help="Max seconds of a run after a file is saved."),
+        float, Option("--seconds", metavar="S", min=1, help="Max seconds of a run after a file is saved.")
     ] = 60.0,
     model: Model = None,
     assignments: Assignments = None,
@@ -51,18 +50,16 @@ def lsp(
 
 @handle_errors
 def mcp(
-    http: Annotated[
-        bool, typer.Option("--http", help="Listen on an address instead of stdin and stdout.")
-    ] = False,
+    http: Annotated[bool, Option("--http", help="Listen on an address instead of stdin and stdout.")] = False,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="With --http: a loopback address.")
+        str, Option("--host", metavar="ADDRESS", help="With --http: a loopback address.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", metavar="N", min=1, max=65535, help="With --http: the port.")
+        int, Option("--port", metavar="N", min=1, max=65535, help="With --http: the port.")
     ] = 8766,
     root: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             "--root",
             metavar="FOLDER",
             help="Allow healing projects in this folder, if the client names no folders; repeatable.",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from suture.interfaces.cli.serving.serving_setup import command_line_settings, require_extra, require_folders
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, Model, load_command_settings
@@ -28,16 +29,14 @@ LOOPBACK = "127.0.0.1"
 def serve(
     context: typer.Context,
     host: Annotated[
-        str | None, typer.Option("--host", metavar="ADDRESS", help="The address to listen on; serve.host.")
+        str | None, Option("--host", metavar="ADDRESS", help="The address to listen on; serve.host.")
     ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", metavar="N", help="The port, 0 for a free one; serve.port.")
+        int | None, Option("--port", metavar="N", help="The port, 0 for a free one; serve.port.")
     ] = None,
     root: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--root", metavar="FOLDER", help="Allow callers to heal projects in this folder; repeatable."
-        ),
+        Option("--root", metavar="FOLDER", help="Allow callers to heal projects in this folder; repeatable."),
     ] = None,
     model: Model = None,
     assignments: Assignments = None,
@@ -84,10 +83,9 @@ def serve_at(
 @token_app.command("add")
 @handle_errors
 def add_token(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The caller's name, which their runs carry.")],
+    name: Annotated[str, Argument(metavar="NAME", help="The caller's name, which their runs carry.")],
     role: Annotated[
-        str,
-        typer.Option("--role", metavar="ROLE", help="viewer, runner, reviewer or admin, in order of rights."),
+        str, Option("--role", metavar="ROLE", help="viewer, runner, reviewer or admin, in order of rights.")
     ] = "runner",
     assignments: Assignments = None,
 ) -> None:
@@ -117,7 +115,7 @@ def list_tokens(assignments: Assignments = None, as_json: Json = False) -> None:
 @token_app.command("remove")
 @handle_errors
 def remove_token(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The caller's name.")],
+    name: Annotated[str, Argument(metavar="NAME", help="The caller's name.")],
     assignments: Assignments = None,
 ) -> None:
     """Revoke a token."""
@@ -136,12 +134,12 @@ def _tokens(assignments: list[str] | None) -> tuple[AccessTokens, Path]:
 def ui(
     root: Annotated[
         list[Path] | None,
-        typer.Argument(
+        Argument(
             metavar="[FOLDER]...", help="Allow healing projects in this folder; default: the current folder."
         ),
     ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", metavar="N", help="The port, 0 for a free one; serve.port.")
+        int | None, Option("--port", metavar="N", help="The port, 0 for a free one; serve.port.")
     ] = None,
     model: Model = None,
     assignments: Assignments = None,

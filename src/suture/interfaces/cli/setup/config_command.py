@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from suture.errors import PrerequisiteError, UsageError
 from suture.interfaces.cli import COMPLETE_VARIABLE
@@ -46,8 +47,7 @@ def config() -> None:
 @handle_errors
 def show(
     project: Annotated[
-        Path,
-        typer.Option("--project", metavar="FOLDER", help="The project whose suture.toml and .env apply."),
+        Path, Option("--project", metavar="FOLDER", help="The project whose suture.toml and .env apply.")
     ] = Path(),
     assignments: Assignments = None,
     as_json: Json = False,
@@ -66,11 +66,11 @@ def show(
 @config_app.command("set")
 @handle_errors
 def set_one(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="A setting, such as budget.tokens.")],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value.")],
+    key: Annotated[str, Argument(metavar="KEY", help="A setting, such as budget.tokens.")],
+    value: Annotated[str, Argument(metavar="VALUE", help="Its value.")],
     project: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--project",
             metavar="FOLDER",
             help="Write to this project's suture.toml instead of your own file.",
@@ -89,7 +89,7 @@ def set_one(
 
 @handle_errors
 def init(
-    project: Annotated[Path, typer.Argument(metavar="PROJECT", help="The project's folder.")] = Path(),
+    project: Annotated[Path, Argument(metavar="PROJECT", help="The project's folder.")] = Path(),
 ) -> None:
     """Write a suture.toml with the test command detected from the project's files."""
     from suture.core.settings import create_settings_file
@@ -116,7 +116,7 @@ def _test_line(project: Path) -> str:
 
 @handle_errors
 def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Your shell.")],
+    shell: Annotated[Literal["bash", "zsh", "fish"], Argument(help="Your shell.")],
 ) -> None:
     """Print a script that completes commands and options in your shell.
 

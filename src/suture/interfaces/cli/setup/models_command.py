@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
@@ -27,7 +28,7 @@ models_app = typer.Typer(
     name="models", help="Manage the embedded models: list, pull, serve, path, rm.", no_args_is_help=True
 )
 
-Name = Annotated[str, typer.Argument(help="A model's name, as `suture models list` shows it.")]
+Name = Annotated[str, Argument(help="A model's name, as `suture models list` shows it.")]
 
 
 @models_app.callback()
@@ -83,10 +84,10 @@ def pull_command(name: Name, assignments: Assignments = None, as_json: Json = Fa
 def serve_command(
     name: Annotated[
         str | None,
-        typer.Argument(help="A model's name, as `suture models list` shows it; default: that of model.name."),
+        Argument(help="A model's name, as `suture models list` shows it; default: that of model.name."),
     ] = None,
-    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="The port; 0 picks a free one.")] = 8080,
+    host: Annotated[str, Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option("--port", help="The port; 0 picks a free one.")] = 8080,
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:

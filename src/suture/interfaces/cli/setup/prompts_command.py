@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
@@ -28,10 +29,8 @@ recipes_app = typer.Typer(
     name="recipes", help="Show the available strategies: list, show.", no_args_is_help=True
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A role; see `suture prompts list`.")]
-Project = Annotated[
-    Path, typer.Option("--project", metavar="FOLDER", help="The project whose own prompts apply.")
-]
+Name = Annotated[str, Argument(metavar="NAME", help="A role; see `suture prompts list`.")]
+Project = Annotated[Path, Option("--project", metavar="FOLDER", help="The project whose own prompts apply.")]
 
 
 def open_prompt_book(project: Path, assignments: list[str] | None) -> PromptBook:
@@ -63,7 +62,7 @@ def list_prompts(project: Project = Path(), assignments: Assignments = None, as_
 def show_prompt(
     name: Name,
     packaged: Annotated[
-        bool, typer.Option("--packaged", help="The packaged prompt, even if the project has its own.")
+        bool, Option("--packaged", help="The packaged prompt, even if the project has its own.")
     ] = False,
     project: Project = Path(),
     assignments: Assignments = None,
@@ -84,7 +83,7 @@ def show_prompt(
 def diff(
     name: Name,
     other: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="A prompt file; default: the packaged prompt.")
+        Path | None, Argument(metavar="FILE", help="A prompt file; default: the packaged prompt.")
     ] = None,
     project: Project = Path(),
     assignments: Assignments = None,
@@ -151,7 +150,7 @@ def list_recipes_command(as_json: Json = False) -> None:
 @recipes_app.command("show")
 @handle_errors
 def show_recipe(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A recipe, or your own TOML file.")],
+    name: Annotated[str, Argument(metavar="NAME", help="A recipe, or your own TOML file.")],
     as_json: Json = False,
 ) -> None:
     """Print every key of a recipe with its value, including defaults."""

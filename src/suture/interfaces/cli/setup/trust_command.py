@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import Json, require_project_folder
@@ -23,10 +23,10 @@ from suture.interfaces.narrative.plain_text import escape_unprintable
 
 @handle_errors
 def trust(
-    project: Annotated[Path, typer.Argument(metavar="PROJECT", help="The project's folder.")] = Path(),
-    yes: Annotated[bool, typer.Option("--yes", help="Trust the project without asking.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="List the trusted projects.")] = False,
-    revoke: Annotated[bool, typer.Option("--revoke", help="Revoke the trust.")] = False,
+    project: Annotated[Path, Argument(metavar="PROJECT", help="The project's folder.")] = Path(),
+    yes: Annotated[bool, Option("--yes", help="Trust the project without asking.")] = False,
+    listed: Annotated[bool, Option("--list", help="List the trusted projects.")] = False,
+    revoke: Annotated[bool, Option("--revoke", help="Revoke the trust.")] = False,
     as_json: Json = False,
 ) -> None:
     """Allow a project's own suture.toml, .env and prompts to set more than harmless settings.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from suture.errors import UsageError
 
@@ -19,50 +19,44 @@ if TYPE_CHECKING:
 Detail = Literal["quiet", "brief", "verbose"]
 """How much a run prints on stderr while it runs and at its end."""
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every step in full detail.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON document on stdout.")]
+Verbose = Annotated[bool, Option("--verbose", "-v", help="Print every step in full detail.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Print only the result.")]
 Assignments = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Any setting, such as loop.samples=8; repeatable."),
+    Option("--set", metavar="KEY=VALUE", help="Any setting, such as loop.samples=8; repeatable."),
 ]
 Model = Annotated[
-    str | None,
-    typer.Option("--model", metavar="PROVIDER:MODEL", help="The model to use; the setting model.name."),
+    str | None, Option("--model", metavar="PROVIDER:MODEL", help="The model to use; the setting model.name.")
 ]
 Test = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--test",
         metavar="COMMAND",
         help="The test command; default: project.test, or detected from the files.",
     ),
 ]
 Protect = Annotated[
-    list[str] | None,
-    typer.Option("--protect", metavar="GLOB", help="Files that must not change; repeatable."),
+    list[str] | None, Option("--protect", metavar="GLOB", help="Files that must not change; repeatable.")
 ]
 Only = Annotated[
-    list[str] | None,
-    typer.Option("--only", metavar="GLOB", help="The only files that may change; repeatable."),
+    list[str] | None, Option("--only", metavar="GLOB", help="The only files that may change; repeatable.")
 ]
 Python = Annotated[
     Path | None,
-    typer.Option(
-        "--python", metavar="PATH", help="The Python that runs the tests; the setting sandbox.python."
-    ),
+    Option("--python", metavar="PATH", help="The Python that runs the tests; the setting sandbox.python."),
 ]
-Apply = Annotated[bool, typer.Option("--apply", help="Apply the change to your files once it is verified.")]
+Apply = Annotated[bool, Option("--apply", help="Apply the change to your files once it is verified.")]
 Branch = Annotated[
-    str | None,
-    typer.Option("--branch", metavar="NAME", help="Commit on a new branch; your files do not change."),
+    str | None, Option("--branch", metavar="NAME", help="Commit on a new branch; your files do not change.")
 ]
 Recipe = Annotated[
-    str | None, typer.Option("--recipe", metavar="NAME", help="The strategy; the setting loop.recipe.")
+    str | None, Option("--recipe", metavar="NAME", help="The strategy; the setting loop.recipe.")
 ]
 Autonomy = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--autonomy",
         metavar="MODE",
         help="When to ask you: full_auto, review_repairs or review_all; the setting loop.autonomy.",
@@ -70,7 +64,7 @@ Autonomy = Annotated[
 ]
 ApproveDeps = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--approve-deps",
         metavar="MODE",
         help="Packages that new code requires: ask (about those not on the allowlist), allowlist or never; "
@@ -79,32 +73,30 @@ ApproveDeps = Annotated[
 ]
 RunName = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="RUN",
         help="`last` (of this folder), `newest` (of all), an id, its unique start or end, or a run's folder.",
     ),
 ]
 Replies = Annotated[
     str | None,
-    typer.Option("--replies", metavar="RUN|FILE", help="Use a run's recorded replies, or a file of replies."),
+    Option("--replies", metavar="RUN|FILE", help="Use a run's recorded replies, or a file of replies."),
 ]
-OrLive = Annotated[bool, typer.Option("--or-live", help="Ask the model for replies that are not recorded.")]
+OrLive = Annotated[bool, Option("--or-live", help="Ask the model for replies that are not recorded.")]
 LogJson = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--log-json",
         metavar="FILE",
         help="Write each event to this file, one JSON object per line; log.file.",
     ),
 ]
-Attempts = Annotated[
-    int | None, typer.Option("--attempts", metavar="N", help="Max candidates; budget.attempts.")
-]
+Attempts = Annotated[int | None, Option("--attempts", metavar="N", help="Max candidates; budget.attempts.")]
 Tokens = Annotated[
-    int | None, typer.Option("--tokens", metavar="N", help="Max tokens, input and output; budget.tokens.")
+    int | None, Option("--tokens", metavar="N", help="Max tokens, input and output; budget.tokens.")
 ]
-Money = Annotated[float | None, typer.Option("--money", metavar="USD", help="Max US dollars; budget.money.")]
-Seconds = Annotated[float | None, typer.Option("--seconds", metavar="S", help="Max seconds; budget.seconds.")]
+Money = Annotated[float | None, Option("--money", metavar="USD", help="Max US dollars; budget.money.")]
+Seconds = Annotated[float | None, Option("--seconds", metavar="S", help="Max seconds; budget.seconds.")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,10 +12,11 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from suture.errors import Cancelled, PrerequisiteError, SutureError, UsageError
 
-Debug = Annotated[bool, typer.Option("--debug", help="On an error, also print the traceback.")]
+Debug = Annotated[bool, Option("--debug", help="On an error, also print the traceback.")]
 DEBUG = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
 
 
