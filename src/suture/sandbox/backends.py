@@ -34,10 +34,7 @@ def _create_container(settings: SandboxSettings, _: KeySettings) -> Sandbox:
     from suture.sandbox.container import ContainerSandbox
 
     return ContainerSandbox(
-        host=settings.container_host,
-        image=settings.image,
-        runtime=settings.runtime,
-        mode=settings.mode,
+        host=settings.container_host, image=settings.image, runtime=settings.runtime, mode=settings.mode
     )
 
 
@@ -72,7 +69,7 @@ def find_sandbox_factory(name: str, entry_points: Iterable[EntryPoint] | None = 
 
     Args:
         name: The value of `sandbox.backend`. A package cannot replace a built-in back end.
-        entry_points: The entry points of installed packages, where the caller knows them already.
+        entry_points: The entry points to search, for tests; by default those of installed packages.
 
     Raises:
         UsageError: No back end has this name.
@@ -88,7 +85,7 @@ def find_sandbox_factory(name: str, entry_points: Iterable[EntryPoint] | None = 
         built_in=BUILT_IN,
         among=entry_points,
     )
-    return lambda settings, _: create(settings)
+    return lambda settings, _: create(settings)  # a package's back end does not get the user's keys
 
 
 def open_sandbox(

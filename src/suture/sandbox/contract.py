@@ -56,7 +56,7 @@ class ProgramLimits:
         inodes: Files and folders in each writable folder.
         file_mb: Maximum size of one file, in MiB.
         open_files: File descriptors of each process.
-        output_bytes: Maximum that is kept of stdout and of stderr, half from the head and half from the tail.
+        output_bytes: Bytes that are kept of stdout, and of stderr: half from the head, half from the tail.
     """
 
     wall_s: float = 10.0
@@ -81,9 +81,9 @@ class Mount:
 
     Attributes:
         source: Absolute path on the host.
-        target: Absolute path inside the sandbox. It must not be, or lie in, a folder that the sandbox makes
-            itself (`BOX`, `/tmp`, `/etc`, `/proc`, `/dev`); only below `/tmp` it may lie. It must not lie
-            below another mount that shows something else there.
+        target: Absolute path inside the sandbox. It must not be `/tmp`, and neither be nor lie in `BOX`,
+            `/etc`, `/proc`, `/dev` or `/sys`, which the sandbox makes itself. It must not lie below another
+            mount that shows something else there.
     """
 
     source: str
@@ -164,10 +164,10 @@ class Capabilities:
             inside.
         limits: Members of `LIMIT_NAMES` that it enforces.
         memory_enforcement: What enforces `total_memory_mb`.
-        identity: What these claims depend on: a program and its version, an image. The canary attacks are
-            repeated when it changes.
-        reason: Why it is not better, for people: no warm mode, no control group, a level that the self-test
-            denied.
+        identity: What these claims depend on, such as a program and its version, or an image. The canary
+            attacks are repeated when it changes.
+        reason: Why the claims are not better, for people: no warm mode, no control group, or a level that the
+            self-test denied.
     """
 
     level: IsolationLevel
@@ -199,8 +199,7 @@ class Channel(Protocol):
         ...
 
     async def receive(self, timeout_s: float) -> bytes | None:
-        """Return the next frame, or `None` if the program ended, sent something that is no frame, or timed
-        out.
+        """Return the next frame, or `None` if the program ended, sent no valid frame, or timed out.
 
         Whatever the cause, the program is dead when this returns `None`.
         """
@@ -212,15 +211,14 @@ class Channel(Protocol):
 
 
 class Sandbox(Protocol):
-    """A sandbox. One object may run many programs, also at the same time; each program starts from a clean
-    state.
-    """
+    """A sandbox. It may run many programs, also at the same time; each starts from a clean state."""
 
     name: str
 
     async def capabilities(self) -> Capabilities:
-        """Return what this sandbox claims to do here. `open_sandbox` believes a claim only after canary
-        attacks failed.
+        """Return what this sandbox claims to do here.
+
+        A claim is believed only after canary attacks have failed (see `open_sandbox`).
 
         Raises:
             SandboxUnavailable: No sandbox can be built here.

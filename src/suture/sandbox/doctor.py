@@ -44,7 +44,7 @@ def diagnose_backends(
         factories: Back end -> the function that creates it.
         needed: The back end that a run would use.
         minimum: The weakest acceptable isolation level.
-        cache: As for `SelfTestedSandbox`.
+        cache: A folder for the results of the self-test.
         bubblewraps: Paths of bubblewrap programs, best first; by default those of this machine.
     """
     paths = find_bubblewraps() if bubblewraps is None else bubblewraps
@@ -57,33 +57,26 @@ def diagnose_backends(
 
 
 def find_sandbox_factories(settings: SandboxSettings, keys: KeySettings) -> dict[str, Callable[[], Sandbox]]:
-    """Return the factory of each back end that may be tried: the local ones, and the one in the settings.
+    """Return the factory of each back end that may be tried: the local ones, and the one in the settings."""
 
-    Args:
-        settings: The settings group `sandbox`.
-        keys: The settings group `keys`.
-    """
-    names = dict.fromkeys((*LOCAL_BACKENDS, settings.backend))
-    return {name: partial(_create, name, settings, keys) for name in names}
+    def create(name: str) -> Sandbox:
+        return find_sandbox_factory(name)(settings, keys)
 
-
-def _create(name: str, settings: SandboxSettings, keys: KeySettings) -> Sandbox:
-    return find_sandbox_factory(name)(settings, keys)
+    return {name: partial(create, name) for name in dict.fromkeys((*LOCAL_BACKENDS, settings.backend))}
 
 
 async def _diagnose(
     name: str, create: Callable[[], Sandbox], needed: bool, minimum: IsolationLevel, cache: Path | None
 ) -> Requirement:
+    sandbox = None
     try:
         sandbox = SelfTestedSandbox(create, minimum=minimum, cache=cache)
-    except SutureError as fault:
-        return Requirement(name=name, ok=False, detail=fault.message, remedy=fault.remedy, needed=needed)
-    try:
         capabilities = await sandbox.capabilities()
     except SutureError as fault:
         return Requirement(name=name, ok=False, detail=fault.message, remedy=fault.remedy, needed=needed)
     finally:
-        await sandbox.close()
+        if sandbox is not None:
+            await sandbox.close()
     return Requirement(
         name=name,
         ok=capabilities.meets_level(minimum),
