@@ -1,4 +1,4 @@
-"""The entrance to the core: heal, solve, stream, replay, resume, fork, apply, undo, verify, and a class.
+"""The entrance to the core: functions that start runs, continue them, and deliver their results.
 
 from suture import run_sync, solve
 result = run_sync(solve("Write a function add(a, b) that adds two numbers. add(1, 2) == 3"))

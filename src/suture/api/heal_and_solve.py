@@ -145,11 +145,11 @@ async def _build_task(
     """Return the task that the options describe, and the settings that it runs with."""
     into = Path(options.into) if options.into is not None else None
     if not isinstance(task, str):
-        return (replace(task, allows_more_files=True) if into is not None else task), settings
+        return (task if into is None else replace(task, allows_more_files=True)), settings
     language = find_language(options.language) if options.language is not None else None
     test = Path(options.test) if options.test else None
     if options.project is None and options.existing is None:
-        written = build_write_task(
+        write_task = build_write_task(
             task,
             test=test,
             asserts=options.asserts,
@@ -157,7 +157,7 @@ async def _build_task(
             several=into is not None,
             language=language or "python",
         )
-        return written, settings
+        return write_task, settings
     request = ProjectRequest(
         kind=parse_project_kind(options.project) if options.project is not None else None,
         language=language,
@@ -174,11 +174,11 @@ async def _build_task(
 def _require_room_for_new_files(task: Task, options: WriteOptions, root: Path) -> None:
     """Refuse, before anything is spent, a task whose known files would overwrite existing ones."""
     copies_project = options.into is not None and options.existing is not None
-    known = (*task.modules, *(task.project.scaffold if task.project else ()))
-    new = [path for path in known if path not in task.given_files or copies_project]
+    planned = (*task.modules, *(task.project.scaffold if task.project else ()))
+    new_paths = [path for path in planned if path not in task.given_files or copies_project]
     if copies_project:
-        new += task.files
-    require_no_overwrite(Path(options.into) if options.into is not None else root, new)
+        new_paths += task.files
+    require_no_overwrite(Path(options.into) if options.into is not None else root, new_paths)
 
 
 async def stream(
@@ -215,14 +215,14 @@ async def stream(
                 "HealOptions do not fit a task", remedy="pass WriteOptions, or the project as a Path"
             )
         run = solve(task, replace(options or WriteOptions(), on_event=events.put_nowait))
-    work = asyncio.get_running_loop().create_task(run)
-    work.add_done_callback(lambda _: events.put_nowait(None))
+    run_task = asyncio.get_running_loop().create_task(run)
+    run_task.add_done_callback(lambda _: events.put_nowait(None))
     try:
         while (event := await events.get()) is not None:
             yield event
-        yield await work
+        yield await run_task
     finally:
-        work.cancel()
-        await asyncio.wait([work])
-        if not work.cancelled():
-            work.exception()  # Mark the exception as retrieved: a consumer that was still there has got it.
+        run_task.cancel()
+        await asyncio.wait([run_task])
+        if not run_task.cancelled():
+            run_task.exception()  # Mark it as retrieved: a consumer that was still there has got it.

@@ -1,9 +1,9 @@
 """Run a coroutine so that Ctrl-C stops it at once, even while it computes or waits for work in a thread.
 
 `asyncio.run` cancels the coroutine on the signal, and the coroutine notices that only where it awaits. Code
-that computes for a long time would run to its end, or die without a word at the second Ctrl-C. Here a watcher thread
-starts with the signal: if the event loop does not respond within a second, the cancellation is raised in the
-running code, and the run is recorded as cancelled like any other.
+that computes for a long time would run to its end, or die without a record at the second Ctrl-C. Here a watcher
+thread starts with the signal: if the event loop does not respond within a second, the cancellation is raised in
+the running code, and the run is recorded as cancelled like any other.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from types import FrameType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 RESPONSE_TIMEOUT_S = 1.0
 """How long the event loop may not respond after it was asked to stop."""
 CLEANUP_TIMEOUT_S = 5.0
-"""How long it may not respond after an interruption: files are closed then, and the end is recorded."""
+"""How long the event loop may not respond after an interruption: files are closed then, and the end is recorded.
+Both times are chosen by judgement; not measured."""
 
 
 def run_interruptibly(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -35,7 +37,7 @@ def run_interruptibly(coroutine: Coroutine[Any, Any, T]) -> T:
     interruption = _Interruption()
 
     async def main() -> T:
-        interruption.begin()
+        interruption.register_current_task()
         return await coroutine
 
     signal.signal(signal.SIGINT, interruption.on_signal)
@@ -62,7 +64,7 @@ class _Interruption:
         self._task: asyncio.Task[Any] | None = None
         self._cancelling: asyncio.Handle | None = None
 
-    def begin(self) -> None:
+    def register_current_task(self) -> None:
         """Remember the current task as the one to stop."""
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
 
@@ -76,14 +78,14 @@ class _Interruption:
             raise KeyboardInterrupt
         else:
             self.requested = True
-            # The task is not cancelled right here: a task that computes must be cancelled once, and not once
-            # here and a second time by the watcher.
+            # Scheduled and not done here, so that `_interrupt` can withdraw it: a task that computes must be
+            # cancelled only once.
             self._cancelling = self._loop.call_soon_threadsafe(self._task.cancel)
             self._ping()
             threading.Thread(target=self._watch, daemon=True).start()
 
     def _interrupt(self) -> None:
-        """Raise in the code that computes; if that is another task, the run's task is cancelled too."""
+        """Raise in the code that computes. If that is another task, the event loop cancels the run's task too."""
         if self._cancelling is not None and asyncio.current_task(self._loop) is self._task:
             self._cancelling.cancel()
         raise asyncio.CancelledError
@@ -115,27 +117,22 @@ async def run_in_daemon_thread(work: Callable[[], T]) -> T:
     Closing the event loop waits for the threads of `asyncio.to_thread`, so that Ctrl-C would wait too.
 
     Args:
-        work: The function. It must not leave anything half done that others see.
+        work: The function. It may be abandoned halfway, so it must not leave anything half done that others see.
     """
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
+    future: asyncio.Future[T] = loop.create_future()
 
-    def settle(result: T | None, fault: Exception | None) -> None:
-        if done.done():
-            return
-        if fault is not None:
-            done.set_exception(fault)
-        else:
-            done.set_result(cast(T, result))
+    def settle(set_outcome: Callable[[], None]) -> None:
+        if not future.done():
+            set_outcome()
 
     def run() -> None:
-        result, fault = None, None
         try:
-            result = work()
-        except Exception as raised:  # It is raised again where the caller awaits.
-            fault = raised
+            set_outcome = partial(future.set_result, work())
+        except Exception as fault:  # It is raised again where the caller awaits.
+            set_outcome = partial(future.set_exception, fault)
         with suppress(RuntimeError):  # The event loop is closed, and nobody waits any more.
-            loop.call_soon_threadsafe(settle, result, fault)
+            loop.call_soon_threadsafe(settle, set_outcome)
 
     threading.Thread(target=run, daemon=True).start()
-    return await done
+    return await future

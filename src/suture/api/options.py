@@ -1,6 +1,4 @@
-"""The options of `heal` and `solve`, each as one frozen value that every interface builds and passes on
-whole.
-"""
+"""The options of `heal` and `solve`. Every interface builds one such value and passes it on whole."""
 
 from __future__ import annotations
 

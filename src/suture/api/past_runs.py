@@ -120,7 +120,12 @@ async def resume(
     recorded = load_recorded_run(run, settings)
     recorded.require_resumable()
     if answer is not None:
-        on_review = make_single_answer_reviewer(answer, _require_pending_review(recorded), on_review)
+        question = find_pending_review(recorded.folder)
+        if question is None:
+            raise UsageError(
+                f"run {recorded.folder.id} waits for no answer", remedy="resume it: `suture resume` alone"
+            )
+        on_review = make_single_answer_reviewer(answer, question, on_review)
     async with open_run_models(recorded.settings, model or recorded.model, live=True) as models:
         spec = replace(
             recorded.spec(models, sandbox),
@@ -157,7 +162,7 @@ async def fork_from_iteration(
         run: `last`, an id, the unique start or end of one, or a run folder.
         iteration: The number of decisions that the run had carried out; 0 is before the first.
         changes: Settings by their dotted key, such as `{"loop.recipe": "greedy"}`.
-        hint: What the model is told from now on.
+        hint: A hint that the model gets from now on.
         candidate: Code to judge before anything else: the text of the task's module, or path -> text.
         settings: Settings for keys and folders; by default from the environment and the settings files.
         model: The model; by default that of `changes`, or the recorded one.
@@ -165,7 +170,7 @@ async def fork_from_iteration(
         apply: Write the verified change into the project.
         on_review: Answers questions, as in `HealOptions`.
         run_id: The id of the new run, where one was reserved before.
-        on_event: Called with each event, including those that were taken over.
+        on_event: Called with each event, including those that were taken over from the other run.
 
     Raises:
         UsageError: There is no such run, step or setting, or the candidate writes a protected file.
@@ -181,13 +186,13 @@ async def fork_from_iteration(
 
     origin = await load_state_at(recorded.folder, iteration, checkpoint_location(recorded.settings))
     origin = replace(origin, hint=hint.strip(), files=_candidate_files(candidate, recorded))
-    changed = override_settings(recorded.settings, changes)
+    changed_settings = override_settings(recorded.settings, changes)
     recorded_model = None if "model.name" in changes else recorded.model
-    async with open_run_models(changed, model or recorded_model, live=True) as models:
+    async with open_run_models(changed_settings, model or recorded_model, live=True) as models:
         spec = replace(
             recorded.spec(models, sandbox),
             run_id=run_id,
-            settings=changed,
+            settings=changed_settings,
             source=load_successful_replies(recorded.folder),
             or_live=True,
             origin=origin,
@@ -222,15 +227,6 @@ def pending_review(run: str | Path, *, settings: Settings | None = None) -> Revi
     return find_pending_review(find_run_folder(run, settings))
 
 
-def _require_pending_review(recorded: RecordedRun) -> Review:
-    review = find_pending_review(recorded.folder)
-    if review is None:
-        raise UsageError(
-            f"run {recorded.folder.id} waits for no answer", remedy="resume it: `suture resume` alone"
-        )
-    return review
-
-
 def load_successful_replies(folder: RunFolder) -> ReplyRecording:
     """Return the replies of a run without the failed calls, which may be tried again."""
     recording = load_recording(folder.path, may_be_empty=True)
@@ -257,8 +253,8 @@ def load_recorded_run(run: str | Path, settings: Settings | None = None) -> Reco
         UsageError: There is no such run, or it does not say how it began.
         StorageError: Its folder is damaged.
     """
-    present = settings or load_settings(Path.cwd()).settings
-    return read_recorded_run(find_run_folder(run, present), present)
+    settings = settings or load_settings(Path.cwd()).settings
+    return read_recorded_run(find_run_folder(run, settings), settings)
 
 
 def find_run_folder(run: str | Path, settings: Settings | None = None) -> RunFolder:
@@ -274,6 +270,6 @@ def find_run_folder(run: str | Path, settings: Settings | None = None) -> RunFol
     folder = RunFolder(Path(run))
     if os.path.isfile(folder.ledger_path):  # noqa: PTH113  # Unlike Path.is_file, it accepts any text as a name.
         return folder
-    present = settings or load_settings(Path.cwd(), read_only=True).settings
-    fetch_shared_run(present, str(run))
-    return find_run(present.paths.home, str(run))
+    settings = settings or load_settings(Path.cwd(), read_only=True).settings
+    fetch_shared_run(settings, str(run))
+    return find_run(settings.paths.home, str(run))

@@ -22,7 +22,7 @@ from suture.models import (
 from suture.sandbox import Requirement, diagnose_backends, discover_interpreter, find_sandbox_factories
 
 MIN_FREE_BYTES = 500_000_000
-"""Disk space for a few hundred runs."""
+"""Disk space for a few hundred runs. Chosen by judgement; not measured."""
 
 
 def examine_machine(settings: Settings) -> Iterator[Requirement]:
@@ -30,31 +30,24 @@ def examine_machine(settings: Settings) -> Iterator[Requirement]:
     yield Requirement(
         name="suture", ok=True, detail=f"on Python {platform.python_version()}, {platform.machine()}"
     )
-    yield from _examine_sandbox(settings)
-    yield _examine_interpreter()
-    yield from _examine_model(settings)
-    yield _examine_home(settings.paths.home)
-
-
-def _examine_sandbox(settings: Settings) -> Iterator[Requirement]:
     yield from diagnose_backends(
         find_sandbox_factories(settings.sandbox, settings.keys),
         needed=settings.sandbox.backend,
         minimum=settings.sandbox.minimum_level,
         cache=settings.paths.cache,
     )
+    yield _examine_interpreter()
+    yield from _examine_model(settings)
+    yield _examine_home(settings.paths.home)
 
 
 def _examine_interpreter() -> Requirement:
     try:
-        found = discover_interpreter(Path.cwd(), os.environ)
+        interpreter = discover_interpreter(Path.cwd(), os.environ)
     except SutureError as fault:
         return Requirement(name="python", ok=False, detail=fault.message, remedy=fault.remedy)
-    return Requirement(
-        name="python",
-        ok=True,
-        detail=f"{found.executable} ({found.version}): {found.origin}; for this folder",
-    )
+    detail = f"{interpreter.executable} ({interpreter.version}): {interpreter.origin}; for this folder"
+    return Requirement(name="python", ok=True, detail=detail)
 
 
 def _examine_model(settings: Settings) -> Iterator[Requirement]:
@@ -80,27 +73,23 @@ def _list_choices(settings: Settings) -> Iterator[Requirement]:
         yield Requirement(
             name=f"model, choice {number}", ok=True, detail=f"{choice.label}: {model}{choice.detail}"
         )
-    keyed = [name for name in PROVIDERS if getattr(settings.keys, name, None) is not None]
-    if keyed:
-        names = ", ".join(keyed)
-        yield Requirement(
-            name="keys", ok=True, detail=f"{names}; used only when named, such as --model {keyed[0]}:NAME"
-        )
+    providers = [name for name in PROVIDERS if getattr(settings.keys, name, None) is not None]
+    if providers:
+        detail = f"{', '.join(providers)}; used only when named, such as --model {providers[0]}:NAME"
+        yield Requirement(name="keys", ok=True, detail=detail)
 
 
 def _examine_threads(settings: Settings, name: str) -> Requirement:
     """Return the number of threads, which is measured on first use, because more threads can be slower."""
+    cache = settings.paths.cache
     if settings.model.threads is not None:
-        return Requirement(
-            name="threads", ok=True, detail=f"{settings.model.threads}, as set in model.threads"
-        )
-    found = read_calibration(model_path(name, settings.paths.cache), settings.paths.cache)
-    if found is None:
-        return Requirement(
-            name="threads", ok=True, detail="not measured yet; the first use does (some seconds)"
-        )
-    speeds = ", ".join(f"{s.threads}: {s.reply_tokens_per_s:.1f} tokens/s" for s in found.speeds)
-    return Requirement(name="threads", ok=True, detail=f"{found.threads} on {found.cpu} (measured {speeds})")
+        detail = f"{settings.model.threads}, as set in model.threads"
+    elif (calibration := read_calibration(model_path(name, cache), cache)) is None:
+        detail = "not measured yet; the first use does (some seconds)"
+    else:
+        speeds = ", ".join(f"{s.threads}: {s.reply_tokens_per_s:.1f} tokens/s" for s in calibration.speeds)
+        detail = f"{calibration.threads} on {calibration.cpu} (measured {speeds})"
+    return Requirement(name="threads", ok=True, detail=detail)
 
 
 def _examine_home(home: Path) -> Requirement:

@@ -49,13 +49,15 @@ async def measure_run_quality(
     if not facts.parsed:
         raise UsageError(f"the code of run {recorded.folder.id} is {facts.label}; only Python is measured")
     interpreter = recorded.interpreter or discover_programs(recorded.project, os.environ, task.language)
-    known = recorded.settings
-    used = sandbox or open_sandbox(known.sandbox, keys=known.keys, cache=known.paths.cache)
+    run_settings = recorded.settings
+    opened = sandbox or open_sandbox(
+        run_settings.sandbox, keys=run_settings.keys, cache=run_settings.paths.cache
+    )
     try:
-        packages = packages_for_task(task, known, may_fetch=False)
-        suite = await prepare_suite(task, used, known.sandbox, interpreter, packages=packages)
+        packages = packages_for_task(task, run_settings, may_fetch=False)
+        suite = await prepare_suite(task, opened, run_settings.sandbox, interpreter, packages=packages)
         subject = QualitySubject(files=result.candidate.files, suite=suite, interpreter=interpreter)
         return await measure_quality(subject, names)
     finally:
-        if used is not sandbox:
-            await used.close()
+        if opened is not sandbox:
+            await opened.close()

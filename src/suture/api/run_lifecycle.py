@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 T = TypeVar("T")
-KEEP = Delivery()
-"""Keep the result in the run folder."""
+KEEP_IN_RUN_FOLDER = Delivery()
 DELIVERY_FAULTS = (UsageError, PrerequisiteError, SandboxError, StorageError)
+"""Faults of a delivery, after which the repair is still in the run folder."""
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -61,12 +61,12 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 async def execute_run(
-    spec: RunSpec, delivery: Delivery = KEEP, *, on_event: Listener | None = None
+    spec: RunSpec, delivery: Delivery = KEEP_IN_RUN_FOLDER, *, on_event: Listener | None = None
 ) -> Result:
-    """Execute a run, certify what it repaired, and deliver that.
+    """Execute the run that `spec` requests, deliver its repair, and return its result.
 
     Args:
-        spec: What the run is asked to be.
+        spec: The run.
         delivery: What to do with a repair.
         on_event: Called with each event of the run's ledger.
     """
@@ -84,7 +84,14 @@ async def execute_run(
             result = await start(context, checkpointer)
             await _store_memories(context)
         try:
-            await deliver(delivery, result, spec.project, _deliverable_run(context))
+            run = DeliverableRun(
+                task=context.spec.task,
+                folder=context.folder,
+                ledger=context.ledger,
+                prepare=context.suites.prepare,
+                accepted=get_accepted_files(context.ledger.events),
+            )
+            await deliver(delivery, result, spec.project, run)
         except asyncio.CancelledError:
             raise _mention_saved_result(Cancelled("stopped"), result, context) from None
         except DELIVERY_FAULTS as fault:
@@ -105,9 +112,7 @@ def _after_all_events(reviewer: Reviewer, progress: ListenerProgress) -> Reviewe
 
 @contextlib.asynccontextmanager
 async def _open_and_record(spec: RunSpec) -> AsyncIterator[tuple[RunContext, Any]]:
-    """Open what a run needs. After it is closed, write the run's rows to the database, if one is
-    configured.
-    """
+    """Open what a run needs. When it is closed, write the run to the database, if one is configured."""
     folder = None
     try:
         async with open_run(spec) as (context, checkpointer):
@@ -129,16 +134,6 @@ async def _store_memories(context: RunContext) -> None:
         context.ledger.append(stored)
 
 
-def _deliverable_run(context: RunContext) -> DeliverableRun:
-    return DeliverableRun(
-        task=context.spec.task,
-        folder=context.folder,
-        ledger=context.ledger,
-        prepare=context.suites.prepare,
-        accepted=get_accepted_files(context.ledger.events),
-    )
-
-
 @contextlib.asynccontextmanager
 async def _export_trace(context: RunContext) -> AsyncIterator[None]:
     """Export the run's spans when it has ended in any way, if the environment asks for them."""
@@ -156,12 +151,12 @@ async def _log_events(context: RunContext) -> AsyncIterator[None]:
     if settings.file is None:
         yield
         return
-    known = len(context.ledger.events)
+    event_count = len(context.ledger.events)
     max_bytes = settings.max_mb * 2**20
-    log = EventLog(settings.file, max_bytes=max_bytes, backups=settings.backups, written=known)
+    log = EventLog(settings.file, max_bytes=max_bytes, backups=settings.backups, written=event_count)
     with contextlib.closing(log):
         try:
-            async with notify_listener(context.ledger.path, log.write, known_events=known):
+            async with notify_listener(context.ledger.path, log.write, known_events=event_count):
                 yield
         finally:  # The listener has not seen the last events of a run that was stopped.
             for event in context.ledger.events:
@@ -169,6 +164,7 @@ async def _log_events(context: RunContext) -> AsyncIterator[None]:
 
 
 def _choose_start(spec: RunSpec) -> Callable[..., Coroutine[Any, Any, Result]]:
+    """Return the function that starts a run, resumes one, or continues a fork."""
     from suture.loop.run import fork_task, resume_task, run_task  # LangGraph takes a second to import.
 
     if spec.folder is not None:
@@ -179,12 +175,10 @@ def _choose_start(spec: RunSpec) -> Callable[..., Coroutine[Any, Any, Result]]:
 def _mention_saved_result(fault: SutureError, result: Result, context: RunContext) -> SutureError:
     """Return the same error, with a message that names the repair which is kept in the run folder."""
     diff = context.folder.path / "result.diff"
-    named = type(fault)(
-        f"{fault.message}; run {result.run_id} is healed and its verified diff is kept: {diff}",
-        remedy=fault.remedy,
-    )
-    named.run_id = result.run_id
-    return named
+    message = f"{fault.message}; run {result.run_id} is healed and its verified diff is kept: {diff}"
+    extended = type(fault)(message, remedy=fault.remedy)
+    extended.run_id = result.run_id
+    return extended
 
 
 def load_replies(replies: str | Path | None, settings: Settings) -> ReplyRecording | None:
@@ -213,8 +207,8 @@ async def open_run_models(
         settings: The settings, which name the models.
         model: The model that the caller passed in or named.
         live: Whether models are asked at all; if not, none is opened.
-        deferred: Whether the models may not be needed. A missing model is then an error only when it is
-            asked.
+        deferred: Whether the run may end without asking a model. A missing model is then an error only when it
+            is asked.
     """
     if not live:
         opener: Any = lambda _, name: replay_only_model(name)  # noqa: E731

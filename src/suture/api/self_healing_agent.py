@@ -1,4 +1,4 @@
-"""`SelfHealingAgent`: a specification in, code out. The class of an ancestor project, on top of this API."""
+"""`SelfHealingAgent`: the class of an ancestor project, which writes code for a specification."""
 
 from __future__ import annotations
 
@@ -41,10 +41,15 @@ class SelfHealingAgent:
     ) -> None:
         if max_iterations < 1:
             raise UsageError(f"max_iterations must be at least 1, not {max_iterations!r}")
-        named = {"model_provider": model_provider, "model_name": model_name, "max_iterations": max_iterations}
         self.max_iterations = max_iterations
         self.on_review = on_review
-        self.settings = load_settings(Path.cwd(), flags_from_arguments({**named, **options})).settings
+        arguments = {
+            "model_provider": model_provider,
+            "model_name": model_name,
+            "max_iterations": max_iterations,
+            **options,
+        }
+        self.settings = load_settings(Path.cwd(), flags_from_arguments(arguments)).settings
 
     def run(self, specification: str) -> dict[str, Any]:
         """Write code for a specification.
@@ -75,7 +80,7 @@ class SelfHealingAgent:
         Args:
             iteration: The number of decisions that the run had carried out; 0 is before the first.
             run_id: The run: an id, or `last`.
-            hint: What the model is told from now on.
+            hint: A hint that the model gets from now on.
             candidate: Code to judge before anything else.
             changes: Arguments of this class that differ from those of the run.
 

@@ -1,4 +1,4 @@
-"""Deliver a repair after its run, undo it, and verify it by its certificate."""
+"""Deliver the repair of a run that has ended, undo it, and verify it by its certificate."""
 
 from __future__ import annotations
 
@@ -56,35 +56,37 @@ async def apply(
         The run folder, whose ledger says what was done.
 
     Raises:
-        UsageError: There is no such run, it healed nothing, is applied already or belongs to somebody else,
-        or
+        UsageError: There is no such run, it healed nothing, is applied already or belongs to somebody else, or
             the user has changed the same files since.
         StorageError: The tree or the repository could not be written; both are as they were.
     """
     settings = settings or load_settings(Path.cwd()).settings
-    wanted = _find_last_healed_run(settings.paths.home, Path.cwd()) if run is None else run
-    recorded = load_recorded_run(wanted, settings)
+    if run is None:
+        run = _find_last_healed_run(settings.paths.home, Path.cwd())
+    recorded = load_recorded_run(run, settings)
     result = _load_healed_result(recorded)
     is_default = not commit and branch is None and patch is None and into is None
     delivery = choose_delivery(apply=is_default, commit=commit, branch=branch, patch=patch, into=into)
-    is_new_code, needs_repository_code = recorded.task.kind == "write", delivery.how != "into"
-    if not is_default and is_new_code == needs_repository_code:
+    is_new_code = recorded.task.kind == "write"
+    if not is_default and is_new_code != (delivery.how == "into"):  # Only new code has a folder of its own.
         what = "wrote new code" if is_new_code else "repaired existing code"
         raise UsageError(f"run {recorded.folder.id} {what}, which --{delivery.how} cannot deliver")
     require_deliverable(delivery, recorded.project)
-    opened: list[Sandbox] = []
+    run_settings = recorded.settings
+    opened_sandboxes: list[Sandbox] = []
 
     async def prepare(task: Task) -> Suite:
-        known = recorded.settings
         if sandbox is None:
-            opened.append(open_sandbox(known.sandbox, keys=known.keys, cache=known.paths.cache))
+            opened_sandboxes.append(
+                open_sandbox(run_settings.sandbox, keys=run_settings.keys, cache=run_settings.paths.cache)
+            )
         interpreter = recorded.interpreter or discover_programs(recorded.project, os.environ, task.language)
         return await prepare_suite(
             task,
-            sandbox or opened[-1],
-            known.sandbox,
+            sandbox or opened_sandboxes[-1],
+            run_settings.sandbox,
             interpreter,
-            packages=packages_for_task(task, known),
+            packages=packages_for_task(task, run_settings),
         )
 
     try:
@@ -98,8 +100,8 @@ async def apply(
             )
             await deliver(delivery, result, recorded.project, deliverable)
     finally:
-        for one in opened:
-            await one.close()
+        for opened_sandbox in opened_sandboxes:
+            await opened_sandbox.close()
     return recorded.folder
 
 

@@ -1,6 +1,4 @@
-"""Deliver a certified change: write it into the tree, commit it, put it on a branch, or write a patch
-file.
-"""
+"""Deliver a certified change: write it into the tree, commit it, or write it to a branch or a patch file."""
 
 from __future__ import annotations
 
@@ -112,8 +110,7 @@ def require_deliverable(delivery: Delivery, root: Path) -> None:
     """Refuse, before anything is spent, a delivery that could not be made in the end.
 
     Raises:
-        UsageError: There is no repository, no commit or no git identity, or the branch or file exists
-        already.
+        UsageError: There is no repository, no commit or no git identity, or the branch or file exists already.
         PrerequisiteError: Git is not installed.
     """
     target = delivery.target
@@ -169,13 +166,7 @@ def _require_identity(repository: Repository) -> None:
 
 
 async def deliver(delivery: Delivery, result: Result, root: Path, run: DeliverableRun) -> None:
-    """Deliver a repair as the user asked. A result that is not healed stays in the run folder.
-
-    Args:
-        delivery: What the user asked for.
-        result: The result of the run.
-        root: The project's folder.
-        run: The run.
+    """Deliver a run's repair to the project in `root`. A result that is not healed stays in the run folder.
 
     Raises:
         UsageError: The user changed the same files or lines, or what would be committed does not pass.
@@ -200,14 +191,14 @@ def _write_files(
     root: Path,
     run: DeliverableRun,
 ) -> None:
-    goes_elsewhere = delivery.how == "into"
-    folder = Path(delivery.target) if goes_elsewhere else root
+    is_other_folder = delivery.how == "into"
+    folder = Path(delivery.target) if is_other_folder else root
     project = run.task.project
-    if goes_elsewhere and project is not None and not project.is_new:
+    if is_other_folder and project is not None and not project.is_new:
         before = {}  # With a feature of an existing project, the whole project goes into the other folder.
     if run.task.kind == "write":
-        new = after.keys() - before.keys()
-        require_no_overwrite(folder, sorted(new), f"suture apply {run.folder.id} --into FOLDER")
+        new_paths = sorted(after.keys() - before.keys())
+        require_no_overwrite(folder, new_paths, f"suture apply {run.folder.id} --into FOLDER")
     _apply(before, after, folder, run)
 
 
@@ -301,17 +292,14 @@ async def _require_tests_pass(plan: CommitPlan, after: Mapping[str, bytes], run:
 def _commit_message(result: Result, run: DeliverableRun) -> str:
     files = sorted(result.candidate.files) if result.candidate else []
     names = ", ".join(files[:2]) + (" and others" if len(files) > 2 else "")
-    fixed = _fixed_tests(result, run)
-    left_out = len(fixed) - MAX_LISTED_NAMES
+    baseline = first_payload(
+        run.ledger.events, CandidateChecked
+    )  # The first check is that of the user's code.
+    passed_before = run.folder.load_record(Verdict, baseline.verdict).passed if baseline else frozenset()
+    fixed = sorted(result.verdict.passed - passed_before) if result.verdict else []
     lines = [f"- {' '.join(name.split())}" for name in fixed[:MAX_LISTED_NAMES]]
-    if left_out > 0:
-        lines.append(f"and {left_out} more")
+    if len(fixed) > MAX_LISTED_NAMES:
+        lines.append(f"and {len(fixed) - MAX_LISTED_NAMES} more")
     body = ["Passing now:", *lines, ""] if lines else []
     trailer = f"Healed-by: suture {version('suture')} (run {result.run_id})"
     return "\n".join([f"Heal {names}", "", *body, trailer, ""])
-
-
-def _fixed_tests(result: Result, run: DeliverableRun) -> list[str]:
-    checked = first_payload(run.ledger.events, CandidateChecked)
-    before = run.folder.load_record(Verdict, checked.verdict).passed if checked else frozenset()
-    return sorted(result.verdict.passed - before) if result.verdict else []

@@ -33,20 +33,20 @@ LIST_RUNS_REMEDY = "`suture history` lists the runs; undo takes the id of one"
 
 @dataclass(frozen=True, kw_only=True)
 class _AppliedChange:
-    """What a run has done and nobody has undone.
+    """The latest events of the changes that a run has made and nobody has undone.
 
     A change that only started counts too, because a killed process may have made it.
     """
 
-    applied: ApplyStarted | TreeApplied | None = None
-    started: CommitStarted | None = None
-    made: CommitMade | None = None
+    apply: ApplyStarted | TreeApplied | None = None
+    commit_start: CommitStarted | None = None
+    commit: CommitMade | None = None
 
     @property
     def root(self) -> str:
         """Return the project's folder; empty if there is no change."""
-        change = self.made or self.started or self.applied
-        return change.root if change else ""
+        event = self.commit or self.commit_start or self.apply
+        return event.root if event else ""
 
 
 def is_applied(events: tuple[Event, ...]) -> bool:
@@ -86,8 +86,7 @@ def find_applied_run(home: Path, folder: Path) -> RunFolder:
 def undo_run(run: RunFolder) -> TreeUndone:
     """Undo what a run changed: files byte by byte, a commit by another commit, a branch by deleting it.
 
-    Returns:
-        What was undone, as the ledger records it.
+    It returns the event that the run's ledger records.
 
     Raises:
         UsageError: The run changed nothing, was undone before, or the user has changed the same files since.
@@ -98,12 +97,12 @@ def undo_run(run: RunFolder) -> TreeUndone:
         raise UsageError(
             f"run {run.id} changed nothing of yours that is still there", remedy=LIST_RUNS_REMEDY
         )
-    commit = change.made or _find_unrecorded_commit(run, change.started)
+    commit = change.commit or _find_unrecorded_commit(run, change.commit_start)
     with Ledger(run.ledger_path) as ledger:
         if commit is not None and commit.branch:
             undone = _delete_branch(commit)
-        elif change.applied is not None:
-            undone = _restore_files(run, change.applied, commit)
+        elif change.apply is not None:
+            undone = _restore_files(run, change.apply, commit)
         else:
             ledger.append(TreeUndone(root=change.root, reason="the branch was never made"))
             raise UsageError(
@@ -117,12 +116,12 @@ def _find_applied_change(events: tuple[Event, ...]) -> _AppliedChange:
     change = _AppliedChange()
     for event in events:
         match event.payload:
-            case (ApplyStarted() | TreeApplied()) as applied:
-                change = replace(change, applied=applied)
-            case CommitStarted() as started:
-                change = replace(change, started=started)
-            case CommitMade() as made:
-                change = replace(change, made=made)
+            case (ApplyStarted() | TreeApplied()) as apply:
+                change = replace(change, apply=apply)
+            case CommitStarted() as commit_start:
+                change = replace(change, commit_start=commit_start)
+            case CommitMade() as commit:
+                change = replace(change, commit=commit)
             case TreeUndone():
                 change = _AppliedChange()
     return change
@@ -143,8 +142,11 @@ def _find_unrecorded_commit(run: RunFolder, started: CommitStarted | None) -> Co
 def _restore_files(
     run: RunFolder, applied: ApplyStarted | TreeApplied, commit: CommitMade | None
 ) -> TreeUndone:
+    """Restore the files that a run wrote, and revert its commit if there is one: both, or nothing."""
     root, paths = Path(applied.root), applied.files
-    before, after = (_select(paths, files) for files in _load_file_states(run, root))
+    before, after = (
+        {path: files[path] for path in paths if path in files} for files in _load_file_states(run, root)
+    )
     unknown = [path for path in paths if path not in before and path not in after]
     if unknown:
         raise StorageError(
@@ -164,15 +166,15 @@ def _restore_files(
             f"nothing was undone: {fault.message}",
             remedy=f"undo it by hand: patch -p1 < {applied.undo}",
         ) from fault
-    reverted = ""
+    revert_commit = ""
     if plan is not None and commit is not None:
         try:
-            reverted = commit_on_head(plan, f"Revert a heal\n\nThis reverts commit {commit.commit}.\n")
+            revert_commit = commit_on_head(plan, f"Revert a heal\n\nThis reverts commit {commit.commit}.\n")
         except SutureError:
             apply_changes(root, before, current)
             raise
     remove_empty_folders(root, applied.folders)
-    return TreeUndone(root=str(root), files=paths, commit=reverted)
+    return TreeUndone(root=str(root), files=paths, commit=revert_commit)
 
 
 def _expected_content(target: Path, before: bytes | None, after: bytes | None) -> bytes | None:
@@ -186,7 +188,7 @@ def _expected_content(target: Path, before: bytes | None, after: bytes | None) -
 
 
 def _load_file_states(run: RunFolder, root: Path) -> tuple[Mapping[str, bytes], Mapping[str, bytes]]:
-    """Return the files in a folder before the run's change and after it."""
+    """Return `(before, after)`: the files (path -> content) in a folder before and after the run's change."""
     events = read_ledger(run.ledger_path).events
     started, finished = last_payload(events, RunStarted), last_payload(events, RunFinished)
     if started is None or finished is None:
@@ -201,14 +203,10 @@ def _load_file_states(run: RunFolder, root: Path) -> tuple[Mapping[str, bytes], 
     return before, {**after, **get_accepted_files(events)}
 
 
-def _select(paths: tuple[str, ...], files: Mapping[str, bytes]) -> dict[str, bytes]:
-    return {path: files[path] for path in paths if path in files}
-
-
 def _delete_branch(commit: CommitMade) -> TreeUndone:
-    name, made = commit.branch, commit.commit
+    name = commit.branch
     repository = open_repository(Path(commit.root))
-    if repository.branch_commit(name) != made:
+    if repository.branch_commit(name) != commit.commit:
         raise UsageError(
             f"the branch {name!r} is no longer where the run left it; nothing was undone",
             remedy=f"look at it: git log {name}",
@@ -217,5 +215,5 @@ def _delete_branch(commit: CommitMade) -> TreeUndone:
         raise UsageError(
             f"the branch {name!r} is checked out; nothing was undone", remedy="check out another one first"
         )
-    repository.git("update-ref", "-d", f"refs/heads/{name}", made)
+    repository.git("update-ref", "-d", f"refs/heads/{name}", commit.commit)
     return TreeUndone(root=commit.root, branch=name)
