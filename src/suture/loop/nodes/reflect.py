@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langgraph.runtime import Runtime
 
+from suture.agents.roles.coder import RepairBrief
 from suture.core.records import encode_record
+from suture.judge import Suite
 from suture.loop.briefing import brief_for_repair
 from suture.loop.context import RunContext, load_deciding_suite
 from suture.loop.policy.attempts import Attempt, find_best
@@ -33,9 +35,6 @@ from suture.loop.state import (
 )
 from suture.project.languages import LANGUAGES
 
-StateAndContributions = tuple[LoopState, RoleContributions]
-"""The state, and the contributions that are stored in it at the end of the node."""
-
 
 async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Ask the roles that the recipe wants about the candidates of the round.
@@ -50,163 +49,159 @@ async def reflect(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     uses_roles = helpers != RecipeHelpers() or has_tournament
     if not uses_roles or not LANGUAGES[context.task.language].parsed:
         return {}
-    before, contributions = state, role_contributions(state)
+    reflection = _Reflection(context=context, state=state, contributions=role_contributions(state))
     if helpers.writes_tests and accepts_generated_tests(context):
-        state, contributions = await _write_tests(state, contributions, context)
+        await reflection.write_tests()
     if has_tournament:
-        suite = await load_deciding_suite(contributions, context)
-        state = await rank_equal_candidates(suite, state, context)
-    state, contributions = await _use_extensions(state, contributions, context)
-    state, contributions = await _criticise(state, contributions, context)
-    state, contributions = await _diagnose(state, contributions, context)
-    state, contributions = await _polish(state, contributions, context)
-    if helpers.lessons and state["judged"] and _continues(state, context):
-        lessons = await draw_lessons(contributions, state, context)
-        contributions = replace(contributions, lessons=lessons)
-    update: dict[str, Any] = {"contributions": encode_record(contributions)}
-    if state["judged"] != before["judged"]:
-        update["judged"] = state["judged"]
-    if state["checks"] != before["checks"]:
-        update["checks"] = state["checks"]
+        await reflection.rank_equals()
+    await reflection.use_extensions()
+    await reflection.criticise()
+    await reflection.diagnose()
+    await reflection.polish()
+    if helpers.lessons:
+        await reflection.draw_lessons()
+    update: dict[str, Any] = {"contributions": encode_record(reflection.contributions)}
+    if reflection.state["judged"] != state["judged"]:
+        update["judged"] = reflection.state["judged"]
+    if reflection.state["checks"] != state["checks"]:
+        update["checks"] = reflection.state["checks"]
     return update
 
 
-async def _write_tests(
-    state: LoopState, contributions: RoleContributions, context: RunContext
-) -> StateAndContributions:
-    """Assess the generated tests; a candidate that fails none of them gets adversarial tests."""
-    state, contributions = await adopt_generated_tests(state, contributions, context)
-    best = find_best(judged_attempts(state))
-    attacks = sum(name.startswith("attack:") for name in contributions.done)
-    is_wanted = context.recipe.helpers.adversarial_tests and attacks < context.recipe.attacks
-    if not is_wanted or best is None or best.failed or _is_done("attack", best, contributions):
-        return state, contributions
-    contributions = await write_adversarial_tests(best, contributions, state, context)
-    contributions = _mark_done("attack", best, contributions)
-    return await adopt_generated_tests(state, contributions, context)
+@dataclass
+class _Reflection:
+    """The work of the roles on one round, one after the other.
 
+    Attributes:
+        state: The state of the run. Its own contributions are those from before the round.
+        contributions: The contributions of the roles so far.
+    """
 
-async def _use_extensions(
-    state: LoopState, contributions: RoleContributions, context: RunContext
-) -> StateAndContributions:
-    """Let the extensions of packages repair the next candidate without a model, and comment on it."""
-    extensions = context.extensions
-    attempt = _next_failing(state, context)
-    has_extensions = bool(extensions.fixers or extensions.advisers)
-    if not has_extensions or attempt is None or _is_done("brought", attempt, contributions):
-        return state, contributions
-    suite = await load_deciding_suite(contributions, context)
-    brief = brief_for_repair(attempt, state, context, suite)
-    contributions = _mark_done("brought", attempt, contributions)
-    state = await try_fixers(brief, attempt, suite, state, context)
-    if _continues(state, context):
-        advice = await collect_advice(brief, state, context)
-        contributions = _add_remarks(attempt, advice, contributions)
-    return state, contributions
+    context: RunContext
+    state: LoopState
+    contributions: RoleContributions
 
+    async def write_tests(self) -> None:
+        """Assess the generated tests; a candidate that fails none of them gets adversarial tests."""
+        await self._adopt_tests()
+        best = find_best(judged_attempts(self.state))
+        attacks = sum(name.startswith("attack:") for name in self.contributions.done)
+        recipe = self.context.recipe
+        may_attack = recipe.helpers.adversarial_tests and attacks < recipe.attacks
+        if may_attack and best is not None and not best.failed and self._begin("attack", best):
+            self.contributions = await write_adversarial_tests(
+                best, self.contributions, self.state, self.context
+            )
+            await self._adopt_tests()
 
-async def _criticise(
-    state: LoopState, contributions: RoleContributions, context: RunContext
-) -> StateAndContributions:
-    """Ask the critic about code that passes, or about the next candidate to repair."""
-    mode, attempt = context.recipe.helpers.critic, _criticised_attempt(state, context)
-    if mode == "off" or attempt is None or _is_done("critic", attempt, contributions):
-        return state, contributions
-    if mode == "gate" and not attempt.solved:
-        return state, contributions
-    suite = await load_deciding_suite(contributions, context)
-    brief = brief_for_repair(attempt, state, context, suite)
-    critique = await criticise(brief, attempt, state, context)
-    contributions = _mark_done("critic", attempt, contributions)
-    if critique is None or critique.approved:
-        return state, contributions
-    contributions = _add_remarks(attempt, critique.issues, contributions)
-    if attempt.solved:
-        state = _with_changed_attempt(state, replace(attempt, sent_back=True))
-    return state, contributions
+    async def _adopt_tests(self) -> None:
+        self.state, self.contributions = await adopt_generated_tests(
+            self.state, self.contributions, self.context
+        )
 
+    async def rank_equals(self) -> None:
+        """Rank the candidates that the trusted checks cannot distinguish."""
+        self.state = await rank_equal_candidates(await self._load_suite(), self.state, self.context)
 
-async def _diagnose(
-    state: LoopState, contributions: RoleContributions, context: RunContext
-) -> StateAndContributions:
-    """Ask the debugger why the next candidate to repair fails."""
-    attempt = _next_failing(state, context)
-    is_off = context.recipe.helpers.diagnose == "off"
-    if is_off or attempt is None or _is_done("debugger", attempt, contributions):
-        return state, contributions
-    suite = await load_deciding_suite(contributions, context)
-    brief = brief_for_repair(attempt, state, context, suite)
-    diagnosis = await diagnose(brief, attempt, suite, state, context)
-    contributions = _mark_done("debugger", attempt, contributions)
-    if diagnosis is None:
-        return state, contributions
-    diagnosed = replace(attempt, confidence=diagnosis.confidence, advised_strategy=diagnosis.strategy)
-    state = _with_changed_attempt(state, diagnosed)
-    return state, _add_remarks(attempt, (diagnosis.root_cause,), contributions)
+    async def use_extensions(self) -> None:
+        """Let the extensions of packages repair the next candidate without a model, and comment on it."""
+        extensions, attempt = self.context.extensions, self._next_failing()
+        if not (extensions.fixers or extensions.advisers) or attempt is None:
+            return
+        if not self._begin("brought", attempt):
+            return
+        suite, brief = await self._make_brief(attempt)
+        self.state = await try_fixers(brief, attempt, suite, self.state, self.context)
+        if self.continues:
+            self._add_remarks(attempt, await collect_advice(brief, self.state, self.context))
 
+    async def criticise(self) -> None:
+        """Ask the critic about code that passes every trusted check, else about the next one to repair."""
+        mode, attempt = self.context.recipe.helpers.critic, find_best(judged_attempts(self.state))
+        if attempt is None or not attempt.solved:
+            attempt = self._next_parent()
+        if mode == "off" or attempt is None or (attempt.solved and attempt.origin == "user"):
+            return
+        if (mode == "gate" and not attempt.solved) or not self._begin("critic", attempt):
+            return
+        _, brief = await self._make_brief(attempt)
+        critique = await criticise(brief, attempt, self.state, self.context)
+        if critique is None or critique.approved:
+            return
+        self._add_remarks(attempt, critique.issues)
+        if attempt.solved:
+            self._change_attempt(replace(attempt, sent_back=True))
 
-async def _polish(
-    state: LoopState, contributions: RoleContributions, context: RunContext
-) -> StateAndContributions:
-    """Simplify and review code that is about to be delivered, each once."""
-    helpers, best = context.recipe.helpers, find_best(judged_attempts(state))
-    is_wanted = (helpers.optimise or helpers.review) and not _continues(state, context)
-    if best is None or not is_wanted or not best.solved or best.origin == "user":
-        return state, contributions
-    suite = await load_deciding_suite(contributions, context)
-    brief = brief_for_repair(best, state, context, suite)
-    if helpers.optimise and not _is_done("optimiser", best, contributions):
-        state = await simplify(brief, best, suite, state, context)
-        contributions = _mark_done("optimiser", best, contributions)
-    if helpers.review and not _is_done("reviewer", best, contributions):
-        await review_quality(brief, best, state, context)
-        contributions = _mark_done("reviewer", best, contributions)
-    return state, contributions
+    async def diagnose(self) -> None:
+        """Ask the debugger why the next candidate to repair fails."""
+        attempt = self._next_failing()
+        if self.context.recipe.helpers.diagnose == "off" or attempt is None:
+            return
+        if not self._begin("debugger", attempt):
+            return
+        suite, brief = await self._make_brief(attempt)
+        diagnosis = await diagnose(brief, attempt, suite, self.state, self.context)
+        if diagnosis is not None:
+            self._change_attempt(
+                replace(attempt, confidence=diagnosis.confidence, advised_strategy=diagnosis.strategy)
+            )
+            self._add_remarks(attempt, (diagnosis.root_cause,))
 
+    async def polish(self) -> None:
+        """Simplify and review code that is about to be delivered, each once."""
+        helpers, best = self.context.recipe.helpers, find_best(judged_attempts(self.state))
+        if not (helpers.optimise or helpers.review) or self.continues:
+            return
+        if best is None or not best.solved or best.origin == "user":
+            return
+        suite, brief = await self._make_brief(best)
+        if helpers.optimise and self._begin("optimiser", best):
+            self.state = await simplify(brief, best, suite, self.state, self.context)
+        if helpers.review and self._begin("reviewer", best):
+            await review_quality(brief, best, self.state, self.context)
 
-def _criticised_attempt(state: LoopState, context: RunContext) -> Attempt | None:
-    """Return the candidate that passes every trusted check, else the next one to repair."""
-    best = find_best(judged_attempts(state))
-    if best is not None and best.solved:
-        return None if best.origin == "user" else best
-    return _next_parent(state, context)
+    async def draw_lessons(self) -> None:
+        """Draw lessons from the attempts so far, if the run continues."""
+        if self.state["judged"] and self.continues:
+            lessons = await draw_lessons(self.contributions, self.state, self.context)
+            self.contributions = replace(self.contributions, lessons=lessons)
 
+    @property
+    def continues(self) -> bool:
+        """Whether the policy would continue the run."""
+        return decide(summarise_progress(self.state, self.context), self.context.recipe)[0].kind != "stop"
 
-def _next_failing(state: LoopState, context: RunContext) -> Attempt | None:
-    """Return the next candidate to repair, if it fails a check."""
-    parent = _next_parent(state, context)
-    return parent if parent is not None and not parent.solved else None
+    def _next_parent(self) -> Attempt | None:
+        return next_parent(summarise_progress(self.state, self.context), self.context.recipe)
 
+    def _next_failing(self) -> Attempt | None:
+        """Return the next candidate to repair, if it fails a check."""
+        parent = self._next_parent()
+        return parent if parent is not None and not parent.solved else None
 
-def _next_parent(state: LoopState, context: RunContext) -> Attempt | None:
-    return next_parent(summarise_progress(state, context), context.recipe)
+    async def _load_suite(self) -> Suite:
+        return await load_deciding_suite(self.contributions, self.context)
 
+    async def _make_brief(self, attempt: Attempt) -> tuple[Suite, RepairBrief]:
+        suite = await self._load_suite()
+        return suite, brief_for_repair(attempt, self.state, self.context, suite)
 
-def _continues(state: LoopState, context: RunContext) -> bool:
-    return decide(summarise_progress(state, context), context.recipe)[0].kind != "stop"
-
-
-def _with_changed_attempt(state: LoopState, changed: Attempt) -> LoopState:
-    return with_judged_attempts(
-        state,
-        (
+    def _change_attempt(self, changed: Attempt) -> None:
+        attempts = (
             changed if attempt.candidate == changed.candidate else attempt
-            for attempt in judged_attempts(state)
-        ),
-    )
+            for attempt in judged_attempts(self.state)
+        )
+        self.state = with_judged_attempts(self.state, attempts)
 
+    def _begin(self, work: str, attempt: Attempt) -> bool:
+        """Note that some work is done for a candidate; return whether it was not done before."""
+        name = f"{work}:{attempt.candidate}"
+        if name in self.contributions.done:
+            return False
+        self.contributions = replace(self.contributions, done=(*self.contributions.done, name))
+        return True
 
-def _is_done(work: str, attempt: Attempt, contributions: RoleContributions) -> bool:
-    return f"{work}:{attempt.candidate}" in contributions.done
-
-
-def _mark_done(work: str, attempt: Attempt, contributions: RoleContributions) -> RoleContributions:
-    return replace(contributions, done=(*contributions.done, f"{work}:{attempt.candidate}"))
-
-
-def _add_remarks(
-    attempt: Attempt, remarks: tuple[str, ...], contributions: RoleContributions
-) -> RoleContributions:
-    earlier = contributions.remarks.get(attempt.candidate, ())
-    all_remarks = {**contributions.remarks, attempt.candidate: (*earlier, *remarks)}
-    return replace(contributions, remarks=all_remarks)
+    def _add_remarks(self, attempt: Attempt, remarks: tuple[str, ...]) -> None:
+        earlier = self.contributions.remarks.get(attempt.candidate, ())
+        all_remarks = {**self.contributions.remarks, attempt.candidate: (*earlier, *remarks)}
+        self.contributions = replace(self.contributions, remarks=all_remarks)
