@@ -21,10 +21,10 @@ from sandbox.sandbox_programs import LONG, python, survivors
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox import Mount, ProgramLimits, RunRequest, RunStatus, Sandbox, StartMode, tuning
 from suture.sandbox.container import ContainerSandbox
+from suture.sandbox.container.container_sandbox import OWNER_LABEL, is_orphan, process_name
 from suture.sandbox.container.container_spec import image_name, pack_image
+from suture.sandbox.container.container_transport import attach
 from suture.sandbox.container.engine import Engine, connect_to_engine, find_addresses
-from suture.sandbox.container.sandbox import OWNER_LABEL, is_orphan, process_name
-from suture.sandbox.container.transport import attach
 
 pytestmark = pytest.mark.heavy
 
@@ -251,7 +251,7 @@ HOST = """
 import asyncio, sys
 from suture.sandbox import RunRequest
 from suture.sandbox.container import ContainerSandbox
-from suture.sandbox.container.sandbox import process_name
+from suture.sandbox.container.container_sandbox import process_name
 print(process_name(), flush=True)
 sandbox = ContainerSandbox(host=sys.argv[1], mode=sys.argv[2])
 asyncio.run(sandbox.run(RunRequest(argv=("/bin/sh", "-c", "sleep 600 # " + sys.argv[3]))))

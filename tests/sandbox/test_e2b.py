@@ -16,7 +16,7 @@ from suture.errors import SandboxBroken, SandboxUnavailable, UsageError
 from suture.sandbox import Mount, ProgramLimits, RunRequest
 from suture.sandbox.bubblewrap.launcher import find_bubblewraps
 from suture.sandbox.e2b import E2bSandbox
-from suture.sandbox.e2b.transport import stop
+from suture.sandbox.e2b.e2b_transport import stop
 
 KEY = "e2b_" + "0" * 40
 LIMITS = ProgramLimits(wall_s=30)

@@ -13,8 +13,8 @@ import requests
 
 from suture.errors import SandboxBroken
 from suture.sandbox import ProgramLimits, RunRequest
+from suture.sandbox.container.container_transport import ContainerTransport
 from suture.sandbox.container.engine import Engine
-from suture.sandbox.container.transport import ContainerTransport
 from suture.sandbox.execution.program import Program, SandboxNotStarted
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.zygote_run import FdSender
@@ -64,7 +64,7 @@ async def test_an_engine_that_does_not_answer_does_not_block(engine: Engine) -> 
 
 
 async def test_an_engine_that_does_not_attach(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suture.sandbox.container.transport.ENGINE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("suture.sandbox.container.container_transport.ENGINE_TIMEOUT_S", 0.2)
     async with asyncio.timeout(30):
         with pytest.raises(SandboxNotStarted, match="Deaf Engine does not attach"):
             await ContainerTransport.start(engine, {})

@@ -24,7 +24,7 @@ from suture.sandbox import (
     get_own_interpreter,
     mounts_for_interpreter,
 )
-from suture.sandbox.mounts.planning import plan_mounts
+from suture.sandbox.mounts.mount_planning import plan_mounts
 from suture.sandbox.runtimes.discovery import project_packages
 
 

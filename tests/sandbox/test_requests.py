@@ -11,7 +11,7 @@ from suture.errors import UsageError
 from suture.sandbox import BOX, BubblewrapSandbox, Mount, ProgramLimits, RunRequest
 from suture.sandbox.execution import request_encoding
 from suture.sandbox.execution.request_encoding import encode_request
-from suture.sandbox.mounts.planning import plan_mounts
+from suture.sandbox.mounts.mount_planning import plan_mounts
 
 BAD_PATHS = [
     "",

@@ -25,7 +25,7 @@ from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.tuning import MAX_ZYGOTE_AGE_S, MAX_ZYGOTE_RUNS
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.inside.kernel import SocketCounter
-from suture.sandbox.zygote.transport import ProcessTransport
+from suture.sandbox.zygote.zygote_transport import ProcessTransport
 
 LEAVINGS = """
 import ctypes, math, os, socket, subprocess, sys, time

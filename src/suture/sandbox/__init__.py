@@ -27,7 +27,7 @@ from suture.sandbox.contract import (
     SupportsCloseCallbacks,
 )
 from suture.sandbox.doctor import diagnose_backends, find_sandbox_factories
-from suture.sandbox.mounts.planning import mounts_for_interpreter
+from suture.sandbox.mounts.mount_planning import mounts_for_interpreter
 from suture.sandbox.pool import SandboxPool
 from suture.sandbox.runtimes import (
     discover_interpreter,

@@ -4,8 +4,8 @@ This package owns all knowledge of bubblewrap. What runs inside the sandbox belo
 `zygote`.
 """
 
+from suture.sandbox.bubblewrap.bubblewrap_sandbox import BubblewrapSandbox
 from suture.sandbox.bubblewrap.diagnosis import Requirement
 from suture.sandbox.bubblewrap.launcher import WRITABLE_DIR
-from suture.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 
 __all__ = ["WRITABLE_DIR", "BubblewrapSandbox", "Requirement"]

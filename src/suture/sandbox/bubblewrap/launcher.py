@@ -19,15 +19,15 @@ from suture.sandbox.execution.memory_cgroups import MemoryCgroup, MemoryCgroups
 from suture.sandbox.execution.process import ColdRun, SupervisedRun, create_memory_file
 from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.execution.request_encoding import as_program_request, encode_request
+from suture.sandbox.mounts.mount_planning import ETC, HOST_ETC, OWN_ETC
 from suture.sandbox.mounts.path_checks import SYSTEM_FOLDERS
-from suture.sandbox.mounts.planning import ETC, HOST_ETC, OWN_ETC
 from suture.sandbox.seccomp import build_filter_for_host
 from suture.sandbox.tuning import PRELOAD_MB, SHM_BYTES
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.bundle import ZYGOTE_ENVIRONMENT, build_bundle, read_boot_source
-from suture.sandbox.zygote.transport import ProcessTransport
 from suture.sandbox.zygote.zygote_pool import WarmRunner, ZygoteSpec
 from suture.sandbox.zygote.zygote_run import FdSender
+from suture.sandbox.zygote.zygote_transport import ProcessTransport
 
 BOX_UID = "65534"
 """The user `nobody`, as which programs run inside the sandbox."""

@@ -3,6 +3,6 @@
 This package owns the conversation with the engine. What runs inside is the zygote, as with bubblewrap.
 """
 
-from suture.sandbox.container.sandbox import ContainerSandbox
+from suture.sandbox.container.container_sandbox import ContainerSandbox
 
 __all__ = ["ContainerSandbox"]

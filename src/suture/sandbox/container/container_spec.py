@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from suture.project.languages import Interpreter
 from suture.sandbox import tuning
 from suture.sandbox.contract import BOX, SANDBOX_UIDS, Mount, ProgramLimits
+from suture.sandbox.mounts.mount_planning import ETC, HOST_ETC
 from suture.sandbox.mounts.path_checks import SYSTEM_FOLDERS
-from suture.sandbox.mounts.planning import ETC, HOST_ETC
 from suture.sandbox.seccomp import build_filter_for_host
 from suture.sandbox.zygote.bundle import ZYGOTE_ENVIRONMENT, read_boot_source
 

@@ -3,6 +3,6 @@
 Tested against a local server that speaks the service's protocol; never run on the service itself.
 """
 
-from suture.sandbox.e2b.sandbox import E2bSandbox
+from suture.sandbox.e2b.e2b_sandbox import E2bSandbox
 
 __all__ = ["E2bSandbox"]

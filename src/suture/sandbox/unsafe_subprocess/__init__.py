@@ -4,6 +4,6 @@ This back end is for machines where no sandbox can be had, and for people who kn
 a fallback: only its own name selects it, and each run prints a warning.
 """
 
-from suture.sandbox.unsafe_subprocess.sandbox import UnsafeSubprocess
+from suture.sandbox.unsafe_subprocess.unsafe_sandbox import UnsafeSubprocess
 
 __all__ = ["UnsafeSubprocess"]

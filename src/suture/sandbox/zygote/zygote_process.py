@@ -12,8 +12,8 @@ from suture.errors import SandboxBroken
 from suture.sandbox import tuning
 from suture.sandbox.execution.memory_cgroups import MemoryCgroup
 from suture.sandbox.execution.program import SandboxNotStarted
-from suture.sandbox.zygote.transport import ZygoteTransport
 from suture.sandbox.zygote.zygote_run import DirectPipes, FdSender, ZygoteRun
+from suture.sandbox.zygote.zygote_transport import ZygoteTransport
 
 HEADER_BYTES = 5
 """A frame starts with its kind, one letter, and its length, a big-endian u32."""

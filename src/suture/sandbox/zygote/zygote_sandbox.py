@@ -14,7 +14,7 @@ from suture.project.languages import Interpreter
 from suture.sandbox.contract import Mount, ProgramLimits, RunRequest, StartMode
 from suture.sandbox.execution.base_sandbox import BaseSandbox, try_sandbox
 from suture.sandbox.execution.process import SupervisedRun
-from suture.sandbox.mounts.planning import plan_mounts_cached
+from suture.sandbox.mounts.mount_planning import plan_mounts_cached
 from suture.sandbox.zygote.zygote_pool import WarmRunner, ZygoteSpec
 from suture.sandbox.zygote.zygote_process import Zygote
 

@@ -18,10 +18,10 @@ from suture.sandbox.container.container_spec import (
     pack_image,
     system_mounts,
 )
+from suture.sandbox.container.container_transport import ContainerTransport
 from suture.sandbox.container.engine import Engine, connect_to_engine
-from suture.sandbox.container.transport import ContainerTransport
 from suture.sandbox.contract import LIMIT_NAMES, Capabilities, Mount, ProgramLimits
-from suture.sandbox.mounts.planning import mounts_for_interpreter
+from suture.sandbox.mounts.mount_planning import mounts_for_interpreter
 from suture.sandbox.runtimes.discovery import get_own_interpreter
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.bundle import build_bundle

@@ -16,7 +16,7 @@ from typing import Any
 from suture.errors import SandboxUnavailable, UsageError
 from suture.project.languages import Interpreter
 from suture.sandbox.contract import LIMIT_NAMES, SANDBOX_UIDS, Capabilities, Mount, ProgramLimits
-from suture.sandbox.e2b.transport import E2bTransport
+from suture.sandbox.e2b.e2b_transport import E2bTransport
 from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.seccomp import build_filter_for_host
 from suture.sandbox.tuning import MACHINE_EXTRA_LIFETIME_S

@@ -14,7 +14,7 @@ from suture.errors import SandboxBroken
 from suture.sandbox.container.engine import Engine, find_runtime
 from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.tuning import ENGINE_TIMEOUT_S, MAX_REFUSAL_BYTES
-from suture.sandbox.zygote.transport import StreamTransport
+from suture.sandbox.zygote.zygote_transport import StreamTransport
 
 if TYPE_CHECKING:
     from docker import APIClient

@@ -20,7 +20,7 @@ from suture.sandbox.execution.base_sandbox import BaseSandbox, try_sandbox
 from suture.sandbox.execution.memory_cgroups import MemoryCgroups
 from suture.sandbox.execution.process import SupervisedRun
 from suture.sandbox.execution.request_encoding import BASE_ENVIRONMENT
-from suture.sandbox.mounts.planning import mounts_for_interpreter, plan_mounts_cached
+from suture.sandbox.mounts.mount_planning import mounts_for_interpreter, plan_mounts_cached
 from suture.sandbox.runtimes.discovery import get_own_interpreter
 
 WARM_MODE_FAILURES: dict[str, str] = {}
