@@ -128,10 +128,8 @@ def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
             report.phases, report.started = {}, []
         case "end":
             report.exit_code = event["exit"]
-            report.changed, report.changed_by_tests = (
-                _read_pairs(event, "changed"),
-                _read_pairs(event, "meanwhile"),
-            )
+            report.changed = _read_pairs(event, "changed")
+            report.changed_by_tests = _read_pairs(event, "meanwhile")
 
 
 def _read_pairs(event: Mapping[str, Any], name: str) -> frozenset[Pair]:
@@ -168,13 +166,9 @@ def _make_counterexample(test_id: str, phase: Mapping[str, Any]) -> Counterexamp
     file, line = str(fact.get("file", "")), fact.get("line")
     statement = " ".join(str(fact.get("statement", "")).split())
     if "timeout_s" in fact:
+        text = render_failure("test_timeout", seconds=fact["timeout_s"])
         return Counterexample(
-            check_id=test_id,
-            call=statement,
-            exception=render_failure("test_timeout", seconds=fact["timeout_s"]),
-            file=file,
-            line=line,
-            code="test_timeout",
+            check_id=test_id, call=statement, exception=text, file=file, line=line, code="test_timeout"
         )
     if "example" in fact:
         return _make_example_counterexample(test_id, fact)
@@ -300,26 +294,23 @@ def find_unstable_functions(first: Sequence[str], second: Sequence[str]) -> froz
     )
 
 
-def find_renamed_functions(first: Sequence[str], items: Sequence[str]) -> frozenset[str]:
+def find_renamed_functions(old_ids: Sequence[str], new_ids: Sequence[str]) -> frozenset[str]:
     """Return the test functions that lost an id and gained another one."""
-    lost, gained = set(first) - set(items), set(items) - set(first)
+    lost, gained = set(old_ids) - set(new_ids), set(new_ids) - set(old_ids)
     return frozenset(map(_get_function, lost)) & frozenset(map(_get_function, gained))
 
 
 def map_ids_by_position(
-    first: Sequence[str], items: Sequence[str], functions: Collection[str]
+    old_ids: Sequence[str], new_ids: Sequence[str], functions: Collection[str]
 ) -> dict[str, str]:
     """Return new id -> old id of the test at the same position in its function.
 
-    Args:
-        first: The old ids, in order.
-        items: The new ids, in order.
-        functions: The functions whose tests are mapped; those with another number of tests are left out.
+    Functions whose number of tests changed are left out.
     """
-    old_ids, new_ids = _group_by_function(first), _group_by_function(items)
+    old_groups, new_groups = _group_by_function(old_ids), _group_by_function(new_ids)
     names: dict[str, str] = {}
     for function in functions:
-        old, new = old_ids.get(function, []), new_ids.get(function, [])
+        old, new = old_groups.get(function, []), new_groups.get(function, [])
         if len(old) == len(new):
             names |= {new_id: old_id for new_id, old_id in zip(new, old, strict=True) if new_id != old_id}
     return names

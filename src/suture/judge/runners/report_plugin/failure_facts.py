@@ -27,13 +27,12 @@ class FailureFacts:
         text = str(excinfo.value)[:MAX_TEXT_CHARS]
         fact = {"type": excinfo.type.__name__, "text": text, "file": "", "line": None}
         if is_doctest(item):
-            fact.update(self._example(excinfo.value))
+            fact.update(self._describe_example(excinfo.value))
         for entry in excinfo.traceback:
             path = str(entry.path)
             if path == test_file:
-                fact["statement"] = self._statements.find_statement(test_file, entry.lineno + 1)[
-                    :MAX_TEXT_CHARS
-                ]
+                statement = self._statements.find_statement(test_file, entry.lineno + 1)
+                fact["statement"] = statement[:MAX_TEXT_CHARS]
             elif self.is_project_file(path):
                 fact["file"], fact["line"] = os.path.relpath(path, self._root), entry.lineno + 1
         if isinstance(excinfo.value, TestTimeout):
@@ -43,20 +42,15 @@ class FailureFacts:
             fact["line"] = excinfo.value.lineno
         return fact
 
-    def _example(self, fault: Any) -> dict[str, Any]:
+    def _describe_example(self, fault: Any) -> dict[str, Any]:
         """Return the docstring example that failed: its source, the expected and the actual output."""
-        wrong = (getattr(fault, "failures", None) or [fault])[0]
-        if not hasattr(wrong, "example"):
+        failure = (getattr(fault, "failures", None) or [fault])[0]
+        if not hasattr(failure, "example"):
             return {}
-        reported: dict[str, Any] = {
-            "example": [
-                wrong.example.source,
-                wrong.example.want,
-                str(getattr(wrong, "got", ""))[:MAX_TEXT_CHARS],
-            ]
-        }
-        if hasattr(wrong, "exc_info"):
-            kind, value, trace = wrong.exc_info
+        example, actual = failure.example, str(getattr(failure, "got", ""))[:MAX_TEXT_CHARS]
+        reported: dict[str, Any] = {"example": [example.source, example.want, actual]}
+        if hasattr(failure, "exc_info"):
+            kind, value, trace = failure.exc_info
             reported.update(type=kind.__name__, text=str(value)[:MAX_TEXT_CHARS])
             while trace is not None:
                 path = trace.tb_frame.f_code.co_filename
@@ -67,10 +61,10 @@ class FailureFacts:
 
     def is_project_file(self, path: str) -> bool:
         """Whether a file belongs to the project and is not a test file by its name."""
-        inside = path.startswith(self._root + os.sep) and "site-packages" not in path
+        is_inside = path.startswith(self._root + os.sep) and "site-packages" not in path
         name = os.path.basename(path)
         return (
-            inside
+            is_inside
             and os.path.dirname(path) != PLUGIN_FOLDER
             and not name.startswith(("test_", "conftest"))
             and not name.endswith("_test.py")
@@ -86,14 +80,14 @@ class Statements:
     def find_statement(self, path: str, line: int) -> str:
         """Return the statement around a line; of a compound statement only its head."""
         if path not in self._spans:
-            self._spans[path] = _spans_of("".join(linecache.getlines(path)))
-        around = [span for span in self._spans[path] if span[0] <= line <= span[1]]
-        first, last = max(around, default=(line, line))
+            self._spans[path] = _find_spans("".join(linecache.getlines(path)))
+        enclosing = [span for span in self._spans[path] if span[0] <= line <= span[1]]
+        first, last = max(enclosing, default=(line, line))  # the innermost statement begins last
         return "".join(linecache.getlines(path)[first - 1 : last])
 
 
-def _spans_of(source: str) -> list[tuple[int, int]]:
-    """Return the first and last line of each statement; of a compound statement those of its head."""
+def _find_spans(source: str) -> list[tuple[int, int]]:
+    """Return (first line, last line) of each statement; of a compound statement those of its head."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):

@@ -21,128 +21,131 @@ class TestMachinery:
     def __init__(self, config: Any, root: str) -> None:
         self._root = root + os.sep
         self._manager = config.pluginmanager
+        # (full name, namespace, name in it, value, code object or `None`) of each value.
         self._values = []  # type: list[tuple[str, Any, str, Any, Any]]
+        # (full name, class, names of its attributes) of each class.
         self._classes = []  # type: list[tuple[str, Any, frozenset[str]]]
         self._modules = frozenset(sys.modules)
         for name, module in list(sys.modules.items()):
             if name.partition(".")[0] in OWNERS:
                 self._record_module(name, module)
-        for own in ("hook", "pluginmanager"):
-            self._values.append((f"config.{own}", vars(config), own, vars(config).get(own), None))
+        for key in ("hook", "pluginmanager"):
+            self._values.append((f"config.{key}", vars(config), key, vars(config).get(key), None))
         self._record_values("pluginmanager", vars(self._manager))
-        self._references = [(parts.get, own, value) for _, parts, own, value, _ in self._values]
-        self._codes = [(_function(value), code) for *_, value, code in self._values if code is not None]
+        self._references = [(namespace.get, key, value) for _, namespace, key, value, _ in self._values]
+        self._codes = [(_get_function(value), code) for *_, value, code in self._values if code is not None]
         self.early = self._find_project_modules(self._modules)
         """Modules of the project that were already loaded, with their files."""
 
     def _record_module(self, name: str, module: Any) -> None:
-        owned = vars(module)
+        members = vars(module)
         self._values.append((name, sys.modules, name, module, None))
-        self._record_values(name, owned)
-        for own, value in list(owned.items()):
+        self._record_values(name, members)
+        for key, value in list(members.items()):
             if isinstance(value, type) and vars(value).get("__module__") == name and name != "builtins":
-                parts = vars(value)
-                self._classes.append((f"{name}.{own}", value, frozenset(parts)))
-                self._record_values(f"{name}.{own}", parts)
+                attributes = vars(value)
+                self._classes.append((f"{name}.{key}", value, frozenset(attributes)))
+                self._record_values(f"{name}.{key}", attributes)
 
-    def _record_values(self, name: str, parts: Any) -> None:
-        for own, value in list(parts.items()):
+    def _record_values(self, name: str, namespace: Any) -> None:
+        for key, value in list(namespace.items()):
             if callable(value) or isinstance(value, DESCRIPTORS + DECIDING_VALUES):
-                self._values.append((f"{name}.{own}", parts, own, value, _code(value)))
+                self._values.append((f"{name}.{key}", namespace, key, value, _get_code(value)))
 
     def changed_meanwhile(self) -> dict[str, str]:
         """Return the same as `changed`, but fast if nothing changed: it is called after each test."""
-        for get, own, value in self._references:
-            if get(own) is not value:
+        for get, key, value in self._references:
+            if get(key) is not value:
                 return self.changed()
         for function, code in self._codes:
             if function.__code__ is not code:
                 return self.changed()
-        for _, owner, known in self._classes:
-            if len(vars(owner)) != len(known):
+        for _, owner, attributes in self._classes:
+            if len(vars(owner)) != len(attributes):
                 return self.changed()
         return {}
 
     def changed(self) -> dict[str, str]:
         """Return name -> file of each value that was replaced, removed, or added to a class."""
-        found = {
-            name: parts.get(own)
-            for name, parts, own, value, code in self._values
-            if parts.get(own) is not value or (code is not None and _code(value) is not code)
+        new_values = {
+            name: namespace.get(key)
+            for name, namespace, key, value, code in self._values
+            if namespace.get(key) is not value or (code is not None and _get_code(value) is not code)
         }
-        for name, owner, known in self._classes:
-            for own in vars(owner).keys() - known:
-                value = vars(owner)[own]
+        for name, owner, attributes in self._classes:
+            for key in vars(owner).keys() - attributes:
+                value = vars(owner)[key]
                 if callable(value) or isinstance(value, DESCRIPTORS):
-                    found[f"{name}.{own}"] = value
-        return {name: self._file(value) for name, value in found.items()}
+                    new_values[f"{name}.{key}"] = value
+        return {name: self._find_file(value) for name, value in new_values.items()}
 
     def added(self) -> dict[str, str]:
         """Return name -> file of what the project put into later test modules and among pytest's hooks."""
-        found = {}
+        files = {}
         for name, module in list(sys.modules.items()):
             parts = name.split(".")
             is_new = parts[0] in OWNERS and name not in self._modules
             if is_new or parts[0].startswith("pytest_") or not ASSERTION_PACKAGES.isdisjoint(parts):
-                found.update(self._find_foreign_functions(name, module))
+                files.update(self._find_foreign_functions(name, module))
         for name, hook in list(vars(self._manager.hook).items()):
-            for one in hook.get_hookimpls() if hasattr(hook, "get_hookimpls") else ():
-                file = self._file(one.function)
+            for implementation in hook.get_hookimpls() if hasattr(hook, "get_hookimpls") else ():
+                file = self._find_file(implementation.function)
                 if not os.path.isabs(file):
-                    found[f"the hook {name}"] = file
-        return found
+                    files[f"the hook {name}"] = file
+        return files
 
     def _find_foreign_functions(self, name: str, module: Any) -> dict[str, str]:
         """Return functions of a module and of its classes that the project defines in another file."""
-        owned = dict(getattr(module, "__dict__", {}))
-        if self._own(str(owned.get("__file__"))):
+        members = dict(getattr(module, "__dict__", {}))
+        if self._get_project_path(str(members.get("__file__"))):
             return {}
-        named = [(f"{name}.{own}", value) for own, value in owned.items()]
-        for own, value in owned.items():
+        named_values = [(f"{name}.{key}", value) for key, value in members.items()]
+        for key, value in members.items():
             if isinstance(value, type) and vars(value).get("__module__") == name:
-                named += [(f"{name}.{own}.{inner}", part) for inner, part in list(vars(value).items())]
+                attributes = list(vars(value).items())
+                named_values += [(f"{name}.{key}.{attribute}", part) for attribute, part in attributes]
         files = {
-            one: self._file(value)
-            for one, value in named
+            full_name: self._find_file(value)
+            for full_name, value in named_values
             if callable(value) or isinstance(value, DESCRIPTORS)
         }
-        return {one: file for one, file in files.items() if file and not os.path.isabs(file)}
+        return {full_name: file for full_name, file in files.items() if file and not os.path.isabs(file)}
 
     def _find_project_modules(self, names: Any) -> dict[str, str]:
         files = {name: str(getattr(sys.modules[name], "__file__", None)) for name in names}
-        return {name: own for name, file in files.items() if (own := self._own(file))}
+        return {name: path for name, file in files.items() if (path := self._get_project_path(file))}
 
-    def _file(self, value: Any) -> str:
+    def _find_file(self, value: Any) -> str:
         """Return the file that defines a value: relative in the project, else absolute; empty if unknown."""
-        code = _code(value)
+        code = _get_code(value)
         if code is not None:
-            return self._own(code.co_filename) or os.path.abspath(code.co_filename)
+            return self._get_project_path(code.co_filename) or os.path.abspath(code.co_filename)
         if not isinstance(value, type):
             return ""
         module = sys.modules.get(str(vars(value).get("__module__")))
         path = str(getattr(module, "__file__", None) or "/")
-        return self._own(path) or os.path.abspath(path)
+        return self._get_project_path(path) or os.path.abspath(path)
 
-    def _own(self, path: str) -> str:
+    def _get_project_path(self, path: str) -> str:
         """Return a path relative to the project's folder; empty for a path outside of it."""
-        inside = path.startswith(self._root) and "site-packages" not in path
-        return path[len(self._root) :] if inside and not path.startswith(PLUGIN_FOLDER) else ""
+        is_inside = path.startswith(self._root) and "site-packages" not in path
+        return path[len(self._root) :] if is_inside and not path.startswith(PLUGIN_FOLDER) else ""
 
 
 PLUGIN_FOLDER = os.path.dirname(__file__)
 
 
-def _code(value: Any) -> Any:
+def _get_code(value: Any) -> Any:
     """Return a function's code object, which stays the same while the function does; `None` for other values.
 
     No attribute of other values is read: `pytest.mark` creates a mark for each attribute name that is read,
     and refuses names that a project does not know.
     """
-    function = _function(value)
+    function = _get_function(value)
     code = function.__code__ if isinstance(function, FunctionType) else None
     return code if isinstance(code, CodeType) else None
 
 
-def _function(value: Any) -> Any:
+def _get_function(value: Any) -> Any:
     function = value.fget if isinstance(value, property) else value
     return function.__func__ if isinstance(function, (staticmethod, classmethod, MethodType)) else function
