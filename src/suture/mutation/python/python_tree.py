@@ -204,6 +204,11 @@ class PythonTree:
         """All functions and methods, outer ones first."""
         return tuple(node for node in ast.walk(self.module) if isinstance(node, FUNCTIONS))
 
+    def innermost_function(self, line: int) -> Function | None:
+        """Return the innermost function that holds a line."""
+        around = [n for n in self.functions_in_order if n.lineno <= line <= (n.end_lineno or n.lineno)]
+        return max(around, key=lambda node: node.lineno, default=None)
+
     @cached_property
     def annotations(self) -> frozenset[ast.AST]:
         """The nodes of type annotations, without what `Annotated` adds."""
@@ -238,6 +243,11 @@ class PythonTree:
             if isinstance(node, ast.Attribute) and not isinstance(self.parent(node), ast.Call):
                 counts[node.attr] = counts.get(node.attr, 0) + 1
         return counts
+
+
+def body_lines(function: Function) -> range:
+    """Return the lines of a function's body."""
+    return range(function.body[0].lineno, (function.end_lineno or function.lineno) + 1)
 
 
 @lru_cache(maxsize=4096)

@@ -14,90 +14,55 @@ from suture.judge.trials.trial_records import Spectrum
 from suture.mutation import Mutant, OperatorName
 from suture.search.tuning import MIN_CLUE_SHARE, OFF_TRACEBACK_FACTOR, OTHER_PART_FACTOR
 
-EXCEPTION_PATTERNS: tuple[tuple[str, Mapping[OperatorName, float]], ...] = (
-    (
-        r"unsupported operand type\(s\) for (\S+?)(?: or pow\(\))?:",
-        {"arithmetic_operator": 3.0, "wrap_in_call": 1.5},
-    ),
-    (r"bad operand type for unary (\S):", {"sign_change": 3.0, "wrap_in_call": 1.5}),
-    (r"TypeError: '(\S+)' not supported between", {"comparison": 3.0, "wrap_in_call": 1.5}),
-    (
-        r"'(?:function|method|builtin_function_or_method|property)'|<bound method|<function |not callable",
-        {"decorator": 5.0, "attribute_or_name": 1.5},
-    ),
-    (
-        r"TypeError: .*missing \d+ required",
-        {"decorator": 3.0, "missing_argument": 3.0, "reused_argument": 3.0},
-    ),
-    (
-        r"TypeError: .*(?:takes .* arguments?|unexpected keyword|multiple values)",
-        {"decorator": 3.0, "arguments": 2.0, "reused_argument": 1.5},
-    ),
-    (
-        r"NameError: name '(\w+)' is not defined|ReferenceError: (\w+) is not defined",
-        {
-            "undefined_name": 3.0,
-            "missing_initialisation": 3.0,
-            "exception_class": 3.0,
-            "invented_function": 2.0,
-        },
-    ),
-    (
-        r"AttributeError: .*has no attribute '(\w+)'",
-        {"unknown_attribute": 2.0, "attribute": 2.0, "invented_function": 2.0},
-    ),
-    (
-        r"TypeError: (?:\w+\.)*(\w+) is not a function",
-        {"called_name": 2.0, "wrap_in_call": 1.5, "unwrap_call": 1.5},
-    ),
-    (r"TypeError: .*(?:is not iterable|cannot unpack|to unpack)", {"iteration": 3.0, "append_element": 3.0}),
-    (
-        r"'?NoneType'?|assert None\b",
-        {
-            **{"missing_return": 3.0, "return_value": 3.0, "bare_return": 3.0, "final_return": 3.0},
-            **{"reused_value": 2.5, "reused_argument": 2.0, "append_element": 2.0},
-        },
-    ),
-    (
-        r"AssertionError: assert (?:True|False) == -?\d",  # a boolean where a number is expected
-        {
-            "sign_change": 3.0,
-            "negation": 2.0,
-            "boolean_operator": 2.0,
-            "comparison": 1.5,
-            "return_value": 1.5,
-        },
-    ),
-    (
-        r"IndexError|StopIteration|(?:index|bounds) out of range|of (?:undefined|null)\b|Invalid array",
-        {"off_by_one": 1.6, "constant": 1.4, "sequence_part": 1.5, "comparison": 1.3, "condition": 1.5},
-    ),
-    (r"KeyError", {"subscript_key": 2.5, "condition": 1.5, "called_name": 1.3}),
-    (
-        r"RecursionError|Timeout|Maximum call stack|stack overflow",
-        {
-            "loop_control": 2.0,
-            "comparison": 1.5,
-            "guard": 2.0,
-            "accumulation": 1.5,
-            "arithmetic_operator": 1.5,
-        },
-    ),
-    (
-        r"DID NOT RAISE|DID NOT WARN",
-        {"negation": 1.5, "comparison": 1.3, "boolean_operator": 1.3, "exception_class": 1.5},
-    ),
-    (
-        r"UnboundLocalError|before initialization",
-        {
-            "missing_assignment": 2.5,
-            "missing_initialisation": 3.0,
-            "empty_iteration": 2.0,
-            "move_statement": 1.5,
-        },
-    ),
-)
-"""`(pattern of an exception, operator -> factor on its changes)`.
+FACTORS_BY_EXCEPTION: Mapping[str, Mapping[OperatorName, float]] = {
+    r"unsupported operand type\(s\) for (\S+?)(?: or pow\(\))?:": {
+        "arithmetic_operator": 3.0, "wrap_in_call": 1.5,
+    },
+    r"bad operand type for unary (\S):": {"sign_change": 3.0, "wrap_in_call": 1.5},
+    r"TypeError: '(\S+)' not supported between": {"comparison": 3.0, "wrap_in_call": 1.5},
+    r"'(?:function|method|builtin_function_or_method|property)'|<bound method|<function |not callable": {
+        "decorator": 5.0, "attribute_or_name": 1.5,
+    },
+    r"TypeError: .*missing \d+ required": {
+        "decorator": 3.0, "missing_argument": 3.0, "reused_argument": 3.0,
+    },
+    r"TypeError: .*(?:takes .* arguments?|unexpected keyword|multiple values)": {
+        "decorator": 3.0, "arguments": 2.0, "reused_argument": 1.5,
+    },
+    r"NameError: name '(\w+)' is not defined|ReferenceError: (\w+) is not defined": {
+        "undefined_name": 3.0, "missing_initialisation": 3.0, "exception_class": 3.0, "invented_function": 2.0,
+    },
+    r"AttributeError: .*has no attribute '(\w+)'": {
+        "unknown_attribute": 2.0, "attribute": 2.0, "invented_function": 2.0,
+    },
+    r"TypeError: (?:\w+\.)*(\w+) is not a function": {
+        "called_name": 2.0, "wrap_in_call": 1.5, "unwrap_call": 1.5,
+    },
+    r"TypeError: .*(?:is not iterable|cannot unpack|to unpack)": {"iteration": 3.0, "append_element": 3.0},
+    r"'?NoneType'?|assert None\b": {
+        "missing_return": 3.0, "return_value": 3.0, "bare_return": 3.0, "final_return": 3.0,
+        "reused_value": 2.5, "reused_argument": 2.0, "append_element": 2.0,
+    },
+    # A boolean where a number is expected.
+    r"AssertionError: assert (?:True|False) == -?\d": {
+        "sign_change": 3.0, "negation": 2.0, "boolean_operator": 2.0, "comparison": 1.5, "return_value": 1.5,
+    },
+    r"IndexError|StopIteration|(?:index|bounds) out of range|of (?:undefined|null)\b|Invalid array": {
+        "off_by_one": 1.6, "constant": 1.4, "sequence_part": 1.5, "comparison": 1.3, "condition": 1.5,
+    },
+    r"KeyError": {"subscript_key": 2.5, "condition": 1.5, "called_name": 1.3},
+    r"RecursionError|Timeout|Maximum call stack|stack overflow": {
+        "loop_control": 2.0, "comparison": 1.5, "guard": 2.0, "accumulation": 1.5, "arithmetic_operator": 1.5,
+    },
+    r"DID NOT RAISE|DID NOT WARN": {
+        "negation": 1.5, "comparison": 1.3, "boolean_operator": 1.3, "exception_class": 1.5,
+    },
+    r"UnboundLocalError|before initialization": {
+        "missing_assignment": 2.5, "missing_initialisation": 3.0, "empty_iteration": 2.0,
+        "move_statement": 1.5,
+    },
+}  # fmt: skip
+"""Pattern of an exception -> operator -> factor on its changes.
 
 A group of a pattern is an operator or a name: a change that replaces exactly that gets the full factor. The
 factors are chosen by judgement and not measured.
@@ -124,24 +89,24 @@ class Clue:
 def find_clues(spectrum: Spectrum) -> tuple[Clue, ...]:
     """Return the clues in the exceptions of the failing tests, each once."""
     failing = spectrum.failing
-    counts: Counter[tuple[int, str]] = Counter()
-    places: dict[tuple[int, str], set[tuple[str, int]]] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    places: dict[tuple[str, str], set[tuple[str, int]]] = {}
     for test in failing:
         message = "Timeout" if test.outcome == "timeout" else test.error
-        for number, (pattern, _) in enumerate(EXCEPTION_PATTERNS):
+        for pattern in FACTORS_BY_EXCEPTION:
             match = re.search(pattern, message)
             if match is not None:
-                key = (number, next((group for group in match.groups() if group), ""))
+                key = (pattern, next((group for group in match.groups() if group), ""))
                 counts[key] += 1
                 places.setdefault(key, set()).update(test.frames)
     return tuple(
         Clue(
-            factors=EXCEPTION_PATTERNS[number][1],
-            part=part.rstrip("=") if EXCEPTION_PATTERNS[number][0].startswith("unsupported") else part,
-            places=frozenset(places[number, part]),
+            factors=FACTORS_BY_EXCEPTION[pattern],
+            part=part.rstrip("=") if pattern.startswith("unsupported") else part,
+            places=frozenset(places[pattern, part]),
             share=count / len(failing),
         )
-        for (number, part), count in counts.items()
+        for (pattern, part), count in counts.items()
         if count >= MIN_CLUE_SHARE * len(failing)
     )
 
@@ -150,9 +115,9 @@ def clue_factor(mutant: Mutant, path: str, source: bytes, clues: Sequence[Clue])
     """Return the factor on a change's score by the clues; 1 where no clue is about its operator."""
     best = 1.0
     for clue in clues:
-        factor = clue.factors.get(mutant.operator)
-        if factor is None:
+        if mutant.operator not in clue.factors:
             continue
+        factor = clue.factors[mutant.operator]
         if clue.part and not _replaces_part(mutant, source, clue.part):
             factor = 1.0 + (factor - 1.0) * OTHER_PART_FACTOR
         # A missing decorator shows where the function is used, and not at its definition.

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from suture.core.ledger.kinds import SuspectLine
 from suture.core.records import CheckOutcome, Counterexample
 from suture.judge.trials.trial_records import Spectrum
-from suture.mutation.python.python_tree import FUNCTIONS, Function, PythonTree, parse_python_tree
+from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, body_lines, parse_python_tree
 from suture.project.python_source.parsing import first_line
 from suture.search.tuning import (
     BINDING_FACTOR,
@@ -62,16 +62,19 @@ def rank_suspects(spectrum: Spectrum, texts: Mapping[str, str]) -> tuple[Suspect
         # DStar has no upper limit. Finite values are scaled to at most a half, infinite ones count as 1.
         scaled_dstar = 1.0 if dstars[path, line] == math.inf else dstars[path, line] / (2 * max_finite)
         ochiai_score = ochiai(failed, passed, all_failed)
-        function = _innermost_function(trees[path], line) if path in trees else None
+        function = trees[path].innermost_function(line) if path in trees else None
         is_called = function is not None and (path, first_line(function)) in called
         score = SPECTRUM_WEIGHT * ((1 - DSTAR_SHARE) * ochiai_score + DSTAR_SHARE * scaled_dstar)
         score += FRAME_WEIGHT * frames.get((path, line), 0.0) + CALLED_WEIGHT * is_called
-        name = function.name if function is not None else ""
-        suspects.append(
-            SuspectLine(
-                path=path, line=line, function=name, score=score, ochiai=ochiai_score, dstar=scaled_dstar
-            )
+        suspect = SuspectLine(
+            path=path,
+            line=line,
+            function=function.name if function is not None else "",
+            score=score,
+            ochiai=ochiai_score,
+            dstar=scaled_dstar,
         )
+        suspects.append(suspect)
     return tuple(sorted(suspects, key=lambda suspect: (-suspect.score, suspect.path, suspect.line)))
 
 
@@ -154,7 +157,7 @@ def _spread_over_statements(tree: PythonTree, line_scores: dict[int, float]) -> 
     """Give all lines of a statement the score of its worst line, and a function's header nearly so."""
     for node in ast.walk(tree.module):
         if isinstance(node, FUNCTIONS):
-            worst = max((line_scores.get(line, 0.0) for line in _body_lines(node)), default=0.0)
+            worst = max((line_scores.get(line, 0.0) for line in body_lines(node)), default=0.0)
             if worst:
                 for line in range(first_line(node), node.body[0].lineno):
                     line_scores[line] = max(line_scores.get(line, 0.0), HEADER_FACTOR * worst)
@@ -192,31 +195,21 @@ def _frame_shares(spectrum: Spectrum) -> dict[tuple[str, int], float]:
     return shares
 
 
-def _innermost_function(tree: PythonTree, line: int) -> Function | None:
-    around = [n for n in tree.functions_in_order if n.lineno <= line <= (n.end_lineno or n.lineno)]
-    return max(around, key=lambda node: node.lineno, default=None)
-
-
-def _body_lines(node: Function) -> range:
-    return range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1)
-
-
 def score_named_lines(
     texts: Mapping[str, str], outcomes: Sequence[CheckOutcome]
 ) -> tuple[tuple[SuspectLine, ...], dict[str, dict[int, float]]]:
     """Score lines without coverage, by the names in the messages of failing tests and the lines in them.
 
-    Returns:
-        `(suspects, scores)`: the lines, the most suspicious first, and path -> line -> score.
+    Return `(suspects, scores)`: the lines, the most suspicious first, and path -> line -> score.
     """
     counterexamples = [o.counterexample for o in outcomes if o.counterexample is not None]
     scores = {path: _score_file(path, text, counterexamples) for path, text in texts.items()}
-    ranked = sorted(
-        ((path, line, score) for path, line_scores in scores.items() for line, score in line_scores.items()),
-        key=lambda item: (-item[2], item[0], item[1]),
-    )
-    suspects = (SuspectLine(path=path, line=line, function="", score=score) for path, line, score in ranked)
-    return tuple(suspects), scores
+    suspects = [
+        SuspectLine(path=path, line=line, function="", score=score)
+        for path, line_scores in scores.items()
+        for line, score in line_scores.items()
+    ]
+    return tuple(sorted(suspects, key=lambda suspect: (-suspect.score, suspect.path, suspect.line))), scores
 
 
 def _score_file(path: str, text: str, counterexamples: Sequence[Counterexample]) -> dict[int, float]:

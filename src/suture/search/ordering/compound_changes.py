@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from suture.judge.trials.trial_records import FailurePoint, Proposal, Spectrum, TestLines, TestRun, Trial
 from suture.mutation.edits import edits_overlap
-from suture.mutation.python.python_tree import PythonTree, parse_python_tree
+from suture.mutation.python.python_tree import body_lines, parse_python_tree
 from suture.search.localisation.exception_clues import find_clues
 from suture.search.localisation.fault_ranking import rank_suspects, score_lines
 from suture.search.ordering.candidate_order import LineScores, interleave_expensive, order_single_changes
@@ -79,7 +79,9 @@ def remaining_spectrum(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str
             lines = {path: set(path_lines) for path, path_lines in test.lines.items()}
             for path, line in () if traced else frames:
                 tree = parse_python_tree(texts[path])
-                lines.setdefault(path, set()).update(_lines_of_function(tree, line))
+                function = tree.innermost_function(line) if tree is not None else None
+                function_lines = (line,) if function is None else body_lines(function)
+                lines.setdefault(path, set()).update(function_lines)
             test = replace(
                 test,
                 frames=frames,
@@ -90,16 +92,6 @@ def remaining_spectrum(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str
         tests.append(test)
     failing_in_suite = spectrum.failing_in_suite - trial.now_passing
     return replace(spectrum, tests=tuple(tests), failing_in_suite=failing_in_suite)
-
-
-def _lines_of_function(tree: PythonTree | None, line: int) -> range:
-    """Return the lines of the innermost function around a line, or the line itself."""
-    functions = [] if tree is None else tree.functions_in_order
-    around = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
-    if not around:
-        return range(line, line + 1)
-    innermost = max(around, key=lambda node: node.lineno)
-    return range(innermost.body[0].lineno, (innermost.end_lineno or innermost.lineno) + 1)
 
 
 async def pair_changes(

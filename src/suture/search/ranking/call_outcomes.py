@@ -90,23 +90,18 @@ async def collect_outcomes(
     Raises:
         SandboxError: The sandbox failed.
     """
-    sites = [
-        _ChangeSite(proposal.path, find_location(texts[proposal.path], proposal.edits))
-        for proposal in proposals
-    ]
-    tripwires: dict[_ChangeSite, Proposal] = {}
+    sites = [_ChangeSite(p.path, find_location(texts[p.path], p.edits)) for p in proposals]
+    proposals_by_site: dict[_ChangeSite, list[Proposal]] = {}
     for site, proposal in zip(sites, proposals, strict=True):
-        if site in tripwires or len(tripwires) >= MAX_TRIPWIRES:
-            continue
-        edits_at_site = [
-            edit
-            for other_site, other in zip(sites, proposals, strict=True)
-            if other_site == site
-            for edit in other.edits
-        ]
+        proposals_by_site.setdefault(site, []).append(proposal)
+    tripwires: dict[_ChangeSite, Proposal] = {}
+    for site, proposals_at_site in proposals_by_site.items():
+        if len(tripwires) >= MAX_TRIPWIRES:
+            break
+        edits_at_site = [edit for proposal in proposals_at_site for edit in proposal.edits]
         edits = build_tripwire(texts[site.path], edits_at_site)
         if edits:
-            tripwires[site] = replace(proposal, edits=edits)
+            tripwires[site] = replace(proposals_at_site[0], edits=edits)
     # The unchanged code comes last, because it may be what never ends.
     programs = [*tripwires.values(), *proposals, replace(proposals[0], edits=())]
     first_repair = len(tripwires)
@@ -126,11 +121,15 @@ async def collect_outcomes(
         repair_answers = answers.get(first_repair + number, [])
         # Without a tripwire, a call reaches the change if the repair changes its answer.
         reference = tripwire_answers.get(site, unchanged_answers)
-        reached = sum(a != b and is_conclusive(a) for a, b in zip(repair_answers, reference, strict=False))
-        outcomes.append(
-            CallOutcomes(answers=tuple(repair_answers), reached=reached if site.is_informative else 0)
-        )
+        reached = count_reaching(repair_answers, reference) if site.is_informative else 0
+        outcomes.append(CallOutcomes(answers=tuple(repair_answers), reached=reached))
     return outcomes
+
+
+def count_reaching(answers: Sequence[str], reference: Sequence[str]) -> int:
+    """Return how many calls have a conclusive answer that differs from the reference, so that they reach it."""
+    pairs = zip(answers, reference, strict=False)
+    return sum(answer != other and is_conclusive(answer) for answer, other in pairs)
 
 
 def is_conclusive(answer: str) -> bool:
@@ -153,15 +152,15 @@ def generate_calls(
     mentioned: dict[str, list[object]] = {path: [] for path in functions}
     for proposal in proposals:
         mentioned[proposal.path] += constants_near_edit(texts[proposal.path], proposal.edits)
-    by_function: dict[tuple[str, str], list[str]] = {}
+    arguments_by_function: dict[tuple[str, str], list[str]] = {}
     for call in spectrum.calls:
         if call.function in functions.get(call.path, ()):
-            by_function.setdefault((call.path, call.function), []).append(call.arguments)
+            arguments_by_function.setdefault((call.path, call.function), []).append(call.arguments)
     calls: list[Call] = []
-    for (path, name), arguments in sorted(by_function.items())[:MAX_CALLED_FUNCTIONS]:
-        seeds = read_arguments(list(dict.fromkeys(arguments)))
+    for (path, name), texts_of_calls in sorted(arguments_by_function.items())[:MAX_CALLED_FUNCTIONS]:
+        seeds = read_arguments(list(dict.fromkeys(texts_of_calls)))
         inputs = generate_inputs(seeds, mentioned[path], random_source)
-        calls += [(path, name, repr(inputs_of_call)) for inputs_of_call in inputs]
+        calls += [(path, name, repr(arguments)) for arguments in inputs]
     return calls
 
 
@@ -174,8 +173,8 @@ def generate_inputs(
         seeds: The arguments with which the tests call one function.
         mentioned: Values that the changed code mentions.
     """
-    near = mutate_inputs(seeds, MAX_NEAR_INPUTS, random_source)
-    return [*near, *inputs_with_constants(seeds, mentioned, MAX_BOUNDARY_INPUTS)]
+    variations = mutate_inputs(seeds, MAX_NEAR_INPUTS, random_source)
+    return [*variations, *inputs_with_constants(seeds, mentioned, MAX_BOUNDARY_INPUTS)]
 
 
 def _top_level_functions(text: str) -> frozenset[str]:
@@ -207,13 +206,12 @@ def _calls_in_docstring(text: str, path: str) -> list[tuple[Call, str]]:
     for example in examples:
         tree = parse_module(example.source)
         node = tree.body[0] if tree is not None and tree.body else None
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            call = node.value
-            if isinstance(call.func, ast.Name) and not call.keywords:
-                arguments = f"({''.join(f'{ast.unparse(argument)}, ' for argument in call.args)})"
-                expected = example.want.strip() or "None"  # the interpreter does not print None
-                if not (example.exc_msg or example.options or "..." in expected or "\n" in expected):
-                    calls.append(((path, call.func.id, arguments), expected))
+        call = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.keywords:
+            arguments = f"({''.join(f'{ast.unparse(argument)}, ' for argument in call.args)})"
+            expected = example.want.strip() or "None"  # the interpreter does not print None
+            if not (example.exc_msg or example.options or "..." in expected or "\n" in expected):
+                calls.append(((path, call.func.id, arguments), expected))
     return calls
 
 
@@ -224,8 +222,8 @@ def count_broken_examples(answers: Sequence[str], examples: Sequence[tuple[Call,
         answers: All answers of the repair.
         first: Index of the answer to the first example.
     """
-    broken = 0
+    broken_count = 0
     for answer, (_, expected) in zip(answers[first:], examples, strict=False):
         text = answer.removeprefix(NO_VISIBLE_EFFECT)
-        broken += not text.startswith((f"({expected},", f"(({expected}),"))
-    return broken
+        broken_count += not text.startswith((f"({expected},", f"(({expected}),"))
+    return broken_count

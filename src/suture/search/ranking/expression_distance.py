@@ -10,6 +10,7 @@ differs from two.
 from __future__ import annotations
 
 import ast
+import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -29,13 +30,7 @@ from suture.search.ranking.symbolic_eval import (
     constants_outside_parts,
     is_too_large,
 )
-from suture.search.tuning import (
-    COMPARED_VALUE_RATE,
-    FAILURE_RATE,
-    MAX_PARTS,
-    MAX_VALUE_SETS,
-    VALUES_PER_SET,
-)
+from suture.search.tuning import COMPARED_VALUE_RATE, FAILURE_RATE, MAX_PARTS, MAX_VALUE_SETS, VALUES_PER_SET
 
 BASIC_VALUES = (0, 1, 2, -1, 3, True, False, None, "", "a", "ab", (), (1,), 1.5)
 """A few values of each plain type, with the edge cases."""
@@ -44,27 +39,22 @@ STEPS = (-1, -0.5, 0.5, 1)
 CONDITIONAL_NODES = (ast.If, ast.While, ast.IfExp, ast.Assert)
 
 
-def measure_distance(text: str, one: Sequence[Edit], other: Sequence[Edit]) -> float:
-    """Return the share of values for which two changes of a source differ.
+def measure_distance(text: str, left: Sequence[Edit], right: Sequence[Edit]) -> float:
+    """Return the share of values for which two changes of a source differ; no edits for the unchanged source.
 
-    Args:
-        one: The edits of one change.
-        other: The edits of the other; empty for the unchanged source.
-
-    Returns:
-        0 where nothing distinguishes them, 1 where they differ by more than one readable expression. What
-        cannot be evaluated counts as different, because it is not known to be equal.
+    The share is 0 where nothing distinguishes them, and 1 where they differ by more than one readable expression.
+    What cannot be evaluated counts as different, because it is not known to be equal.
     """
-    start, end = find_statement_span(text, (*one, *other))
+    start, end = find_statement_span(text, (*left, *right))
     statement = decode_source(encode_source(text)[start:end])
-    versions = [
-        apply_edits(
-            statement, [replace(edit, start=edit.start - start, end=edit.end - start) for edit in edits]
-        )
-        for edits in (one, other)
-    ]
-    # The indentation stays: removing it would change strings of several lines.
-    return _text_distance(*(f"if True:\n{text}" if text[:1].isspace() else text for text in versions))
+
+    def change_statement(edits: Sequence[Edit]) -> str:
+        shifted = [replace(edit, start=edit.start - start, end=edit.end - start) for edit in edits]
+        changed = apply_edits(statement, shifted)
+        # The indentation stays: removing it would change strings of several lines.
+        return f"if True:\n{changed}" if changed[:1].isspace() else changed
+
+    return _text_distance(change_statement(left), change_statement(right))
 
 
 def count_redundant_operations(text: str) -> int:
@@ -85,25 +75,25 @@ def _is_redundant(node: ast.AST) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _text_distance(one: str, other: str) -> float:
-    first, second = parse_module(one), parse_module(other)
-    if first is not None and second is not None:
+def _text_distance(left: str, right: str) -> float:
+    left_tree, right_tree = parse_module(left), parse_module(right)
+    if left_tree is not None and right_tree is not None:
         # A number may be too long for `repr`, and an expression too deep for recursion.
         with suppress(ValueError, RecursionError):
-            return _tree_distance(first, second)
-    return float(one != other)
+            return _tree_distance(left_tree, right_tree)
+    return float(left != right)
 
 
-def _tree_distance(first: ast.Module, second: ast.Module) -> float:
-    pair, is_condition = _differing_nodes(first, second)
+def _tree_distance(left_tree: ast.Module, right_tree: ast.Module) -> float:
+    pair, is_condition = _differing_nodes(left_tree, right_tree)
     if pair is None:
         return 0.0
     left, right = pair
     if not (isinstance(left, ast.expr) and isinstance(right, ast.expr)):
         return 1.0
     distance = _expression_distance(left, right, is_condition)
-    inner = _inner_differences(left, right)
-    if distance and any(_expression_distance(*pair, is_condition=False) == 0.0 for pair in inner):
+    inner_pairs = _inner_differences(left, right)
+    if distance and any(_expression_distance(*pair, is_condition=False) == 0.0 for pair in inner_pairs):
         return 0.0
     return distance
 
@@ -117,76 +107,75 @@ def _expression_distance(left: ast.expr, right: ast.expr, is_condition: bool) ->
         (evaluator.evaluate(left, values, is_condition), evaluator.evaluate(right, values, is_condition))
         for values in value_sets
     ]
-    differing = sum(ours.differs_from(theirs) for ours, theirs in results)
-    if differing:
-        return differing / len(results)
-    has_same_effects = all(ours.effects == theirs.effects for ours, theirs in results)
+    differing_count = sum(left_result.differs_from(right_result) for left_result, right_result in results)
+    if differing_count:
+        return differing_count / len(results)
+    has_same_effects = all(
+        left_result.effects == right_result.effects for left_result, right_result in results
+    )
     # Equal results of drawn values say something only if all branches of both expressions were taken.
     is_equal = has_same_effects and (are_all or evaluator.has_taken_all_branches)
     return 0.0 if is_equal else 1 / MAX_VALUE_SETS
 
 
-def _differing_nodes(one: ast.AST, other: ast.AST) -> tuple[tuple[ast.AST, ast.AST] | None, bool]:
-    """Return the outermost nodes around all differences, and whether they are conditions."""
-    if ast.dump(one) == ast.dump(other):
+def _differing_nodes(left: ast.AST, right: ast.AST) -> tuple[tuple[ast.AST, ast.AST] | None, bool]:
+    """Return `(pair of the outermost nodes around all differences, whether these nodes are conditions)`."""
+    if ast.dump(left) == ast.dump(right):
         return None, False
     is_condition = False
-    while type(one) is type(other) and not isinstance(one, EVALUATED_NODES):
-        below = list(_unequal_children(one, other))
-        if len(below) != 1 or below[0] is None:
+    while type(left) is type(right) and not isinstance(left, EVALUATED_NODES):
+        differences = list(_unequal_children(left, right))
+        if len(differences) != 1 or differences[0] is None:
             break
-        name, deeper, across = below[0]
-        is_condition = isinstance(one, CONDITIONAL_NODES) and name == "test"
-        one, other = deeper, across
-    return (one, other), is_condition
+        field_name, left_child, right_child = differences[0]
+        is_condition = isinstance(left, CONDITIONAL_NODES) and field_name == "test"
+        left, right = left_child, right_child
+    return (left, right), is_condition
 
 
 def _inner_differences(left: ast.AST, right: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield what differs inside nodes that are not evaluated, such as arguments; outermost first."""
     while type(left) is type(right):
-        below = list(_unequal_children(left, right))
-        if len(below) != 1 or below[0] is None:
+        differences = list(_unequal_children(left, right))
+        if len(differences) != 1 or differences[0] is None:
             return
         is_evaluated = isinstance(left, EVALUATED_NODES)
-        _, left, right = below[0]
+        _, left, right = differences[0]
         if not is_evaluated and isinstance(left, ast.expr) and isinstance(right, ast.expr):
             yield left, right
 
 
-def _unequal_children(one: ast.AST, other: ast.AST) -> Iterator[tuple[str, ast.AST, ast.AST] | None]:
-    """Yield the children that differ, in pairs; `None` for a difference without a counterpart."""
-    for name, value in ast.iter_fields(one):
-        counterpart = getattr(other, name, None)
-        ours, theirs = (v if isinstance(v, list) else [v] for v in (value, counterpart))
-        if len(ours) != len(theirs):
+def _unequal_children(left: ast.AST, right: ast.AST) -> Iterator[tuple[str, ast.AST, ast.AST] | None]:
+    """Yield `(field, left child, right child)` of children that differ; `None` for those that are not nodes."""
+    for field_name, left_value in ast.iter_fields(left):
+        right_value = getattr(right, field_name, None)
+        left_items, right_items = (v if isinstance(v, list) else [v] for v in (left_value, right_value))
+        if len(left_items) != len(right_items):
             yield None
             continue
-        for left, right in zip(ours, theirs, strict=True):
-            if isinstance(left, ast.AST) and isinstance(right, ast.AST):
-                if ast.dump(left) != ast.dump(right):
-                    yield name, left, right
-            elif left != right:
+        for left_child, right_child in zip(left_items, right_items, strict=True):
+            if isinstance(left_child, ast.AST) and isinstance(right_child, ast.AST):
+                if ast.dump(left_child) != ast.dump(right_child):
+                    yield field_name, left_child, right_child
+            elif left_child != right_child:
                 yield None
 
 
 def _value_sets(evaluator: SymbolicEvaluator, *nodes: ast.expr) -> tuple[list[dict[str, Any]], bool]:
-    """Return values for the parts, and whether these are all combinations."""
+    """Return `(sets of values for the parts, whether these are all combinations)`."""
     parts, values = evaluator.parts, _possible_values(constants_outside_parts(node) for node in nodes)
     options = [(*values, FAILS) if part in evaluator.may_fail else values for part in parts]
-    count = 1
-    for own in options:
-        count *= len(own)
-    if count <= MAX_VALUE_SETS:
-        return [dict(zip(parts, chosen, strict=True)) for chosen in product(*options)], True
+    if math.prod(map(len, options)) <= MAX_VALUE_SETS:
+        return [dict(zip(parts, combination, strict=True)) for combination in product(*options)], True
     compared: dict[str, list[Any]] = {}
     for node in nodes:
         for leaf in _leaves(node):
-            constants = [one for one in constants_outside_parts(leaf) if not is_too_large(one)]
+            constants = [value for value in constants_outside_parts(leaf) if not is_too_large(value)]
             for part in evaluator.parts_in(leaf):
                 compared.setdefault(part, []).extend(constants)
-    near = {part: _possible_values([constants]) for part, constants in compared.items()}
+    neighbours = {part: _possible_values([constants]) for part, constants in compared.items()}
     random_source = random.Random(0)
-    drawn = [_draw(evaluator, values, compared, near, random_source) for _ in range(MAX_VALUE_SETS)]
+    drawn = [_draw(evaluator, values, compared, neighbours, random_source) for _ in range(MAX_VALUE_SETS)]
     return drawn, False
 
 
@@ -194,22 +183,22 @@ def _draw(
     evaluator: SymbolicEvaluator,
     values: Sequence[Any],
     compared: Mapping[str, Sequence[Any]],
-    near: Mapping[str, Sequence[Any]],
+    neighbours: Mapping[str, Sequence[Any]],
     random_source: random.Random,
 ) -> dict[str, Any]:
     """Draw a value for each part: what it is compared with, a neighbour of that, or a shared value."""
     shared = [random_source.choice(values) for _ in range(VALUES_PER_SET)]
     drawn: dict[str, Any] = {}
     for part in evaluator.parts:
-        chance, own = random_source.random(), compared.get(part)
+        chance, constants = random_source.random(), compared.get(part)
         if part in evaluator.may_fail and chance < FAILURE_RATE:
             drawn[part] = FAILS
-        elif own and chance < COMPARED_VALUE_RATE:
-            drawn[part] = random_source.choice(own)
+        elif constants and chance < COMPARED_VALUE_RATE:
+            drawn[part] = random_source.choice(constants)
+        elif constants and chance < 2 * COMPARED_VALUE_RATE:
+            drawn[part] = random_source.choice(neighbours[part])
         else:
-            drawn[part] = random_source.choice(
-                near[part] if own and chance < 2 * COMPARED_VALUE_RATE else shared
-            )
+            drawn[part] = random_source.choice(shared)
     return drawn
 
 
@@ -226,7 +215,7 @@ def _leaves(node: ast.expr) -> Iterator[ast.expr]:
 
 def _possible_values(constants: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
     """Return values that an unknown part may have: constants of the expressions, neighbours, basic values."""
-    small = [value for some in constants for value in some if not is_too_large(value)]
-    near = [value + step for value in small if isinstance(value, (int, float)) for step in STEPS]
-    plain = [value for value in (*small, *near) if isinstance(value, (int, float, str, bytes))]
+    small = [value for values in constants for value in values if not is_too_large(value)]
+    neighbours = [value + step for value in small if isinstance(value, (int, float)) for step in STEPS]
+    plain = [value for value in (*small, *neighbours) if isinstance(value, (int, float, str, bytes))]
     return tuple({repr(value): value for value in (*BASIC_VALUES, *plain)}.values())

@@ -22,12 +22,7 @@ from suture.search.ranking.call_outcomes import (
 from suture.search.ranking.expression_distance import count_redundant_operations, measure_distance
 from suture.search.ranking.repair_scoring import RankingMethods, Repair, RepairAnswers, rank_repairs
 from suture.search.search_records import SearchResult
-from suture.search.tuning import (
-    COMPARE_S,
-    DISTANCE_PENALTY,
-    MAX_COMPARED_REPAIRS,
-    REDUNDANT_OPERATION_FACTOR,
-)
+from suture.search.tuning import COMPARE_S, DISTANCE_PENALTY, MAX_COMPARED_REPAIRS, REDUNDANT_OPERATION_FACTOR
 
 
 async def rank_python_repairs(
@@ -59,9 +54,8 @@ async def rank_python_repairs(
     all_calls = [*calls, *(call for call, _ in examples)]
     outcomes = [CallOutcomes() for _ in proposals]
     if all_calls and len(proposals) > 1:
-        outcomes = await collect_outcomes(
-            proposals, all_calls, result.texts, command, min(seconds, COMPARE_S)
-        )
+        seconds = min(seconds, COMPARE_S)
+        outcomes = await collect_outcomes(proposals, all_calls, result.texts, command, seconds)
     broken = [count_broken_examples(outcome.answers, examples, len(calls)) for outcome in outcomes]
     literals = collect_literals(tests)
     methods = RankingMethods(

@@ -132,7 +132,7 @@ def _agreement(number: int, answer_lists: Sequence[tuple[str, ...]], proposals: 
 
     It is 1 if nothing can be compared.
     """
-    total_weight, agreeing_weight = 0.0, 0.0
+    total_weight = agreeing_weight = 0.0
     for other, answers in enumerate(answer_lists):
         pairs = list(zip(answer_lists[number], answers, strict=False))
         if other != number and pairs:
@@ -238,15 +238,13 @@ def find_difference(
         answered = zip(calls, first_outcomes.answers, other_outcomes.answers, strict=False)
         for number, ((_, name, arguments), first_answer, other_answer) in enumerate(answered):
             if render_answer(first_answer) != render_answer(other_answer):
+                answers = (outcomes.answers for _, outcomes in repairs)
                 return DistinguishingInput(
                     call=f"{name}{arguments.replace(',)', ')')}",
                     answers={
                         first.proposal.label: render_answer(first_answer),
                         other.proposal.label: render_answer(other_answer),
                     },
-                    answers_by_repair=tuple(
-                        render_answer(outcomes.answers[number]) if outcomes.answers else ""
-                        for _, outcomes in repairs
-                    ),
+                    answers_by_repair=tuple(render_answer(a[number]) if a else "" for a in answers),
                 )
     return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from suture.judge.trials.trial_records import Proposal
 from suture.judge.trials.trial_runner import TrialRunner
@@ -75,9 +76,7 @@ class RivalQueue:
         self._add_changes_at(repair.path, location)
 
     def _add_changes_at(self, path: str, location: EditLocation) -> None:
-        rivals = [
-            change for change in self._changes if change.path == path and location.contains(change.edits)
-        ]
+        rivals = [c for c in self._changes if c.path == path and location.contains(c.edits)]
         self._waiting.extend(rivals[: MAX_RIVALS_PER_LOCATION - len(self._waiting)])
 
     def pop(self) -> Proposal | None:
@@ -162,14 +161,5 @@ def _stop_each_block(
     variants = []
     for stop_edits in find_stops(repair.path, repaired, location.start):
         edit = trim_edit(Edit(start=0, end=len(raw), text=apply_edits(repaired, stop_edits)), raw)
-        variants.append(
-            Proposal(
-                path=repair.path,
-                edits=(edit,),
-                label=f"{repair.label}, stopped",
-                score=0.0,
-                operators=repair.operators,
-                is_swappable=repair.is_swappable,
-            )
-        )
+        variants.append(replace(repair, edits=(edit,), label=f"{repair.label}, stopped", score=0.0))
     return variants

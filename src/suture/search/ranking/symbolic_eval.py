@@ -16,64 +16,28 @@ from typing import Any
 from suture.search.tuning import MAX_NUMBER, MAX_TEXT_LENGTH
 
 BINARY_OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-}
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+}  # fmt: skip
 UNARY_OPERATORS: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.Not: operator.not_,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Invert: operator.invert,
-}
+    ast.Not: operator.not_, ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
+}  # fmt: skip
 COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-    ast.In: lambda one, many: one in many,
-    ast.NotIn: lambda one, many: one not in many,
-}
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.In: lambda item, container: item in container,
+    ast.NotIn: lambda item, container: item not in container,
+}  # fmt: skip
 SEQUENCES = (str, bytes, tuple)
 SINGLETON_TYPES = (type(None), bool)
 """Types whose equal values are the same object; for all others the interpreter decides."""
 EVALUATED_NODES = (ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.IfExp)
 EFFECT_NODES = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
-PURE_BUILTINS = frozenset(
-    [
-        "abs",
-        "all",
-        "any",
-        "bool",
-        "chr",
-        "float",
-        "hasattr",
-        "int",
-        "isinstance",
-        "issubclass",
-        "len",
-        "max",
-        "min",
-        "ord",
-        "repr",
-        "round",
-        "sorted",
-        "str",
-        "sum",
-        "tuple",
-        "type",
-    ]
-)
+PURE_BUILTINS = frozenset((
+    "abs", "all", "any", "bool", "chr", "float", "hasattr", "int", "isinstance", "issubclass", "len", "max",
+    "min", "ord", "repr", "round", "sorted", "str", "sum", "tuple", "type",
+))  # fmt: skip
 """Builtins without effects."""
 UNKNOWN = ""
 """The result of what is not evaluated here: a power, a shift, a format, or a value that is too large."""
@@ -250,19 +214,14 @@ def _may_grow(sign: ast.operator, left: Any, right: Any) -> bool:
     """Return whether an operation may produce a value of any size; a format may name any width."""
     if isinstance(sign, ast.Mod):
         return isinstance(left, (str, bytes))
-    sides = ((left, right), (right, left))
     return isinstance(sign, ast.Mult) and any(
-        isinstance(one, SEQUENCES) and isinstance(times, int) and len(one) * times > MAX_TEXT_LENGTH
-        for one, times in sides
+        isinstance(sequence, SEQUENCES) and isinstance(count, int) and len(sequence) * count > MAX_TEXT_LENGTH
+        for sequence, count in ((left, right), (right, left))
     )
 
 
 def _require_small(value: Any) -> Any:
-    """Return a value that is small enough.
-
-    Raises:
-        ValueError: It is too large.
-    """
+    """Return a value, or raise `ValueError` if it is too large."""
     if is_too_large(value):
         raise ValueError("the value is too large")
     return value

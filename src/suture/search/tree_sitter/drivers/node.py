@@ -14,13 +14,9 @@ from suture.mutation.tree_sitter.node_kinds import parse_source_tree
 from suture.mutation.tree_sitter.syntax_tree import walk
 
 PROGRAMS = (
-    "node_trials.cjs",
-    "node_worker.cjs",
-    "node_test_shim.cjs",
-    "node_isolation.cjs",
-    "node_coverage.cjs",
+    "node_trials.cjs", "node_worker.cjs", "node_test_shim.cjs", "node_isolation.cjs", "node_coverage.cjs",
     "node_hooks.mjs",
-)
+)  # fmt: skip
 LOADER_FLAGS = re.compile(r"--(?:import|require|loader|experimental-loader|conditions)(?:[= ](\S+))|-r (\S+)")
 TSX = re.compile(r"(?:^|[\s/])tsx\s")
 RUNTIME = re.compile(r"(?:^|[\s/])(?:node|tsx)\s")

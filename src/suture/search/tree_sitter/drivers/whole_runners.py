@@ -38,16 +38,8 @@ VARIABLES: Mapping[str, Mapping[str, str]] = {
 }
 """Environment variables that the program of a runner sets before it loads the runner."""
 OPTIONS_WITH_VALUE = (
-    "--config",
-    "-c",
-    "--env",
-    "--environment",
-    "--rootDir",
-    "--dir",
-    "--mode",
-    "--project",
-    "--preset",
-)
+    "--config", "-c", "--env", "--environment", "--rootDir", "--dir", "--mode", "--project", "--preset",
+)  # fmt: skip
 """Options that are passed on, and whose value may be the next word."""
 REPLACED_OPTIONS = (
     "--coverage", "--runInBand", "-i", "--silent", "--verbose", "--ci", "--bail", "-b", "--watchAll",
@@ -61,15 +53,8 @@ REFUSED_OPTIONS = (
 )  # fmt: skip
 """Options that select tests in a way that only the runner understands."""
 MOCHA_REFUSED_OPTIONS = (
-    "--watch",
-    "-w",
-    "--parallel",
-    "-p",
-    "--loader",
-    "--import",
-    "--inspect",
-    "--inspect-brk",
-)
+    "--watch", "-w", "--parallel", "-p", "--loader", "--import", "--inspect", "--inspect-brk",
+)  # fmt: skip
 """Options of Mocha that start processes of their own, or need one."""
 
 
@@ -113,7 +98,7 @@ def parse_start(lines: Sequence[str], runner: str) -> RunnerStart | None:
     arguments = _runner_arguments(runner, words[1:]) if words else None
     if arguments is None:
         return None
-    return RunnerStart(variables=variables, node_flags=tuple(flags), arguments=arguments)
+    return RunnerStart(variables=variables, node_flags=tuple(flags), arguments=tuple(arguments))
 
 
 def _program_name(word: str) -> str:
@@ -121,17 +106,17 @@ def _program_name(word: str) -> str:
     return re.sub(r"\.m?js$", "", PurePosixPath(word).name)
 
 
-def _runner_arguments(runner: str, arguments: Sequence[str]) -> tuple[str, ...] | None:
+def _runner_arguments(runner: str, arguments: Sequence[str]) -> Sequence[str] | None:
     """Return the arguments that are passed on to the runner; `None` if they are not understood."""
     if runner == "mocha":
         names = {word.partition("=")[0] for word in arguments}
-        return None if names & {*MOCHA_REFUSED_OPTIONS} else tuple(arguments)
+        return None if names & {*MOCHA_REFUSED_OPTIONS} else arguments
     if runner == "tape":  # its options change what is loaded, or how
-        return None if any(word.startswith("-") for word in arguments) else tuple(arguments)
+        return None if any(word.startswith("-") for word in arguments) else arguments
     return _options_to_pass(arguments)
 
 
-def _options_to_pass(arguments: Sequence[str]) -> tuple[str, ...] | None:
+def _options_to_pass(arguments: Sequence[str]) -> list[str] | None:
     """Return the options that are passed on to Jest or Vitest; `None` if one of them is refused.
 
     Names of files and folders are left out, because each run names the files that it needs.
@@ -148,7 +133,7 @@ def _options_to_pass(arguments: Sequence[str]) -> tuple[str, ...] | None:
         options.append(word)
         if word in OPTIONS_WITH_VALUE and words:
             options.append(words.pop(0))
-    return tuple(options)
+    return options
 
 
 def build_argv(python: str, lines: Sequence[str], driver_folder: str) -> tuple[str, ...]:
