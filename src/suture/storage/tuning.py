@@ -23,6 +23,10 @@ again."""
 # Sizes of rows and queries
 MAX_ERROR_CHARS = 2000
 """Length of an error text in `iterations`."""
+MAX_ERROR_KIND_CHARS = 80
+"""Length of an error kind that is taken from a program's text. Chosen by judgement; not measured."""
+MAX_KEY_CHARS = 200
+"""Length of a short text column (`tables.SafeWord`). Projected rows are cut alike, so that they can be compared."""
 MAX_STATEMENT_CHARS = 2000
 """Length of a task's statement in `tasks`."""
 MAX_FINDINGS = 50
@@ -86,6 +90,8 @@ SEARCH_DEPTH = 40
 """Items that each of the two searches contributes."""
 MAX_QUERY_WORDS = 40
 """Words of a full-text query."""
+MAX_QUERY_CHARS = 200
+"""Statement of a task in the event that records a recall. Chosen by judgement; not measured."""
 MAX_FINGERPRINTS = 2
 """Kinds of failures of one run that memory is queried for."""
 MAX_RECALLED_ITEMS = 20

@@ -177,13 +177,13 @@ def test_an_export_comes_back_whole_and_is_not_doubled(store: Store) -> None:
     store_items(store, [CART, ROUTE], HASHED)
     record_use(store, "failures", CART.key, "a", shown=True, healed=True)
     lines = list(export_lines(store))
-    assert import_lines(store, lines, HASHED, where="f").new == 0
+    assert import_lines(store, lines, HASHED, file_name="f").new == 0
     assert next(iter_items(store)).recalled == 1
     elsewhere = replace(CART, recalled=2, healed_recalled=1, details={"runs": ["x", "y"]})
     other = [lines[0], json.dumps(item_to_plain(elsewhere))]
-    import_lines(store, other, HASHED, where="f")
+    import_lines(store, other, HASHED, file_name="f")
     assert next(iter_items(store)).recalled == 3
-    import_lines(store, other, HASHED, where="f")
+    import_lines(store, other, HASHED, file_name="f")
     assert next(iter_items(store)).recalled == 3
 
 
@@ -193,7 +193,7 @@ def test_add_known_imports(store: Store) -> None:
     for item in list(iter_items(store)):
         with store.write_transaction() as connection:
             connection.exec_driver_sql(f"DELETE FROM {item.table}")
-    done = import_lines(store, lines, HASHED, where="f")
+    done = import_lines(store, lines, HASHED, file_name="f")
     assert (done.read, done.new) == (2, 2)
     assert recall_memories(store, "cart total", HASHED)[0].item.text == CART.text
 
@@ -205,7 +205,7 @@ def test_a_line_that_is_no_memory_is_named_and_nothing_is_stored(store: Store, l
     store_items(store, [CART], None)
     lines = [*export_lines(store), line]
     with pytest.raises(UsageError, match=r"line 3 of 'f\.jsonl'"):
-        import_lines(store, lines, None, where="f.jsonl")
+        import_lines(store, lines, None, file_name="f.jsonl")
 
 
 def test_a_record_of_other_types_is_refused() -> None:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def open_checkpointer(place: Path | str) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+async def open_checkpointer(location: Path | str) -> AsyncIterator[BaseCheckpointSaver[Any]]:
     """Open the checkpoint database, and create it if it is missing.
 
     Args:
-        place: The SQLite file, or the URL of a PostgreSQL database.
+        location: The SQLite file, or the URL of a PostgreSQL database.
 
     Yields:
         A checkpointer for `StateGraph.compile`, for this event loop only.
@@ -32,18 +32,18 @@ async def open_checkpointer(place: Path | str) -> AsyncIterator[BaseCheckpointSa
             the disk is full; the server cannot be reached; or a state holds something other than plain JSON
             values. It is also raised when that happens while the database is in use.
     """
-    if isinstance(place, str):
+    if isinstance(location, str):
         from suture.storage.postgresql.checkpoints import open_postgresql_checkpointer
 
-        async with open_postgresql_checkpointer(place) as shared:
-            yield shared
+        async with open_postgresql_checkpointer(location) as checkpointer:
+            yield checkpointer
         return
-    async with _open_sqlite(place) as saver:
+    async with _open_sqlite_checkpointer(location) as saver:
         yield saver
 
 
 @asynccontextmanager
-async def _open_sqlite(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
+async def _open_sqlite_checkpointer(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
     # Importing LangGraph takes a second, which commands such as `--help` must not pay.
     import aiosqlite
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer

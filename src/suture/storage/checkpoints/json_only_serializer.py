@@ -23,7 +23,7 @@ class JsonOnlySerializer:
         """Serialise as LangGraph does; raise `StorageError` for anything but plain JSON values."""
         # A top-level exception is how LangGraph records a failed node; it is stored as its repr.
         if not isinstance(obj, BaseException):
-            _require_plain(obj, "state")
+            _require_json_value(obj, "state")
         try:
             return self._inner.dumps_typed(obj)
         except (TypeError, ValueError) as fault:  # such as an int beyond 64 bits
@@ -34,33 +34,33 @@ class JsonOnlySerializer:
         return self._inner.loads_typed(data)
 
 
-def _require_plain(value: Any, where: str) -> None:
-    kind = type(value)
-    if value is None or kind in (bool, int, float):
+def _require_json_value(value: Any, path: str) -> None:
+    cls = type(value)
+    if value is None or cls in (bool, int, float):
         return
-    if kind is str:
-        if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise StorageError(f"{where} contains a lone surrogate, which would be stored as `?`")
-    elif kind is dict:
+    if cls is str:
+        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+            raise StorageError(f"{path} contains a lone surrogate, which would be stored as `?`")
+    elif cls is dict:
         for key, item in value.items():
             if type(key) is not str:
-                raise StorageError(f"{where} has a key {key!r} that is not a string")
-            _require_plain(item, f"{where}[{key!r}]")
-    elif kind is list:
+                raise StorageError(f"{path} has a key {key!r} that is not a string")
+            _require_json_value(item, f"{path}[{key!r}]")
+    elif cls is list:
         for index, item in enumerate(value):
-            _require_plain(item, f"{where}[{index}]")
-    elif kind is tuple and value and all(_is_graph_type(item) for item in value):
+            _require_json_value(item, f"{path}[{index}]")
+    elif cls is tuple and value and all(_is_graph_type(item) for item in value):
         for item in value:  # LangGraph stores interrupts as a tuple; any other would come back as a list
-            _require_plain(item, where)
+            _require_json_value(item, path)
     elif _is_graph_type(value):
-        _require_plain(value.arg if kind.__name__ == "Send" else value.value, f"{where}.{kind.__name__}")
+        _require_json_value(value.arg if cls.__name__ == "Send" else value.value, f"{path}.{cls.__name__}")
     else:
         raise StorageError(
-            f"{where} is a {kind.__module__}.{kind.__qualname__}, not a plain JSON value",
+            f"{path} is a {cls.__module__}.{cls.__qualname__}, not a plain JSON value",
             remedy="turn it into plain values with `encode_record`, or keep its hash",
         )
 
 
 def _is_graph_type(value: Any) -> bool:
-    kind = type(value)
-    return kind.__module__ == "langgraph.types" and kind.__name__ in ("Send", "Interrupt", "Overwrite")
+    cls = type(value)
+    return cls.__module__ == "langgraph.types" and cls.__name__ in ("Send", "Interrupt", "Overwrite")

@@ -16,24 +16,20 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from suture.errors import StorageError
 
-COLUMNS: Mapping[str, frozenset[str]] = {
-    "checkpoints": frozenset(
-        (
-            "thread_id",
-            "checkpoint_ns",
-            "checkpoint_id",
-            "parent_checkpoint_id",
-            "type",
-            "checkpoint",
-            "metadata",
-        )
-    ),
-    "writes": frozenset(
-        ("thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", "channel", "type", "value")
-    ),
+COLUMNS: Mapping[str, set[str]] = {
+    "checkpoints": {
+        "thread_id",
+        "checkpoint_ns",
+        "checkpoint_id",
+        "parent_checkpoint_id",
+        "type",
+        "checkpoint",
+        "metadata",
+    },
+    "writes": {"thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", "channel", "type", "value"},
 }
 """The columns that LangGraph reads; later versions of it add more."""
-PARTS: Mapping[str, type] = {
+CHECKPOINT_FIELDS: Mapping[str, type] = {
     "id": str,
     "ts": str,
     "channel_values": dict,
@@ -46,28 +42,18 @@ DECODE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, NotImplemen
 
 
 class ValidatingCheckpointer(AsyncSqliteSaver):
-    """A checkpointer that reports a damaged row with its file and run.
-
-    Args:
-        conn: The open SQLite database.
-        serde: Serialises the values.
-        file: The database file, for messages.
-    """
+    """A checkpointer that reports a damaged row with the run and with `file`, the database file."""
 
     def __init__(self, conn: aiosqlite.Connection, *, serde: SerializerProtocol, file: str) -> None:
         super().__init__(conn, serde=serde)
         self._file = file
 
     async def require_own_tables(self) -> None:
-        """Refuse a database whose tables are not LangGraph's.
-
-        Raises:
-            StorageError: Another program made it.
-        """
+        """Refuse a database whose tables are not LangGraph's, because another program made it."""
         for table, columns in COLUMNS.items():
             async with self.conn.execute(f"PRAGMA table_info({table})") as rows:
-                there = {row[1] async for row in rows}
-            if missing := sorted(columns - there):
+                actual_columns = {row[1] async for row in rows}
+            if missing := sorted(columns - actual_columns):
                 raise StorageError(
                     f"{self._file!r} is not Suture's: its table {table!r} has no {missing[0]!r}",
                     remedy=f"move {self._file!r} away, or set SUTURE_HOME to another folder",
@@ -78,7 +64,7 @@ class ValidatingCheckpointer(AsyncSqliteSaver):
         try:
             return _validate(await super().aget_tuple(config))
         except DECODE_ERRORS as fault:
-            raise self._damaged(config, fault) from fault
+            raise self._damage_error(config, fault) from fault
 
     async def alist(
         self,
@@ -93,13 +79,13 @@ class ValidatingCheckpointer(AsyncSqliteSaver):
         try:
             # The iterator holds the connection's lock until it is closed.
             async with aclosing(rows):
-                async for found in rows:
-                    if (whole := _validate(found)) is not None:
-                        yield whole
+                async for row in rows:
+                    if (checkpoint := _validate(row)) is not None:
+                        yield checkpoint
         except DECODE_ERRORS as fault:
-            raise self._damaged(config, fault) from fault
+            raise self._damage_error(config, fault) from fault
 
-    def _damaged(self, config: Any, fault: Exception) -> StorageError:
+    def _damage_error(self, config: Any, fault: Exception) -> StorageError:
         run = (config or {}).get("configurable", {}).get("thread_id", "?")
         return StorageError(
             f"a checkpoint of run {run} in {self._file!r} is damaged: {type(fault).__name__}: {fault!s:.200}",
@@ -107,18 +93,14 @@ class ValidatingCheckpointer(AsyncSqliteSaver):
         )
 
 
-def _validate(found: CheckpointTuple | None) -> CheckpointTuple | None:
-    """Return the checkpoint if it has the form that LangGraph writes.
-
-    Raises:
-        ValueError: It has another form.
-    """
-    if found is None:
+def _validate(row: CheckpointTuple | None) -> CheckpointTuple | None:
+    """Return the row if its checkpoint has the form that LangGraph writes; otherwise raise `ValueError`."""
+    if row is None:
         return None
-    checkpoint: Any = found.checkpoint
-    for part, wanted in PARTS.items():
-        if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get(part), wanted):
-            raise ValueError(f"it has no valid {part!r}")
-    if not isinstance(found.metadata, dict):
+    checkpoint: Any = row.checkpoint
+    for name, cls in CHECKPOINT_FIELDS.items():
+        if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get(name), cls):
+            raise ValueError(f"it has no valid {name!r}")
+    if not isinstance(row.metadata, dict):
         raise ValueError("its metadata is not a mapping")
-    return found
+    return row

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, func, or_, select, update
+from sqlalchemy import ColumnElement, Table, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from suture.storage.database.store import Store
@@ -19,17 +19,12 @@ Change = Callable[[Row], Row | None]
 """Returns the new values of a row's columns, or `None` to leave it unchanged."""
 
 
-def get_table(name: str) -> Table:
-    """Return the table of this name."""
-    return METADATA.tables[name]
-
-
-def known_keys(store: Store, name: str, keys: Iterable[str]) -> frozenset[str]:
-    """Return which of some keys have a row in a table."""
-    table = get_table(name)
-    wanted = (table.c.namespace == store.namespace, table.c.key.in_(list(keys)))
+def find_stored_keys(store: Store, name: str, keys: Iterable[str]) -> frozenset[str]:
+    """Return which of some keys have a row in the table called `name`."""
+    table = METADATA.tables[name]
+    conditions = (table.c.namespace == store.namespace, table.c.key.in_(list(keys)))
     with store.read_transaction() as connection:
-        return frozenset(connection.execute(select(table.c.key).where(*wanted)).scalars())
+        return frozenset(connection.execute(select(table.c.key).where(*conditions)).scalars())
 
 
 def insert_missing(store: Store, name: str, rows: Sequence[Row]) -> None:
@@ -38,124 +33,130 @@ def insert_missing(store: Store, name: str, rows: Sequence[Row]) -> None:
     Args:
         store: The database.
         name: The table.
-        rows: Columns without the namespace; all rows have the same ones.
-
-    Raises:
-        StorageError: The database failed.
+        rows: The columns without the namespace; all rows have the same ones.
     """
     insert = postgresql.insert if store.is_postgresql else sqlite.insert
-    statement = insert(get_table(name)).on_conflict_do_nothing()  # another process may insert first
+    statement = insert(METADATA.tables[name]).on_conflict_do_nothing()  # another process may insert first
     with store.write_transaction() as connection:
         connection.execute(statement, [{**row, "namespace": store.namespace} for row in rows])
 
 
 def rows_by_id(store: Store, name: str, ids: Sequence[int]) -> list[Row]:
     """Return rows without their vectors, in any order."""
-    table = get_table(name)
+    table = METADATA.tables[name]
     columns = [column for column in table.c if column.name != "vector"]
     with store.read_transaction() as connection:
-        found = connection.execute(select(*columns).where(table.c.id.in_(ids))).mappings()
-        return [dict(row) for row in found]
+        rows = connection.execute(select(*columns).where(table.c.id.in_(ids))).mappings()
+        return [dict(row) for row in rows]
 
 
 def rows_after(
-    store: Store, name: str, last: int, *, state: str | None = None, run: str = "", limit: int
+    store: Store, name: str, last_id: int, *, state: str | None = None, run: str = "", limit: int
 ) -> list[Row]:
-    """Return the next rows in the order of their ids.
+    """Return up to `limit` rows with ids beyond `last_id`, in the order of their ids.
 
     Args:
         store: The database.
         name: The table.
-        last: The id after which they start.
+        last_id: The last id of the previous call; 0 at first.
         state: Only rows in this state; all if `None`.
-        run: Only rows that this run contributed.
+        run: Only rows that this run contributed; all if empty.
         limit: Maximum number of rows.
     """
-    table = get_table(name)
-    wanted: list[ColumnElement[bool]] = [table.c.state == state] if state is not None else []
-    wanted += [table.c.run_id == run] if run else []
-    return _rows_after(store, table, last, wanted, limit)
+    table = METADATA.tables[name]
+    conditions: list[ColumnElement[bool]] = []
+    if state is not None:
+        conditions.append(table.c.state == state)
+    if run:
+        conditions.append(table.c.run_id == run)
+    return _select_after(store, table, last_id, conditions, limit)
 
 
-def rows_to_embed(store: Store, name: str, last: int, embedder: str, limit: int) -> list[Row]:
+def rows_to_embed(store: Store, name: str, last_id: int, embedder: str, limit: int) -> list[Row]:
     """Return the next active rows without a vector of this embedder; see `rows_after`."""
-    table = get_table(name)
-    wanted = [
+    table = METADATA.tables[name]
+    conditions = [
         table.c.state == "active",
         table.c.source != "placebo",
         or_(table.c.embedder != embedder, table.c.vector.is_(None)),
     ]
-    return _rows_after(store, table, last, wanted, limit)
+    return _select_after(store, table, last_id, conditions, limit)
 
 
-def _rows_after(
-    store: Store, table: Table, last: int, wanted: Sequence[ColumnElement[bool]], limit: int
+def _select_after(
+    store: Store, table: Table, last_id: int, conditions: Sequence[ColumnElement[bool]], limit: int
 ) -> list[Row]:
-    query = select(table).where(table.c.namespace == store.namespace, table.c.id > last, *wanted)
+    query = select(table).where(table.c.namespace == store.namespace, table.c.id > last_id, *conditions)
     with store.read_transaction() as connection:
         return [dict(row) for row in connection.execute(query.order_by(table.c.id).limit(limit)).mappings()]
 
 
 def rows_by_key_prefix(store: Store, name: str, prefix: str, limit: int = 3) -> list[Row]:
     """Return rows whose keys start with a prefix."""
-    table = get_table(name)
-    wanted = (table.c.namespace == store.namespace, table.c.key.startswith(prefix, autoescape=True))
+    table = METADATA.tables[name]
+    conditions = (table.c.namespace == store.namespace, table.c.key.startswith(prefix, autoescape=True))
     with store.read_transaction() as connection:
-        found = connection.execute(select(table).where(*wanted).limit(limit)).mappings()
-        return [dict(row) for row in found]
+        rows = connection.execute(select(table).where(*conditions).limit(limit)).mappings()
+        return [dict(row) for row in rows]
 
 
 def change_rows(store: Store, changes: Iterable[tuple[str, str, Change]]) -> frozenset[str]:
     """Change rows depending on their content, in one transaction that locks them.
 
-    Returns:
-        Keys of the rows that exist.
+    Args:
+        store: The database.
+        changes: Triples `(table, key, change)`.
 
-    Raises:
-        StorageError: The database failed.
+    Returns:
+        The keys that have a row.
     """
-    known = set()
+    stored_keys = set()
     with store.write_transaction() as connection:
         for name, key, change in changes:
-            table = get_table(name)
-            mine = (table.c.namespace == store.namespace, table.c.key == key)
-            row = connection.execute(select(table).where(*mine).with_for_update()).mappings().first()
+            table = METADATA.tables[name]
+            has_key = (table.c.namespace == store.namespace, table.c.key == key)
+            row = connection.execute(select(table).where(*has_key).with_for_update()).mappings().first()
             if row is None:
                 continue
-            known.add(key)
+            stored_keys.add(key)
             values = change(dict(row))
             if values:
-                connection.execute(update(table).where(*mine).values(**values))
-    return frozenset(known)
+                connection.execute(update(table).where(*has_key).values(**values))
+    return frozenset(stored_keys)
 
 
 def update_states(store: Store, keys: Iterable[tuple[str, str]], values: Row) -> int:
-    """Give rows in other states a new state with further values, and return how many changed."""
-    done = 0
+    """Give the rows `(table, key)` a new state and further values, and return how many changed.
+
+    Rows that are in this state already are left alone.
+    """
+    changed = 0
     with store.write_transaction() as connection:
         for name, key in keys:
-            table = get_table(name)
-            mine = (table.c.namespace == store.namespace, table.c.key == key)
-            others = table.c.state != values["state"]
-            done += connection.execute(update(table).where(*mine, others).values(**values)).rowcount
-    return done
+            table = METADATA.tables[name]
+            has_key = (table.c.namespace == store.namespace, table.c.key == key)
+            has_other_state = table.c.state != values["state"]
+            statement = update(table).where(*has_key, has_other_state).values(**values)
+            changed += connection.execute(statement).rowcount
+    return changed
 
 
 def set_vectors(store: Store, name: str, embedder: str, vectors: Mapping[int, Any]) -> None:
-    """Store vectors of an embedder; `None` for a text without one."""
-    table = get_table(name)
+    """Store row id -> vector of an embedder; the vector is `None` for a text without words."""
+    table = METADATA.tables[name]
     with store.write_transaction() as connection:
-        for number, vector in vectors.items():
+        for row_id, vector in vectors.items():
             values = {"embedder": embedder, "vector": vector}
-            connection.execute(update(table).where(table.c.id == number).values(**values))
+            connection.execute(update(table).where(table.c.id == row_id).values(**values))
 
 
 def count_by_state(store: Store, names: Iterable[str]) -> dict[str, dict[str, int]]:
     """Return table -> state -> number of rows."""
+    counts: dict[str, dict[str, int]] = {}
     with store.read_transaction() as connection:
-        return {name: _count_states(connection, get_table(name), store.namespace) for name in names}
-
-
-def _count_states(connection: Connection, table: Table, namespace: str) -> dict[str, int]:
-    counted = select(table.c.state, func.count()).where(table.c.namespace == namespace)
-    return {state: count for state, count in connection.execute(counted.group_by(table.c.state))}
+        for name in names:
+            table = METADATA.tables[name]
+            query = select(table.c.state, func.count()).where(table.c.namespace == store.namespace)
+            rows = connection.execute(query.group_by(table.c.state))
+            counts[name] = {state: count for state, count in rows}
+    return counts

@@ -19,9 +19,7 @@ from suture.storage.database.tables import (
     METADATA,
     RUN_TABLES,
     SEARCHED_TABLES,
-    approvals,
-    iterations,
-    metrics,
+    sanitise_text,
     tasks,
 )
 from suture.storage.tuning import MAX_FINDINGS
@@ -54,59 +52,40 @@ def record_finished_run(settings: Settings, run: RunFolder) -> None:
 
 
 def write_rows(store: Store, rows: Iterable[RunRows]) -> None:
-    """Replace the rows of some runs, each run in its own transaction.
-
-    Raises:
-        StorageError: The database failed; the run's rows are unchanged.
-    """
+    """Replace the rows of some runs, each run in its own transaction."""
     for run_rows in rows:
         with store.write_transaction() as connection:
-            _replace(connection, run_rows)
+            _replace_rows(connection, run_rows)
 
 
-def _replace(connection: Connection, rows: RunRows) -> None:
+def _replace_rows(connection: Connection, rows: RunRows) -> None:
     if connection.dialect.name == "postgresql":  # serialise writers of one run
         connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(rows.run_id, 0))))
     run_key = {"namespace": rows.namespace, "run_id": rows.run_id}
     for table in RUN_TABLES:
-        of_this_run = (table.c.namespace == rows.namespace, table.c.run_id == rows.run_id)
-        connection.execute(delete(table).where(*of_this_run))
-    connection.execute(tasks.insert(), {**run_key, **rows.task})
-    several: tuple[tuple[Table, tuple[dict[str, object], ...]], ...] = (
-        (iterations, rows.iterations),
-        (metrics, rows.metrics),
-        (approvals, rows.approvals),
-    )
-    for table, found in several:
-        if found:
-            connection.execute(table.insert(), [{**run_key, **row} for row in found])
+        same_run = (table.c.namespace == rows.namespace, table.c.run_id == rows.run_id)
+        connection.execute(delete(table).where(*same_run))
+        if table_rows := rows.by_table[table.name]:
+            connection.execute(table.insert(), [{**run_key, **row} for row in table_rows])
 
 
 def catch_up(store: Store, home: Path) -> ProjectionUpdate:
-    """Project the runs whose ledgers are new or have grown since they were last read.
-
-    Raises:
-        StorageError: The database failed.
-    """
+    """Project the runs whose ledgers are new or have grown since they were last read."""
     with store.read_transaction() as connection:
-        found = connection.execute(select(tasks.c.run_id, tasks.c.ledger_bytes, tasks.c.outcome))
-        known = {row.run_id: (row.ledger_bytes, row.outcome) for row in found}
+        rows = connection.execute(select(tasks.c.run_id, tasks.c.ledger_bytes, tasks.c.outcome))
+        projected = {row.run_id: (row.ledger_bytes, row.outcome) for row in rows}
     runs = list_runs(home)
-    old = [run for run in runs if _is_stale(run, *known.get(run.id, (-1, "")))]
-    write_rows(store, map(project_run, old))
-    return ProjectionUpdate(runs=len(old), up_to_date=len(runs) - len(old))
-
-
-def _is_stale(run: RunFolder, ledger_bytes: int, outcome: str) -> bool:
-    return outcome in UNFINISHED_OUTCOMES or run.ledger_path.stat().st_size != ledger_bytes
+    stale_runs = []
+    for run in runs:
+        ledger_bytes, outcome = projected.get(run.id, (-1, ""))
+        if outcome in UNFINISHED_OUTCOMES or run.ledger_path.stat().st_size != ledger_bytes:
+            stale_runs.append(run)
+    write_rows(store, map(project_run, stale_runs))
+    return ProjectionUpdate(runs=len(stale_runs), up_to_date=len(runs) - len(stale_runs))
 
 
 def rebuild_projections(store: Store, home: Path) -> ProjectionUpdate:
-    """Project all runs of this machine again; rows of runs whose ledgers are on other machines stay.
-
-    Raises:
-        StorageError: The database failed.
-    """
+    """Project all runs of this machine again; rows of runs whose ledgers are on other machines stay."""
     runs = list_runs(home)
     write_rows(store, map(project_run, runs))
     return ProjectionUpdate(runs=len(runs), up_to_date=0)
@@ -124,74 +103,52 @@ def count_rows(store: Store) -> dict[str, int]:
         }
 
 
-GENERATED_COLUMNS = ("id",)
-
-
 def check_database(store: Store, home: Path) -> list[str]:
-    """Return the inconsistencies of a database, one line each; empty if there are none.
-
-    Raises:
-        StorageError: The database cannot be read.
-    """
+    """Return the inconsistencies of a database, one line each; empty if there are none."""
     with store.read_transaction() as connection:
-        found = [] if store.is_postgresql else _check_sqlite_file(connection)
+        findings = [] if store.is_postgresql else _check_sqlite_file(connection)
         for run in list_runs(home):
-            wanted = project_run(run)
-            wrong = [table.name for table in RUN_TABLES if not _matches(connection, table, wanted)]
-            if wrong:
-                found.append(f"run {run.id}: {', '.join(wrong)} differ from its ledger")
-            if len(found) >= MAX_FINDINGS:
-                return [*found, "there may be more"]
-    return found
+            rows = project_run(run)
+            differing = []
+            for table in RUN_TABLES:
+                projected = _sort_rows(table, rows.by_table[table.name])
+                if stored_rows(connection, table, rows.namespace, rows.run_id) != projected:
+                    differing.append(table.name)
+            if differing:
+                findings.append(f"run {run.id}: {', '.join(differing)} differ from its ledger")
+            if len(findings) >= MAX_FINDINGS:
+                return [*findings, "there may be more"]
+    return findings
 
 
 def _check_sqlite_file(connection: Connection) -> list[str]:
     """Return what SQLite's own checks of its pages and full-text indexes find."""
     results = connection.execute(text("PRAGMA quick_check")).scalars()
-    found = [f"the file: {line}" for line in results if line != "ok"]
+    findings = [f"the file: {line}" for line in results if line != "ok"]
     for table in SEARCHED_TABLES:
         words = f"{table.name}_words"
         try:
             connection.execute(text(f"INSERT INTO {words}({words}, rank) VALUES ('integrity-check', 1)"))
         except Exception as fault:
-            found.append(f"the index {words}: {getattr(fault, 'orig', fault)}")
-    return found
-
-
-def _matches(connection: Connection, table: Table, wanted: RunRows) -> bool:
-    rows = stored_rows(connection, table, wanted.namespace, wanted.run_id)
-    return rows == sorted((_complete_row(table, row) for row in _expected_rows(table, wanted)), key=repr)
+            findings.append(f"the index {words}: {getattr(fault, 'orig', fault)}")
+    return findings
 
 
 def stored_rows(connection: Connection, table: Table, namespace: str, run_id: str) -> list[dict[str, Any]]:
     """Return a table's rows of a run in a stable order, without generated columns."""
     run_key = (table.c.namespace == namespace, table.c.run_id == run_id)
-    found = connection.execute(select(table).where(*run_key)).mappings()
-    return sorted((_complete_row(table, row) for row in found), key=repr)
+    return _sort_rows(table, connection.execute(select(table).where(*run_key)).mappings())
 
 
-def _expected_rows(table: Table, rows: RunRows) -> tuple[dict[str, Any], ...]:
-    by_table = {
-        tasks: (rows.task,),
-        iterations: rows.iterations,
-        metrics: rows.metrics,
-        approvals: rows.approvals,
-    }
-    return by_table[table]
-
-
-def _complete_row(table: Table, row: RowMapping | Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with all columns that the ledger determines; missing ones get their default."""
-    skipped = (*GENERATED_COLUMNS, "namespace", "run_id")
-    columns = [column for column in table.c if column.name not in skipped]
-    return {column.name: _plain(row.get(column.name, _default(column))) for column in columns}
-
-
-def _default(column: Any) -> Any:
-    return column.default.arg if column.default is not None else None
-
-
-def _plain(value: Any) -> Any:
-    from suture.storage.database.tables import sanitise_text
-
-    return sanitise_text(value) if isinstance(value, str) else value
+def _sort_rows(table: Table, rows: Iterable[RowMapping | Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows in a stable order with all columns that the ledger determines, defaults included."""
+    columns = [column for column in table.c if column.name not in ("id", "namespace", "run_id")]
+    complete_rows = []
+    for row in rows:
+        values: dict[str, Any] = {}
+        for column in columns:
+            default: Any = column.default
+            value = row.get(column.name, default.arg if default is not None else None)
+            values[column.name] = sanitise_text(value) if isinstance(value, str) else value
+        complete_rows.append(values)
+    return sorted(complete_rows, key=repr)

@@ -38,7 +38,7 @@ from suture.core.ledger.kinds import (
 from suture.core.records import CheckOutcome, Verdict, render_reason
 from suture.errors import StorageError
 from suture.storage.database.full_text_search import index_text
-from suture.storage.tuning import MAX_ERROR_CHARS, MAX_STATEMENT_CHARS
+from suture.storage.tuning import MAX_ERROR_CHARS, MAX_ERROR_KIND_CHARS, MAX_KEY_CHARS, MAX_STATEMENT_CHARS
 
 EXCEPTION = re.compile(r"(?:^|[\s.])([A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Warning))\b")
 """An exception's class name in a message."""
@@ -59,34 +59,32 @@ def first_error(verdict: Verdict) -> tuple[str, str]:
     failed = [outcome for outcome in verdict.outcomes if not outcome.passed and outcome.status != "skipped"]
     if not failed:
         return "", ""
-    first = min(
-        failed, key=lambda outcome: outcome.counterexample is None
-    )  # prefer one with a counterexample
-    return error_kind(first), _error_text(first)[:MAX_ERROR_CHARS]
+    # A failure with a counterexample comes first, because it says more.
+    outcome = min(failed, key=lambda outcome: outcome.counterexample is None)
+    return _error_kind(outcome), _error_text(outcome)[:MAX_ERROR_CHARS]
 
 
-def error_kind(outcome: CheckOutcome) -> str:
-    """Return an exception's class name, or an `ErrorKind`."""
-    fact = outcome.counterexample
-    if outcome.status in ("timeout", "missing"):
-        return STATUS_KINDS[outcome.status]
-    if fact is not None and fact.exception:
-        found = EXCEPTION.search(fact.exception)
-        kind = found[1] if found else fact.exception.partition(":")[0].strip()
-        return "wrong_answer" if kind == "AssertionError" else kind[:80] or "error"
-    return STATUS_KINDS.get(outcome.status, "wrong_answer")
+def _error_kind(outcome: CheckOutcome) -> str:
+    """Return an exception's class name, a `FailureCode` or an `ErrorKind`."""
+    counterexample = outcome.counterexample
+    if outcome.status in ("timeout", "missing") or counterexample is None or not counterexample.exception:
+        return STATUS_KINDS.get(outcome.status, "wrong_answer")
+    if match := EXCEPTION.search(counterexample.exception):
+        return "wrong_answer" if match[1] == "AssertionError" else match[1][:MAX_ERROR_KIND_CHARS]
+    # Without a code the text comes from the program or its test runner.
+    return counterexample.code or counterexample.exception_type.strip()[:MAX_ERROR_KIND_CHARS] or "error"
 
 
 def _error_text(outcome: CheckOutcome) -> str:
-    fact = outcome.counterexample
-    if fact is None:
+    counterexample = outcome.counterexample
+    if counterexample is None:
         return f"{outcome.check_id}: {outcome.status}"
-    where = f" ({fact.file} line {fact.line})" if fact.line else ""
+    location = f" ({counterexample.file} line {counterexample.line})" if counterexample.line else ""
     parts = (
-        fact.call,
-        f"expected {fact.expected}" if fact.expected else "",
-        f"got {fact.actual}" if fact.actual else "",
-        f"raised {fact.exception}{where}" if fact.exception else "",
+        counterexample.call,
+        f"expected {counterexample.expected}" if counterexample.expected else "",
+        f"got {counterexample.actual}" if counterexample.actual else "",
+        f"raised {counterexample.exception}{location}" if counterexample.exception else "",
     )
     return f"{outcome.check_id}: " + "; ".join(part for part in parts if part)
 
@@ -115,6 +113,16 @@ class RunRows:
     metrics: tuple[Row, ...] = ()
     approvals: tuple[Row, ...] = ()
 
+    @property
+    def by_table(self) -> Mapping[str, tuple[Row, ...]]:
+        """Return table name -> rows."""
+        return {
+            "tasks": (self.task,),
+            "iterations": self.iterations,
+            "metrics": self.metrics,
+            "approvals": self.approvals,
+        }
+
 
 @dataclass(kw_only=True)
 class _Step:
@@ -138,47 +146,44 @@ def project_run(run: RunFolder) -> RunRows:
 
     An unreadable ledger gives one row with the outcome `damaged`, so that it does not hide other runs.
     """
-    size = _ledger_size(run)
     try:
-        reading = read_ledger(run.ledger_path)
+        # Taken before the ledger is read, so that lines that are added meanwhile are read the next time.
+        ledger_bytes = run.ledger_path.stat().st_size
+    except OSError:
+        ledger_bytes = 0
+    try:
+        contents = read_ledger(run.ledger_path)
     except StorageError as fault:
-        task = {"outcome": "damaged", "statement": fault.message, "ledger_bytes": size}
+        task = {"outcome": "damaged", "statement": fault.message, "ledger_bytes": ledger_bytes}
         return RunRows(namespace=DEFAULT_NAMESPACE, run_id=run.id, task=task)
-    events = reading.events
+    events = contents.events
     started = first_payload(events, RunStarted)
-    steps = list(_steps(events))
-    iterations = tuple(_iteration(step, run) for step in steps)
+    iterations = tuple(_iteration_row(step, run) for step in _split_into_steps(events))
     return RunRows(
         namespace=started.namespace if started else DEFAULT_NAMESPACE,
         run_id=run.id,
-        task={**_task(run, reading, iterations), "ledger_bytes": size},
+        task={**_task_row(run, contents, iterations), "ledger_bytes": ledger_bytes},
         iterations=iterations,
-        metrics=tuple(_metrics(events, iterations)),
-        approvals=tuple(_approvals(events)),
+        metrics=tuple(_metric_rows(events, iterations)),
+        approvals=tuple(_approval_rows(events)),
     )
 
 
-def _ledger_size(run: RunFolder) -> int:
-    """Return the ledger's size in bytes before it is read, so that later lines are read the next time."""
-    try:
-        return run.ledger_path.stat().st_size
-    except OSError:
-        return 0
-
-
-def _task(run: RunFolder, reading: LedgerContents, iterations: Sequence[Row]) -> Row:
-    events = reading.events
+def _task_row(run: RunFolder, contents: LedgerContents, iterations: Sequence[Row]) -> Row:
+    events = contents.events
     started, prepared = first_payload(events, RunStarted), first_payload(events, TaskPrepared)
     end = last_payload(events, RunFinished) or last_payload(events, RunPaused)
-    refused = last_payload(events, RunFailed)
-    checked = last_payload(events, CandidateChecked)
+    failure = last_payload(events, RunFailed)
+    last_check = last_payload(events, CandidateChecked)
     spend = total_spend(events)
-    forks = started.fork if started else None
-    outcome = get_run_status(run, reading)
+    fork = started.fork if started else None
+    outcome = get_run_status(run, contents)
     statement = (started.statement if started else "")[:MAX_STATEMENT_CHARS]
-    reason = (
-        render_reason(end.reason) if end else f"{refused.error_type}: {refused.message}" if refused else ""
-    )
+    reason = ""
+    if end:
+        reason = render_reason(end.reason)
+    elif failure:
+        reason = f"{failure.error_type}: {failure.message}"
     project = started.project if started else ""
     errors = " ".join(row["error"] for row in iterations)
     return {
@@ -191,7 +196,7 @@ def _task(run: RunFolder, reading: LedgerContents, iterations: Sequence[Row]) ->
         "project": project,
         "outcome": outcome,
         "reason": reason,
-        "evidence": checked.evidence if checked else "",
+        "evidence": last_check.evidence if last_check else "",
         "confidence": end.confidence if end else 0.0,
         "attempts": spend.attempts,
         "tokens": spend.tokens,
@@ -202,40 +207,39 @@ def _task(run: RunFolder, reading: LedgerContents, iterations: Sequence[Row]) ->
         "seconds": round(spend.seconds, 3),
         "started_s": events[0].time_s if events else None,
         "ended_s": events[-1].time_s if events and outcome not in ("running", "waiting") else None,
-        "fork_of": forks.run if forks else "",
-        "fork_at": forks.step if forks else None,
+        "fork_of": fork.run if fork else "",
+        "fork_at": fork.step if fork else None,
         "replay_of": started.replayed_run if started else "",
         "events": len(events),
         "search_text": index_text(statement, project, outcome, reason, errors),
     }
 
 
-def _steps(events: Sequence[Event]) -> Iterator[_Step]:
+def _split_into_steps(events: Sequence[Event]) -> Iterator[_Step]:
     """Yield the iterations; number 0 is the run of the checks before the first decision."""
     step: _Step | None = None
     decisions = 0
     for event in events:
-        payload = event.payload
+        time_s, payload = event.time_s, event.payload
         if isinstance(payload, MovesDecided):
             if step is not None:
                 yield step
             decisions += 1
-            stops = payload.moves[0].kind == "stop"
-            step = None if stops else _start_step(decisions, payload, event.time_s)
+            step = None
+            if payload.moves[0].kind != "stop":
+                moves = ", ".join(dict.fromkeys(move.kind for move in payload.moves))
+                step = _Step(
+                    number=decisions, round=payload.round, move=moves, started_s=time_s, ended_s=time_s
+                )
             continue
         if step is None:
             if decisions or not isinstance(payload, CandidateChecked):
                 continue
-            step = _Step(number=0, round=0, move="start", started_s=event.time_s, ended_s=event.time_s)
-            step.started_s -= payload.seconds
+            started_s = time_s - payload.seconds
+            step = _Step(number=0, round=0, move="start", started_s=started_s, ended_s=time_s)
         _add_event(step, event)
     if step is not None:
         yield step
-
-
-def _start_step(number: int, decided: MovesDecided, now_s: float) -> _Step:
-    kinds = ", ".join(dict.fromkeys(move.kind for move in decided.moves))
-    return _Step(number=number, round=decided.round, move=kinds, started_s=now_s, ended_s=now_s)
 
 
 def _add_event(step: _Step, event: Event) -> None:
@@ -250,8 +254,13 @@ def _add_event(step: _Step, event: Event) -> None:
             step.passed, step.failed, step.verdict = checked.passed, checked.failed, checked.verdict
 
 
-def _iteration(step: _Step, run: RunFolder) -> Row:
-    kind, error = _error(step, run)
+def _iteration_row(step: _Step, run: RunFolder) -> Row:
+    kind, error = "", ""
+    if step.failed and step.verdict:
+        try:
+            kind, error = first_error(run.load_record(Verdict, step.verdict))
+        except StorageError:  # the blob of the failed verdict is damaged or missing
+            kind = "unknown"
     return {
         "number": step.number,
         "round": step.round,
@@ -269,77 +278,65 @@ def _iteration(step: _Step, run: RunFolder) -> Row:
     }
 
 
-def _error(step: _Step, run: RunFolder) -> tuple[str, str]:
-    if not step.failed or not step.verdict:
-        return "", ""
-    try:
-        return first_error(run.load_record(Verdict, step.verdict))
-    except StorageError:  # the blob of the failed verdict is damaged or missing
-        return "unknown", ""
-
-
-def _metrics(events: Sequence[Event], iterations: Iterable[Row]) -> Iterator[Row]:
-    for what in ("role", "move"):
-        for phase, spend in spend_by_group(events, what).items():
-            yield _metric(f"tokens_by_{what}", phase, spend.tokens)
-            yield _metric(f"calls_by_{what}", phase, spend.model_calls)
-    yield from (_metric("seconds", phase, value) for phase, value in _seconds(events).items() if value)
+def _metric_rows(events: Sequence[Event], iterations: Iterable[Row]) -> Iterator[Row]:
+    for group_by in ("role", "move"):
+        for group, spend in spend_by_group(events, group_by).items():
+            yield _metric_row(f"tokens_by_{group_by}", group, spend.tokens)
+            yield _metric_row(f"calls_by_{group_by}", group, spend.model_calls)
+    for phase, seconds in _seconds_by_phase(events).items():
+        if seconds:
+            yield _metric_row("seconds", phase, seconds)
     kinds = Counter(row["error_kind"] for row in iterations if row["error_kind"])
-    yield from (_metric("errors", kind, count) for kind, count in kinds.items())
+    yield from (_metric_row("errors", kind, count) for kind, count in kinds.items())
     origins = Counter(payload.origin for _, payload in select_events(events, CandidateProposed))
-    yield from (_metric("candidates", origin, count) for origin, count in origins.items())
+    yield from (_metric_row("candidates", origin, count) for origin, count in origins.items())
 
 
-def _metric(name: str, phase: str, value: float) -> Row:
-    return {"name": name, "phase": phase[:200], "value": round(float(value), 6)}
+def _metric_row(name: str, phase: str, value: float) -> Row:
+    return {"name": name, "phase": phase[:MAX_KEY_CHARS], "value": round(float(value), 6)}
 
 
-def _seconds(events: Sequence[Event]) -> Mapping[str, float]:
+def _seconds_by_phase(events: Sequence[Event]) -> Mapping[str, float]:
     """Return wall-clock seconds by phase. Parallel calls and checks count individually."""
     if not events:
         return {}
-    decisions = [event for event, _ in select_events(events, MovesDecided)]
-    first = decisions[0].time_s if decisions else events[-1].time_s
+    decisions = list(select_events(events, MovesDecided))
+    prepared_s = decisions[0][0].time_s if decisions else events[-1].time_s
     calls = (call for _, call in select_events(events, ModelCalled))
-    found = {
-        "prepare": first - events[0].time_s,
+    seconds = {
+        "prepare": prepared_s - events[0].time_s,
         "search": sum(search.seconds for _, search in select_events(events, SearchFinished)),
         "model": sum(call.seconds for call in calls if not call.replayed),
         "checks": sum(checked.seconds for _, checked in select_events(events, CandidateChecked)),
         "certification": 0.0,
     }
     ends = [event for event, _ in select_events(events, RunFinished)]
-    if decisions and ends and _stops(decisions[-1]):
-        found["certification"] = ends[-1].time_s - decisions[-1].time_s
-    return {phase: max(0.0, seconds) for phase, seconds in found.items()}
+    if decisions and ends and decisions[-1][1].moves[0].kind == "stop":
+        seconds["certification"] = ends[-1].time_s - decisions[-1][0].time_s
+    return {phase: max(0.0, value) for phase, value in seconds.items()}
 
 
-def _stops(event: Event) -> bool:
-    return isinstance(event.payload, MovesDecided) and event.payload.moves[0].kind == "stop"
-
-
-def _approvals(events: Sequence[Event]) -> Iterator[Row]:
+def _approval_rows(events: Sequence[Event]) -> Iterator[Row]:
     answers = {payload.key: (event, payload) for event, payload in select_events(events, ReviewAnswered)}
-    first_asked: dict[str, tuple[Event, ReviewAsked]] = {}
-    for event, asked in select_events(events, ReviewAsked):
-        first_asked.setdefault(asked.key, (event, asked))  # each process that resumes the run asks again
-    for key, (event, asked) in first_asked.items():
-        answered, answer = answers.get(key, (None, None))
+    questions: dict[str, tuple[Event, ReviewAsked]] = {}
+    for event, question in select_events(events, ReviewAsked):
+        questions.setdefault(question.key, (event, question))  # each process that resumes the run asks again
+    for key, (event, question) in questions.items():
+        answer_event, answer = answers.get(key, (None, None))
+        if question.distinguishing_input is not None:
+            subject = question.distinguishing_input.call
+        else:
+            subject = "; ".join(
+                f"{move.kind}: {render_reason(move.reason)}" if move.reason else move.kind
+                for move in question.moves
+            )
         yield {
             "event_seq": event.seq,
-            "question": key[:200],
-            "stage": asked.stage,
-            "subject": _subject(asked),
+            "question": key[:MAX_KEY_CHARS],
+            "stage": question.stage,
+            "subject": subject,
             "choice": answer.choice if answer else "",
             "hint": answer.hint if answer else "",
             "asked_s": event.time_s,
-            "answered_s": answered.time_s if answered else None,
+            "answered_s": answer_event.time_s if answer_event else None,
         }
-
-
-def _subject(asked: ReviewAsked) -> str:
-    if asked.distinguishing_input is not None:
-        return asked.distinguishing_input.call
-    return "; ".join(
-        f"{move.kind}: {render_reason(move.reason)}" if move.reason else move.kind for move in asked.moves
-    )

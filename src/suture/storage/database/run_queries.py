@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
@@ -16,6 +18,7 @@ from suture.storage.database.tables import MEMORY_TABLES, iterations, metrics, t
 from suture.storage.tuning import MAX_MATCHING_RUNS
 
 Row = dict[str, Any]
+N = TypeVar("N", int, float)
 DECIDED_OUTCOMES = ("healed", "not_healed", "stuck", "budget_exhausted")
 """Outcomes that say whether a task was solved; interruptions and faults outside the code say nothing."""
 
@@ -53,52 +56,44 @@ class RunQuery:
 
 
 def query_runs(store: Store, query: RunQuery, limit: int) -> tuple[list[Row], int]:
-    """Return the rows of `tasks` that match a query, newest first, and how many there are in all.
-
-    Raises:
-        StorageError: The database failed.
-    """
+    """Return `(rows, total)`: the newest rows of `tasks` that match a query, and how many match in all."""
     with store.read_transaction() as connection:
-        wanted = _conditions(connection, query, store.namespace)
-        newest = select(tasks).where(*wanted).order_by(tasks.c.started_s.desc(), tasks.c.run_id.desc())
+        conditions = _make_conditions(connection, query, store.namespace)
+        newest = select(tasks).where(*conditions).order_by(tasks.c.started_s.desc(), tasks.c.run_id.desc())
         rows = connection.execute(newest.limit(limit)).mappings()
-        total = connection.execute(select(func.count()).select_from(tasks).where(*wanted)).scalar_one()
+        total = connection.execute(select(func.count()).select_from(tasks).where(*conditions)).scalar_one()
         return [dict(row) for row in rows], total
 
 
-def _conditions(connection: Connection, query: RunQuery, namespace: str) -> list[ColumnElement[bool]]:
-    wanted = [tasks.c.namespace == namespace]
+def _make_conditions(connection: Connection, query: RunQuery, namespace: str) -> list[ColumnElement[bool]]:
+    conditions = [tasks.c.namespace == namespace]
     for name in ("outcome", "kind", "language", "recipe"):
         if value := getattr(query, name):
-            wanted.append(tasks.c[name] == value)
+            conditions.append(tasks.c[name] == value)
     for name in ("model", "project"):
         if value := getattr(query, name):
-            wanted.append(tasks.c[name].contains(value, autoescape=True))
+            conditions.append(tasks.c[name].contains(value, autoescape=True))
     if query.since_s is not None:
-        wanted.append(tasks.c.started_s >= query.since_s)
+        conditions.append(tasks.c.started_s >= query.since_s)
     if query.error:
-        kinds = select(iterations.c.run_id).where(
+        runs_with_error = select(iterations.c.run_id).where(
             iterations.c.namespace == namespace,
             func.lower(iterations.c.error_kind) == query.error.lower(),
         )
-        wanted.append(tasks.c.run_id.in_(kinds))
+        conditions.append(tasks.c.run_id.in_(runs_with_error))
     if query.words:
-        found = match_all_words(connection, tasks, query.words, namespace=namespace, limit=MAX_MATCHING_RUNS)
-        wanted.append(tasks.c.id.in_(found))
-    return wanted
+        ids = match_all_words(connection, tasks, query.words, namespace=namespace, limit=MAX_MATCHING_RUNS)
+        conditions.append(tasks.c.id.in_(ids))
+    return conditions
 
 
 def summarise_runs(store: Store, query: RunQuery) -> dict[str, Any]:
-    """Return what the matching runs add up to, as JSON values: counts, shares, seconds, tokens.
-
-    Raises:
-        StorageError: The database failed.
-    """
+    """Return what the matching runs add up to, as JSON values: counts, shares, seconds, tokens."""
     with store.read_transaction() as connection:
-        wanted = _conditions(connection, query, store.namespace)
+        conditions = _make_conditions(connection, query, store.namespace)
         columns = (tasks.c.run_id, tasks.c.outcome, tasks.c.started_s, tasks.c.tokens, tasks.c.seconds)
-        runs = connection.execute(select(*columns, tasks.c.money).where(*wanted)).mappings().all()
-        matching_runs = select(tasks.c.run_id).where(*wanted)
+        runs = connection.execute(select(*columns, tasks.c.money).where(*conditions)).mappings().all()
+        matching_runs = select(tasks.c.run_id).where(*conditions)
         steps = connection.execute(
             select(iterations.c.move, iterations.c.seconds, iterations.c.tokens).where(
                 iterations.c.namespace == store.namespace, iterations.c.run_id.in_(matching_runs)
@@ -110,7 +105,7 @@ def summarise_runs(store: Store, query: RunQuery) -> dict[str, Any]:
             .group_by(metrics.c.name, metrics.c.phase)
         ).all()
         memory = _memory_uses(connection, store.namespace)
-    outcomes = _counts(run["outcome"] for run in runs)
+    outcomes = _sort_by_value(Counter(run["outcome"] for run in runs))
     decided = sum(outcomes.get(name, 0) for name in DECIDED_OUTCOMES)
     return {
         "runs": len(runs),
@@ -119,9 +114,9 @@ def summarise_runs(store: Store, query: RunQuery) -> dict[str, Any]:
         "decided": decided,
         "tokens": sum(run["tokens"] for run in runs),
         "money": round(sum(run["money"] for run in runs), 6),
-        "run_seconds": _spread([run["seconds"] for run in runs]),
+        "run_seconds": _summarise_seconds([run["seconds"] for run in runs]),
         "iteration_seconds": {
-            move: _spread([step.seconds for step in steps if step.move == move])
+            move: _summarise_seconds([step.seconds for step in steps if step.move == move])
             for move in dict.fromkeys(step.move for step in steps)
         },
         "tokens_by_role": _metric_sums(sums, "tokens_by_role"),
@@ -130,23 +125,20 @@ def summarise_runs(store: Store, query: RunQuery) -> dict[str, Any]:
         "errors": _metric_sums(sums, "errors"),
         "candidates": _metric_sums(sums, "candidates"),
         "memory": memory,
-        "by_day": _by_day(runs),
+        "by_day": _count_by_day(runs),
     }
 
 
-def _counts(values: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for value in values:
-        counts[value] = counts.get(value, 0) + 1
-    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+def _sort_by_value(values: Mapping[str, N]) -> dict[str, N]:
+    """Return the same entries, the largest first, and equal ones by name."""
+    return dict(sorted(values.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
 def _metric_sums(sums: Sequence[Any], name: str) -> dict[str, float]:
-    found = {row.phase: round(float(row[2]), 3) for row in sums if row.name == name}
-    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+    return _sort_by_value({row.phase: round(float(row[2]), 3) for row in sums if row.name == name})
 
 
-def _spread(values: Sequence[float]) -> dict[str, float]:
+def _summarise_seconds(values: Sequence[float]) -> dict[str, float]:
     """Return the number, median and 95th percentile (nearest rank) of some durations in seconds."""
     if not values:
         return {"count": 0, "median": 0.0, "p95": 0.0}
@@ -157,19 +149,17 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
 
 def _memory_uses(connection: Connection, namespace: str) -> dict[str, int]:
     """Return how often memories were shown or withheld, and how often the run was then healed."""
-    total = {"items": 0, "recalled": 0, "withheld": 0, "healed_recalled": 0, "healed_withheld": 0}
+    totals = {"items": 0, "recalled": 0, "withheld": 0, "healed_recalled": 0, "healed_withheld": 0}
     for table in MEMORY_TABLES:
-        columns = [func.coalesce(func.sum(table.c[name]), 0) for name in total if name != "items"]
+        columns = [func.coalesce(func.sum(table.c[name]), 0) for name in totals if name != "items"]
         row = connection.execute(select(func.count(), *columns).where(table.c.namespace == namespace)).one()
-        for name, value in zip(total, row, strict=True):
-            total[name] += int(value)
-    return total
+        for name, value in zip(totals, row, strict=True):
+            totals[name] += int(value)
+    return totals
 
 
-def _by_day(runs: Sequence[Mapping[Any, Any]]) -> dict[str, dict[str, int]]:
+def _count_by_day(runs: Sequence[Mapping[Any, Any]]) -> dict[str, dict[str, int]]:
     """Return day (UTC) -> number of runs, and how many of them were healed."""
-    from datetime import UTC, datetime
-
     days: dict[str, dict[str, int]] = {}
     for run in runs:
         if run["started_s"] is None:

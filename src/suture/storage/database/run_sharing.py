@@ -32,10 +32,9 @@ def share_run(settings: Settings, folder: RunFolder) -> Iterator[Callable[[], No
         return
     from suture.storage.postgresql.shared_runs import open_shared_run
 
-    shared = open_shared_run(settings, folder)
-    with contextlib.closing(shared):
-        yield shared.push
-        shared.push()
+    with contextlib.closing(open_shared_run(settings, folder)) as shared_run:
+        yield shared_run.push
+        shared_run.push()
 
 
 def checkpoint_location(settings: Settings) -> Path | str:

@@ -19,48 +19,44 @@ from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.storage.tuning import CONNECT_TIMEOUT_S, DATABASE_LOCK_TIMEOUT_S
 
-FULL = ("disk is full", "No space left", "disk I/O error", "could not extend file")
-LOCKED = ("database is locked", "lock timeout")
-NO_EXTENSION = ('extension "vector"',)
-NO_DATABASE = ("file is not a database", "malformed")
+REMEDIES = (
+    (
+        ("disk is full", "No space left", "disk I/O error", "could not extend file"),
+        "free some disk space; `suture db rebuild` restores what is missing",
+    ),
+    (("database is locked", "lock timeout"), "another process holds it; wait for it to end"),
+    (
+        ("file is not a database", "malformed"),
+        "move the file away: `suture db rebuild` makes it again from the runs",
+    ),
+    (
+        ('extension "vector"',),
+        "install pgvector there, and have its administrator run `CREATE EXTENSION vector` in the database",
+    ),
+)
+"""Pairs `(phrases in an engine's message, what the user can do)`."""
 
 
 @contextlib.contextmanager
-def map_database_errors(where: str) -> Iterator[None]:
-    """Turn the database's errors into `StorageError`.
-
-    Args:
-        where: The database, for people; without a password.
-
-    Raises:
-        StorageError: The engine or its driver raised an error.
-    """
+def map_database_errors(location: str) -> Iterator[None]:
+    """Turn the database's errors into `StorageError`; `location` names the database without a password."""
     try:
         yield
     except (exc.SQLAlchemyError, UnicodeError) as fault:
         message_lines = str(getattr(fault, "orig", None) or fault).strip().splitlines()
         reason = message_lines[0] if message_lines else type(fault).__name__
-        raise StorageError(f"the database {where} failed: {reason}", remedy=_remedy(fault, reason)) from fault
+        remedy = _find_remedy(fault, reason)
+        raise StorageError(f"the database {location} failed: {reason}", remedy=remedy) from fault
 
 
-def _remedy(fault: Exception, reason: str) -> str:
-    if any(sign in reason for sign in FULL):
-        return "free some disk space; `suture db rebuild` restores what is missing"
-    if any(sign in reason for sign in LOCKED):
-        return "another process holds it; wait for it to end"
-    if any(sign in reason for sign in NO_DATABASE):
-        return "move the file away: `suture db rebuild` makes it again from the runs"
-    if any(sign in reason for sign in NO_EXTENSION):
-        return (
-            "install pgvector there, and have its administrator run `CREATE EXTENSION vector` in the database"
-        )
-    if isinstance(fault, (exc.OperationalError, exc.InterfaceError)) or _was_lost(fault):
+def _find_remedy(fault: Exception, reason: str) -> str:
+    for phrases, remedy in REMEDIES:
+        if any(phrase in reason for phrase in phrases):
+            return remedy
+    connection_lost = isinstance(fault, exc.DBAPIError) and fault.connection_invalidated
+    if connection_lost or isinstance(fault, (exc.OperationalError, exc.InterfaceError)):
         return "check that it runs and that store.url is right; runs keep their ledgers without it"
     return "see `suture db check`; runs keep their ledgers without it"
-
-
-def _was_lost(fault: Exception) -> bool:
-    return isinstance(fault, exc.DBAPIError) and fault.connection_invalidated
 
 
 VERSIONS = ("0001",)
@@ -78,19 +74,15 @@ def schema_version_of(connection: Connection) -> str:
     """Return the version of a database's tables; empty if it has none of ours."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return ""
-    found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
-    return str(found or "")
+    version = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
+    return str(version or "")
 
 
-def require_known_version(version: str, where: str) -> None:
-    """Refuse a database that a newer Suture made.
-
-    Raises:
-        PrerequisiteError: Its version is unknown here.
-    """
+def require_known_version(version: str, location: str) -> None:
+    """Refuse a database that a newer Suture made."""
     if version and version not in VERSIONS:
         raise PrerequisiteError(
-            f"the database {where} has version {version!r}, and this Suture knows {LATEST_VERSION!r}",
+            f"the database {location} has version {version!r}, and this Suture knows {LATEST_VERSION!r}",
             remedy="install the Suture that made it; nothing was changed",
         )
 
@@ -126,8 +118,7 @@ DATABASE_FILE = "suture.db"
 CLIENT_ENCODING = "UTF8"
 """Requested explicitly: a database without an encoding (SQL_ASCII) would return bytes."""
 KEEPALIVES = "-ctcp_keepalives_idle=10 -ctcp_keepalives_interval=5 -ctcp_keepalives_count=3"
-"""Locks of a machine that died are released after half a minute instead of the server's default of two
-hours."""
+"""Locks of a machine that died are released after half a minute; the server's default is two hours."""
 POSTGRESQL_EXTRA = "pip install 'suture[postgres]'"
 DRIVER = "postgresql+psycopg"
 
@@ -157,11 +148,7 @@ class Store:
 
     @contextlib.contextmanager
     def read_transaction(self) -> Iterator[Connection]:
-        """Open a transaction for reading.
-
-        Raises:
-            StorageError: The database failed.
-        """
+        """Open a transaction for reading; a database error becomes a `StorageError`."""
         with map_database_errors(self.location), self.engine.begin() as connection:
             yield connection
 
@@ -169,8 +156,7 @@ class Store:
     def write_transaction(self) -> Iterator[Connection]:
         """Open a transaction for writing, which is committed as a whole or not at all.
 
-        Raises:
-            StorageError: The database failed.
+        A database error becomes a `StorageError`.
         """
         with (
             map_database_errors(self.location),
@@ -209,13 +195,20 @@ def open_store(url: str | None, home: Path, *, namespace: str = "default", init:
         StorageError: The database cannot be reached, opened or written.
     """
     address = database_url(url, home)
-    store = Store(engine=_engine(address), namespace=namespace, location=format_url(address))
+    store = Store(engine=_create_engine(address), namespace=namespace, location=format_url(address))
     try:
         with store.read_transaction() as connection:
             version = schema_version_of(connection)
         require_known_version(version, store.location)
         if version != LATEST_VERSION:
-            _migrate(store, version, may=init or not store.is_postgresql)
+            if store.is_postgresql and not init:
+                problem = f"Suture's tables are needed, and the database {store.location} has"
+                if version:
+                    raise PrerequisiteError(
+                        f"{problem} version {version!r} of them", remedy="suture db upgrade"
+                    )
+                raise TablesMissing(f"{problem} none", remedy="suture db init")
+            _migrate(store)
     except BaseException:
         store.close()
         raise
@@ -273,11 +266,14 @@ def format_url(address: URL) -> str:
     return repr(f"postgresql://{host}{port}/{address.database or ''}")
 
 
-def _engine(address: URL) -> Engine:
+def _create_engine(address: URL) -> Engine:
     if address.drivername.startswith("sqlite"):
-        return _sqlite(address)
-    arguments: dict[str, Any] = {"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "suture"}
-    arguments["client_encoding"] = CLIENT_ENCODING
+        return _create_sqlite_engine(address)
+    arguments: dict[str, Any] = {
+        "connect_timeout": CONNECT_TIMEOUT_S,
+        "application_name": "suture",
+        "client_encoding": CLIENT_ENCODING,
+    }
     if "options" not in address.query:
         arguments["options"] = f"-csearch_path={SCHEMA},public {KEEPALIVES}"
     try:
@@ -290,7 +286,7 @@ def _engine(address: URL) -> Engine:
         ) from fault
 
 
-def _sqlite(address: URL) -> Engine:
+def _create_sqlite_engine(address: URL) -> Engine:
     file = Path(str(address.database))
     try:
         file.parent.mkdir(mode=PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
@@ -302,13 +298,13 @@ def _sqlite(address: URL) -> Engine:
     engine = create_engine(address, connect_args={"timeout": DATABASE_LOCK_TIMEOUT_S})
 
     @event.listens_for(engine, "connect")
-    def opened(connection: Any, _: object) -> None:
+    def configure_connection(connection: Any, _: object) -> None:
         connection.isolation_level = None  # SQLAlchemy controls transactions, not the driver
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")  # rows lost in a power cut are rebuilt from ledgers
 
     @event.listens_for(engine, "begin")
-    def begun(connection: Connection) -> None:
+    def begin_transaction(connection: Connection) -> None:
         # A writer locks at once: SQLite fails instead of waiting if a reader upgrades to a writer.
         writes = connection.get_execution_options().get("suture_writes")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
@@ -316,14 +312,9 @@ def _sqlite(address: URL) -> Engine:
     return engine
 
 
-def _migrate(store: Store, version: str, *, may: bool) -> None:
-    if not may:
-        needed = f"Suture's tables are needed, and the database {store.location} has"
-        if version:
-            raise PrerequisiteError(f"{needed} version {version!r} of them", remedy="suture db upgrade")
-        raise TablesMissing(f"{needed} none", remedy="suture db init")
+def _migrate(store: Store) -> None:
     with store.write_transaction() as connection:
-        found = schema_version_of(connection)  # another process may have migrated meanwhile
-        require_known_version(found, store.location)
-        if found != LATEST_VERSION:
+        version = schema_version_of(connection)  # another process may have migrated meanwhile
+        require_known_version(version, store.location)
+        if version != LATEST_VERSION:
             upgrade_schema(connection)

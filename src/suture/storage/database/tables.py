@@ -7,6 +7,7 @@ change here needs a migration (`suture.storage.database.migrations`); a test com
 
 from __future__ import annotations
 
+import sys
 from array import array
 from typing import Any
 
@@ -85,35 +86,21 @@ class Embedding(TypeDecorator["array[float]"]):
             return None
         if dialect.name == "postgresql":
             return [float(number) for number in value]
-        return encode_vector(value)
+        vector = array("f", value)
+        if sys.byteorder == "big":
+            vector.byteswap()
+        return vector.tobytes()
 
     def process_result_value(self, value: Any, dialect: Dialect) -> array[float] | None:
         """Convert a stored value to a Python one."""
         if value is None:
             return None
-        if isinstance(value, bytes):
-            return decode_vector(value)
-        return array("f", value.to_list() if hasattr(value, "to_list") else list(value))
-
-
-def encode_vector(numbers: Any) -> bytes:
-    """Encode numbers as little-endian float32, four bytes each."""
-    vector = array("f", numbers)
-    if BIG_ENDIAN:
-        vector.byteswap()
-    return vector.tobytes()
-
-
-def decode_vector(content: bytes) -> array[float]:
-    """Decode the numbers of `encode_vector`."""
-    vector = array("f")
-    vector.frombytes(content)
-    if BIG_ENDIAN:
-        vector.byteswap()
-    return vector
-
-
-BIG_ENDIAN = array("H", [1]).tobytes() == b"\x00\x01"
+        if not isinstance(value, bytes):
+            return array("f", value.to_list() if hasattr(value, "to_list") else list(value))
+        vector = array("f", value)
+        if sys.byteorder == "big":
+            vector.byteswap()
+        return vector
 
 
 METADATA = MetaData(

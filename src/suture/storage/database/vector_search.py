@@ -16,8 +16,8 @@ from typing import Any
 
 from sqlalchemy import LargeBinary, func, select, text, type_coerce
 
-from suture.storage.database.memory_rows import get_table
 from suture.storage.database.store import Store
+from suture.storage.database.tables import METADATA
 from suture.storage.tuning import HNSW_CANDIDATES, MAX_CACHED_TABLES, MAX_INDEXED_DIMENSIONS
 
 EXCLUDED_SIMILARITY = -2.0
@@ -27,7 +27,7 @@ EXCLUDED_SIMILARITY = -2.0
 def find_nearest(
     store: Store, name: str, vector: Any, embedder: str, *, language: str = "", limit: int
 ) -> list[tuple[int, float]]:
-    """Return ids of the rows with the nearest vectors and their dot products, the nearest first.
+    """Return `(row id, dot product)` of the rows with the nearest vectors, the nearest first.
 
     Args:
         store: The database.
@@ -35,14 +35,11 @@ def find_nearest(
         vector: The query's unit vector.
         embedder: Only vectors of this embedder are compared.
         language: Only rows of this language; all if empty.
-        limit: Maximum number of ids.
-
-    Raises:
-        StorageError: The database failed.
+        limit: Maximum number of rows.
     """
-    search = _by_pgvector if store.is_postgresql else _by_scan
-    found = search(store, name, vector, embedder, language, limit)
-    return sorted(found, key=lambda pair: (-pair[1], pair[0]))  # ties in the order of their ids
+    search = _search_with_pgvector if store.is_postgresql else _scan_vectors
+    matches = search(store, name, vector, embedder, language, limit)
+    return sorted(matches, key=lambda match: (-match[1], match[0]))  # ties in the order of their ids
 
 
 def create_vector_index(store: Store, names: Iterable[str], embedder: str, size: int) -> bool:
@@ -53,16 +50,14 @@ def create_vector_index(store: Store, names: Iterable[str], embedder: str, size:
         names: The tables.
         embedder: Identity of the embedder.
         size: Length of its vectors.
-
-    Raises:
-        StorageError: The database failed, or this user may not create an index.
     """
     if not store.is_postgresql or size > MAX_INDEXED_DIMENSIONS:
         return False
+    digest = hashlib.sha256(embedder.encode()).hexdigest()[:8]
     with store.write_transaction() as connection:
         for name in names:
             statement = (
-                f"CREATE INDEX IF NOT EXISTS {_index_name(name, embedder)} ON {name} "
+                f"CREATE INDEX IF NOT EXISTS ix_{name}_{digest}_vectors ON {name} "
                 f"USING hnsw ((vector::vector({size})) vector_ip_ops) "
                 f"WHERE embedder = {_sql_literal(embedder)}"
             )
@@ -70,38 +65,38 @@ def create_vector_index(store: Store, names: Iterable[str], embedder: str, size:
     return True
 
 
-def _index_name(name: str, embedder: str) -> str:
-    return f"ix_{name}_{hashlib.sha256(embedder.encode()).hexdigest()[:8]}_vectors"
-
-
 def _sql_literal(word: str) -> str:
     """Return a SQL literal: a partial index is used only by queries with its exact condition."""
     return "'" + word.replace("'", "''").replace(":", r"\:") + "'"
 
 
-def _by_pgvector(
+def _search_with_pgvector(
     store: Store, name: str, vector: Any, embedder: str, language: str, limit: int
 ) -> list[tuple[int, float]]:
     size = len(vector)
-    only = "AND language = :language " if language else ""
     distance = f"vector::vector({size}) <#> CAST(:vector AS vector({size}))"
-    statement = text(
-        f"SELECT id, -({distance}) AS similarity FROM {name} "
-        f"WHERE namespace = :namespace AND embedder = {_sql_literal(embedder)} AND state = 'active' {only}"
-        f"ORDER BY {distance} LIMIT :limit"
-    )
-    given = {
+    parameters: dict[str, Any] = {
         "vector": "[" + ",".join(f"{number:.7g}" for number in vector) + "]",
         "namespace": store.namespace,
         "limit": limit,
-    } | ({"language": language} if language else {})
+    }
+    language_condition = ""
+    if language:
+        language_condition = "AND language = :language "
+        parameters["language"] = language
+    statement = text(
+        f"SELECT id, -({distance}) AS similarity FROM {name} WHERE namespace = :namespace "
+        f"AND embedder = {_sql_literal(embedder)} AND state = 'active' {language_condition}"
+        f"ORDER BY {distance} LIMIT :limit"
+    )
     with store.read_transaction() as connection:
-        connection.execute(CONFIGURE_HNSW, {"many": str(HNSW_CANDIDATES)})
-        return [(row.id, float(row.similarity)) for row in connection.execute(statement, given)]
+        connection.execute(CONFIGURE_HNSW, {"candidates": str(HNSW_CANDIDATES)})
+        return [(row.id, float(row.similarity)) for row in connection.execute(statement, parameters)]
 
 
 CONFIGURE_HNSW = text(
-    "SELECT set_config('hnsw.ef_search', :many, true), CASE WHEN string_to_array(extversion, '.')::int[] "
+    "SELECT set_config('hnsw.ef_search', :candidates, true), "
+    "CASE WHEN string_to_array(extversion, '.')::int[] "
     ">= '{0,8}' THEN set_config('hnsw.iterative_scan', 'strict_order', true) END "
     "FROM pg_extension WHERE extname = 'vector'"
 )
@@ -110,19 +105,22 @@ CONFIGURE_HNSW = text(
 
 @dataclass
 class _CachedVectors:
-    """The vectors of the rows up to an id."""
+    """The vectors of an embedder in one table: numpy arrays with one entry per row, in the order of the ids."""
 
     ids: Any
     languages: Any
     vectors: Any
-    last: int
+
+    @property
+    def last_id(self) -> int:
+        return int(self.ids[-1]) if len(self.ids) else 0
 
 
 _cache: OrderedDict[tuple[str, ...], _CachedVectors] = OrderedDict()
 _cache_lock = threading.Lock()
 
 
-def _by_scan(
+def _scan_vectors(
     store: Store, name: str, vector: Any, embedder: str, language: str, limit: int
 ) -> list[tuple[int, float]]:
     import numpy as np
@@ -130,54 +128,56 @@ def _by_scan(
     cached = _load_vectors(store, name, embedder, len(vector))
     if not len(cached.ids):
         return []
-    similarity = cached.vectors @ np.asarray(vector, dtype=np.float32)
+    similarities = cached.vectors @ np.asarray(vector, dtype=np.float32)
     if language:
-        similarity = np.where(cached.languages == language, similarity, np.float32(EXCLUDED_SIMILARITY))
-    most = min(limit, len(similarity))
-    best = np.argpartition(-similarity, most - 1)[:most]
+        similarities = np.where(cached.languages == language, similarities, np.float32(EXCLUDED_SIMILARITY))
+    count = min(limit, len(similarities))
+    best_indices = np.argpartition(-similarities, count - 1)[:count]
     return [
-        (int(cached.ids[one]), float(similarity[one]))
-        for one in best
-        if similarity[one] > EXCLUDED_SIMILARITY
+        (int(cached.ids[index]), float(similarities[index]))
+        for index in best_indices
+        if similarities[index] > EXCLUDED_SIMILARITY
     ]
 
 
 def _load_vectors(store: Store, name: str, embedder: str, size: int) -> _CachedVectors:
     """Return all vectors of an embedder: they are read once, later only the new ones."""
-    table = get_table(name)
+    table = METADATA.tables[name]
     key = (store.location, store.namespace, name, embedder)
-    mine = (table.c.namespace == store.namespace, table.c.embedder == embedder)
+    conditions = (table.c.namespace == store.namespace, table.c.embedder == embedder)
     columns = (table.c.id, table.c.language, type_coerce(table.c.vector, LargeBinary).label("vector"))
     with _cache_lock:
         with store.read_transaction() as connection:
-            counted = select(func.count()).select_from(table).where(*mine)
-            count = connection.execute(counted).scalar_one()
-            known = _cache.get(key)
-            last = known.last if known is not None else 0
-            query = select(*columns).where(*mine).order_by(table.c.id)
-            rows = connection.execute(query.where(table.c.id > last)).all()
-            if known is not None and len(known.ids) + len(rows) != count:  # some were removed or changed
-                known = None
+            row_count = connection.execute(
+                select(func.count()).select_from(table).where(*conditions)
+            ).scalar_one()
+            cached = _cache.get(key)
+            last_id = cached.last_id if cached is not None else 0
+            query = select(*columns).where(*conditions).order_by(table.c.id)
+            rows = connection.execute(query.where(table.c.id > last_id)).all()
+            # Some rows were removed or changed, so all are read again.
+            if cached is not None and len(cached.ids) + len(rows) != row_count:
+                cached = None
                 rows = connection.execute(query).all()
-        fresh = _append(known, [row for row in rows if row.vector is not None], size)
-        _cache[key] = fresh
+        cached = _append_rows(cached, [row for row in rows if row.vector is not None], size)
+        _cache[key] = cached
         _cache.move_to_end(key)
         while len(_cache) > MAX_CACHED_TABLES:
             _cache.popitem(last=False)
-        return fresh
+        return cached
 
 
-def _append(known: _CachedVectors | None, rows: list[Any], size: int) -> _CachedVectors:
-    """Return the known vectors with those of new rows."""
+def _append_rows(cached: _CachedVectors | None, rows: list[Any], size: int) -> _CachedVectors:
+    """Return the cached vectors with those of new rows."""
     import numpy as np
 
-    if known is not None and not rows:
-        return known
+    if cached is not None and not rows:
+        return cached
     ids = np.array([row.id for row in rows], dtype=np.int64)
     languages = np.array([row.language for row in rows], dtype=np.str_)
     vectors = np.frombuffer(b"".join(row.vector for row in rows), dtype="<f4").reshape(len(rows), size)
-    if known is not None:
-        ids = np.concatenate([known.ids, ids])
-        languages = np.concatenate([known.languages, languages])
-        vectors = np.concatenate([known.vectors, vectors])
-    return _CachedVectors(ids=ids, languages=languages, vectors=vectors, last=int(ids[-1]) if len(ids) else 0)
+    if cached is not None:
+        ids = np.concatenate([cached.ids, ids])
+        languages = np.concatenate([cached.languages, languages])
+        vectors = np.concatenate([cached.vectors, vectors])
+    return _CachedVectors(ids=ids, languages=languages, vectors=vectors)

@@ -64,14 +64,15 @@ class HashedNgrams:
 
         vectors = np.zeros((len(texts), HASHED_DIMENSIONS), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
-            for piece in _ngrams(text[:MAX_EMBEDDED_CHARS]):
-                drawn = zlib.crc32(piece.encode("utf-8", "surrogatepass"))
-                row[drawn % HASHED_DIMENSIONS] += 1.0 if drawn >> 31 else -1.0
+            for ngram in _ngrams(text[:MAX_EMBEDDED_CHARS]):
+                hash_value = zlib.crc32(ngram.encode("utf-8", "surrogatepass"))
+                row[hash_value % HASHED_DIMENSIONS] += 1.0 if hash_value >> 31 else -1.0
         # The square root dampens n-grams that occur often.
         return normalise_rows(np.sign(vectors) * np.sqrt(np.abs(vectors)))
 
 
 def _ngrams(text: str) -> Iterator[str]:
+    """Yield each word and its letter n-grams, with marks at the beginning and end of the word."""
     for word in WORD.findall(CAMEL_CASE.sub(" ", text).lower()):
         yield word
         padded = f"^{word}$"
@@ -81,7 +82,9 @@ def _ngrams(text: str) -> Iterator[str]:
 
 
 BATCH = 64
+"""Texts of one request. Chosen by judgement; not measured."""
 FRAME_BYTES = 256 * 1024
+"""Allowance for everything around the vectors in a response. Chosen by judgement; not measured."""
 
 
 class ServedEmbedder:
@@ -135,19 +138,20 @@ class ServedEmbedder:
     def _request(self, client: Any, texts: list[str]) -> list[list[float]]:
         import httpx
 
-        path = "/embeddings" if self._protocol == "openai" else "/api/embed"
+        url = self._address + ("/embeddings" if self._protocol == "openai" else "/api/embed")
         headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
-        most = FRAME_BYTES + len(texts) * MAX_SERVED_DIMENSIONS * JSON_BYTES_PER_NUMBER
-        body = {"model": self._model, "input": texts}
+        max_bytes = FRAME_BYTES + len(texts) * MAX_SERVED_DIMENSIONS * JSON_BYTES_PER_NUMBER
+        request = {"model": self._model, "input": texts}
         try:
-            url = self._address + path
-            with client.stream("POST", url, json=body, headers=headers, timeout=self._timeout_s) as answer:
+            with client.stream(
+                "POST", url, json=request, headers=headers, timeout=self._timeout_s
+            ) as response:
                 content = b""
-                for piece in answer.iter_bytes():
-                    content += piece
-                    if len(content) > most:
+                for chunk in response.iter_bytes():
+                    content += chunk
+                    if len(content) > max_bytes:
                         raise ModelError(f"the embedder {self.identity!r} answers without end")
-                status = answer.status_code
+                status = response.status_code
         except httpx.HTTPError as fault:
             raise ModelError(
                 f"the embedder {self.identity!r} cannot be reached: {type(fault).__name__}",
@@ -157,22 +161,24 @@ class ServedEmbedder:
             raise ModelAuthError(f"the embedder {self.identity!r} refused the key (HTTP {status})")
         if status != 200:
             raise ModelError(f"the embedder {self.identity!r} answered HTTP {status}")
-        return _rows(content, len(texts), self._protocol, self.identity)
+        return self._parse_vectors(content, len(texts))
 
-
-def _rows(content: bytes, count: int, protocol: str, identity: str) -> list[list[float]]:
-    try:
-        answer = json.loads(content)
-        if protocol == "openai":
-            rows = [one["embedding"] for one in sorted(answer["data"], key=lambda one: one["index"])]
-        else:
-            rows = answer["embeddings"]
-        rows = [[float(number) for number in row] for row in rows]
-    except (ValueError, KeyError, TypeError, RecursionError) as fault:
-        raise ModelError(f"the embedder {identity!r} answered something else than vectors") from fault
-    if len(rows) != count or not all(0 < len(row) <= MAX_SERVED_DIMENSIONS for row in rows):
-        raise ModelError(f"the embedder {identity!r} gave {len(rows)} vectors for {count} texts")
-    return rows
+    def _parse_vectors(self, content: bytes, count: int) -> list[list[float]]:
+        try:
+            answer = json.loads(content)
+            if self._protocol == "openai":
+                entries = sorted(answer["data"], key=lambda entry: entry["index"])
+                vectors = [entry["embedding"] for entry in entries]
+            else:
+                vectors = answer["embeddings"]
+            vectors = [[float(number) for number in vector] for vector in vectors]
+        except (ValueError, KeyError, TypeError, RecursionError) as fault:
+            raise ModelError(
+                f"the embedder {self.identity!r} answered something else than vectors"
+            ) from fault
+        if len(vectors) != count or not all(0 < len(vector) <= MAX_SERVED_DIMENSIONS for vector in vectors):
+            raise ModelError(f"the embedder {self.identity!r} gave {len(vectors)} vectors for {count} texts")
+        return vectors
 
 
 ADDRESSES = {"openai": "https://api.openai.com/v1", "ollama": "http://127.0.0.1:11434"}

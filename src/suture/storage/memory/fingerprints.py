@@ -54,31 +54,33 @@ LITERAL = re.compile(r"(?<!\w)[\[({](?:[\s,:]|<value>|<number>|<path>|<id>|None|
 
 
 def error_signature(error: str) -> str:
-    """Return an error without paths, numbers, addresses and quoted values; its type stays.
+    """Return one line: an error without paths, numbers, addresses and quoted values; its type stays.
 
     Args:
-        error: What was raised, as `TypeError: ...`; of a log, the last line that names an error.
-
-    Returns:
-        One line of at most 200 characters; `Failure` if the text is empty.
+        error: What was raised, as `TypeError: ...`, or a log. Of a log, the last line that names an error is
+            used, else the first line. An empty text gives `Failure`.
     """
-    line = _error_line(error)
-    if not line:
+    lines = [line.strip() for line in error.splitlines() if line.strip()]
+    if not lines:
         return NO_ERROR
+    error_lines = [line for line in lines if ERROR_LINE.match(line)]
+    line = error_lines[-1] if error_lines else lines[0]
+    # The substitutions shorten the line, so more of it is kept here than in the signature.
+    line = re.sub(r"^E\s+", "", line)[: 10 * MAX_SIGNATURE_CHARS]
     line = QUOTED.sub(_replace_quoted, line)
-    for pattern, name in REPLACEMENTS:
-        line = pattern.sub(name, line)
-    while (simpler := LITERAL.sub("<value>", line)) != line:
-        line = simpler
+    for pattern, placeholder in REPLACEMENTS:
+        line = pattern.sub(placeholder, line)
+    while (simpler_line := LITERAL.sub("<value>", line)) != line:  # nested literals, from the inside
+        line = simpler_line
     return " ".join(line.split())[:MAX_SIGNATURE_CHARS]
 
 
-def counterexample_signature(fact: Counterexample) -> str:
+def counterexample_signature(counterexample: Counterexample) -> str:
     """Return the signature of a failing check: of its exception, else of how its value is wrong."""
-    if fact.exception:
-        return error_signature(fact.exception)
-    if fact.actual or fact.expected:
-        return f"{WRONG_RESULT}: {describe_difference(fact.actual, fact.expected)}"
+    if counterexample.exception:
+        return error_signature(counterexample.exception)
+    if counterexample.actual or counterexample.expected:
+        return f"{WRONG_RESULT}: {describe_difference(counterexample.actual, counterexample.expected)}"
     return NO_ERROR
 
 
@@ -87,25 +89,24 @@ def error_class(signature: str) -> str:
     return signature if signature.startswith(WRONG_RESULT) else signature.partition(":")[0]
 
 
-def describe_difference(got: str, expected: str) -> str:
+def describe_difference(actual_source: str, expected_source: str) -> str:
     """Describe how a value differs from the expected one without naming either.
 
-    Args:
-        got: The actual value as source; a text that is not a literal tells nothing.
-        expected: The expected value as source.
+    Both are given as source; of a text that is not a literal nothing is known.
     """
-    have, want = _parse_literal(got), _parse_literal(expected)
-    if have is _NO_LITERAL or want is _NO_LITERAL:
+    try:
+        actual, expected = _parse_literal(actual_source), _parse_literal(expected_source)
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return "another value"
-    if type(have) is not type(want) and not _are_numbers(have, want):
-        return f"{type(have).__name__} in place of {type(want).__name__}"
-    if isinstance(want, bool):
-        return f"{have} in place of {want}"
-    if _are_numbers(have, want):
-        return f"{type(want).__name__}, {_describe_number_difference(have, want)}"
-    if isinstance(want, (str, bytes, list, tuple, dict, set, frozenset)):
-        return f"{type(want).__name__}, {_describe_size_difference(have, want)}"
-    return f"another {type(want).__name__}"
+    if type(actual) is not type(expected) and not _are_numbers(actual, expected):
+        return f"{type(actual).__name__} in place of {type(expected).__name__}"
+    if isinstance(expected, bool):
+        return f"{actual} in place of {expected}"
+    if _are_numbers(actual, expected):
+        return f"{type(expected).__name__}, {_describe_number_difference(actual, expected)}"
+    if isinstance(expected, (str, bytes, list, tuple, dict, set, frozenset)):
+        return f"{type(expected).__name__}, {_describe_content_difference(actual, expected)}"
+    return f"another {type(expected).__name__}"
 
 
 def syntax_shape(source: str, line: int | None) -> str:
@@ -118,24 +119,18 @@ def syntax_shape(source: str, line: int | None) -> str:
     tree = parse_module(source)
     if tree is None or line is None:
         return ""
-    chain: list[ast.AST] = []
+    statements: list[ast.AST] = []  # those around the line, from the outermost to the innermost
     node: ast.AST | None = tree
     while node is not None:
-        node = next((child for child in _statements(node) if _spans(child, line)), None)
+        node = next((child for child in ast.iter_child_nodes(node) if _is_statement_at(child, line)), None)
         if node is not None:
-            chain.append(node)
-    if not chain:
+            statements.append(node)
+    if not statements:
         return ""
-    inner = [type(one).__name__ for one in ast.walk(chain[-1]) if isinstance(one, (ast.expr, ast.operator))]
-    names = [type(one).__name__ for one in chain] + list(dict.fromkeys(inner))
-    return " ".join(names[:MAX_SHAPE_NODES])
-
-
-def _error_line(error: str) -> str:
-    lines = [line.strip() for line in error.splitlines() if line.strip()]
-    headed = [line for line in lines if ERROR_LINE.match(line)]
-    line = headed[-1] if headed else (lines[0] if lines else "")
-    return re.sub(r"^E\s+", "", line)[: 10 * MAX_SIGNATURE_CHARS]
+    inner_nodes = (node for node in ast.walk(statements[-1]) if isinstance(node, (ast.expr, ast.operator)))
+    inner_kinds = dict.fromkeys(type(node).__name__ for node in inner_nodes)
+    kinds = [*(type(statement).__name__ for statement in statements), *inner_kinds]
+    return " ".join(kinds[:MAX_SHAPE_NODES])
 
 
 def _replace_quoted(match: re.Match[str]) -> str:
@@ -143,65 +138,50 @@ def _replace_quoted(match: re.Match[str]) -> str:
     return f"'{word}'" if word in KEPT_TYPE_NAMES else "<value>"
 
 
-def _statements(node: ast.AST) -> list[ast.AST]:
-    kinds = (ast.stmt, ast.ExceptHandler, ast.match_case)
-    return [child for child in ast.iter_child_nodes(node) if isinstance(child, kinds)]
+def _is_statement_at(node: ast.AST, line: int) -> bool:
+    if isinstance(node, ast.match_case):  # it has no position of its own
+        return node.pattern.lineno <= line <= (node.body[-1].end_lineno or 0)
+    return isinstance(node, (ast.stmt, ast.ExceptHandler)) and node.lineno <= line <= (node.end_lineno or 0)
 
 
-def _spans(node: ast.AST, line: int) -> bool:
-    first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
-    if first is None and isinstance(node, ast.match_case):
-        first, last = node.pattern.lineno, node.body[-1].end_lineno
-    return first is not None and last is not None and first <= line <= last
+def _parse_literal(source: str) -> Any:
+    if len(source) > MAX_LITERAL_CHARS:
+        raise ValueError("too long to compare")
+    return ast.literal_eval(source.strip())
 
 
-class _NoLiteral:
-    """A text that is not a literal."""
+def _are_numbers(*values: Any) -> bool:
+    return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
 
 
-_NO_LITERAL = _NoLiteral()
-
-
-def _parse_literal(text: str) -> Any:
-    if len(text) > MAX_LITERAL_CHARS:
-        return _NO_LITERAL
-    try:
-        return ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return _NO_LITERAL
-
-
-def _are_numbers(one: Any, two: Any) -> bool:
-    return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (one, two))
-
-
-def _describe_number_difference(have: float, want: float) -> str:
-    if have == -want:
+def _describe_number_difference(actual: float, expected: float) -> str:
+    if actual == -expected:
         return "of the other sign"
-    if abs(have - want) == 1:
-        return "one too many" if have > want else "one too few"
-    return "too large" if have > want else "too small"
+    if abs(actual - expected) == 1:
+        return "one too many" if actual > expected else "one too few"
+    return "too large" if actual > expected else "too small"
 
 
-def _describe_size_difference(have: Sized, want: Sized) -> str:
-    if len(have) != len(want):
-        if not len(have):
+def _describe_content_difference(actual: Sized, expected: Sized) -> str:
+    if len(actual) != len(expected):
+        if not len(actual):
             return "empty"
-        return "too long" if len(have) > len(want) else "too short"
-    if isinstance(have, (list, tuple, str)) and isinstance(want, (list, tuple, str)):
-        if sorted(map(repr, have)) == sorted(map(repr, want)):
+        return "too long" if len(actual) > len(expected) else "too short"
+    if isinstance(actual, (list, tuple, str)) and isinstance(expected, (list, tuple, str)):
+        if sorted(map(repr, actual)) == sorted(map(repr, expected)):
             return "in another order"
-        differing = sum(one != two for one, two in zip(have, want, strict=True))
+        item_pairs = zip(actual, expected, strict=True)
+        differing = sum(actual_item != expected_item for actual_item, expected_item in item_pairs)
         return "one item differs" if differing == 1 else "items differ"
     return "items differ"
 
 
-CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
+CALLED_NAME = re.compile(r"([A-Za-z_]\w*)\s*\(")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FailureFingerprint:
-    """One kind of failure of some code.
+    """One kind of failure of some code, described so that similar failures resemble each other.
 
     Attributes:
         signature: See `counterexample_signature`.
@@ -242,17 +222,18 @@ def fingerprint_failures(
         files: Path -> content.
         task: The task; its statement is part of the search text.
     """
-    facts = [one.counterexample for one in verdict.outcomes if one.counterexample and not one.passed]
-    if not facts:
-        signature = error_signature(verdict.output) if verdict.failed else NO_ERROR
-        words = f"{signature}\n{task.statement}\n{verdict.output[-MAX_CODE_CHARS:]}"
-        return [FailureFingerprint(signature=signature, search_text=words)] if verdict.failed else []
     by_signature: dict[str, list[Counterexample]] = {}
-    for fact in facts:
-        by_signature.setdefault(counterexample_signature(fact), []).append(fact)
-    ordered = sorted(by_signature.items(), key=lambda pair: -len(pair[1]))
+    for outcome in verdict.outcomes:
+        if outcome.counterexample and not outcome.passed:
+            signature = counterexample_signature(outcome.counterexample)
+            by_signature.setdefault(signature, []).append(outcome.counterexample)
+    if not by_signature and verdict.failed:
+        signature = error_signature(verdict.output)
+        search_text = f"{signature}\n{task.statement}\n{verdict.output[-MAX_CODE_CHARS:]}"
+        return [FailureFingerprint(signature=signature, search_text=search_text)]
+    most_frequent = sorted(by_signature.items(), key=lambda pair: -len(pair[1]))
     texts = {path: decode_text(content) for path, content in files.items() if path.endswith(".py")}
-    return [_fingerprint(signature, group, texts, task) for signature, group in ordered]
+    return [_make_fingerprint(signature, group, texts, task) for signature, group in most_frequent]
 
 
 def fingerprint_task(task: Task) -> FailureFingerprint:
@@ -260,48 +241,55 @@ def fingerprint_task(task: Task) -> FailureFingerprint:
     return FailureFingerprint(signature="", search_text=f"{task.entry_point or ''} {task.statement}")
 
 
-def _fingerprint(
-    signature: str, facts: Sequence[Counterexample], texts: Mapping[str, str], task: Task
+def _make_fingerprint(
+    signature: str, counterexamples: Sequence[Counterexample], texts: Mapping[str, str], task: Task
 ) -> FailureFingerprint:
-    fact = next((one for one in facts if one.file and one.line), facts[0])
+    located = (example for example in counterexamples if example.file and example.line)
+    counterexample = next(located, counterexamples[0])
     source, shape, name = "", "", ""
-    if fact.file in texts and fact.line:
-        shape = syntax_shape(texts[fact.file], fact.line)
-        name, source = _enclosing(texts[fact.file], fact.line)
+    if counterexample.file in texts and counterexample.line:
+        shape = syntax_shape(texts[counterexample.file], counterexample.line)
+        name, source = _find_enclosing_function(texts[counterexample.file], counterexample.line)
     if not source:
-        name, source = _called(fact.call or fact.check_id, texts)
-        shape = _node_kinds(source)
-    facts_text = [
-        fact.call,
-        f"expected {fact.expected}" if fact.expected else "",
-        f"got {fact.actual}" if fact.actual else "",
+        name, source = _find_called_function(counterexample.call or counterexample.check_id, texts)
+        shape = _list_node_kinds(source)
+    parts = [
+        counterexample.call,
+        f"expected {counterexample.expected}" if counterexample.expected else "",
+        f"got {counterexample.actual}" if counterexample.actual else "",
     ]
-    fact_text = "; ".join(part for part in facts_text if part) or fact.exception
-    words = f"{signature}\n{shape}\n{name}\n{task.statement}\n{source[:MAX_CODE_CHARS]}"
+    fact = "; ".join(part for part in parts if part) or counterexample.exception
     return FailureFingerprint(
-        signature=signature, function=name, shape=shape, fact=fact_text[:MAX_CODE_CHARS], search_text=words
+        signature=signature,
+        function=name,
+        shape=shape,
+        fact=fact[:MAX_CODE_CHARS],
+        search_text=f"{signature}\n{shape}\n{name}\n{task.statement}\n{source[:MAX_CODE_CHARS]}",
     )
 
 
-def _enclosing(text: str, line: int) -> tuple[str, str]:
-    """Return the name and source of the innermost function around a line."""
+def _find_enclosing_function(text: str, line: int) -> tuple[str, str]:
+    """Return `(name, source)` of the innermost function around a line; both are empty if there is none."""
     tree = parse_module(text)
-    spans = [
+    functions = [
         node
         for node in (ast.walk(tree) if tree else ())
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and node.lineno <= line <= (node.end_lineno or 0)
     ]
-    if not spans:
+    if not functions:
         return "", ""
-    inner = max(spans, key=lambda node: node.lineno)
-    return inner.name, ast.get_source_segment(text, inner) or ""
+    innermost = max(functions, key=lambda node: node.lineno)
+    return innermost.name, ast.get_source_segment(text, innermost) or ""
 
 
-def _called(call: str, texts: Mapping[str, str]) -> tuple[str, str]:
-    """Return the name and source of the first project function that a call or a test's name mentions."""
-    names = [*CALLED.findall(call), *sorted(re.findall(r"[A-Za-z_]\w*", call), key=len, reverse=True)]
-    for name in dict.fromkeys(names):
+def _find_called_function(call: str, texts: Mapping[str, str]) -> tuple[str, str]:
+    """Return `(name, source)` of the first function or class of the project that a call or test id mentions.
+
+    Called names come first, then all words of the text, the longest first.
+    """
+    words = sorted(re.findall(r"[A-Za-z_]\w*", call), key=len, reverse=True)
+    for name in dict.fromkeys([*CALLED_NAME.findall(call), *words]):
         for path in sorted(texts):
             if "test" in path:
                 continue
@@ -315,8 +303,10 @@ def _called(call: str, texts: Mapping[str, str]) -> tuple[str, str]:
     return "", ""
 
 
-def _node_kinds(source: str) -> str:
+def _list_node_kinds(source: str) -> str:
+    """Return the syntax node kinds of a function, which stand for its shape if the failing line is unknown."""
     tree = parse_module(source)
-    kinds = (ast.stmt, ast.expr, ast.operator, ast.cmpop, ast.boolop)
-    named = [type(node).__name__ for node in ast.walk(tree) if isinstance(node, kinds)] if tree else []
-    return " ".join(dict.fromkeys(named[:200]))[: MAX_SHAPE_NODES * 12]
+    classes = (ast.stmt, ast.expr, ast.operator, ast.cmpop, ast.boolop)
+    kinds = [type(node).__name__ for node in ast.walk(tree) if isinstance(node, classes)] if tree else []
+    # Some 12 characters for each kind. Both numbers are chosen by judgement; not measured.
+    return " ".join(dict.fromkeys(kinds[:200]))[: MAX_SHAPE_NODES * 12]

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
 FORMAT = "suture-memory/1"
 HUB_FILE = "memory.jsonl"
-MOST_LINE_CHARS = 256 * 1024
-MOST_ITEMS = 1_000_000
+MAX_LINE_CHARS = 256 * 1024
+"""Limits of an imported file, because it may come from anybody. Chosen by judgement; not measured."""
+MAX_ITEMS = 1_000_000
+"""See `MAX_LINE_CHARS`."""
 BATCH = 256
-EXTRA = "pip install 'suture[hub]'"
+"""Items that are stored at a time. Chosen by judgement; not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +53,9 @@ def export_lines(store: Store) -> Iterator[str]:
             yield json.dumps(item_to_plain(item), sort_keys=True)
 
 
-def import_lines(store: Store, lines: Iterable[str], embedder: Embedder | None, *, where: str) -> ImportCount:
+def import_lines(
+    store: Store, lines: Iterable[str], embedder: Embedder | None, *, file_name: str
+) -> ImportCount:
     """Import items: known ones are not duplicated, and their uses elsewhere are added to those here.
 
     All lines are parsed before the first item is stored. Items that were forgotten here stay forgotten.
@@ -60,41 +64,37 @@ def import_lines(store: Store, lines: Iterable[str], embedder: Embedder | None, 
         store: The database.
         lines: Lines that `export_lines` wrote.
         embedder: Computes vectors of new items.
-        where: The file's name, for messages.
+        file_name: The file's name, for messages.
 
     Raises:
         UsageError: The lines are not such an export.
-        StorageError: The database failed.
-        ModelError: The embedder failed.
     """
-    items = _parse_lines(lines, where)
-    new = 0
+    items = _parse_lines(lines, file_name)
+    new_count = 0
     for start in range(0, len(items), BATCH):
         batch = items[start : start + BATCH]
-        known = merge_counts(store, batch)
-        fresh = [item for item in batch if item.key not in known]
-        store_items(store, fresh, embedder)
-        new += len({item.key for item in fresh})
-    return ImportCount(read=len(items), new=new)
+        stored_keys = merge_counts(store, batch)
+        new_items = [item for item in batch if item.key not in stored_keys]
+        store_items(store, new_items, embedder)
+        new_count += len({item.key for item in new_items})
+    return ImportCount(read=len(items), new=new_count)
 
 
 def push_to_hub(store: Store, repo: str, *, token: str, endpoint: str | None = None) -> int:
-    """Write all active items into a private data set on the hub, which is created if it is missing.
+    """Write all active items into a private data set on the hub, and return how many.
 
     Args:
         store: The database.
-        repo: `owner/name`.
+        repo: `owner/name`; the data set is created if it is missing.
         token: Token of a user with write access.
         endpoint: The hub's address, if not the usual one.
-
-    Returns:
-        How many items were written.
 
     Raises:
         PrerequisiteError: There is no token, or `huggingface-hub` is not installed.
         StorageError: The hub refused the request or cannot be reached.
     """
     lines = list(export_lines(store))
+    item_count = len(lines) - 1  # the first line is the format
     content = "".join(f"{line}\n" for line in lines).encode()
     hub = _connect_to_hub(token, endpoint)
     with _map_hub_errors("push to", repo):
@@ -104,9 +104,9 @@ def push_to_hub(store: Store, repo: str, *, token: str, endpoint: str | None = N
             path_in_repo=HUB_FILE,
             repo_id=repo,
             repo_type="dataset",
-            commit_message=f"{len(lines) - 1} memories of Suture",
+            commit_message=f"{item_count} memories of Suture",
         )
-    return len(lines) - 1
+    return item_count
 
 
 def pull_from_hub(
@@ -118,14 +118,14 @@ def pull_from_hub(
         with _map_hub_errors("pull from", repo):
             file = hub.hf_hub_download(repo, HUB_FILE, repo_type="dataset", local_dir=folder)
         with Path(file).open(encoding="utf-8", errors="replace") as lines:
-            return import_lines(store, lines, embedder, where=f"{repo}/{HUB_FILE}")
+            return import_lines(store, lines, embedder, file_name=f"{repo}/{HUB_FILE}")
 
 
-def _parse_lines(lines: Iterable[str], where: str) -> list[MemoryItem]:
+def _parse_lines(lines: Iterable[str], file_name: str) -> list[MemoryItem]:
     items: list[MemoryItem] = []
     for number, line in enumerate(lines, 1):
         try:
-            if len(line) > MOST_LINE_CHARS or len(items) > MOST_ITEMS:
+            if len(line) > MAX_LINE_CHARS or len(items) > MAX_ITEMS:
                 raise ValueError("it is too long")
             plain = json.loads(line)
             if not isinstance(plain, dict):
@@ -137,7 +137,7 @@ def _parse_lines(lines: Iterable[str], where: str) -> list[MemoryItem]:
             item = parse_item(plain)
         except (ValueError, RecursionError) as fault:
             raise UsageError(
-                f"line {number} of {where!r} is not a memory item: {fault}",
+                f"line {number} of {file_name!r} is not a memory item: {fault}",
                 remedy="such files are written by `suture memory export`",
             ) from fault
         if item.state == "active" and item.source != "placebo":
@@ -153,12 +153,14 @@ def _connect_to_hub(token: str, endpoint: str | None) -> Any:
     try:
         from huggingface_hub import HfApi
     except ImportError as fault:
-        raise PrerequisiteError("the Hugging Face hub needs `huggingface-hub`", remedy=EXTRA) from fault
+        raise PrerequisiteError(
+            "the Hugging Face hub needs `huggingface-hub`", remedy="pip install 'suture[hub]'"
+        ) from fault
     return HfApi(endpoint=endpoint, token=token)
 
 
 @contextlib.contextmanager
-def _map_hub_errors(doing: str, repo: str) -> Iterator[None]:
+def _map_hub_errors(action: str, repo: str) -> Iterator[None]:
     """Map the exceptions of the hub's library without their texts, which may quote the token."""
     import httpx
 
@@ -166,8 +168,8 @@ def _map_hub_errors(doing: str, repo: str) -> Iterator[None]:
         yield
     except (OSError, ValueError, httpx.HTTPError) as fault:  # its own errors are among these
         status = getattr(getattr(fault, "response", None), "status_code", None)
-        why = f"HTTP {status}" if status else type(fault).__name__
+        reason = f"HTTP {status}" if status else type(fault).__name__
         raise StorageError(
-            f"cannot {doing} the data set {repo!r} of the Hugging Face hub: {why}",
+            f"cannot {action} the data set {repo!r} of the Hugging Face hub: {reason}",
             remedy="check the name, the token's rights and the network",
         ) from fault

@@ -87,14 +87,16 @@ class MemoryItem:
     @property
     def operators(self) -> tuple[str, ...]:
         """Return the search operators that repaired the failure; none if a model did."""
-        named = self.details.get("operators", ())
-        return tuple(str(one) for one in named) if isinstance(named, (list, tuple)) else ()
+        return self._detail_list("operators")
 
     @property
     def runs(self) -> tuple[str, ...]:
         """Return the runs whose uses were counted."""
-        named = self.details.get("runs", ())
-        return tuple(str(one) for one in named) if isinstance(named, (list, tuple)) else ()
+        return self._detail_list("runs")
+
+    def _detail_list(self, name: str) -> tuple[str, ...]:
+        values = self.details.get(name, ())  # an imported item may hold anything there
+        return tuple(str(value) for value in values) if isinstance(values, (list, tuple)) else ()
 
 
 def sanitise_item(item: MemoryItem) -> MemoryItem:
@@ -109,29 +111,29 @@ def sanitise_item(item: MemoryItem) -> MemoryItem:
 
 def item_to_plain(item: MemoryItem) -> dict[str, Any]:
     """Return an item as JSON values, with its key."""
-    return {"key": item.key, **{one.name: getattr(item, one.name) for one in fields(item)}}
+    return {"key": item.key, **{column.name: getattr(item, column.name) for column in fields(item)}}
 
 
 def parse_item(plain: Mapping[str, Any]) -> MemoryItem:
-    """Parse JSON values into an item; its key is computed again.
+    """Parse JSON values into an item; unknown names are ignored, and the key is computed again.
 
     Raises:
         ValueError: They are not an item.
     """
-    known = {one.name: one for one in fields(MemoryItem)}
-    given = {name: value for name, value in plain.items() if name in known}
-    if given.get("table") not in MEMORY_TABLE_NAMES or not isinstance(given.get("run_id"), str):
+    names = {column.name for column in fields(MemoryItem)}
+    values = {name: value for name, value in plain.items() if name in names}
+    if values.get("table") not in MEMORY_TABLE_NAMES or not isinstance(values.get("run_id"), str):
         raise ValueError("it has no memory table, or no run")
-    if given.get("source", "run") not in get_args(MemorySource):
+    if values.get("source", "run") not in get_args(MemorySource):
         raise ValueError("it has an unknown source")
-    if given.get("state", "active") not in get_args(MemoryState):
+    if values.get("state", "active") not in get_args(MemoryState):
         raise ValueError("it has an unknown state")
     sample = MemoryItem(table="failures", run_id="")
-    for name, value in given.items():
-        wanted = type(getattr(sample, name))
-        fits = isinstance(value, (int, float)) if wanted is float else isinstance(value, wanted)
-        if not fits or (wanted is not bool and isinstance(value, bool)):
+    for name, value in values.items():
+        cls = type(getattr(sample, name))
+        has_type = isinstance(value, (int, float)) if cls is float else isinstance(value, cls)
+        if not has_type or (cls is not bool and isinstance(value, bool)):
             raise ValueError(f"{name!r} has the wrong type")
-        if wanted is int and not 0 <= value < 2**53:
+        if cls is int and not 0 <= value < 2**53:  # up to there every JSON reader keeps integers exact
             raise ValueError(f"{name!r} is out of range")
-    return MemoryItem(**given)
+    return MemoryItem(**values)

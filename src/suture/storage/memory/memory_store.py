@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from suture.errors import UsageError
 from suture.storage.database.full_text_search import index_text
 from suture.storage.database.memory_rows import (
     change_rows,
+    find_stored_keys,
     insert_missing,
-    known_keys,
     rows_after,
     rows_by_id,
     rows_by_key_prefix,
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 
 
 BATCH = 256
-COLUMNS = tuple(one.name for one in fields(MemoryItem) if one.name != "table")
+"""Rows that are read or embedded at a time. Chosen by judgement; not measured."""
+COLUMNS = tuple(field.name for field in fields(MemoryItem) if field.name != "table")
 COUNTERS = ("recalled", "withheld", "healed_recalled", "healed_withheld")
 Row = Mapping[str, Any]
 
@@ -54,53 +56,55 @@ def store_items(
 
     Returns:
         How many of the given items belong to each table.
-
-    Raises:
-        StorageError: The database failed.
-        ModelError: The embedder failed.
     """
-    each: dict[str, MemoryItem] = {}
+    items_by_key: dict[str, MemoryItem] = {}
     for item in map(sanitise_item, items):
-        each.setdefault(item.key, item)
-    by_table = {name: [item for item in each.values() if item.table == name] for name in MEMORY_TABLE_NAMES}
-    for name, of_table in by_table.items():
-        known = known_keys(store, name, [item.key for item in of_table]) if of_table else frozenset()
-        fresh = [item for item in of_table if item.key not in known]
-        if fresh:
-            vectors = embedder.embed([_meaning(item) for item in fresh]) if embedder else [None] * len(fresh)
-            made_by = embedder.identity if embedder else ""
-            rows = [_row_of(item, vector, made_by) for item, vector in zip(fresh, vectors, strict=True)]
+        items_by_key.setdefault(item.key, item)
+    counts: dict[MemoryTableName, int] = {}
+    for name in MEMORY_TABLE_NAMES:
+        keys = [key for key, item in items_by_key.items() if item.table == name]
+        counts[name] = len(keys)
+        stored_keys = find_stored_keys(store, name, keys) if keys else frozenset()
+        new_items = [items_by_key[key] for key in keys if key not in stored_keys]
+        if new_items:
+            vectors: Iterable[Any] = [None] * len(new_items)
+            if embedder:
+                vectors = embedder.embed([_item_embedding_text(item) for item in new_items])
+            identity = embedder.identity if embedder else ""
+            rows = [
+                _item_row(item, vector, identity) for item, vector in zip(new_items, vectors, strict=True)
+            ]
             insert_missing(store, name, rows)
-    return {name: len(of_table) for name, of_table in by_table.items()}
+    return counts
 
 
-def _row_of(item: MemoryItem, vector: Any, made_by: str) -> Row:
+def _item_row(item: MemoryItem, vector: Any, embedder_identity: str) -> Row:
     """Return the columns of an item; a text without words has no vector."""
-    is_empty = vector is None or not vector.any()
+    has_vector = vector is not None and vector.any()
     return {
         **{name: getattr(item, name) for name in COLUMNS},
         "key": item.key,
         "search_text": index_text(item.search_text),
         "details": {**item.details, "found_by": item.search_text},  # needed to embed it again
-        "embedder": "" if is_empty else made_by,
-        "vector": None if is_empty else vector,
+        "embedder": embedder_identity if has_vector else "",
+        "vector": vector if has_vector else None,
     }
 
 
-def _meaning(item: MemoryItem) -> str:
+def _item_embedding_text(item: MemoryItem) -> str:
     return embedding_text(item.error_signature, item.code_shape, item.search_text)
 
 
 def item_from_row(name: MemoryTableName, row: Row) -> MemoryItem:
-    """Return the item that a row holds."""
-    known = {column: row[column] for column in COLUMNS}
-    details = dict(known["details"] or {})
-    known["search_text"] = details.pop("found_by", known["search_text"])
-    return MemoryItem(table=name, **{**known, "details": details})
+    """Return the item that a row of the table called `name` holds."""
+    values = {column: row[column] for column in COLUMNS}
+    values["details"] = dict(values["details"] or {})
+    values["search_text"] = values["details"].pop("found_by", values["search_text"])
+    return MemoryItem(table=name, **values)
 
 
 def items_by_id(store: Store, name: MemoryTableName, ids: Sequence[int]) -> dict[int, tuple[MemoryItem, str]]:
-    """Return id -> the item, and the identity of its vector's embedder."""
+    """Return row id -> `(item, identity of its vector's embedder)`."""
     return {row["id"]: (item_from_row(name, row), row["embedder"]) for row in rows_by_id(store, name, ids)}
 
 
@@ -120,40 +124,35 @@ def iter_items(
         run: Only items that this run contributed.
     """
     for name in tables:
-        last = 0
-        while True:
-            rows = rows_after(store, name, last, state=state, run=run, limit=BATCH)
-            if not rows:
-                break
-            last = rows[-1]["id"]
+        last_id = 0
+        while rows := rows_after(store, name, last_id, state=state, run=run, limit=BATCH):
+            last_id = rows[-1]["id"]
             yield from (item_from_row(name, row) for row in rows)
 
 
-def find_item(store: Store, start: str) -> MemoryItem:
-    """Return the item whose key starts with a prefix.
+def find_item(store: Store, key_prefix: str) -> MemoryItem:
+    """Return the only item whose key starts with a prefix.
 
     Raises:
         UsageError: There is none, or several.
     """
-    found = []
+    items = []
     for name in MEMORY_TABLE_NAMES:
-        found += [item_from_row(name, row) for row in rows_by_key_prefix(store, name, start)]
-    if len(found) != 1:
-        what = "no memory" if not found else "more than one memory"
-        raise UsageError(f"{what} has a key that begins with {start!r}", remedy="see `suture memory list`")
-    return found[0]
+        items += [item_from_row(name, row) for row in rows_by_key_prefix(store, name, key_prefix)]
+    if len(items) != 1:
+        subject = "more than one memory" if items else "no memory"
+        raise UsageError(
+            f"{subject} has a key that begins with {key_prefix!r}", remedy="see `suture memory list`"
+        )
+    return items[0]
 
 
 def set_state(store: Store, keys: Sequence[tuple[MemoryTableName, str]], state: MemoryState) -> int:
-    """Set the state of some items; forgotten ones lose their texts too.
-
-    Returns:
-        How many items changed.
-    """
-    emptied = dict.fromkeys(("text", "counterexample", "diagnosis", "patch", "tests", "search_text"), "")
+    """Set the state of the items `(table, key)` and return how many changed; forgotten ones lose their texts."""
     values: dict[str, Any] = {"state": state}
     if state == "forgotten":
-        values |= {**emptied, "details": {}, "vector": None, "embedder": ""}
+        values |= dict.fromkeys(("text", "counterexample", "diagnosis", "patch", "tests", "search_text"), "")
+        values |= {"details": {}, "vector": None, "embedder": ""}
     return update_states(store, keys, values)
 
 
@@ -165,11 +164,11 @@ def record_use(store: Store, name: MemoryTableName, key: str, run: str, *, shown
         name: The item's table.
         key: The item's key.
         run: The run's id.
-        shown: Whether the run saw the item.
+        shown: Whether the run saw the item; otherwise the item was withheld.
         healed: Whether the run was healed.
     """
 
-    def counted(row: Row) -> Row | None:
+    def count_use(row: Row) -> Row | None:
         runs = item_from_row(name, row).runs
         if run in runs:
             return None
@@ -179,78 +178,64 @@ def record_use(store: Store, name: MemoryTableName, key: str, run: str, *, shown
             counts[f"healed_{arm}"] = row[f"healed_{arm}"] + 1
         return {**counts, "details": {**dict(row["details"] or {}), "runs": [*runs, run][-MAX_COUNTED_RUNS:]}}
 
-    change_rows(store, [(name, key, counted)])
+    change_rows(store, [(name, key, count_use)])
 
 
 def merge_counts(store: Store, items: Sequence[MemoryItem]) -> frozenset[str]:
-    """Add the uses of items from another database to the items that are known here; return their keys.
+    """Add the uses of items from another database to the items that are stored here; return their keys.
 
     A use in a run that both have counted is counted once: if only some runs are shared, the larger counts
     apply.
     """
-    return change_rows(store, [(item.table, item.key, _merge_into(item)) for item in items])
+    return change_rows(store, [(item.table, item.key, partial(_merge_item, item)) for item in items])
 
 
-def _merge_into(item: MemoryItem) -> Callable[[Row], Row | None]:
-    """Return the change that merges an item of another database into its row."""
-
-    def merged(row: Row) -> Row | None:
-        mine = item_from_row(item.table, row)
-        theirs = set(item.runs) - set(mine.runs)
-        if not theirs or mine.state == "forgotten":
-            return None
-        disjoint = theirs == set(item.runs)
-        values: dict[str, Any] = {
-            name: row[name] + getattr(item, name) if disjoint else max(row[name], getattr(item, name))
-            for name in COUNTERS
-        }
-        details = {**dict(row["details"]), "runs": [*mine.runs, *sorted(theirs)][-MAX_COUNTED_RUNS:]}
-        return {**values, "details": details}
-
-    return merged
+def _merge_item(imported: MemoryItem, row: Row) -> Row | None:
+    """Return the changes that add the uses of an imported item to its row, or `None` if it has no new ones."""
+    stored = item_from_row(imported.table, row)
+    new_runs = set(imported.runs) - set(stored.runs)
+    if not new_runs or stored.state == "forgotten":
+        return None
+    share_no_run = new_runs == set(imported.runs)
+    values: dict[str, Any] = {}
+    for name in COUNTERS:
+        counts = (row[name], getattr(imported, name))
+        values[name] = sum(counts) if share_no_run else max(counts)
+    runs = [*stored.runs, *sorted(new_runs)][-MAX_COUNTED_RUNS:]
+    return {**values, "details": {**dict(row["details"]), "runs": runs}}
 
 
 def evict_useless(store: Store, keys: Iterable[tuple[MemoryTableName, str]]) -> int:
-    """Evict those of some items that were used often and show no benefit; return how many."""
-    gone = []
+    """Evict those of the items `(table, key)` that show no benefit after many uses; return how many."""
+    useless = []
     for name, key in keys:
         for row in rows_by_key_prefix(store, name, key, limit=1):
-            judged = row["state"] == "active" and row["source"] != "placebo"
-            if judged and shows_no_benefit(item_from_row(name, row)):
-                gone.append((name, key))
-    return set_state(store, gone, "evicted")
+            is_judged = row["state"] == "active" and row["source"] != "placebo"
+            if is_judged and shows_no_benefit(item_from_row(name, row)):
+                useless.append((name, key))
+    return set_state(store, useless, "evicted")
 
 
 def reembed_items(store: Store, embedder: Embedder, *, limit: int | None = None) -> int:
-    """Compute vectors with this embedder for items that lack one; return how many.
-
-    Raises:
-        StorageError: The database failed.
-        ModelError: The embedder failed.
-    """
-    done = 0
+    """Compute vectors with this embedder for about `limit` items that lack one; return how many."""
+    count = 0
     for name in MEMORY_TABLE_NAMES:
-        last = 0
-        while limit is None or done < limit:
-            rows = rows_to_embed(store, name, last, embedder.identity, BATCH)
+        last_id = 0
+        while limit is None or count < limit:
+            rows = rows_to_embed(store, name, last_id, embedder.identity, BATCH)
             if not rows:
                 break
-            last = rows[-1]["id"]
-            vectors = embedder.embed([_meaning(item_from_row(name, row)) for row in rows])
-            made = zip(rows, vectors, strict=True)
-            found = {row["id"]: vector if vector.any() else None for row, vector in made}
-            set_vectors(store, name, embedder.identity, found)
-            done += len(rows)
-    return done
+            last_id = rows[-1]["id"]
+            vectors = embedder.embed([_item_embedding_text(item_from_row(name, row)) for row in rows])
+            vectors_by_id = {
+                row["id"]: vector if vector.any() else None for row, vector in zip(rows, vectors, strict=True)
+            }
+            set_vectors(store, name, embedder.identity, vectors_by_id)
+            count += len(rows)
+    return count
 
 
 def index_embedder(store: Store, embedder: Embedder) -> bool:
-    """Create an index of an embedder's vectors if the database supports it; return whether it does.
-
-    Raises:
-        StorageError: The database failed, or this user may not create an index.
-        ModelError: The embedder failed.
-    """
-    return create_vector_index(
-        store, MEMORY_TABLE_NAMES, embedder.identity, len(embedder.embed(["length"])[0])
-    )
+    """Create an index of an embedder's vectors if the database supports it; return whether it does."""
+    size = len(embedder.embed(["length"])[0])
+    return create_vector_index(store, MEMORY_TABLE_NAMES, embedder.identity, size)

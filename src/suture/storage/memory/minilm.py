@@ -29,6 +29,7 @@ MAX_SEQUENCE_TOKENS = 256
 """The publisher's `max_seq_length`."""
 EPSILON = 1e-12
 BATCH = 16
+"""Texts that are computed together. Chosen by judgement; not measured."""
 
 
 class MiniLm:
@@ -47,14 +48,15 @@ class MiniLm:
         """See `Embedder.embed`; texts are cut after 256 tokens."""
         import numpy as np
 
-        found = np.zeros((len(texts), 384), dtype=np.float32)
-        encoded = [self._tokenizer.encode(text).ids for text in texts]
-        by_length = sorted(range(len(texts)), key=lambda number: len(encoded[number]))
+        vectors = np.zeros((len(texts), 384), dtype=np.float32)
+        token_ids = [self._tokenizer.encode(text).ids for text in texts]
+        # Texts of one batch are padded to the longest, so texts of like length are computed together.
+        by_length = sorted(range(len(texts)), key=lambda index: len(token_ids[index]))
         with single_threaded_blas():
             for start in range(0, len(by_length), BATCH):
-                numbers = by_length[start : start + BATCH]
-                found[numbers] = self._forward([encoded[number] for number in numbers])
-        return normalise_rows(found)
+                indices = by_length[start : start + BATCH]
+                vectors[indices] = self._forward([token_ids[index] for index in indices])
+        return normalise_rows(vectors)
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -74,23 +76,24 @@ class MiniLm:
         except ImportError as fault:
             raise PrerequisiteError("the embedder minilm needs `safetensors`", remedy=REMEDY) from fault
         return {
-            name.removeprefix("bert."): w for name, w in load_file(self._folder / "model.safetensors").items()
+            name.removeprefix("bert."): weight
+            for name, weight in load_file(self._folder / "model.safetensors").items()
         }
 
-    def _forward(self, encoded: Sequence[Sequence[int]]) -> Vectors:
+    def _forward(self, token_ids: Sequence[Sequence[int]]) -> Vectors:
         """Return the mean output of each text's token ids (texts x 384)."""
         import numpy as np
 
-        longest = max(map(len, encoded))
-        ids = np.zeros((len(encoded), longest), dtype=np.int64)
-        mask = np.zeros((len(encoded), longest), dtype=np.float32)
-        for row, tokens in enumerate(encoded):
-            ids[row, : len(tokens)] = tokens
-            mask[row, : len(tokens)] = 1.0
+        length = max(map(len, token_ids))
+        ids = np.zeros((len(token_ids), length), dtype=np.int64)
+        mask = np.zeros((len(token_ids), length), dtype=np.float32)
+        for row, text_ids in enumerate(token_ids):
+            ids[row, : len(text_ids)] = text_ids
+            mask[row, : len(text_ids)] = 1.0
         weights = self._weights
         hidden = (
             weights["embeddings.word_embeddings.weight"][ids]
-            + weights["embeddings.position_embeddings.weight"][:longest]
+            + weights["embeddings.position_embeddings.weight"][:length]
             + weights["embeddings.token_type_embeddings.weight"][0]
         )
         hidden = self._layer_norm(hidden, "embeddings.LayerNorm")
@@ -105,16 +108,17 @@ class MiniLm:
         import numpy as np
 
         texts, tokens, width = hidden.shape
-        size = width // HEADS
+        head_width = width // HEADS
 
-        def heads(part: str) -> Any:
+        def project_heads(part: str) -> Any:
             projected = self._linear(hidden, f"{name}.attention.self.{part}")
-            return projected.reshape(texts, tokens, HEADS, size).transpose(0, 2, 1, 3)
+            return projected.reshape(texts, tokens, HEADS, head_width).transpose(0, 2, 1, 3)
 
-        scores = heads("query") @ heads("key").transpose(0, 1, 3, 2) / np.float32(size**0.5) + attention_bias
-        scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        scores = project_heads("query") @ project_heads("key").transpose(0, 1, 3, 2)
+        scores = scores / np.float32(head_width**0.5) + attention_bias
+        scores = np.exp(scores - scores.max(axis=-1, keepdims=True))  # a softmax that cannot overflow
         scores /= scores.sum(axis=-1, keepdims=True)
-        attended = (scores @ heads("value")).transpose(0, 2, 1, 3).reshape(texts, tokens, width)
+        attended = (scores @ project_heads("value")).transpose(0, 2, 1, 3).reshape(texts, tokens, width)
         attended = self._linear(attended, f"{name}.attention.output.dense")
         hidden = self._layer_norm(hidden + attended, f"{name}.attention.output.LayerNorm")
         inner = gelu(self._linear(hidden, f"{name}.intermediate.dense"))
@@ -128,8 +132,8 @@ class MiniLm:
         import numpy as np
 
         centred = values - values.mean(axis=-1, keepdims=True)
-        spread = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(EPSILON))
-        return centred / spread * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+        deviation = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(EPSILON))
+        return centred / deviation * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
 
 
 def gelu(values: Any) -> Any:
@@ -141,30 +145,21 @@ def gelu(values: Any) -> Any:
 
     x = np.abs(values) * np.float32(0.5**0.5)
     t = 1.0 / (1.0 + np.float32(0.3275911) * x)
-    poly = t * (
-        np.float32(0.254829592)
-        + t
-        * (
-            np.float32(-0.284496736)
-            + t * (np.float32(1.421413741) + t * (np.float32(-1.453152027) + t * np.float32(1.061405429)))
-        )
-    )
-    erf = np.sign(values) * (1.0 - poly * np.exp(-x * x))
+    polynomial = t * np.float32(1.061405429)
+    for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        polynomial = t * (np.float32(coefficient) + polynomial)
+    erf = np.sign(values) * (1.0 - polynomial * np.exp(-x * x))
     return np.float32(0.5) * values * (1.0 + erf)
 
 
 def installed_folder() -> Path:
-    """Return the folder of the installed weights.
-
-    Raises:
-        PrerequisiteError: They are not installed.
-    """
+    """Return the folder of the installed weights; raise `PrerequisiteError` if there is none."""
     spec = importlib.util.find_spec(PACKAGE)  # the package's code needs a framework and is not imported
-    places = list(spec.submodule_search_locations or ()) if spec else []
-    found = next((Path(place) / "model" for place in places if (Path(place) / "model").is_dir()), None)
-    if found is None:
-        raise PrerequisiteError("the weights of the embedder minilm are not installed", remedy=REMEDY)
-    return found
+    for location in (spec.submodule_search_locations or ()) if spec else ():
+        folder = Path(location) / "model"
+        if folder.is_dir():
+            return folder
+    raise PrerequisiteError("the weights of the embedder minilm are not installed", remedy=REMEDY)
 
 
 def is_installed() -> bool:

@@ -54,7 +54,7 @@ def recall_memories(
         tables: The tables to search.
         language: Only items of this language; all if empty.
         kind: Only items of this kind; all if empty.
-        repaired: Only items that were, or were not, repaired.
+        repaired: Only items that were, or were not, repaired; all if `None`.
         limit: Maximum number of items.
         embedding_text: The text that the query's vector is computed from; `words` if empty.
         search_words: Whether words are searched too.
@@ -64,52 +64,41 @@ def recall_memories(
         ModelError: The embedder failed.
     """
     vector = embedder.embed([embedding_text or words])[0] if embedder else None
-    found: list[MemoryMatch] = []
+    matches: list[MemoryMatch] = []
     for name in tables:
-        ranked: dict[int, float] = {}
-        near: dict[int, float] = {}
+        similarities: dict[int, float] = {}
+        rankings: list[list[int]] = []
         if vector is not None and embedder is not None and vector.any():
-            near = dict(
-                find_nearest(store, name, vector, embedder.identity, language=language, limit=SEARCH_DEPTH)
+            nearest = find_nearest(
+                store, name, vector, embedder.identity, language=language, limit=SEARCH_DEPTH
             )
-            for rank, number in enumerate(near, 1):
-                ranked[number] = ranked.get(number, 0.0) + 1 / (RANK_FUSION_K + rank)
+            similarities = dict(nearest)
+            rankings.append(list(similarities))
         if search_words:
-            ids = rank_similar_rows(store, name, query_words(words), limit=SEARCH_DEPTH)
-            for rank, number in enumerate(ids, 1):
-                ranked[number] = ranked.get(number, 0.0) + 1 / (RANK_FUSION_K + rank)
-        rows = items_by_id(store, name, list(ranked))
-        for number, (item, _) in sorted(rows.items()):
-            fits = (
+            rankings.append(rank_similar_rows(store, name, _select_query_words(words), limit=SEARCH_DEPTH))
+        scores: dict[int, float] = {}
+        for ranking in rankings:
+            for rank, row_id in enumerate(ranking, 1):
+                scores[row_id] = scores.get(row_id, 0.0) + 1 / (RANK_FUSION_K + rank)
+        for row_id, (item, _) in sorted(items_by_id(store, name, list(scores)).items()):
+            if (
                 item.state == "active"
                 and item.source != "placebo"
                 and (not language or item.language == language)
                 and (not kind or item.kind == kind)
                 and (repaired is None or item.repaired == repaired)
-            )
-            if fits:
-                found.append(MemoryMatch(item=item, score=ranked[number], similarity=near.get(number, 0.0)))
-    found.sort(key=lambda one: (-one.score, -one.similarity))  # ties stay in the order of their ids
-    return _drop_duplicates(found)[:limit]
+            ):
+                similarity = similarities.get(row_id, 0.0)
+                matches.append(MemoryMatch(item=item, score=scores[row_id], similarity=similarity))
+    matches.sort(key=lambda match: (-match.score, -match.similarity))  # ties stay in the order of their ids
+    distinct: dict[tuple[str, str], MemoryMatch] = {}
+    for match in matches:  # a match that says the same as a better one is dropped
+        content = " ".join((match.item.patch or match.item.text).split())
+        distinct.setdefault((match.item.error_signature, content), match)
+    return list(distinct.values())[:limit]
 
 
-def query_words(words: str) -> str:
+def _select_query_words(text: str) -> str:
     """Return the words of a query that are searched: each once, without those of one or two letters."""
-    each = dict.fromkeys(part for part in _split(words) if len(part) > 2)
-    return " ".join(list(each)[:MAX_QUERY_WORDS])
-
-
-def _split(words: str) -> list[str]:
-    return "".join(letter if letter.isalnum() else " " for letter in words).split()
-
-
-def _drop_duplicates(found: Sequence[MemoryMatch]) -> list[MemoryMatch]:
-    """Drop matches that say the same as a better one."""
-    distinct: list[MemoryMatch] = []
-    seen: set[tuple[str, str]] = set()
-    for one in found:
-        mark = (one.item.error_signature, " ".join((one.item.patch or one.item.text).split()))
-        if mark not in seen:
-            seen.add(mark)
-            distinct.append(one)
-    return distinct
+    words = "".join(character if character.isalnum() else " " for character in text).split()
+    return " ".join(list(dict.fromkeys(word for word in words if len(word) > 2))[:MAX_QUERY_WORDS])

@@ -1,8 +1,7 @@
 """Retention of memory items: each use is randomised, and items that show no benefit are evicted.
 
 A recalled item is shown, withheld, or replaced by a placebo: a meaningless text of the same length. So the
-share of healed runs with the item can be compared with the share without it, and the placebo's share with
-both.
+share of healed runs with the item can be compared with the share without it, and both with the placebo's.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from suture.storage.memory.memory_items import MemoryItem
 
 
-Z = 1.645
-"""Quantile of the normal distribution: 90 % lie within so many standard deviations."""
+NORMAL_QUANTILE = 1.645
+"""90 % of a normal distribution lie within so many standard deviations."""
 
 PLACEBOS = (
     "Keep the code as simple as it can be and follow the style that is there, with names that tell.",
@@ -49,11 +48,11 @@ class Uplift:
 
 def estimate_uplift(healed_with: int, with_it: int, healed_without: int, without_it: int) -> Uplift:
     """Estimate the uplift from the counts of both arms; without uses it is 0 with a wide interval."""
-    share_with, spread_with = _share(healed_with, with_it)
-    share_without, spread_without = _share(healed_without, without_it)
+    share_with, variance_with = _estimate_share(healed_with, with_it)
+    share_without, variance_without = _estimate_share(healed_without, without_it)
     mean = share_with - share_without
-    width = Z * math.sqrt(spread_with + spread_without)
-    return Uplift(mean=mean, low=max(-1.0, mean - width), high=min(1.0, mean + width))
+    half_width = NORMAL_QUANTILE * math.sqrt(variance_with + variance_without)
+    return Uplift(mean=mean, low=max(-1.0, mean - half_width), high=min(1.0, mean + half_width))
 
 
 def item_uplift(item: MemoryItem) -> Uplift:
@@ -62,16 +61,16 @@ def item_uplift(item: MemoryItem) -> Uplift:
 
 
 def count_uses_by_arm(items: Iterable[MemoryItem]) -> dict[str, tuple[int, int]]:
-    """Return arm -> uses of all these items in healed runs, and all uses."""
-    sums = {"shown": (0, 0), "withheld": (0, 0), "placebo": (0, 0)}
+    """Return arm -> `(uses in healed runs, all uses)` of all these items together."""
+    placebos: list[MemoryItem] = []
+    others: list[MemoryItem] = []
     for item in items:
-        with_it = "placebo" if item.source == "placebo" else "shown"
-        healed, uses = sums[with_it]
-        sums[with_it] = healed + item.healed_recalled, uses + item.recalled
-        if with_it == "shown":
-            healed, uses = sums["withheld"]
-            sums["withheld"] = healed + item.healed_withheld, uses + item.withheld
-    return sums
+        (placebos if item.source == "placebo" else others).append(item)
+    return {
+        "shown": (sum(item.healed_recalled for item in others), sum(item.recalled for item in others)),
+        "withheld": (sum(item.healed_withheld for item in others), sum(item.withheld for item in others)),
+        "placebo": (sum(item.healed_recalled for item in placebos), sum(item.recalled for item in placebos)),
+    }
 
 
 def shows_no_benefit(item: MemoryItem) -> bool:
@@ -92,15 +91,15 @@ def draw_arm(key: str, uses: int, *, seed: int, withheld: float, placebo: float)
         withheld: Share of uses that are withheld.
         placebo: Share of uses that are replaced by a placebo.
     """
-    drawn = hashlib.sha256(f"{seed} {key} {uses}".encode()).digest()
-    share = int.from_bytes(drawn[:8], "big") / 2**64
-    if share < withheld:
+    digest = hashlib.sha256(f"{seed} {key} {uses}".encode()).digest()
+    drawn_number = int.from_bytes(digest[:8], "big") / 2**64  # uniform in [0, 1)
+    if drawn_number < withheld:
         return "withheld"
-    return "placebo" if share < withheld + placebo else "shown"
+    return "placebo" if drawn_number < withheld + placebo else "shown"
 
 
 def placebo_text(text: str, key: str) -> tuple[int, str]:
-    """Return a placebo of the same length, and its number among `PLACEBOS`."""
+    """Return `(number among PLACEBOS, text)` of a placebo that is as long as `text`."""
     number = int(hashlib.sha256(key.encode()).hexdigest(), 16) % len(PLACEBOS)
     filler = PLACEBOS[number]
     while len(filler) < len(text):
@@ -108,7 +107,7 @@ def placebo_text(text: str, key: str) -> tuple[int, str]:
     return number, filler[: len(text)]
 
 
-def _share(healed: int, uses: int) -> tuple[float, float]:
-    """Return the share by the rule of succession, and its variance."""
+def _estimate_share(healed: int, uses: int) -> tuple[float, float]:
+    """Return `(share, variance)` by the rule of succession."""
     share = (healed + 1) / (uses + 2)
     return share, share * (1 - share) / (uses + 2)

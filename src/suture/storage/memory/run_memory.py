@@ -20,6 +20,7 @@ from suture.storage.tuning import (
     ASSUMED_OPERATORS,
     MAX_FINGERPRINTS,
     MAX_OPERATOR_FACTOR,
+    MAX_QUERY_CHARS,
     MAX_RECALLED_ITEMS,
     MAX_REEMBEDDED_PER_RUN,
     MIN_OPERATOR_FACTOR,
@@ -44,27 +45,31 @@ def recall_for_run(settings: Settings, task: Task, verdict: Verdict | None) -> M
         verdict: The verdict on the unchanged code; `None` if there is none to repair.
     """
     use = settings.memory.use
-    fingerprints = (
-        fingerprint_failures(verdict, task.files, task)[:MAX_FINGERPRINTS]
-        if verdict
-        else [fingerprint_task(task)]
-    )
-    query = fingerprints[0].signature or " ".join(task.statement.split())[:200] if fingerprints else ""
-    if not fingerprints:
-        return MemoryRecalled(use=use)
+    tables: tuple[MemoryTableName, ...]
+    if verdict:
+        tables = ("failures", "lessons")
+        fingerprints = fingerprint_failures(verdict, task.files, task)[:MAX_FINGERPRINTS]
+        if not fingerprints:
+            return MemoryRecalled(use=use)
+    else:
+        tables = ("patterns", "lessons")
+        fingerprints = [fingerprint_task(task)]
+    query = fingerprints[0].signature or " ".join(task.statement.split())[:MAX_QUERY_CHARS]
     try:
         with _open_store(settings) as store:
-            embedder = _open_embedder(settings, store)
-            tables: tuple[MemoryTableName, ...] = (
-                ("failures", "lessons") if verdict else ("patterns", "lessons")
-            )
-            found = _recall_all(store, embedder, fingerprints, tables, task.language)
+            from suture.storage.memory.memory_store import reembed_items
+
+            embedder = open_embedder(settings)
+            if embedder is not None:
+                reembed_items(store, embedder, limit=MAX_REEMBEDDED_PER_RUN)
+            matches = _recall_for_all(store, embedder, fingerprints, tables, task.language)
+            uses = tuple(_draw_use(match, rank, settings) for rank, match in enumerate(matches))
             return MemoryRecalled(
                 use=use,
                 query=query,
                 embedder=embedder.identity if embedder else "",
-                found=tuple(drawn := [_draw_use(one, rank, settings) for rank, one in enumerate(found)]),
-                factors=_operator_prior(found, drawn) if use in ("search", "on") else {},
+                found=uses,
+                factors=_operator_prior(matches, uses) if use in ("search", "on") else {},
             )
     except SutureError as fault:
         return MemoryRecalled(use=use, query=query, fault=f"{type(fault).__name__}: {fault}")
@@ -74,21 +79,13 @@ def store_run_memories(settings: Settings, folder: RunFolder, events: Sequence[E
     """Store what a run contributes, and count the uses of recalled items, as the event for the ledger."""
     try:
         with _open_store(settings) as store:
-            return learn_from_run(store, open_embedder(settings), folder, events)
+            embedder = open_embedder(settings)
+            counts = _learn_items(store, embedder, folder, events, extract_items(folder, events))
+            return MemoryStored(
+                failures=counts["failures"], patterns=counts["patterns"], lessons=counts["lessons"]
+            )
     except SutureError as fault:
         return MemoryStored(fault=f"{type(fault).__name__}: {fault}")
-
-
-def learn_from_run(
-    store: Store, embedder: Embedder | None, folder: RunFolder, events: Sequence[Event]
-) -> MemoryStored:
-    """Do the same as `store_run_memories` in an open database; repeating it changes nothing.
-
-    Raises:
-        StorageError: The database or the run's folder failed.
-        ModelError: The embedder failed.
-    """
-    return _learn_items(store, embedder, folder, events, extract_items(folder, events))
 
 
 def _learn_items(
@@ -97,22 +94,32 @@ def _learn_items(
     folder: RunFolder,
     events: Sequence[Event],
     items: Sequence[MemoryItem],
-) -> MemoryStored:
+) -> dict[MemoryTableName, int]:
+    """Store items and count the run's uses of recalled ones; repeating it changes nothing.
+
+    Returns:
+        How many items belong to each table.
+    """
     from suture.storage.memory.memory_store import evict_useless, record_use, store_items
 
     counts = store_items(store, items, embedder)
     recalled, ended = last_payload(events, MemoryRecalled), last_payload(events, RunFinished)
     if recalled is not None and ended is not None:
         healed = ended.outcome == "healed"
-        for one in recalled.found:
-            record_use(store, one.table, one.key, folder.id, shown=one.arm == "shown", healed=healed)
-            if one.placebo:
-                store_items(store, [_placebo_item(one.placebo)], None)
-                record_use(
-                    store, "lessons", _placebo_item(one.placebo).key, folder.id, shown=True, healed=healed
+        for use in recalled.found:
+            record_use(store, use.table, use.key, folder.id, shown=use.arm == "shown", healed=healed)
+            if use.placebo:
+                placebo = MemoryItem(
+                    table="lessons",
+                    run_id="",
+                    source="placebo",
+                    kind="placebo",
+                    text=PLACEBOS[int(use.placebo)],
                 )
-        evict_useless(store, [(one.table, one.key) for one in recalled.found])
-    return MemoryStored(failures=counts["failures"], patterns=counts["patterns"], lessons=counts["lessons"])
+                store_items(store, [placebo], None)
+                record_use(store, "lessons", placebo.key, folder.id, shown=True, healed=healed)
+        evict_useless(store, [(use.table, use.key) for use in recalled.found])
+    return counts
 
 
 def relearn_from_runs(
@@ -129,15 +136,11 @@ def relearn_from_runs(
         store: The database.
         embedder: Computes vectors; without one items are found by their words.
         runs: The runs' folders.
-        only_recorded: Whether only runs count that stored memories when they ended.
+        only_recorded: Whether runs that stored no memories when they ended are skipped.
         on_fault: Called with a message for each run that cannot be read.
 
     Returns:
         How many `runs` were read, and how many `failures`, `patterns` and `lessons` they contribute.
-
-    Raises:
-        StorageError: The database failed.
-        ModelError: The embedder failed.
     """
     counts = dict.fromkeys(("runs", *MEMORY_TABLE_NAMES), 0)
     for folder in runs:
@@ -149,10 +152,9 @@ def relearn_from_runs(
             continue
         if only_recorded and last_payload(events, MemoryStored) is None:
             continue
-        stored = _learn_items(store, embedder, folder, events, items)
         counts["runs"] += 1
-        for name in MEMORY_TABLE_NAMES:
-            counts[name] += getattr(stored, name)
+        for name, count in _learn_items(store, embedder, folder, events, items).items():
+            counts[name] += count
     return counts
 
 
@@ -162,28 +164,19 @@ def _open_store(settings: Settings) -> Store:
     return open_configured_store(settings)
 
 
-def _open_embedder(settings: Settings, store: Store) -> Embedder | None:
-    """Return the embedder; the first items with vectors of another embedder are re-embedded."""
-    from suture.storage.memory.memory_store import reembed_items
-
-    embedder = open_embedder(settings)
-    if embedder is not None:
-        reembed_items(store, embedder, limit=MAX_REEMBEDDED_PER_RUN)
-    return embedder
-
-
-def _recall_all(
+def _recall_for_all(
     store: Store,
     embedder: Embedder | None,
     fingerprints: Sequence[FailureFingerprint],
     tables: Sequence[MemoryTableName],
     language: str,
 ) -> list[MemoryMatch]:
+    """Return the items that resemble any of the failures, each with its best score, the likeliest first."""
     from suture.storage.memory.recall import recall_memories
 
     best: dict[str, MemoryMatch] = {}
     for fingerprint in fingerprints:
-        for one in recall_memories(
+        for match in recall_memories(
             store,
             fingerprint.search_text,
             embedder,
@@ -193,65 +186,57 @@ def _recall_all(
             limit=MAX_RECALLED_ITEMS,
             embedding_text=fingerprint.embedding_text,
         ):
-            if one.score > (best[one.item.key].score if one.item.key in best else 0.0):
-                best[one.item.key] = one
-    return sorted(best.values(), key=lambda one: (-one.score, -one.similarity, one.item.key))[
-        :MAX_RECALLED_ITEMS
-    ]
+            if match.item.key not in best or match.score > best[match.item.key].score:
+                best[match.item.key] = match
+    matches = sorted(best.values(), key=lambda match: (-match.score, -match.similarity, match.item.key))
+    return matches[:MAX_RECALLED_ITEMS]
 
 
-def _draw_use(found: MemoryMatch, rank: int, settings: Settings) -> RecalledMemory:
+def _draw_use(match: MemoryMatch, rank: int, settings: Settings) -> RecalledMemory:
     """Draw whether an item is shown, and return what prompts say of it."""
-    knobs, item = settings.memory, found.item
+    item, use = match.item, settings.memory.use
     arm = draw_arm(
         item.key,
         item.recalled + item.withheld,
-        seed=knobs.seed,
-        withheld=knobs.withheld_share,
-        placebo=knobs.placebo_share,
+        seed=settings.memory.seed,
+        withheld=settings.memory.withheld_share,
+        placebo=settings.memory.placebo_share,
     )
-    is_shown = knobs.use in ("prompts", "on") and rank < knobs.max_memories
-    shown_text, placebo = "", ""
-    if is_shown and arm != "withheld":
-        shown_text = item.text[: knobs.max_chars]
+    prompt_text, placebo = "", ""
+    if use in ("prompts", "on") and rank < settings.memory.max_memories and arm != "withheld":
+        prompt_text = item.text[: settings.memory.max_chars]
         if arm == "placebo":
-            number, shown_text = placebo_text(shown_text, item.key)
+            number, prompt_text = placebo_text(prompt_text, item.key)
             placebo = str(number)
     return RecalledMemory(
         key=item.key,
         table=item.table,
         arm=arm,
-        text=f"{RECALL_PREFIX}{shown_text}" if shown_text else "",
-        score=round(found.score, 5),
+        text=f"{RECALL_PREFIX}{prompt_text}" if prompt_text else "",
+        score=round(match.score, 5),
         operators=item.operators,
         placebo=placebo,
     )
 
 
-def _operator_prior(found: Sequence[MemoryMatch], drawn: Sequence[RecalledMemory]) -> dict[str, float]:
+def _operator_prior(matches: Sequence[MemoryMatch], uses: Sequence[RecalledMemory]) -> dict[str, float]:
     """Return the prior on the search's order; withheld items do not count."""
-    best = found[0].score if found else 1.0
-    votes: dict[str, tuple[tuple[str, ...], float]] = {}
-    for one, use in zip(found, drawn, strict=True):
-        if use.arm == "shown" and one.item.operators:  # several failures of one run share one repair
-            votes.setdefault(one.item.patch, (one.item.operators, one.score / best))
-    return dict(operator_factors(votes.values()))
-
-
-def _placebo_item(number: str) -> MemoryItem:
-    return MemoryItem(
-        table="lessons", run_id="", source="placebo", kind="placebo", text=PLACEBOS[int(number)]
-    )
+    best_score = matches[0].score if matches else 1.0
+    repairs: dict[str, tuple[tuple[str, ...], float]] = {}
+    for match, use in zip(matches, uses, strict=True):
+        if use.arm == "shown" and match.item.operators:  # several failures of one run share one repair
+            repairs.setdefault(match.item.patch, (match.item.operators, match.score / best_score))
+    return dict(operator_factors(repairs.values()))
 
 
 def operator_factors(repairs: Iterable[tuple[tuple[str, ...], float]]) -> Mapping[str, float]:
     """Return operator -> how much likelier its mutations are; operators without evidence are omitted.
 
-    The shares are those of a Dirichlet distribution over the operators with a uniform prior, divided by the
-    uniform share.
+    A factor is an operator's share in a Dirichlet distribution over the operators with a uniform prior,
+    divided by the uniform share.
 
     Args:
-        repairs: Operators that repaired a similar failure, and its similarity in [0, 1].
+        repairs: Pairs `(operators that repaired a similar failure, its similarity in [0, 1])`.
     """
     weights: Counter[str] = Counter()
     for operators, weight in repairs:
@@ -260,14 +245,10 @@ def operator_factors(repairs: Iterable[tuple[tuple[str, ...], float]]) -> Mappin
     total = sum(weights.values())
     if not total:
         return {}
-    even = 1 / ASSUMED_OPERATORS
-    return {
-        operator: round(
-            min(
-                MAX_OPERATOR_FACTOR,
-                max(MIN_OPERATOR_FACTOR, (weight + PRIOR_STRENGTH * even) / (total + PRIOR_STRENGTH) / even),
-            ),
-            3,
-        )
-        for operator, weight in sorted(weights.items())
-    }
+    uniform_share = 1 / ASSUMED_OPERATORS
+    factors: dict[str, float] = {}
+    for operator, weight in sorted(weights.items()):
+        share = (weight + PRIOR_STRENGTH * uniform_share) / (total + PRIOR_STRENGTH)
+        factor = min(MAX_OPERATOR_FACTOR, max(MIN_OPERATOR_FACTOR, share / uniform_share))
+        factors[operator] = round(factor, 3)
+    return factors

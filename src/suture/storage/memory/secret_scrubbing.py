@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -47,35 +47,34 @@ def scrub_secrets(text: str) -> str:
     text = _SHAPED.sub(PLACEHOLDER.encode(), text.encode("utf-8", "surrogatepass")).decode(
         "utf-8", "surrogatepass"
     )
-    text = _AUTHORIZATION.sub(lambda found: f"{found['how']}{found['gap']}{PLACEHOLDER}", text)
+    text = _AUTHORIZATION.sub(lambda match: f"{match['how']}{match['gap']}{PLACEHOLDER}", text)
     text = _ASSIGNED.sub(_replace_value, text)
     return "\n".join(_scrub_line(line[:MAX_SCRUBBED_LINE_CHARS]) for line in text.split("\n"))
 
 
 def _scrub_line(line: str) -> str:
-    for secret in sorted(_detect_secrets(line), key=len, reverse=True):
-        line = line.replace(secret, PLACEHOLDER)
+    if len(line.strip()) < MIN_SECRET_CHARS:
+        return line
+    secrets = [
+        secret.secret_value
+        for detector in _detectors()
+        for secret in detector.analyze_line(filename="", line=line, line_number=1)
+        if secret.secret_value and len(secret.secret_value) >= MIN_SECRET_CHARS
+    ]
+    for secret in sorted(secrets, key=len, reverse=True):  # a secret may contain another
+        if secret not in PLACEHOLDER:
+            line = line.replace(secret, PLACEHOLDER)
     return line
 
 
-def _replace_value(found: re.Match[str]) -> str:
-    value = found["value"]
-    is_code = not found["quote"] and (
-        _CODE.match(value) or (_NAME.match(value) and not found["name"].isupper())
+def _replace_value(match: re.Match[str]) -> str:
+    value = match["value"]
+    is_code = not match["quote"] and (
+        _CODE.match(value) or (_NAME.match(value) and not match["name"].isupper())
     )
     if PLACEHOLDER in value or is_code:
-        return found.group()
-    return f"{found['name']}{found['gap']}{found['quote']}{PLACEHOLDER}{found['quote']}"
-
-
-def _detect_secrets(line: str) -> Iterator[str]:
-    if len(line.strip()) < MIN_SECRET_CHARS:
-        return
-    for detector in _detectors():
-        for found in detector.analyze_line(filename="", line=line, line_number=1):
-            value = found.secret_value
-            if value and len(value) >= MIN_SECRET_CHARS and value not in PLACEHOLDER:
-                yield value
+        return match.group()
+    return f"{match['name']}{match['gap']}{match['quote']}{PLACEHOLDER}{match['quote']}"
 
 
 @cache
@@ -83,5 +82,5 @@ def _detectors() -> tuple[BasePlugin, ...]:
     """Return the library's detectors of known formats; names that announce a secret are matched here."""
     from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 
-    wanted: Iterable[type[BasePlugin]] = get_mapping_from_secret_type_to_class().values()
-    return tuple(one() for one in wanted if one.__name__ not in _UNUSED_DETECTORS)
+    classes: Iterable[type[BasePlugin]] = get_mapping_from_secret_type_to_class().values()
+    return tuple(cls() for cls in classes if cls.__name__ not in _UNUSED_DETECTORS)

@@ -60,8 +60,8 @@ async def _lock_migrations(connection: psycopg.AsyncConnection[Any]) -> None:
     of the two.
     """
     while True:
-        taken = await connection.execute("SELECT pg_try_advisory_lock(%s) AS mine", (MIGRATION_LOCK,))
-        row = await taken.fetchone()
-        if row is not None and row["mine"]:
+        result = await connection.execute("SELECT pg_try_advisory_lock(%s) AS taken", (MIGRATION_LOCK,))
+        row = await result.fetchone()
+        if row is not None and row["taken"]:
             return
         await asyncio.sleep(MIGRATION_POLL_S)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, func, or_, select, update
@@ -42,18 +42,17 @@ class SharedJobs:
         self.store = store
 
     def add(self, job: str, *, run: str, kind: str, caller: str, key: str, request: str) -> JobRow | None:
-        """Store a request.
+        """Store a request; return its row, or the earlier one with the same caller and key.
+
+        The result is `None` if another job works on the run.
 
         Args:
             job: The job's id.
             run: The run that it creates, continues or inspects.
             kind: What is to be done.
             caller: Who made the request.
-            key: The caller's idempotency key for the request.
+            key: The caller's idempotency key for the request; empty for none.
             request: The whole request, as JSON text.
-
-        Returns:
-            The stored row, or the earlier one with the same key; `None` if another job works on the run.
         """
         row = {
             "id": job,
@@ -68,32 +67,33 @@ class SharedJobs:
         same_key = (jobs.c.caller == caller) & (jobs.c.request_key == key) & (jobs.c.request_key != "")
         with self.store.write_transaction() as connection:
             connection.execute(insert(jobs).values(row).on_conflict_do_nothing())
-            mine = jobs.c.namespace == self.store.namespace
-            found = connection.execute(select(jobs).where(mine, (jobs.c.id == job) | same_key)).first()
-        return _as_row(found) if found is not None else None
+            in_namespace = jobs.c.namespace == self.store.namespace
+            query = select(jobs).where(in_namespace, (jobs.c.id == job) | same_key)
+            stored = connection.execute(query).first()
+        return _parse_row(stored) if stored is not None else None
 
     def list_changed(self, since_s: float, unfinished: Collection[str] = ()) -> list[JobRow]:
-        """Return the jobs that changed since then, those that have not ended, and some given ones.
+        """Return the jobs that changed since then, those that have not ended, and those with given ids.
 
         Args:
             since_s: By the database's clock; slightly older changes are returned again.
             unfinished: Ids of jobs that are returned in any case.
         """
-        mine = jobs.c.namespace == self.store.namespace
-        wanted = or_(
+        in_namespace = jobs.c.namespace == self.store.namespace
+        is_requested = or_(
             jobs.c.changed_s >= since_s - JOB_OVERLAP_S, jobs.c.ending.is_(None), jobs.c.id.in_(unfinished)
         )
+        query = select(jobs).where(in_namespace, is_requested).order_by(jobs.c.id)
         with self.store.read_transaction() as connection:
-            found = connection.execute(select(jobs).where(mine, wanted).order_by(jobs.c.id)).all()
-        return [_as_row(row) for row in found]
+            return [_parse_row(row) for row in connection.execute(query).all()]
 
     def begin(self, job: str) -> JobRow | None:
         """Count one more worker of a job; return `None` if the job has ended or does not exist."""
         changes = {"attempts": jobs.c.attempts + 1, "changed_s": _now()}
         with self.store.write_transaction() as connection:
             change = update(jobs).where(jobs.c.id == job, jobs.c.ending.is_(None)).values(changes)
-            found = connection.execute(change.returning(jobs)).first()
-        return _as_row(found) if found is not None else None
+            row = connection.execute(change.returning(jobs)).first()
+        return _parse_row(row) if row is not None else None
 
     def end(self, job: str, ending: str, *, unless_started: bool = False) -> bool:
         """Store how a job ended if that is not known yet, and return whether it was stored.
@@ -103,11 +103,11 @@ class SharedJobs:
             ending: How it ended, as JSON text.
             unless_started: Do nothing if a worker has started the job.
         """
-        which = [jobs.c.id == job, jobs.c.ending.is_(None)]
+        conditions = [jobs.c.id == job, jobs.c.ending.is_(None)]
         if unless_started:
-            which.append(jobs.c.attempts == 0)
+            conditions.append(jobs.c.attempts == 0)
         with self.store.write_transaction() as connection:
-            change = update(jobs).where(*which).values(ending=ending, changed_s=_now())
+            change = update(jobs).where(*conditions).values(ending=ending, changed_s=_now())
             return connection.execute(change).rowcount == 1
 
     def request_stop(self, job: str) -> None:
@@ -130,11 +130,9 @@ class SharedJobs:
 
     def load_archive(self, name: str) -> bytes | None:
         """Return the archive with this name, or `None`."""
+        query = select(uploaded_archives.c.content).where(uploaded_archives.c.name == name)
         with self.store.read_transaction() as connection:
-            found = connection.execute(
-                select(uploaded_archives.c.content).where(uploaded_archives.c.name == name)
-            )
-            content: bytes | None = found.scalar()
+            content: bytes | None = connection.execute(query).scalar()
             return content
 
     def close(self) -> None:
@@ -146,23 +144,10 @@ def _now() -> ColumnElement[Any]:
     return func.extract("epoch", func.now())
 
 
-def _as_row(row: Row[tuple[object, ...]]) -> JobRow:
-    values = row._mapping
-    return JobRow(
-        request=values["request"],
-        stop_requested=values["stop_requested"],
-        attempts=values["attempts"],
-        ending=values["ending"],
-        changed_s=values["changed_s"],
-    )
+def _parse_row(row: Row[tuple[object, ...]]) -> JobRow:
+    return JobRow(**{field.name: row._mapping[field.name] for field in fields(JobRow)})
 
 
 def open_shared_jobs(settings: Settings) -> SharedJobs:
-    """Open the jobs in the configured database.
-
-    Raises:
-        UsageError: `store.url` is not a PostgreSQL database.
-        PrerequisiteError: Its tables or the driver are missing.
-        StorageError: It cannot be reached.
-    """
+    """Open the jobs in the configured database; raises as `open_shared_store`."""
     return SharedJobs(open_shared_store(settings))

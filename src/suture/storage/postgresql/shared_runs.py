@@ -31,7 +31,9 @@ RUN_ID = re.compile(r"[\w-]{1,100}")
 SHARED_PATH = re.compile(r"(?:[\w-][\w.-]{0,127}/){0,2}[\w-][\w.-]{0,127}")
 """Paths that the database may name, because this machine writes to them."""
 TEMPORARY_PREFIX = ".partial-"
+"""How `write_file_atomically` begins the name of a file that it is still writing."""
 LOCK = "hashtextextended('suture run ' || :run, 0)"
+"""The number of a run's advisory lock, in SQL."""
 
 
 class SharedRun:
@@ -45,39 +47,36 @@ class SharedRun:
     def __init__(self, store: Store, folder: RunFolder) -> None:
         self._store = store
         self._folder = folder
-        self._files: dict[str, tuple[int, int]] = {}
-        self._sent_bytes = 0
+        self._sent_stamps: dict[str, tuple[int, int]] = {}  # path -> (mtime_ns, size)
+        self._sent_ledger_bytes = 0
         self._connection = self._lock_run()
 
-    def _lock_run(self, tries: int = 1) -> Connection:
+    def _lock_run(self, attempts: int = 1) -> Connection:
         run = {"run": self._folder.id}
         with map_database_errors(self._store.location):
             connection = self._store.engine.connect()
             try:
                 while not connection.execute(text(f"SELECT pg_try_advisory_lock({LOCK})"), run).scalar():
-                    tries -= 1
-                    if tries <= 0:
+                    attempts -= 1
+                    if attempts <= 0:
                         raise UsageError(
                             f"another process is writing run {self._folder.id}", remedy="wait for it to end"
                         )
                     time.sleep(LOCK_POLL_S)
-                self._sent_bytes = self._already_sent(connection)
+                shared_ledger = read_shared_ledger(connection, self._folder.id)
+                if not self._read_ledger().startswith(shared_ledger):
+                    raise StorageError(
+                        f"run {self._folder.id} continued on another machine and differs from the copy here",
+                        remedy="move this machine's folder of the run away, and resume it again",
+                    )
+                self._sent_ledger_bytes = len(shared_ledger)
                 connection.commit()
             except BaseException:
                 connection.close()
                 raise
         return connection
 
-    def _already_sent(self, connection: Connection) -> int:
-        shared = read_shared_ledger(connection, self._folder.id)
-        if not self._ledger().startswith(shared):
-            raise StorageError(
-                f"run {self._folder.id} continued on another machine and differs from the copy here",
-                remedy="move this machine's folder of the run away, and resume it again",
-            )
-        return len(shared)
-
-    def _ledger(self) -> bytes:
+    def _read_ledger(self) -> bytes:
         try:
             return self._folder.ledger_path.read_bytes()
         except FileNotFoundError:
@@ -96,40 +95,40 @@ class SharedRun:
         except StorageError:
             self._connection.invalidate()
             self._connection.close()
-            self._connection = self._lock_run(tries=MAX_LOCK_ATTEMPTS)
+            self._connection = self._lock_run(attempts=MAX_LOCK_ATTEMPTS)
             self._send()
 
     def _send(self) -> None:
-        new = dict(self._new_files())
-        ledger = self._ledger()[self._sent_bytes :]
-        whole = ledger[: ledger.rfind(b"\n") + 1]
+        changed_files = dict(self._find_changed_files())
+        ledger_tail = self._read_ledger()[self._sent_ledger_bytes :]
+        complete_lines = ledger_tail[: ledger_tail.rfind(b"\n") + 1]
         run = self._folder.id
         with map_database_errors(self._store.location), self._connection.begin():
-            for path in new:
+            for path in changed_files:
                 content = (self._folder.path / path).read_bytes()
-                row = insert(run_files).values(run_id=run, path=path, content=content)
-                again = row.on_conflict_do_update(
+                statement = insert(run_files).values(run_id=run, path=path, content=content)
+                upsert_statement = statement.on_conflict_do_update(
                     index_elements=[run_files.c.run_id, run_files.c.path],
-                    set_={"content": row.excluded.content},
+                    set_={"content": statement.excluded.content},
                 )
-                self._connection.execute(again)
-            if whole:
-                self._connection.execute(
-                    ledger_chunks.insert().values(run_id=run, start=self._sent_bytes, content=whole)
-                )
-        self._files.update(new)
-        self._sent_bytes += len(whole)
+                self._connection.execute(upsert_statement)
+            if complete_lines:
+                chunk = {"run_id": run, "start": self._sent_ledger_bytes, "content": complete_lines}
+                self._connection.execute(ledger_chunks.insert().values(chunk))
+        self._sent_stamps.update(changed_files)
+        self._sent_ledger_bytes += len(complete_lines)
 
-    def _new_files(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        for place, _, names in os.walk(self._folder.path):
+    def _find_changed_files(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        """Yield `(path, (mtime_ns, size))` of each file that is new or has changed since it was sent."""
+        for directory, _, names in os.walk(self._folder.path):
             for name in names:
-                file = Path(place) / name
+                file = Path(directory) / name
                 path = file.relative_to(self._folder.path).as_posix()
                 if file == self._folder.ledger_path or name.startswith(TEMPORARY_PREFIX) or file.is_symlink():
                     continue
-                about = file.stat()
-                stamp = (about.st_mtime_ns, about.st_size)
-                if self._files.get(path) != stamp and SHARED_PATH.fullmatch(path):
+                stat = file.stat()
+                stamp = (stat.st_mtime_ns, stat.st_size)
+                if self._sent_stamps.get(path) != stamp and SHARED_PATH.fullmatch(path):
                     yield path, stamp
 
     def close(self) -> None:
@@ -142,21 +141,14 @@ def open_shared_run(settings: Settings, folder: RunFolder) -> SharedRun:
     """Hold a run in the configured database; raises as `SharedRun` and `open_store`."""
     store = open_shared_store(settings)
     try:
-        shared = SharedRun(store, folder)
+        return SharedRun(store, folder)
     except BaseException:
         store.close()
         raise
-    return shared
 
 
 def open_shared_store(settings: Settings) -> Store:
-    """Open the database in which runs are shared.
-
-    Raises:
-        UsageError: `store.url` is not a PostgreSQL database.
-        PrerequisiteError: Its tables or the driver are missing.
-        StorageError: It cannot be reached.
-    """
+    """Open the database in which runs are shared; raises as `open_store`, also if it is not PostgreSQL."""
     store = open_store(settings.store.url, settings.paths.home, namespace=settings.store.namespace)
     if store.is_postgresql:
         return store
@@ -168,23 +160,18 @@ def open_shared_store(settings: Settings) -> Store:
 
 
 def read_shared_ledger(connection: Connection, run: str) -> bytes:
-    """Return a run's ledger in the database; empty if it has none.
-
-    Raises:
-        StorageError: A chunk is missing.
-    """
+    """Return a run's ledger in the database; empty if it has none."""
     chunks = connection.execute(
         select(ledger_chunks.c.start, ledger_chunks.c.content)
         .where(ledger_chunks.c.run_id == run)
         .order_by(ledger_chunks.c.start)
-    ).all()
-    content = b"".join(chunk.content for chunk in chunks)
-    ends = [0]
+    )
+    content = bytearray()
     for chunk in chunks:
-        ends.append(ends[-1] + len(chunk.content))
-    if [chunk.start for chunk in chunks] != ends[:-1]:
-        raise StorageError(f"the ledger of run {run} in the database has a gap")
-    return content
+        if chunk.start != len(content):
+            raise StorageError(f"the ledger of run {run} in the database has a gap")
+        content += chunk.content
+    return bytes(content)
 
 
 def fetch_run(settings: Settings, name: str) -> None:
@@ -193,17 +180,14 @@ def fetch_run(settings: Settings, name: str) -> None:
     Args:
         settings: They name the database and the folder of state.
         name: An id, or its start or end. Nothing happens if it matches no run, or several.
-
-    Raises:
-        StorageError: The database failed, or contains something that is not part of a run.
     """
     store = open_shared_store(settings)
     with store, store.read_transaction() as connection:
         column = ledger_chunks.c.run_id
-        like = or_(column.startswith(name, autoescape=True), column.endswith(name, autoescape=True))
-        found = connection.execute(select(column).where(like).distinct().limit(2)).scalars().all()
-        if len(found) == 1 and RUN_ID.fullmatch(found[0]):
-            _fetch(connection, RunFolder(settings.paths.home / "runs" / found[0]))
+        matches = or_(column.startswith(name, autoescape=True), column.endswith(name, autoescape=True))
+        runs = connection.execute(select(column).where(matches).distinct().limit(2)).scalars().all()
+        if len(runs) == 1 and RUN_ID.fullmatch(runs[0]):
+            _fetch_folder(connection, RunFolder(settings.paths.home / "runs" / runs[0]))
 
 
 def fetch_runs(store: Store, home: Path, runs: Collection[str]) -> dict[str, str]:
@@ -216,38 +200,34 @@ def fetch_runs(store: Store, home: Path, runs: Collection[str]) -> dict[str, str
 
     Returns:
         Id of each run that cannot be copied -> the reason.
-
-    Raises:
-        StorageError: The database failed.
     """
-    failed: dict[str, str] = {}
+    failures: dict[str, str] = {}
     if not runs:
-        return failed
+        return failures
     length = func.sum(func.octet_length(ledger_chunks.c.content))
-    asked = (
+    query = (
         select(ledger_chunks.c.run_id, length)
         .where(ledger_chunks.c.run_id.in_(runs))
         .group_by(ledger_chunks.c.run_id)
     )
     with store.read_transaction() as connection:
-        for run, shared_bytes in connection.execute(asked).all():
+        for run, shared_bytes in connection.execute(query).all():
+            if not RUN_ID.fullmatch(run):
+                continue
             folder = RunFolder(home / "runs" / run)
-            if RUN_ID.fullmatch(run) and shared_bytes > _length_of(folder.ledger_path):
+            try:
+                local_bytes = folder.ledger_path.stat().st_size
+            except FileNotFoundError:
+                local_bytes = 0
+            if shared_bytes > local_bytes:
                 try:
-                    _fetch(connection, folder)
+                    _fetch_folder(connection, folder)
                 except StorageError as fault:
-                    failed[run] = fault.message
-    return failed
+                    failures[run] = fault.message
+    return failures
 
 
-def _length_of(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
-def _fetch(connection: Connection, folder: RunFolder) -> None:
+def _fetch_folder(connection: Connection, folder: RunFolder) -> None:
     """Write what the database has beyond this machine, unless a local process writes the run."""
     folder.path.parent.mkdir(mode=PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
     folder.path.mkdir(mode=PRIVATE_FOLDER_MODE, exist_ok=True)
@@ -255,33 +235,27 @@ def _fetch(connection: Connection, folder: RunFolder) -> None:
         ledger = read_shared_ledger(connection, folder.id)
         if not _is_ahead(folder, ledger):
             return
-        of_this_run = run_files.c.run_id == folder.id
-        sums = dict(
-            map(
-                tuple,
-                connection.execute(
-                    select(run_files.c.path, func.md5(run_files.c.content)).where(of_this_run)
-                ),
-            )
-        )
-        new = [
-            path
-            for path, md5 in sums.items()
-            if SHARED_PATH.fullmatch(path) is None or _md5(folder.path / path) != md5
+        same_run = run_files.c.run_id == folder.id
+        query = select(run_files.c.path, func.md5(run_files.c.content).label("md5")).where(same_run)
+        changed_paths = [
+            row.path
+            for row in connection.execute(query)
+            if SHARED_PATH.fullmatch(row.path) is None or _md5(folder.path / row.path) != row.md5
         ]
-        rows = select(run_files.c.path, run_files.c.content).where(of_this_run, run_files.c.path.in_(new))
-        _write(folder, ledger, dict(map(tuple, connection.execute(rows))))
+        changed = run_files.c.path.in_(changed_paths)
+        rows = connection.execute(select(run_files.c.path, run_files.c.content).where(same_run, changed))
+        _write_folder(folder, ledger, {row.path: row.content for row in rows})
 
 
 @contextlib.contextmanager
 def _lock_folder(folder: RunFolder) -> Iterator[None]:
     """Keep two processes that share a home from copying one run at the same time."""
-    place = os.open(folder.path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(folder.path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.flock(place, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(place)
+        os.close(descriptor)
 
 
 def _md5(path: Path) -> str:
@@ -293,34 +267,33 @@ def _md5(path: Path) -> str:
 
 
 def wait_for_release(settings: Settings, run: str, *, timeout_s: float) -> None:
-    """Wait until no process on any machine holds a run. A machine that died holds it for a moment.
+    """Wait until no process on any machine holds a run, or until the timeout.
 
-    Raises:
-        StorageError: The database failed.
+    A machine that died holds its run for a moment.
     """
-    until_s = time.monotonic() + timeout_s
+    deadline_s = time.monotonic() + timeout_s
     with open_shared_store(settings) as store:
-        while time.monotonic() < until_s:
+        while time.monotonic() < deadline_s:
             with store.read_transaction() as connection:  # the lock ends with the transaction
-                asked = text(f"SELECT pg_try_advisory_xact_lock({LOCK})")
-                if connection.execute(asked, {"run": run}).scalar():
+                statement = text(f"SELECT pg_try_advisory_xact_lock({LOCK})")
+                if connection.execute(statement, {"run": run}).scalar():
                     return
             time.sleep(LOCK_POLL_S)
 
 
-def _is_ahead(folder: RunFolder, ledger: bytes) -> bool:
+def _is_ahead(folder: RunFolder, shared_ledger: bytes) -> bool:
     """Return whether the database has more of the run than this machine.
 
     Raises:
         StorageError: Each has something that the other lacks.
     """
     try:
-        here = folder.ledger_path.read_bytes()
+        local_ledger = folder.ledger_path.read_bytes()
     except FileNotFoundError:
         return True
-    if here.startswith(ledger) or is_being_written(folder):
+    if local_ledger.startswith(shared_ledger) or is_being_written(folder):
         return False
-    if ledger.startswith(here[: here.rfind(b"\n") + 1]):
+    if shared_ledger.startswith(local_ledger[: local_ledger.rfind(b"\n") + 1]):
         return True
     raise StorageError(
         f"run {folder.id} continued on another machine and differs from the copy here",
@@ -328,7 +301,7 @@ def _is_ahead(folder: RunFolder, ledger: bytes) -> bool:
     )
 
 
-def _write(folder: RunFolder, ledger: bytes, files: Mapping[str, bytes]) -> None:
+def _write_folder(folder: RunFolder, ledger: bytes, files: Mapping[str, bytes]) -> None:
     for path in files:
         if not SHARED_PATH.fullmatch(path) or path == folder.ledger_path.name:
             raise StorageError(f"run {folder.id} in the database has an invalid path {path!r:.80}")

@@ -58,29 +58,29 @@ def _send(spans: tuple[Span, ...], run: str) -> None:
     class DeterministicIds(IdGenerator):
         """Generates the same ids whenever the same run is sent."""
 
-        made = 0
+        span_count = 0
 
         def generate_trace_id(self) -> int:
             return _hash_number(run, 16)
 
         def generate_span_id(self) -> int:
-            self.made += 1
-            return _hash_number(f"{run} {self.made}", 8)
+            self.span_count += 1
+            return _hash_number(f"{run} {self.span_count}", 8)
 
     provider = TracerProvider(id_generator=DeterministicIds(), resource=_resource(), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     tracer = provider.get_tracer("suture")
     contexts: list[Context] = []
     for span in spans:
-        started = tracer.start_span(
+        sent_span = tracer.start_span(
             span.name,
             context=None if span.parent is None else contexts[span.parent],
             kind=SpanKind.CLIENT if span.kind == "model" else SpanKind.INTERNAL,
             attributes=dict(span.attributes),
             start_time=int(span.start_s * NANOSECONDS_PER_SECOND),
         )
-        contexts.append(set_span_in_context(started))
-        started.end(int(span.end_s * NANOSECONDS_PER_SECOND))
+        contexts.append(set_span_in_context(sent_span))
+        sent_span.end(int(span.end_s * NANOSECONDS_PER_SECOND))
     provider.shutdown()
 
 

@@ -54,38 +54,56 @@ def build_spans(events: Sequence[Event], run: str) -> tuple[Span, ...]:
     """
     if not events:
         return ()
-    first_s, last_s = events[0].time_s, max(event.time_s for event in events)
+    start_s, end_s = events[0].time_s, max(event.time_s for event in events)
     spans = [
-        Span(name="run", kind="run", start_s=first_s, end_s=last_s, attributes=_run_attributes(events, run))
+        Span(name="run", kind="run", start_s=start_s, end_s=end_s, attributes=_run_attributes(events, run))
     ]
-    place = 0  # index of the current parent: the run, or the round in progress
-    searching_s = first_s
+    parent = 0  # the run, or the round in progress
+    search_start_s = start_s
     for event in events:
         if isinstance(event.payload, SearchStarted):
-            searching_s = event.time_s
+            search_start_s = event.time_s
         if isinstance(event.payload, MovesDecided):
-            if place:
-                spans[place] = replace(spans[place], end_s=event.time_s)
-            stops = [move.kind for move in event.payload.moves] == ["stop"]
-            place = 0 if stops else len(spans)
-            if not stops:
-                spans.append(_round(event.payload, event.time_s, last_s))
-        elif (span := _span_ending_with(event)) is not None:
-            start_s = searching_s if span.kind == "search" else span.start_s
-            start_s = min(max(start_s, spans[place].start_s), event.time_s)
-            spans.append(replace(span, start_s=start_s, parent=place))
+            if parent:
+                spans[parent] = replace(spans[parent], end_s=event.time_s)
+            if [move.kind for move in event.payload.moves] == ["stop"]:
+                parent = 0
+            else:
+                parent = len(spans)
+                spans.append(_round_span(event.payload, event.time_s, end_s))
+        elif (span := _make_child_span(event, search_start_s)) is not None:
+            child_start_s = min(max(span.start_s, spans[parent].start_s), event.time_s)
+            spans.append(replace(span, start_s=child_start_s, parent=parent))
     return tuple(spans)
 
 
-def _span_ending_with(event: Event) -> Span | None:
+def _make_child_span(event: Event, search_start_s: float) -> Span | None:
     """Return the span that ends with an event, if any."""
     match event.payload:
         case ModelCalled() as called:
-            return _call(called, event.time_s)
+            return _call_span(called, event.time_s)
         case SearchFinished() as finished:
-            return _search(finished, event.time_s)
+            attributes = {
+                f"suture.{name}": value
+                for name, value in vars(finished).items()
+                if isinstance(value, (str, int, float))
+            }
+            return Span(
+                name="search",
+                kind="search",
+                start_s=search_start_s,
+                end_s=event.time_s,
+                attributes=attributes,
+            )
         case CandidateChecked() as checked:
-            return _check(checked, event.time_s)
+            names = ("candidate", "label", "passed", "failed", "evidence")
+            return Span(
+                name="check",
+                kind="check",
+                start_s=event.time_s - checked.seconds,
+                end_s=event.time_s,
+                attributes={f"suture.{name}": getattr(checked, name) for name in names},
+            )
     return None
 
 
@@ -101,31 +119,30 @@ def _run_attributes(events: Sequence[Event], run: str) -> dict[str, Value]:
     for event in events:
         match event.payload:
             case RunStarted() as started:
-                attributes |= {
-                    f"suture.{name}": getattr(started, name) for name in ("kind", "recipe", "model")
-                }
+                names = ("kind", "recipe", "model")
+                attributes |= {f"suture.{name}": getattr(started, name) for name in names}
             case RunFinished(outcome=outcome, confidence=confidence):
                 attributes |= {"suture.outcome": outcome, "suture.confidence": confidence}
             case RunPaused(outcome=outcome):
                 attributes["suture.outcome"] = outcome
-            case RunFailed(error_type=kind):
-                attributes["suture.refused"] = kind
+            case RunFailed(error_type=error_type):
+                attributes["suture.refused"] = error_type
     return attributes
 
 
-def _round(decided: MovesDecided, time_s: float, last_s: float) -> Span:
+def _round_span(decided: MovesDecided, start_s: float, end_s: float) -> Span:
     moves = ", ".join(move.kind for move in decided.moves)
     attributes: dict[str, Value] = {"suture.round": decided.round, "suture.moves": moves}
     name = f"round {decided.round}"
-    return Span(name=name, kind="round", start_s=time_s, end_s=last_s, parent=0, attributes=attributes)
+    return Span(name=name, kind="round", start_s=start_s, end_s=end_s, parent=0, attributes=attributes)
 
 
-def _call(called: ModelCalled, time_s: float) -> Span:
+def _call_span(called: ModelCalled, end_s: float) -> Span:
     return Span(
         name=f"chat {called.model}",
         kind="model",
-        start_s=time_s - called.seconds,
-        end_s=time_s,
+        start_s=end_s - called.seconds,
+        end_s=end_s,
         attributes={
             "gen_ai.operation.name": "chat",
             "gen_ai.request.model": called.model,
@@ -136,21 +153,4 @@ def _call(called: ModelCalled, time_s: float) -> Span:
             "suture.call": called.call,
             "suture.prompt": called.prompt,
         },
-    )
-
-
-def _search(finished: SearchFinished, time_s: float) -> Span:
-    plain = {key: value for key, value in vars(finished).items() if isinstance(value, (str, int, float))}
-    attributes = {f"suture.{key}": value for key, value in plain.items()}
-    return Span(name="search", kind="search", start_s=time_s, end_s=time_s, attributes=attributes)
-
-
-def _check(checked: CandidateChecked, time_s: float) -> Span:
-    names = ("candidate", "label", "passed", "failed", "evidence")
-    return Span(
-        name="check",
-        kind="check",
-        start_s=time_s - checked.seconds,
-        end_s=time_s,
-        attributes={f"suture.{name}": getattr(checked, name) for name in names},
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
+from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
@@ -35,7 +36,8 @@ memory_app = typer.Typer(name="memory", help=HELP, no_args_is_help=True)
 Key = Annotated[str, Argument(help="The start of a memory's key, as `suture memory list` shows it.")]
 Repo = Annotated[str, Argument(help="A data set on the Hugging Face hub: owner/name.")]
 Limit = Annotated[int, Option("--limit", min=1, max=1000, help="Max number of memories.")]
-STDOUT = Path("-")
+DASH = Path("-")
+"""Stands for stdin or stdout."""
 MAX_TEXT_WIDTH = 70
 """Characters of a memory in a list, chosen so that a line fits a usual terminal."""
 
@@ -77,7 +79,6 @@ def list_command(
     """List memories by kind, oldest first."""
     from itertools import islice
 
-    from suture.errors import UsageError
     from suture.storage.memory.memory_store import iter_items
 
     if state not in ("active", "evicted", "forgotten"):
@@ -134,7 +135,6 @@ def forget(
     as_json: Json = False,
 ) -> None:
     """Forget a memory, or everything learned from a run: the texts are deleted and do not come back."""
-    from suture.errors import UsageError
     from suture.storage.memory.memory_store import find_item, iter_items, set_state
 
     if (key is None) == (not run):
@@ -179,7 +179,7 @@ def embed(assignments: Assignments = None, as_json: Json = False) -> None:
 @memory_app.command("export")
 @handle_errors
 def export_command(
-    file: Annotated[Path, Argument(help="The file to write; - is stdout.", allow_dash=True)] = STDOUT,
+    file: Annotated[Path, Argument(help="The file to write; - is stdout.", allow_dash=True)] = DASH,
     assignments: Assignments = None,
 ) -> None:
     """Write all active memories as JSON lines."""
@@ -188,7 +188,7 @@ def export_command(
 
     with _open_store(assignments) as (_, store):
         lines = list(export_lines(store))
-    if file == STDOUT:
+    if file == DASH:
         print_raw("\n".join(lines))
     else:
         replace_file(file, "".join(f"{line}\n" for line in lines))
@@ -205,17 +205,16 @@ def import_command(
     as_json: Json = False,
 ) -> None:
     """Merge memories of another database; duplicates are skipped."""
-    from suture.errors import UsageError
     from suture.storage.memory.memory_exchange import import_lines
 
     with _open_store(assignments) as (settings, store):
         embedder = _embedder(settings)
-        if str(file) == "-":
-            counts = import_lines(store, sys.stdin, embedder, where="stdin")
+        if file == DASH:
+            counts = import_lines(store, sys.stdin, embedder, file_name="stdin")
         else:
             try:
                 with file.open(encoding="utf-8", errors="replace") as lines:
-                    counts = import_lines(store, lines, embedder, where=str(file))
+                    counts = import_lines(store, lines, embedder, file_name=str(file))
             except OSError as fault:
                 raise UsageError(
                     f"{str(file)!r} cannot be read: {fault.strerror}",
