@@ -23,6 +23,8 @@ __all__ = ["pytest_addoption", "pytest_terminal_summary"]
 
 FLAG = "--heal"
 TESTS_FAILED, INTERRUPTED = 1, 2
+"""Exit codes of pytest."""
+INSIDE_SUTURE_RUN = "these tests are Suture's own run of them"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,15 +59,11 @@ def _has_failures(reporter: pytest.TerminalReporter, exitstatus: int) -> bool:
     return exitstatus == TESTS_FAILED or (exitstatus == INTERRUPTED and bool(reporter.stats.get("error")))
 
 
-INSIDE_SUTURE_RUN = "these tests are Suture's own run of them"
-
-
 def _refusal_reason(config: pytest.Config) -> str:
     """Return why no heal is started, or an empty string."""
     from suture.sandbox.contract import BOX
 
-    # Inside the sandbox the project is the home folder. The project's own `addopts` can contain the flag, and
-    # a
+    # Inside the sandbox the project is the home folder. The project's own `addopts` can contain the flag, and a
     # heal inside a heal would never end.
     if os.environ.get("HOME") in (BOX, str(config.rootpath)):
         return INSIDE_SUTURE_RUN
@@ -78,14 +76,11 @@ def _original_command(config: pytest.Config) -> str:
     """Return the test command as typed, with what the environment adds and without the plugin's options."""
     started = ["python", "-m", "pytest"] if sys.argv[0].endswith("__main__.py") else ["pytest"]
     words = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *map(str, config.invocation_params.args)]
-    plugin_words = {index for index, word in enumerate(words) if word in (FLAG, f"-p{__name__}")}
-    plugin_words |= {
-        index + offset
-        for index, two in enumerate(pairwise(words))
-        if two == ("-p", __name__)
-        for offset in (0, 1)
-    }
-    return shlex.join([*started, *(word for index, word in enumerate(words) if index not in plugin_words)])
+    plugin_indices = {index for index, word in enumerate(words) if word in (FLAG, f"-p{__name__}")}
+    for index, pair in enumerate(pairwise(words)):
+        if pair == ("-p", __name__):
+            plugin_indices |= {index, index + 1}
+    return shlex.join([*started, *(word for index, word in enumerate(words) if index not in plugin_indices)])
 
 
 def _heal_output(project: Path, test: str) -> Iterator[str]:

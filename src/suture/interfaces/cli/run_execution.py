@@ -11,13 +11,11 @@ from suture.errors import PrerequisiteError, SutureError, UsageError
 from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_raw
 
 if TYPE_CHECKING:  # slow to import; the first line must be on the screen before
-    from suture.api import Reviewer
     from suture.core.ledger import RunFolder
     from suture.core.records import Result, TaskKind
     from suture.core.settings import LoadedSettings, Settings
     from suture.core.settings.schema import ProposerSettings
-    from suture.interfaces.cli.terminal.command_options import Detail
-    from suture.interfaces.cli.terminal.run_progress import RunProgress
+    from suture.interfaces.cli.terminal.command_options import Detail, OutputOptions
 
 
 def _describe_model(settings: Settings) -> str:
@@ -97,24 +95,22 @@ def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: D
 
 
 def run_and_report(
-    start: Callable[[RunProgress, Reviewer | None], Coroutine[Any, Any, Result]],
+    start: Callable[..., Coroutine[Any, Any, Result]],
     loaded: LoadedSettings,
     *,
     kind: TaskKind,
-    as_json: bool,
-    detail: Detail = "brief",
+    output: OutputOptions,
 ) -> None:
     """Execute a run, then report its result and exit with its exit code.
 
     Args:
-        start: Creates the run's coroutine. Its arguments are the listener for events and, on a terminal, the
-            reviewer that asks the person.
+        start: Creates the run's coroutine. It is called with the listener as `on_event` and, on a terminal,
+            the reviewer that asks the person as `on_review`.
         loaded: The settings, and notes about them.
         kind: `write` prints the code, `heal` prints the diff.
-        as_json: Whether to print the result as JSON.
-        detail: How much to print beside the result.
+        output: How to show the progress and the result.
     """
-    settings = loaded.settings
+    settings, detail = loaded.settings, output.detail
     _require_recipe(settings)
     if detail != "quiet":
         for line in _first_lines(loaded, kind):
@@ -131,7 +127,7 @@ def run_and_report(
         delivery_error = None
         try:
             with listen_to_replies(progress.show_reply):
-                result = run_sync(start(progress, terminal_reviewer(progress)))
+                result = run_sync(start(on_event=progress, on_review=terminal_reviewer(progress)))
         except SutureError as fault:
             if not fault.run_id:
                 raise _add_continuation_hint(fault) from fault.__cause__
@@ -142,7 +138,7 @@ def run_and_report(
     folder = find_run(settings.paths.home, result.run_id)
     applied = applied_files(folder)
     exit_code = delivery_error.exit_code if delivery_error else EXIT_CODES[result.outcome]
-    if as_json:
+    if output.as_json:
         error = {"error": str(delivery_error)} if delivery_error else {}
         print_json({**result_as_json(result, folder, applied), "exit_code": exit_code, **error})
     elif text := result_output(result, kind):

@@ -18,18 +18,12 @@ from suture.core.ledger import (
     first_payload,
     get_run_state,
     get_run_status,
+    kinds,
     last_step,
     read_ledger,
     select_events,
     spend_by_group,
     total_spend,
-)
-from suture.core.ledger.kinds import (
-    CandidateChecked,
-    CandidateProposed,
-    MovesDecided,
-    RunFinished,
-    RunStarted,
 )
 from suture.core.records import Candidate, Spend, Task, Verdict, VerdictNote, render_reason
 from suture.errors import StorageError, UsageError
@@ -64,7 +58,7 @@ def run_as_json(run: RunFolder) -> dict[str, Any]:
     ledger = read_ledger(run.ledger_path)
     spend = total_spend(ledger.events)
     end = find_final_event(ledger.events)
-    ended = end.payload if end is not None and isinstance(end.payload, RunFinished) else None
+    ended = end.payload if end is not None and isinstance(end.payload, kinds.RunFinished) else None
     return {
         "run": run.id,
         "folder": str(run.path),
@@ -111,7 +105,7 @@ def _story_lines(run: RunFolder, ledger: LedgerContents) -> Iterator[str]:
             continue
         yield ""
         yield f"{_elapsed(event.time_s - start_s)}  {line}"
-        proposed = event.payload.candidate if isinstance(event.payload, CandidateProposed) else ""
+        proposed = event.payload.candidate if isinstance(event.payload, kinds.CandidateProposed) else ""
         if proposed in shown_candidates:
             yield "         the same code as before"
             continue
@@ -143,7 +137,7 @@ def _spend_by(ledger: LedgerContents, group: Literal["role", "move"]) -> dict[st
 
 
 def _task_statement(ledger: LedgerContents) -> str:
-    started = first_payload(ledger.events, RunStarted)
+    started = first_payload(ledger.events, kinds.RunStarted)
     return started.statement.strip() if started else ""
 
 
@@ -160,9 +154,9 @@ def _event_details(
     """
     try:
         match event.payload:
-            case CandidateProposed(blob=blob):
+            case kinds.CandidateProposed(blob=blob):
                 return list(_candidate_code_lines(run.load_record(Candidate, blob), original_files))
-            case CandidateChecked(verdict=blob):
+            case kinds.CandidateChecked(verdict=blob):
                 return list(_verdict_lines(run.load_record(Verdict, blob), shown_notes))
     except (StorageError, ValueError, KeyError, TypeError) as fault:
         return [f"(unreadable: {fault})"]
@@ -202,7 +196,7 @@ def _verdict_lines(verdict: Verdict, shown_notes: set[VerdictNote]) -> Iterator[
 def _task_files(run: RunFolder, ledger: LedgerContents) -> Mapping[str, bytes]:
     """Return the task's own files; empty if the run folder no longer has them."""
     try:
-        started = first_payload(ledger.events, RunStarted)
+        started = first_payload(ledger.events, kinds.RunStarted)
         return run.load_record(Task, started.task).files if started else {}
     except StorageError:
         return {}
@@ -286,17 +280,17 @@ def _state_after_step(run: RunFolder, step: int) -> _RunState:
     if not 0 <= step <= last:
         raise UsageError(f"run {run.id} has no step {step}", remedy=f"its steps are 0 to {last}")
     events = events_until(all_events, step)
-    checks = [checked for _, checked in select_events(events, CandidateChecked)]
+    checks = [checked for _, checked in select_events(events, kinds.CandidateChecked)]
     decision = decision_after(all_events, step)
     if decision is None:
         leader = max(checks, key=lambda checked: (checked.passed, -checked.failed), default=None)
         best = leader.candidate if leader else None
     else:
-        best = decision.payload.best if isinstance(decision.payload, MovesDecided) else None
+        best = decision.payload.best if isinstance(decision.payload, kinds.MovesDecided) else None
     first_check = next((checked for checked in checks if checked.candidate == best), None)
     blobs = [
         proposed.blob
-        for _, proposed in select_events(events, CandidateProposed)
+        for _, proposed in select_events(events, kinds.CandidateProposed)
         if proposed.candidate == best
     ]
     return _RunState(

@@ -164,7 +164,7 @@ def _bench_folders(names: Iterable[str]) -> list[BenchFolder]:
 def _grade_text(row: BenchmarkRow) -> str:
     if row.fault or row.sandbox_failure:
         return row.fault or row.sandbox_failure
-    step = row.leader()
+    step = row.best_step()
     return step.grade.status if step and step.grade else "not graded"
 
 

@@ -54,27 +54,28 @@ def history(
     as_json: Json = False,
 ) -> None:
     """List the runs, newest first, with kind, outcome, recipe, model, spend and time."""
-    run_filter: dict[str, Any] = {
-        "words": search,
-        "outcome": outcome,
-        "kind": kind,
-        "language": language,
-        "recipe": recipe,
-        "model": model,
-        "project": project,
-        "error": error,
-        "since_s": parse_since(since),
-    }
+    since_s = parse_since(since)
     from suture.interfaces.narrative.run_list import list_matching_runs
     from suture.storage.database.run_queries import RunQuery
 
+    query = RunQuery(
+        words=search,
+        outcome=outcome,
+        kind=kind,
+        language=language,
+        recipe=recipe,
+        model=model,
+        project=project,
+        error=error,
+        since_s=since_s,
+    )
     settings = load_command_settings(Path(), assignments, read_only=True).settings
-    runs, total = list_matching_runs(settings, RunQuery(**run_filter), limit)
+    runs, total = list_matching_runs(settings, query, limit)
     if as_json:
         print_json(runs)
     elif runs:
         print_text(format_table([COLUMNS, *map(_row, runs)]))
-    elif any(run_filter.values()):
+    elif query.is_set:
         print_note("no run matches")
     else:
         print_note("no runs yet; start one with `suture run --example`")

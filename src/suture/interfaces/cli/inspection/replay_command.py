@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 from typer import Option
@@ -28,9 +29,7 @@ from suture.interfaces.cli.terminal.command_options import (
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 
 if TYPE_CHECKING:
-    from suture.api import ReviewAnswer, Reviewer
-    from suture.core.records import Result
-    from suture.interfaces.cli.terminal.run_progress import RunProgress
+    from suture.api import ReviewAnswer
     from suture.loop import RecordedRun
 
 AnswerWord = Literal["approve", "reject", "abort", "first", "second", "neither", "unsure"]
@@ -111,7 +110,6 @@ def resume(
     fork), and the settings are those of the run's start. Without an answer, the question is asked on the
     terminal; without a terminal the run keeps waiting.
     """
-    detail = output.detail
     loaded = load_command_settings(Path(), assignments)
     from suture.api import load_recorded_run
     from suture.api import resume as resume_run
@@ -120,18 +118,9 @@ def resume(
     recorded = load_recorded_run(run, loaded.settings)
     answer = _parse_review_answer(answer_word, hint, edit or (), recorded)
 
-    def start(progress: RunProgress, reviewer: Reviewer | None) -> Coroutine[Any, Any, Result]:
-        return resume_run(
-            run,
-            settings=loaded.settings,
-            apply=apply,
-            answer=answer,
-            on_review=reviewer,
-            on_event=progress,
-        )
-
+    start = partial(resume_run, run, settings=loaded.settings, apply=apply, answer=answer)
     loaded_at_start = replace(loaded, settings=recorded.settings)
-    run_and_report(start, loaded_at_start, kind=recorded.task.kind, as_json=output.as_json, detail=detail)
+    run_and_report(start, loaded_at_start, kind=recorded.task.kind, output=output)
 
 
 def _parse_review_answer(
@@ -180,7 +169,6 @@ def fork(
     The new run reuses what the other run had done up to that step, so nothing is repeated or paid for again.
     The other run does not change.
     """
-    detail = output.detail
     loaded = load_command_settings(Path())
     from suture.api import fork_from_iteration, load_recorded_run
     from suture.core.settings.writing import override_settings
@@ -192,18 +180,15 @@ def fork(
     changed.update({key: value for key, value in options.items() if value is not None})
     files = read_candidate_files(candidate or (), recorded.task, recorded.project)
 
-    def start(progress: RunProgress, reviewer: Reviewer | None) -> Coroutine[Any, Any, Result]:
-        return fork_from_iteration(
-            run,
-            at,
-            changes=changed,
-            hint=hint,
-            candidate=files,
-            settings=loaded.settings,
-            apply=apply,
-            on_review=reviewer,
-            on_event=progress,
-        )
-
+    start = partial(
+        fork_from_iteration,
+        run,
+        at,
+        changes=changed,
+        hint=hint,
+        candidate=files,
+        settings=loaded.settings,
+        apply=apply,
+    )
     loaded_with_changes = replace(loaded, settings=override_settings(recorded.settings, changed))
-    run_and_report(start, loaded_with_changes, kind=recorded.task.kind, as_json=output.as_json, detail=detail)
+    run_and_report(start, loaded_with_changes, kind=recorded.task.kind, output=output)

@@ -51,14 +51,20 @@ def verify(
     ok = all(finding.ok for finding in findings)
     valid = load_certificate(find_certificate(certificate, settings.paths.home)) if ok else None
     if as_json:
-        print_json(
-            {
-                "ok": ok,
-                "findings": [asdict(finding) for finding in findings],
-                "judged_by": judging_inputs(valid) if valid else {},
-                "claims": unverifiable_claims(valid) if valid else {},
+        answer: dict[str, object] = {
+            "ok": ok,
+            "findings": [asdict(finding) for finding in findings],
+            "judged_by": {},
+            "claims": {},
+        }
+        if valid is not None:
+            answer["judged_by"] = {  # what the certificate rests on: a weak check proves less
+                "command": list(valid.task.test_command),
+                "checks": [check.source for check in valid.task.checks],
+                "source_roots": list(valid.source_roots),
             }
-        )
+            answer["claims"] = unverifiable_claims(valid)
+        print_json(answer)
     elif valid is not None:
         for name, value in unverifiable_claims(valid).items():
             print_text_line(f"claimed   {name}: {value}")
@@ -90,16 +96,6 @@ async def collect_findings(
         else:
             print_text_line(line)
     return findings
-
-
-def judging_inputs(certificate: Certificate) -> dict[str, object]:
-    """Return the command and checks that the certificate rests on: a weak check proves less."""
-    task = certificate.task
-    return {
-        "command": list(task.test_command),
-        "checks": [check.source for check in task.checks],
-        "source_roots": list(certificate.source_roots),
-    }
 
 
 def unverifiable_claims(certificate: Certificate) -> dict[str, object]:

@@ -27,13 +27,10 @@ from suture.interfaces.narrative.plain_text import escape_line_breaks, escape_un
 
 if TYPE_CHECKING:
     from suture.core.settings import LoadedSettings, Settings
-    from suture.interfaces.ci import HealReport, HealRequest, Refusal
+    from suture.interfaces.ci import HealRequest, Refusal
 
-ci_app = typer.Typer(
-    name="ci",
-    help="Heal a failing CI pipeline within the gates of the settings `ci.*` (docs/ci.md): heal, deliver.",
-    no_args_is_help=True,
-)
+HELP = "Heal a failing CI pipeline within the gates of the settings `ci.*` (docs/ci.md): heal, deliver."
+ci_app = typer.Typer(name="ci", help=HELP, no_args_is_help=True)
 
 Folder = Annotated[str, Argument(metavar="PATH", help="The project's folder in a git checkout.")]
 Base = Annotated[
@@ -93,7 +90,8 @@ def heal(
     if as_json:
         print_json(heal_report_as_json(report))
     else:
-        _print_report(report, out)
+        _print_ci_line(report.name + (f" ({report.detail})" if report.detail else ""))
+        _print_ci_line(f"{len(report.failing)} failing, {report.seconds:.0f} s; see {out}")
     if report.exit_code:
         raise typer.Exit(report.exit_code)
 
@@ -192,11 +190,6 @@ def _make_request(path: str, test: str | None, base: str | None) -> HealRequest:
 
     require_test_command(test)
     return HealRequest(root=Path(path).resolve(), test=test, base=base)
-
-
-def _print_report(report: HealReport, out: Path) -> None:
-    _print_ci_line(report.name + (f" ({report.detail})" if report.detail else ""))
-    _print_ci_line(f"{len(report.failing)} failing, {report.seconds:.0f} s; see {out}")
 
 
 def _print_plan(refusal: Refusal | None, plan: dict[str, str], *, as_json: bool) -> None:

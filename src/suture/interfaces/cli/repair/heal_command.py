@@ -105,7 +105,6 @@ def heal(
     every test passes. Test files are never changed. If every test passes already and --issue describes a bug,
     Suture first writes a test that shows the bug and asks you whether to trust it.
     """
-    detail = output.detail
     if ask and not stdin_is_terminal():
         raise UsageError("--ask needs a terminal", remedy="leave it out: the difference is printed anyway")
     # Checked before slow imports. Path.exists would raise if a parent folder is not accessible.
@@ -141,7 +140,7 @@ def heal(
     bug_report = _bug_report(hint, issue)
     from suture.interfaces.cli.run_execution import run_and_report
 
-    def start(progress: RunProgress, reviewer: Reviewer | None) -> Coroutine[Any, Any, Result]:
+    def start(*, on_event: RunProgress, on_review: Reviewer | None) -> Coroutine[Any, Any, Result]:
         from suture.api import heal as heal_project
         from suture.api.options import HealOptions
 
@@ -160,12 +159,12 @@ def heal(
             or_live=options.or_live,
             ask=ask,
             requested_at_s=context.obj if isinstance(context.obj, float) else None,
-            on_review=reviewer,
-            on_event=progress,
+            on_review=on_review,
+            on_event=on_event,
         )
         return heal_project(Path(path), heal_options)
 
-    run_and_report(start, loaded, kind="heal", as_json=output.as_json, detail=detail)
+    run_and_report(start, loaded, kind="heal", output=output)
 
 
 def _bug_report(hint: str | None, issue: Path | None) -> str:

@@ -25,7 +25,7 @@ from suture.interfaces.cli.terminal.terminal_output import stdin_is_terminal
 
 if TYPE_CHECKING:
     from suture.api import Reviewer
-    from suture.core.records import Result, Task, TaskKind
+    from suture.core.records import Result, Task
     from suture.interfaces.cli.terminal.run_progress import RunProgress
 
 MAX_TASK_BYTES = 2**20
@@ -90,7 +90,6 @@ def run(
     The trusted tests are those of --test and the examples in the task itself. Without either, the code is
     printed but not verified, and the exit code is 1.
     """
-    detail = output.detail
     require_file(test, "the test file")
     require_file(sample, "the sample data")
     _require_known_names(language, project)
@@ -103,7 +102,7 @@ def run(
         loaded = replace(loaded, settings=loaded.settings.for_projects())
     from suture.interfaces.cli.run_execution import run_and_report
 
-    def start(progress: RunProgress, reviewer: Reviewer | None) -> Coroutine[Any, Any, Result]:
+    def start(*, on_event: RunProgress, on_review: Reviewer | None) -> Coroutine[Any, Any, Result]:
         from suture.api import solve
         from suture.api.options import WriteOptions
 
@@ -119,13 +118,12 @@ def run(
             replies=options.replies,
             or_live=options.or_live,
             requested_at_s=requested_at_s,
-            on_review=reviewer,
-            on_event=progress,
+            on_review=on_review,
+            on_event=on_event,
         )
         return solve(task_or_text, write_options)
 
-    kind: TaskKind = "write" if existing is None else "heal"
-    run_and_report(start, loaded, kind=kind, as_json=output.as_json, detail=detail)
+    run_and_report(start, loaded, kind="write" if existing is None else "heal", output=output)
 
 
 def _require_known_names(language: str | None, project: str | None) -> None:
@@ -146,11 +144,9 @@ def read_task(argument: str | None, *, example: bool, file: Path | None = None) 
         raise UsageError(
             "--task-file already gives the task", remedy="leave out the other task, or --task-file"
         )
+    if example and argument is not None:
+        raise UsageError("--example already gives the task", remedy="leave out the other task, or --example")
     if example:
-        if argument is not None:
-            raise UsageError(
-                "--example already gives the task", remedy="leave out the other task, or --example"
-            )
         from suture.api import example_task
 
         return example_task()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from suture.errors import PrerequisiteError, UsageError
+from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import (
     Assignments,
     Model,
@@ -17,6 +17,7 @@ from suture.interfaces.cli.terminal.command_options import (
     Seconds,
     Test,
     load_command_settings,
+    require_extra,
     require_test_command,
 )
 from suture.interfaces.cli.terminal.error_reporting import Debug, handle_errors, report_error
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from suture.core.settings import Settings
     from suture.interfaces.watch.project_watch import WatchEvent
 
-INSTALL_COMMAND = 'pip install "suture[watch]"'
 MAX_LISTED_FILES = 3
 
 
@@ -61,10 +61,8 @@ def watch(
         models__coder=None if model else "none",
         budget__seconds=seconds,
     )
-    try:
+    with require_extra("watch"):
         import suture.interfaces.watch.project_watch  # noqa: F401  # fails before anything is started
-    except ModuleNotFoundError as fault:
-        raise PrerequisiteError(f"this needs the package {fault.name!r}", remedy=INSTALL_COMMAND) from fault
     for note in loaded.notes:
         print_note(f"note: {note}")
     from suture.api import run_sync

@@ -7,8 +7,15 @@ from typing import Annotated
 
 from typer import Option
 
-from suture.interfaces.cli.serving.serving_setup import command_line_settings, require_extra, require_folders
-from suture.interfaces.cli.terminal.command_options import Assignments, Model, Test, load_command_settings
+from suture.interfaces.cli.terminal.command_options import (
+    Assignments,
+    Model,
+    Test,
+    command_line_settings,
+    load_command_settings,
+    require_extra,
+    require_folders,
+)
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 
 

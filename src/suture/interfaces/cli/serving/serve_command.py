@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from suture.interfaces.cli.serving.serving_setup import command_line_settings, require_extra, require_folders
-from suture.interfaces.cli.terminal.command_options import Assignments, Json, Model, load_command_settings
+from suture.interfaces.cli.terminal.command_options import (
+    Assignments,
+    Json,
+    Model,
+    command_line_settings,
+    load_command_settings,
+    require_extra,
+    require_folders,
+)
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
 

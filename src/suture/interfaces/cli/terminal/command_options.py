@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from suture.errors import UsageError
+from suture.errors import PrerequisiteError, UsageError
 
 if TYPE_CHECKING:
     from suture.core.records import Task
@@ -138,10 +139,12 @@ class OutputOptions:
     quiet: Quiet = False
     as_json: Json = False
 
+    def __post_init__(self) -> None:
+        require_at_most_one({"--verbose": self.verbose, "--quiet": self.quiet})
+
     @property
     def detail(self) -> Detail:
-        """How much to print beside the result. Raises `UsageError` if both options are given."""
-        require_at_most_one({"--verbose": self.verbose, "--quiet": self.quiet})
+        """How much to print beside the result."""
         return "verbose" if self.verbose else "quiet" if self.quiet else "brief"
 
 
@@ -190,6 +193,26 @@ def require_project_folder(project: Path) -> None:
         raise UsageError(f"{str(project)!r} is not a folder", remedy="name the project's folder")
 
 
+def require_folders(roots: Sequence[Path]) -> None:
+    """Check that all of these are folders."""
+    for root in roots:
+        if not os.path.isdir(root):  # noqa: PTH112 - Path.is_dir may raise
+            message = f"there is no folder at {str(root)!r}"
+            raise UsageError(message, remedy="name a folder that contains projects")
+
+
+@contextmanager
+def require_extra(extra: str) -> Iterator[None]:
+    """Wrap the import of an interface: a missing package becomes an error that names its extra."""
+    try:
+        yield
+    except ModuleNotFoundError as fault:
+        if (fault.name or "suture").startswith("suture"):
+            raise  # a module of Suture itself, which no extra installs
+        remedy = f'pip install "suture[{extra}]"'
+        raise PrerequisiteError(f"this needs the package {fault.name!r}", remedy=remedy) from fault
+
+
 def require_test_command(test: str | None) -> None:
     """Reject an empty test command."""
     if test is not None and not test.strip():
@@ -214,6 +237,14 @@ def load_command_settings(
     values: dict[str, object] = dict(parse_assignments(assignments or ()))
     values.update({key.replace("__", "."): value for key, value in flags.items() if value is not None})
     return load_settings(project, values, os.environ, read_only=read_only)
+
+
+def command_line_settings(assignments: list[str] | None, model: str | None) -> dict[str, object]:
+    """Return the settings of a server's command line; each run loads the rest for its own project."""
+    flags: dict[str, object] = dict(parse_assignments(assignments or ()))
+    if model is not None:
+        flags["model.name"] = model
+    return flags
 
 
 def read_candidate_files(arguments: Iterable[str], task: Task, project: Path) -> Mapping[str, str]:
