@@ -165,7 +165,7 @@ def test_rarity_of_arguments(text: str, weight: int) -> None:
 
 
 def test_a_test_program_that_is_no_python_has_no_calls() -> None:
-    assert collect_hidden_calls("assert third(", "third").written == {}
+    assert collect_hidden_calls("assert third(", "third").beginnings == {}
     assert collect_hidden_calls("check(x for", "third").names == {"third", CASE}
 
 

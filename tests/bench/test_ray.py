@@ -135,10 +135,10 @@ def test_what_a_worker_lacks_is_told_and_is_no_lost_worker(
         raise PrerequisiteError("there is no wall", remedy="install one")
 
     asked = errand(tmp_path, monkeypatch, no_key)
-    assert carried_out(asked).refused == ("PrerequisiteError", "there is no key", "set it")
+    assert carried_out(asked).aborting_error == ("PrerequisiteError", "there is no key", "set it")
     monkeypatch.setattr(ray_tasks, "_worker_states", {})
     monkeypatch.setattr(ray_tasks, "open_sandbox", no_wall)
-    assert carried_out(asked).refused == ("PrerequisiteError", "there is no wall", "install one")
+    assert carried_out(asked).aborting_error == ("PrerequisiteError", "there is no wall", "install one")
 
 
 def test_a_crash_on_a_worker_brings_back_the_replies_that_were_paid_for(

@@ -1,6 +1,7 @@
-"""Checking law 1 on a real run: no hidden check may appear in a prompt.
+"""Check law 1 on a real run: no hidden check may appear in a prompt.
 
-Whole lines of the hidden tests are searched for, and calls whose arguments are too rare to appear by chance.
+This searches the prompts for whole lines of the hidden tests, and for calls whose arguments are too rare to
+appear by chance.
 """
 
 from __future__ import annotations
@@ -25,47 +26,38 @@ MIN_LINE_CHARS = 12
 
 
 def find_leaks(problem: Problem, folder: RunFolder, regime: Regime = "visible") -> tuple[str, ...]:
-    """Return the parts of the hidden checks that appear in a run's prompts without having been shown there.
+    """Return the parts of the hidden checks that appear in a run's prompts although no solver may see them.
 
-    A model that knows the data set by heart may write a hidden check itself; that it sees it again with its
-    own code is no leak. What a model only repeats from a prompt does not count as written by it.
-
-    Args:
-        regime: What the loop may see; in `self`, visible checks that the statement does not show are secret
-            too.
+    A model that knows the data set by heart may write a hidden check itself. It is no leak if the model then
+    sees the check again as part of its own code. What a model only repeats from a prompt does not count as
+    written by it. In the regime `self`, visible checks that the statement does not contain are hidden too.
     """
     exchanges = [
-        _Exchange.of(json.loads(path.read_bytes())) for path in sorted(folder.replies_path.glob("*.json"))
+        _read_exchange(json.loads(path.read_bytes())) for path in sorted(folder.replies_path.glob("*.json"))
     ]
-    shown = "\n".join(_shown(problem, regime))
-    secret = (problem.hidden, *((problem.visible,) if regime == "self" else ()))
-    return tuple(
-        sorted(
-            {
-                leak
-                for program in secret
-                for leak in (
-                    *_leaked_lines(program, shown, exchanges),
-                    *_leaked_calls(program, problem, shown, exchanges),
-                )
-            }
-        )
-    )
+    visible_text = "\n".join(_visible_texts(problem, regime))
+    leaks: set[str] = set()
+    for program in (problem.hidden, problem.visible) if regime == "self" else (problem.hidden,):
+        leaks.update(_leaked_lines(program, visible_text, exchanges))
+        leaks.update(_leaked_calls(program, problem, visible_text, exchanges))
+    return tuple(sorted(leaks))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Exchange:
+    """A prompt and the reply to it."""
+
     prompt: str
     reply: str
 
-    @classmethod
-    def of(cls, entry: dict[str, Any]) -> _Exchange:
-        prompt = "\n".join(message["content"] for message in entry["messages"])
-        return cls(prompt=prompt, reply=entry.get("reply", {}).get("text", ""))
+
+def _read_exchange(entry: dict[str, Any]) -> _Exchange:
+    prompt = "\n".join(message["content"] for message in entry["messages"])
+    return _Exchange(prompt=prompt, reply=entry.get("reply", {}).get("text", ""))
 
 
-def _shown(problem: Problem, regime: Regime) -> Iterator[str]:
-    """What a solver may see; the examples of the statement also as the asserts that they become."""
+def _visible_texts(problem: Problem, regime: Regime) -> Iterator[str]:
+    """Yield what a solver may see; the examples of the statement also as the asserts that they become."""
     yield problem.statement
     yield from problem.given_files.values()
     yield from (check.source for check in extract_examples(problem.statement, problem.entry_point))
@@ -74,51 +66,54 @@ def _shown(problem: Problem, regime: Regime) -> Iterator[str]:
         yield from (check.source for check in extract_asserts(problem.visible, provenance="visible"))
 
 
-def _leaked_lines(secret: str, shown: str, exchanges: Sequence[_Exchange]) -> Iterator[str]:
-    for line in set(map(str.strip, secret.splitlines())):
-        says_something = len(line) >= MIN_LINE_CHARS and not line.startswith(("def ", "import ", "from "))
-        if not says_something or line in shown or not any(line in one.prompt for one in exchanges):
+def _leaked_lines(program: str, visible_text: str, exchanges: Sequence[_Exchange]) -> Iterator[str]:
+    for line in set(map(str.strip, program.splitlines())):
+        is_distinctive = len(line) >= MIN_LINE_CHARS and not line.startswith(("def ", "import ", "from "))
+        if not is_distinctive or line in visible_text:
             continue
-        if not any(line in one.reply and line not in one.prompt for one in exchanges):
+        is_prompted = any(line in exchange.prompt for exchange in exchanges)
+        if is_prompted and not any(
+            line in exchange.reply and line not in exchange.prompt for exchange in exchanges
+        ):
             yield line
 
 
-def _leaked_calls(secret: str, problem: Problem, shown: str, exchanges: Sequence[_Exchange]) -> Iterator[str]:
-    calls = collect_hidden_calls(secret, problem.entry_point)
-    shown_calls = [find_call_arguments(one.prompt, calls.names) for one in exchanges]
-    everything = frozenset[str]().union(*shown_calls)
-    known, atoms = compact_text(shown), frozenset(split_atoms(shown))
-    reply = [compact_text(one.reply) for one in exchanges]
-    for call, written in calls.written.items():
-        if not _begins_with(everything, written) or _holds(known, written):
+def _leaked_calls(
+    program: str, problem: Problem, visible_text: str, exchanges: Sequence[_Exchange]
+) -> Iterator[str]:
+    calls = collect_hidden_calls(program, problem.entry_point)
+    prompted_calls = [find_call_arguments(exchange.prompt, calls.names) for exchange in exchanges]
+    replies = [compact_text(exchange.reply) for exchange in exchanges]
+    compact_visible_text, visible_atoms = compact_text(visible_text), frozenset(split_atoms(visible_text))
+    for call, beginnings in calls.beginnings.items():
+        if not any(_any_begins_with(arguments, beginnings) for arguments in prompted_calls):
             continue
-        new = measure_rarity(call.removeprefix(problem.entry_point), atoms)
-        if (
-            new < MIN_RARITY
-        ):  # the run's own test, made from the statement's examples, may contain it by chance
+        if _contains_arguments(compact_visible_text, beginnings):
             continue
-        own = (
-            _holds(words, written) and not _begins_with(there, written)
-            for there, words in zip(shown_calls, reply, strict=True)
+        # Other arguments may appear by chance in the run's own tests, which are made from the statement.
+        if measure_rarity(call.removeprefix(problem.entry_point), visible_atoms) < MIN_RARITY:
+            continue
+        is_written_by_model = any(
+            _contains_arguments(reply, beginnings) and not _any_begins_with(arguments, beginnings)
+            for arguments, reply in zip(prompted_calls, replies, strict=True)
         )
-        if not any(own):
+        if not is_written_by_model:
             yield call
 
 
-def _begins_with(shown_calls: Iterable[str], written: tuple[str, ...]) -> bool:
-    return any(call.startswith(written) for call in shown_calls)
+def _any_begins_with(arguments: Iterable[str], beginnings: tuple[str, ...]) -> bool:
+    return any(text.startswith(beginnings) for text in arguments)
 
 
-def _holds(text: str, written: tuple[str, ...]) -> bool:
-    """Whether a text has the arguments, handed over in whatever way, such as by a loop over cases."""
-    return any(arguments.removesuffix(")") in text for arguments in written)
+def _contains_arguments(text: str, beginnings: tuple[str, ...]) -> bool:
+    """Return whether a text contains the arguments, however they are passed, such as by a loop over cases."""
+    return any(arguments.removesuffix(")") in text for arguments in beginnings)
 
 
 MIN_RARITY = 6
 """Calls with less rare arguments may appear by chance (see `measure_rarity`)."""
 MAX_COMPARED_CHARS = 60
-"""Characters of a call's arguments, with the closing bracket, that are compared: a counterexample cuts them.
-"""
+"""Characters of a call's arguments, with the closing bracket, that are compared: counterexamples shorten them."""
 MAX_TAIL_CHARS = 600
 """Characters after a function name that are searched, blanks included."""
 CONSTANTS = frozenset(("inf", "nan", "infj", "nanj"))
@@ -131,12 +126,12 @@ class HiddenCalls:
 
     Attributes:
         names: Names of the candidate: its own, and those that the program uses for it.
-        written: A call as text -> how its arguments may begin, without blanks: as in the program, and as the
-            `repr` of their values.
+        beginnings: A call as text -> how its arguments may begin, without blanks: as in the program, and as
+            the `repr` of their values.
     """
 
     names: frozenset[str]
-    written: Mapping[str, tuple[str, ...]]
+    beginnings: Mapping[str, tuple[str, ...]]
 
 
 def compact_text(text: str) -> str:
@@ -146,8 +141,9 @@ def compact_text(text: str) -> str:
 
 def find_call_arguments(text: str, names: Iterable[str]) -> frozenset[str]:
     """Return what follows the opening bracket of every call of these names, without blanks and shortened."""
-    named = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(names)))})\s*\(")
-    tails = (compact_text(text[found.end() : found.end() + MAX_TAIL_CHARS]) for found in named.finditer(text))
+    opening = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(names)))})\s*\(")
+    ends = (match.end() for match in opening.finditer(text))
+    tails = (compact_text(text[end : end + MAX_TAIL_CHARS]) for end in ends)
     return frozenset(tail[:MAX_COMPARED_CHARS] for tail in tails)
 
 
@@ -156,14 +152,16 @@ def collect_hidden_calls(program: str, entry_point: str) -> HiddenCalls:
     """Return the calls of a test program whose arguments are rare literals; none if it is invalid Python."""
     tree = parse_module(program) or ast.Module(body=[], type_ignores=[])
     names = frozenset((entry_point, CASE, *_aliases(tree, entry_point)))
-    calls: dict[str, tuple[str, ...]] = {}
+    beginnings: dict[str, tuple[str, ...]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
-            written = _written(node)
-            if written and min(map(measure_rarity, written)) >= MIN_RARITY:
-                begun = tuple(compact_text(f"{text})")[:MAX_COMPARED_CHARS] for text in written)
-                calls[f"{entry_point}({written[0]})"] = begun
-    return HiddenCalls(names=names, written=calls)
+            texts = _argument_texts(node)
+            if texts and min(map(measure_rarity, texts)) >= MIN_RARITY:
+                compact_texts = (compact_text(f"{text})") for text in texts)
+                beginnings[f"{entry_point}({texts[0]})"] = tuple(
+                    text[:MAX_COMPARED_CHARS] for text in compact_texts
+                )
+    return HiddenCalls(names=names, beginnings=beginnings)
 
 
 def _aliases(tree: ast.Module, entry_point: str) -> Iterator[str]:
@@ -172,22 +170,20 @@ def _aliases(tree: ast.Module, entry_point: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in defined:
             parameters = defined[node.func.id].args.args
-            for parameter, given in zip(parameters, node.args, strict=False):
-                if isinstance(given, ast.Name) and given.id == entry_point:
+            for parameter, argument in zip(parameters, node.args, strict=False):
+                if isinstance(argument, ast.Name) and argument.id == entry_point:
                     yield parameter.arg
 
 
-def _written(call: ast.Call) -> list[str]:
+def _argument_texts(call: ast.Call) -> list[str]:
     """Return the arguments as source and as the `repr` of their values; empty if they are no literals."""
-    values = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if not all(map(_is_constant, values)):
+    arguments = [("", value) for value in call.args]
+    arguments += [(f"{keyword.arg}=", keyword.value) for keyword in call.keywords]
+    if not all(_is_constant(value) for _, value in arguments):
         return []
-    named = [f"{keyword.arg}=" for keyword in call.keywords]
-    heads = [""] * len(call.args) + named
-    sources = [ast.unparse(value) for value in values]
-    rendered = [_render_literal(value, source) for value, source in zip(values, sources, strict=True)]
-    texts = [", ".join(map("".join, zip(heads, texts, strict=True))) for texts in (sources, rendered)]
-    return list(dict.fromkeys(texts))
+    source_text = ", ".join(prefix + ast.unparse(value) for prefix, value in arguments)
+    value_text = ", ".join(prefix + _render_value(value) for prefix, value in arguments)
+    return list(dict.fromkeys((source_text, value_text)))
 
 
 def _is_constant(node: ast.expr) -> bool:
@@ -195,34 +191,34 @@ def _is_constant(node: ast.expr) -> bool:
     return is_literal(node) if not names & CONSTANTS else names <= CONSTANTS
 
 
-def _render_literal(node: ast.expr, source: str) -> str:
-    """Yield what a solver may see; examples of the statement also as the asserts that they become."""
+def _render_value(node: ast.expr) -> str:
+    """Return the `repr` of a literal's value; for arithmetic and for names such as `inf`, the source."""
     try:
         return repr(ast.literal_eval(node))
-    except ValueError:  # arithmetic, or a name such as `inf`
-        return source
+    except ValueError:
+        return ast.unparse(node)
 
 
-def measure_rarity(text: str, known: Container[str] = ()) -> int:
+def measure_rarity(text: str, known_atoms: Container[str] = ()) -> int:
     """Return how unlikely it is that these arguments appear by chance.
 
-    The measure counts the different characters of each number and word that is neither known nor repeated. A
-    number that continues the sequence of the two before it counts nothing.
-
-    Args:
-        text: The arguments.
-        known: Numbers and words that are shown elsewhere.
+    The measure counts the different characters of each number and word that is neither repeated nor among the
+    `known_atoms`. A number that continues the sequence of the two before it counts nothing.
     """
-    weight, seen = 0, set[str]()
-    before: list[float] = []
+    rarity, seen_atoms = 0, set[str]()
+    last_numbers: list[float] = []  # at most two, without a word in between
     for atom in split_atoms(text):
-        number = _number(atom)
-        goes_on = number is not None and len(before) == 2 and number - before[1] == before[1] - before[0]
-        if atom not in seen and atom not in known and not goes_on:
-            weight += len(set(atom))
-        before = [] if number is None else [*before[-1:], number]
-        seen.add(atom)
-    return weight
+        number = _parse_number(atom)
+        continues_sequence = (
+            number is not None
+            and len(last_numbers) == 2
+            and number - last_numbers[1] == last_numbers[1] - last_numbers[0]
+        )
+        if atom not in seen_atoms and atom not in known_atoms and not continues_sequence:
+            rarity += len(set(atom))
+        last_numbers = [] if number is None else [*last_numbers[-1:], number]
+        seen_atoms.add(atom)
+    return rarity
 
 
 def split_atoms(text: str) -> list[str]:
@@ -230,7 +226,7 @@ def split_atoms(text: str) -> list[str]:
     return ATOM_RE.findall(text)
 
 
-def _number(atom: str) -> float | None:
+def _parse_number(atom: str) -> float | None:
     try:
         return float(atom)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The row that a benchmark keeps of one task under one arm: everything that tables are computed from."""
+"""The row that a benchmark stores for each run: everything that reports are computed from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from suture.core.records import Origin, Outcome
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateStep:
-    """One candidate of a run, with what the run had spent when it was proposed.
+    """A candidate of a run, with what the run had spent when it was proposed.
 
     Attributes:
         candidate: Content hash of the candidate; the code is in the run folder.
@@ -113,11 +113,10 @@ class BenchmarkRow:
     sandbox_failure: str = ""
     forged: bool | None = None
 
-    def leader(self) -> CandidateStep | None:
+    def best_step(self) -> CandidateStep | None:
         """Return the best candidate that was proposed within the cap, which the user would get."""
-        return next(
-            (s for s in reversed(self.steps) if s.is_best_so_far and s.completion_tokens <= self.cap), None
-        )
+        newest_first = (step for step in reversed(self.steps) if step.completion_tokens <= self.cap)
+        return next((step for step in newest_first if step.is_best_so_far), None)
 
     def first_proposed(self) -> CandidateStep | None:
         """Return the first candidate that the arm proposed; given code does not count."""
@@ -129,7 +128,7 @@ class BenchmarkRow:
             return None
         if self.sandbox_failure:
             return False
-        step = self.leader()
+        step = self.best_step()
         if step is None:
             return False
         if step.grade is None or step.grade.status == "infra":

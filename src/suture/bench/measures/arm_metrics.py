@@ -69,7 +69,7 @@ class ErrorClass:
 
 @dataclass(frozen=True, kw_only=True)
 class PassAt:
-    """The unbiased pass@k over tasks with at least `k` seeds, each a fresh draw of the whole arm."""
+    """The unbiased pass@k over the tasks with at least `k` seeds; each seed is a fresh draw of the whole arm."""
 
     k: int
     share: float
@@ -189,39 +189,41 @@ NO_CANDIDATE = "no candidate"
 
 def compute_arm_metrics(arm: str, rows: Sequence[BenchmarkRow]) -> ArmMetrics:
     """Compute all metrics of one arm."""
-    known = [row for row in rows if row.solved() is not None]
-    right = [row for row in known if row.solved()]
-    said = [row for row in known if claims_success(row)]
-    first = [(row, passed) for row in known if (passed := _passed_at_first(row)) is not None]
-    failed = [row for row, passed in first if not passed]
-    faults = sum(_faulty(row) for row in rows)
+    counted = [row for row in rows if row.solved() is not None]
+    claiming = [row for row in counted if claims_success(row)]
+    first_passes = [(row, passed) for row in counted if (passed := _passed_at_first(row)) is not None]
+    first_failed = [row for row, passed in first_passes if not passed]
+    faults = sum(_has_fault(row) for row in rows)
+    timeouts = {row.problem for row in rows if _has_grade(row, "timeout")}
+    sandbox_breakers = {
+        row.problem for row in rows if row.sandbox_failure or _has_grade(row, "broke_sandbox")
+    }
+    answers = [(row.confidence, bool(row.solved())) for row in counted]
     return ArmMetrics(
         arm=arm,
         tasks=len({row.problem for row in rows}),
         seeds=len({row.seed for row in rows}),
         runs=len(rows),
         faults=faults,
-        ungraded=len(rows) - len(known) - faults,
+        ungraded=len(rows) - len(counted) - faults,
         solved=_solved(rows),
-        claimed=Ratio(count=len(said), of=len(known)),
-        false_claims=_count(not row.solved() for row in said),
-        forged=_count(row.forged for row in said if row.forged is not None),
-        unclaimed_right=_count(bool(row.solved()) for row in known if not claims_success(row)),
-        first_pass=_count(passed for _, passed in first),
-        healed=_count(bool(row.solved()) for row in failed),
-        harmed=_count(not row.solved() for row in known if _right_at_first(row)),
-        rounds=_rounds(known),
-        errors=_errors(failed),
-        outcomes=_tally(row.outcome for row in known),
-        evidence=_tally(end.grade.evidence for row in known if (end := row.leader()) and end.grade),
-        timeouts=tuple(sorted({row.problem for row in rows if _graded_as(row, "timeout")})),
-        sandbox_breakers=tuple(
-            sorted({row.problem for row in rows if row.sandbox_failure or _graded_as(row, "broke_sandbox")})
-        ),
-        spent=_spent(known, len(right)),
-        pass_at=_pass_at(known),
-        calibration=compute_calibration([(r.confidence, bool(r.solved())) for r in known]) if known else None,
-        tests=_tests(known),
+        claimed=Ratio(count=len(claiming), of=len(counted)),
+        false_claims=_count_true(not row.solved() for row in claiming),
+        forged=_count_true(row.forged for row in claiming if row.forged is not None),
+        unclaimed_right=_count_true(bool(row.solved()) for row in counted if not claims_success(row)),
+        first_pass=_count_true(passed for _, passed in first_passes),
+        healed=_count_true(bool(row.solved()) for row in first_failed),
+        harmed=_count_true(not row.solved() for row in counted if _was_right_before(row)),
+        rounds=_rounds(counted),
+        errors=_errors(first_failed),
+        outcomes=_tally(row.outcome for row in counted),
+        evidence=_tally(step.grade.evidence for row in counted if (step := row.best_step()) and step.grade),
+        timeouts=tuple(sorted(timeouts)),
+        sandbox_breakers=tuple(sorted(sandbox_breakers)),
+        spent=_spent(counted),
+        pass_at=_pass_at(counted),
+        calibration=compute_calibration(answers) if answers else None,
+        tests=_generated_tests(counted),
     )
 
 
@@ -231,7 +233,7 @@ def claims_success(row: BenchmarkRow) -> bool:
 
 
 def scores_by_task(rows: Iterable[BenchmarkRow]) -> dict[str, dict[int, float]]:
-    """Return task -> seed -> 1 if it was solved, else 0; runs without a result are left out."""
+    """Return task -> seed -> 1 if it was solved, else 0, for rows of one arm and cap with a result."""
     scores: dict[str, dict[int, float]] = {}
     for row in rows:
         solved = row.solved()
@@ -256,15 +258,15 @@ def estimate_task_share(scores: Sequence[Sequence[float]]) -> Interval | None:
 
 def _solved(rows: Sequence[BenchmarkRow]) -> SolvedShare:
     scores = [list(seeds.values()) for seeds in scores_by_task(rows).values()]
-    flat = [score for task in scores for score in task]
-    known = [row for row in rows if row.solved() is not None]
+    run_scores = [score for task in scores for score in task]
+    counted = [row for row in rows if row.solved() is not None]
     return SolvedShare(
         tokens=rows[0].cap,
-        runs=Ratio(count=int(sum(flat)), of=len(flat)),
+        runs=Ratio(count=int(sum(run_scores)), of=len(run_scores)),
         tasks=len(scores),
         share=estimate_task_share(scores),
-        completion_tokens=mean(row.completion_tokens for row in known) if known else 0.0,
-        prompt_tokens=mean(row.prompt_tokens for row in known) if known else 0.0,
+        completion_tokens=mean(row.completion_tokens for row in counted) if counted else 0.0,
+        prompt_tokens=mean(row.prompt_tokens for row in counted) if counted else 0.0,
     )
 
 
@@ -275,82 +277,87 @@ def _is_right(step: CandidateStep) -> bool | None:
 
 def _passed_at_first(row: BenchmarkRow) -> bool | None:
     """Return whether the first candidate is right; without candidates, whether the given code was."""
-    first = row.first_proposed()
-    return bool(row.solved()) if first is None else _is_right(first)
+    first_step = row.first_proposed()
+    return bool(row.solved()) if first_step is None else _is_right(first_step)
 
 
-def _right_at_first(row: BenchmarkRow) -> bool:
-    first = row.first_proposed()
-    given = (step for step in row.steps if step.origin == "user")
-    return any(_is_right(step) for step in (*given, *([first] if first else [])))
+def _was_right_before(row: BenchmarkRow) -> bool:
+    """Return whether the given code or the first candidate is right."""
+    first_step = row.first_proposed()
+    return any(_is_right(step) for step in row.steps if step.origin == "user" or step is first_step)
 
 
-def _faulty(row: BenchmarkRow) -> bool:
-    end = row.leader()
-    return bool(row.fault) or bool(end and end.grade and end.grade.status == "infra")
+def _has_fault(row: BenchmarkRow) -> bool:
+    step = row.best_step()
+    return bool(row.fault) or bool(step and step.grade and step.grade.status == "infra")
 
 
-def _graded_as(row: BenchmarkRow, status: GradeStatus) -> bool:
+def _has_grade(row: BenchmarkRow, status: GradeStatus) -> bool:
     return any(step.grade is not None and step.grade.status == status for step in row.steps)
 
 
 def _rounds(rows: Sequence[BenchmarkRow]) -> tuple[Rounds, ...]:
-    took: dict[int, list[bool]] = {}
+    solved_by_rounds: dict[int, list[bool]] = {}
     for row in rows:
         rounds = max((step.round + 1 for step in row.steps), default=0)
-        took.setdefault(rounds, []).append(bool(row.solved()))
-    return tuple(Rounds(rounds=n, runs=_count(took[n])) for n in sorted(took))
+        solved_by_rounds.setdefault(rounds, []).append(bool(row.solved()))
+    return tuple(
+        Rounds(rounds=rounds, runs=_count_true(solved)) for rounds, solved in sorted(solved_by_rounds.items())
+    )
 
 
-def _errors(failed: Sequence[BenchmarkRow]) -> tuple[ErrorClass, ...]:
-    seen: dict[str, list[bool]] = {}
-    for row in failed:
-        first = row.first_proposed()
-        error = NO_CANDIDATE if first is None else first.error or NO_VISIBLE_FAILURE
-        seen.setdefault(error, []).append(bool(row.solved()))
-    found = (ErrorClass(error=error, healed=_count(ends)) for error, ends in seen.items())
-    return tuple(sorted(found, key=lambda one: (-one.healed.of, one.error)))
+def _errors(first_failed: Sequence[BenchmarkRow]) -> tuple[ErrorClass, ...]:
+    solved_by_error: dict[str, list[bool]] = {}
+    for row in first_failed:
+        first_step = row.first_proposed()
+        error = NO_CANDIDATE if first_step is None else first_step.error or NO_VISIBLE_FAILURE
+        solved_by_error.setdefault(error, []).append(bool(row.solved()))
+    classes = [
+        ErrorClass(error=error, healed=_count_true(solved)) for error, solved in solved_by_error.items()
+    ]
+    return tuple(sorted(classes, key=lambda error_class: (-error_class.healed.of, error_class.error)))
 
 
-def _spent(rows: Sequence[BenchmarkRow], solved: int) -> RunSpending:
-    priced = [row.cost_usd for row in rows if row.cost_usd is not None]
+def _spent(rows: Sequence[BenchmarkRow]) -> RunSpending:
+    costs = [row.cost_usd for row in rows if row.cost_usd is not None]
     return RunSpending(
-        solved=solved,
+        solved=sum(bool(row.solved()) for row in rows),
         completion_tokens=sum(row.completion_tokens for row in rows),
         prompt_tokens=sum(row.prompt_tokens for row in rows),
         calls=sum(row.calls for row in rows),
         seconds=sum(row.seconds for row in rows),
         model_s=sum(row.model_s for row in rows),
-        cost_usd=sum(priced) if len(priced) == len(rows) else None,
+        cost_usd=sum(costs) if len(costs) == len(rows) else None,
     )
 
 
-def _tests(rows: Sequence[BenchmarkRow]) -> GeneratedTests | None:
-    written = [test for row in rows for test in row.tests]
-    known = [(test, test.right) for test in written if test.right is not None]
-    if not written:
+def _generated_tests(rows: Sequence[BenchmarkRow]) -> GeneratedTests | None:
+    tests = [test for row in rows for test in row.tests]
+    assessed = [(test, test.right) for test in tests if test.right is not None]
+    if not tests:
         return None
+    answers = [(test.trust, right) for test, right in assessed]
     return GeneratedTests(
-        decided=_count(right for test, right in known if test.decided),
-        others=_count(right for test, right in known if not test.decided),
-        unknown=len(written) - len(known),
-        calibration=compute_calibration([(test.trust, right) for test, right in known]) if known else None,
+        decided=_count_true(right for test, right in assessed if test.decided),
+        others=_count_true(right for test, right in assessed if not test.decided),
+        unknown=len(tests) - len(assessed),
+        calibration=compute_calibration(answers) if answers else None,
     )
 
 
 def _pass_at(rows: Sequence[BenchmarkRow]) -> tuple[PassAt, ...]:
-    draws = [list(seeds.values()) for seeds in scores_by_task(rows).values()]
-    found = []
-    for k in range(1, max(map(len, draws), default=0) + 1):
-        enough = [d for d in draws if len(d) >= k]
-        share = mean(pass_at_k(len(d), int(sum(d)), k) for d in enough)
-        found.append(PassAt(k=k, share=share, tasks=len(enough)))
-    return tuple(found)
+    scores = [list(seeds.values()) for seeds in scores_by_task(rows).values()]
+    results = []
+    for k in range(1, max(map(len, scores), default=0) + 1):
+        sampled = [draws for draws in scores if len(draws) >= k]
+        share = mean(pass_at_k(len(draws), int(sum(draws)), k) for draws in sampled)
+        results.append(PassAt(k=k, share=share, tasks=len(sampled)))
+    return tuple(results)
 
 
-def _count(holds: Iterable[bool]) -> Ratio:
-    found = list(holds)
-    return Ratio(count=sum(found), of=len(found))
+def _count_true(values: Iterable[bool]) -> Ratio:
+    listed = list(values)
+    return Ratio(count=sum(listed), of=len(listed))
 
 
 def _tally(values: Iterable[str]) -> dict[str, int]:

@@ -57,56 +57,57 @@ def track_benchmark(folder: BenchFolder, *, uri: str, experiment: str = EXPERIME
         StorageError: The folder is damaged, or MLflow refused or could not be reached.
     """
     plan, rows = folder.plan(), folder.rows()
-    with _client(uri) as (client, fault):
+    masked_uri = format_value(uri)  # without its password
+    with _client(uri) as (client, mlflow_error):
         try:
-            place = _open_experiment(client, uri, experiment)
-            whole = describe_benchmark(folder.path.name, folder.id, plan, rows)
-            parent = _find_run(client, place, whole, "suture.benchmark_id") or _create_run(
-                client, place, whole
-            )
-            _log_run(client, parent, whole)
+            experiment_id = _open_experiment(client, uri, experiment)
+            benchmark = describe_benchmark(folder.path.name, folder.id, plan, rows)
+            parent = _find_benchmark_run(client, experiment_id, folder.id)
+            if parent is None:
+                parent = _create_run(client, experiment_id, benchmark)
+            _log_run(client, parent, benchmark)
             if folder.rows_path.is_file():
                 client.log_artifact(parent, str(folder.rows_path))
-            known = _load_known_rows(client, place, folder.id)
+            known_rows = _load_known_rows(client, experiment_id, folder.id)
             written = 0
             for row in rows:
                 description = describe_row(folder.path.name, folder.id, row)
-                if description.tags["suture.row"] not in known:
-                    _write_row(client, place, parent, description, row, folder.path / "runs" / row.run)
+                if description.tags["suture.row"] not in known_rows:
+                    run_folder = folder.path / "runs" / row.run
+                    _write_row(client, experiment_id, parent, description, row, run_folder)
                     written += 1
             client.set_terminated(parent)
-        except fault as error:
-            why = str(error).replace(uri, format_value(uri))
-            raise StorageError(
-                f"MLflow at {format_value(uri)!r} did not take the benchmark: {why}"
-            ) from error
+        except mlflow_error as fault:
+            reason = str(fault).replace(uri, masked_uri)
+            raise StorageError(f"MLflow at {masked_uri!r} did not take the benchmark: {reason}") from fault
     return TrackingResult(
-        uri=format_value(uri), experiment=experiment, run=parent, rows=written, known=len(rows) - written
+        uri=masked_uri, experiment=experiment, run=parent, rows=written, known=len(rows) - written
     )
 
 
 @contextmanager
 def _client(uri: str) -> Iterator[tuple[Any, type[Exception]]]:
-    """Yield a client and its exception class; MLflow's URI of the process is restored afterwards."""
+    """Yield (a client, MLflow's exception class); the process's tracking URI is restored afterwards."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     try:
         import mlflow
         from mlflow.exceptions import MlflowException
     except ImportError as fault:
         raise PrerequisiteError("MLflow is not installed", remedy="install suture[mlflow]") from fault
-    before = mlflow.get_tracking_uri()
+    original_uri = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(uri)
     try:
         yield mlflow.MlflowClient(uri), MlflowException
         mlflow.flush_trace_async_logging()
     finally:
-        mlflow.set_tracking_uri(before)
+        mlflow.set_tracking_uri(original_uri)
 
 
 def _open_experiment(client: Any, uri: str, name: str) -> str:
-    found = client.get_experiment_by_name(name)
-    if found is not None:
-        return str(found.experiment_id)
+    """Return the id of an experiment, which is created if it does not exist."""
+    experiment = client.get_experiment_by_name(name)
+    if experiment is not None:
+        return str(experiment.experiment_id)
     location = None
     if uri.startswith("sqlite:///"):
         # Otherwise MLflow would create a folder in the current directory.
@@ -114,31 +115,31 @@ def _open_experiment(client: Any, uri: str, name: str) -> str:
     return str(client.create_experiment(name, artifact_location=location))
 
 
-def _find_run(client: Any, place: str, description: RunDescription, tag: str) -> str | None:
-    tags = description.tags
-    asked = f"tags.`{tag}` = '{tags[tag]}' and tags.`suture.what` = '{tags['suture.what']}'"
-    runs = client.search_runs([place], filter_string=asked, max_results=1)
+def _find_benchmark_run(client: Any, experiment_id: str, benchmark: str) -> str | None:
+    query = f"tags.`suture.benchmark_id` = '{benchmark}' and tags.`suture.what` = 'benchmark'"
+    runs = client.search_runs([experiment_id], filter_string=query, max_results=1)
     return str(runs[0].info.run_id) if runs else None
 
 
-def _load_known_rows(client: Any, place: str, benchmark: str) -> set[str]:
+def _load_known_rows(client: Any, experiment_id: str, benchmark: str) -> set[str]:
     """Return the keys of rows that were written completely."""
-    asked = (
+    query = (
         f"tags.`suture.benchmark_id` = '{benchmark}' and tags.`suture.what` = 'row' "
         "and attributes.status != 'RUNNING'"
     )
     keys: set[str] = set()
     token = None
     while True:
-        runs = client.search_runs([place], filter_string=asked, max_results=1000, page_token=token)
+        runs = client.search_runs([experiment_id], filter_string=query, max_results=1000, page_token=token)
         keys.update(run.data.tags["suture.row"] for run in runs)
         token = runs.token
         if not token:
             return keys
 
 
-def _create_run(client: Any, place: str, description: RunDescription, **tags: str) -> str:
-    run = client.create_run(place, run_name=description.name, tags={**description.tags, **tags})
+def _create_run(client: Any, experiment_id: str, description: RunDescription, parent: str = "") -> str:
+    tags = {**description.tags, "mlflow.parentRunId": parent} if parent else dict(description.tags)
+    run = client.create_run(experiment_id, run_name=description.name, tags=tags)
     return str(run.info.run_id)
 
 
@@ -147,15 +148,21 @@ def _log_run(client: Any, run: str, description: RunDescription) -> None:
 
     now_ms = int(time.time() * 1000)
     metrics = [Metric(key, float(value), now_ms, 0) for key, value in description.metrics.items()]
-    there = client.get_run(run).data.params  # MLflow refuses another value for an existing parameter
-    params = [Param(key, value) for key, value in description.params.items() if key not in there]
+    # MLflow refuses another value for an existing parameter.
+    existing_params = client.get_run(run).data.params
+    params = [Param(key, value) for key, value in description.params.items() if key not in existing_params]
     client.log_batch(run, metrics=metrics, params=params)
 
 
 def _write_row(
-    client: Any, place: str, parent: str, description: RunDescription, row: BenchmarkRow, folder: Path
+    client: Any,
+    experiment_id: str,
+    parent: str,
+    description: RunDescription,
+    row: BenchmarkRow,
+    folder: Path,
 ) -> None:
-    run = _create_run(client, place, description, **{"mlflow.parentRunId": parent})
+    run = _create_run(client, experiment_id, description, parent)
     _log_run(client, run, description)
     if row.run and folder.is_dir():
         for name in ARTIFACTS:
@@ -164,35 +171,36 @@ def _write_row(
         if (folder / "replies").is_dir():  # with their prompts
             client.log_artifacts(run, str(folder / "replies"), "replies")
         events = read_ledger(RunFolder(folder).ledger_path).events
-        _write_trace(client, place, run, build_spans(events, row.run))
+        _write_trace(client, experiment_id, run, build_spans(events, row.run))
     client.set_terminated(run, "FAILED" if row.fault else "FINISHED")
 
 
-def _write_trace(client: Any, place: str, run: str, spans: tuple[Span, ...]) -> None:
+def _write_trace(client: Any, experiment_id: str, run: str, spans: tuple[Span, ...]) -> None:
     if not spans:
         return
-    root, *inner = spans
+    root, *descendants = spans
     trace = client.start_trace(
         root.name,
         span_type=SPAN_TYPES[root.kind],
         attributes=dict(root.attributes),
-        experiment_id=place,
+        experiment_id=experiment_id,
         start_time_ns=int(root.start_s * NS_PER_S),
         run_id=run,
     )
-    made = [trace]
-    for span in inner:
+    open_spans = [trace]
+    for span in descendants:
         assert span.parent is not None  # only the run has none
-        made.append(
+        open_spans.append(
             client.start_span(
                 span.name,
                 trace_id=trace.trace_id,
-                parent_id=made[span.parent].span_id,
+                parent_id=open_spans[span.parent].span_id,
                 span_type=SPAN_TYPES[span.kind],
                 attributes=dict(span.attributes),
                 start_time_ns=int(span.start_s * NS_PER_S),
             )
         )
-    for span, opened in list(zip(spans, made, strict=True))[:0:-1]:
-        client.end_span(trace.trace_id, opened.span_id, end_time_ns=int(span.end_s * NS_PER_S))
+    # Children end before their parents; the root ends with the trace.
+    for span, open_span in list(zip(spans, open_spans, strict=True))[:0:-1]:
+        client.end_span(trace.trace_id, open_span.span_id, end_time_ns=int(span.end_s * NS_PER_S))
     client.end_trace(trace.trace_id, end_time_ns=int(root.end_s * NS_PER_S))

@@ -51,16 +51,16 @@ def describe_benchmark(
     }
     metrics: dict[str, float] = {"rows": len(rows), "faults": sum(bool(row.fault) for row in rows)}
     for arm, cap in itertools.product(plan.arms, plan.caps):
-        what = arm if len(plan.caps) == 1 else f"{arm}.{cap}"
-        own = [row for row in rows if (row.arm, row.cap) == (arm, cap)]
-        metrics[f"faults.{what}"] = sum(bool(row.fault) for row in own)
-        known = [solved for row in own if (solved := row.solved()) is not None]
-        if known:
-            metrics[f"solved.{what}"] = sum(known) / len(known)
+        label = arm if len(plan.caps) == 1 else f"{arm}.{cap}"
+        cell_rows = [row for row in rows if (row.arm, row.cap) == (arm, cap)]
+        metrics[f"faults.{label}"] = sum(bool(row.fault) for row in cell_rows)
+        results = [solved for row in cell_rows if (solved := row.solved()) is not None]
+        if results:
+            metrics[f"solved.{label}"] = sum(results) / len(results)
     metrics["tokens"] = sum(row.completion_tokens + row.prompt_tokens for row in rows)
     return RunDescription(
         name=name,
-        params=_cut(params),
+        params=_shorten(params),
         metrics=metrics,
         tags={"suture.benchmark": name, "suture.benchmark_id": key, "suture.what": "benchmark"},
     )
@@ -110,8 +110,8 @@ def describe_row(benchmark: str, key: str, row: BenchmarkRow) -> RunDescription:
     if row.sandbox_failure:
         tags["suture.sandbox_failure"] = row.sandbox_failure[:MAX_PARAM_CHARS]
     name = f"{row.problem} {row.arm}" + (f" seed {row.seed}" if row.seed else "")
-    return RunDescription(name=name, params=_cut(params), metrics=metrics, tags=tags)
+    return RunDescription(name=name, params=_shorten(params), metrics=metrics, tags=tags)
 
 
-def _cut(params: Mapping[str, str]) -> dict[str, str]:
+def _shorten(params: Mapping[str, str]) -> dict[str, str]:
     return {key: value[:MAX_PARAM_CHARS] for key, value in params.items()}

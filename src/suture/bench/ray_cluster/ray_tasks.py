@@ -44,7 +44,7 @@ LOST_WORKER_ERRORS = (
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteJob:
-    """What a worker receives.
+    """A job as a worker receives it.
 
     Attributes:
         settings: The settings as JSON, without keys and folders, which the worker has of its own.
@@ -60,15 +60,19 @@ class RemoteJob:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteResult:
-    """What a worker returns: the row, the run folder as a tar archive, and new replies; or why it failed.
+    """The result of a job as a worker returns it.
 
-    An exception is returned as class name, message and remedy, so that no exception class must be pickled.
+    Attributes:
+        run: The run folder as a tar archive; empty if there was no run.
+        draws: The replies that the worker received.
+        aborting_error: (class name, message, remedy) of an error that ends the benchmark, so that no
+            exception class must be pickled.
     """
 
     row: BenchmarkRow | None = None
     run: bytes = b""
     draws: tuple[RecordedReply, ...] = ()
-    refused: tuple[str, str, str] | None = None
+    aborting_error: tuple[str, str, str] | None = None
 
 
 class RayTaskRunner:
@@ -93,15 +97,15 @@ class RayTaskRunner:
         self._settings = json.dumps(encode_settings(settings))
         self._pool = pool
         self._opener = opener
-        # Arms of one task need the same replies. One after the other, they pay for each reply once.
-        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        # Arms of one task need the same replies. If they run one after the other, each reply is paid for once.
+        self._locks_by_task: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def __aenter__(self) -> RayTaskRunner:
         try:
             self._ray.init(
                 address=self._address,
                 log_to_driver=False,
-                include_dashboard=False if self._is_local else None,
+                include_dashboard=False if self._address == "local" else None,
             )
         except (ConnectionError, RuntimeError, ValueError) as fault:
             raise PrerequisiteError(
@@ -116,13 +120,9 @@ class RayTaskRunner:
     ) -> None:
         self._ray.shutdown()
 
-    @property
-    def _is_local(self) -> bool:
-        return self._address == "local"
-
     async def row(self, job: EvaluationJob) -> BenchmarkRow:
         """Evaluate a job on some worker; raises as `evaluate` does."""
-        async with self._turns[job.problem.id]:
+        async with self._locks_by_task[job.problem.id]:
             remote_job = RemoteJob(
                 job=job,
                 settings=self._settings,
@@ -130,31 +130,32 @@ class RayTaskRunner:
                 opener=self._opener,
             )
             try:
-                returned: RemoteResult = await self._remote.remote(remote_job)
+                result: RemoteResult = await self._remote.remote(remote_job)
             except self._ray.exceptions.RayError as fault:
                 return job.row(fault=self._explain(fault))
-            for draw in returned.draws:
+            for draw in result.draws:
                 self._pool.add(draw)
-        if returned.refused is not None:
-            kind, message, remedy = returned.refused
-            raise next(known for known in ABORTING_ERRORS if known.__name__ == kind)(message, remedy=remedy)
-        assert returned.row is not None
-        if returned.run:
-            _unpack(returned.run, self._home / "runs")
-        return returned.row
+        if result.aborting_error is not None:
+            name, message, remedy = result.aborting_error
+            error_class = next(error for error in ABORTING_ERRORS if error.__name__ == name)
+            raise error_class(message, remedy=remedy)
+        assert result.row is not None
+        if result.run:
+            _unpack(result.run, self._home / "runs")
+        return result.row
 
     def _explain(self, fault: BaseException) -> str:
-        known = self._ray.exceptions
-        if isinstance(fault, known.RayTaskError):
+        ray_exceptions = self._ray.exceptions
+        if isinstance(fault, ray_exceptions.RayTaskError):
             # It was raised on the worker, such as by an import, and Ray does not retry that.
             return f"it failed on its worker: {_describe(fault.cause)}"
-        if isinstance(fault, tuple(getattr(known, name) for name in LOST_WORKER_ERRORS)):
+        if isinstance(fault, tuple(getattr(ray_exceptions, name) for name in LOST_WORKER_ERRORS)):
             return f"its worker was lost {MAX_RETRIES + 1} times: {_describe(fault)}"
         return f"the cluster failed: {_describe(fault)}"
 
 
 def _describe(fault: BaseException) -> str:
-    """Return an exception in one line; of a quoted traceback, the last line."""
+    """Return an exception in one line; if its text quotes a traceback, only the last line of it."""
     lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
     return ": ".join((type(fault).__name__, *lines[-1:]))
 
@@ -182,27 +183,22 @@ def run_remote_job(remote_job: RemoteJob) -> RemoteResult:
             state = _worker_states[remote_job.settings] = _open(remote_job.settings)
         except ABORTING_ERRORS as fault:
             # Such as a machine without a sandbox. Ray would take a raised exception for a lost worker.
-            return RemoteResult(refused=_encode_fault(fault))
-    return state.runner.run(_run_job(remote_job, state))
-
-
-def _open(plain: str) -> _WorkerState:
-    settings = restore_settings(json.loads(plain), load_settings(Path.cwd()).settings)
-    sandboxes = [
-        open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache) for _ in range(2)
-    ]
-    return _WorkerState(
-        settings=settings, sandbox=sandboxes[0], judge=sandboxes[1], models={}, runner=asyncio.Runner()
-    )
-
-
-async def _run_job(remote_job: RemoteJob, state: _WorkerState) -> RemoteResult:
+            return RemoteResult(aborting_error=_encode_fault(fault))
     with tempfile.TemporaryDirectory(prefix="suture-bench-", ignore_cleanup_errors=True) as home:
-        return await _evaluate_in(remote_job, state, Path(home))
+        return state.runner.run(_evaluate_in(remote_job, state, Path(home)))
+
+
+def _open(settings_json: str) -> _WorkerState:
+    settings = restore_settings(json.loads(settings_json), load_settings(Path.cwd()).settings)
+    sandbox, judge = (
+        open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache) for _ in range(2)
+    )
+    return _WorkerState(settings=settings, sandbox=sandbox, judge=judge, models={}, runner=asyncio.Runner())
 
 
 async def _evaluate_in(remote_job: RemoteJob, state: _WorkerState, home: Path) -> RemoteResult:
-    job, opener, drawn = remote_job.job, remote_job.opener, home / "drawn"
+    """Evaluate a job with a temporary home; its new replies are stored there too, so that none is lost."""
+    job, opener, new_replies = remote_job.job, remote_job.opener, home / "drawn"
     paths = state.settings.paths.model_copy(update={"home": home})
     settings = state.settings.model_copy(update={"paths": paths})
     try:
@@ -210,34 +206,34 @@ async def _evaluate_in(remote_job: RemoteJob, state: _WorkerState, home: Path) -
         if opener is not None:
             model = state.models.get(job.model) or opener(state.settings, job.model)
             state.models[job.model] = model
-        pool = ReplyPool(drawn, draws=remote_job.draws)
-        answering = PooledModel(model, job.model, pool, job.problem, seed=job.seed)
+        pool = ReplyPool(new_replies, draws=remote_job.draws)
+        pooled_model = PooledModel(model, job.model, pool, job.problem, seed=job.seed)
         row = await evaluate(
-            job, model=answering, settings=settings, sandbox=state.sandbox, judge=state.judge
+            job, model=pooled_model, settings=settings, sandbox=state.sandbox, judge=state.judge
         )
         run = _pack(home / "runs" / row.run) if row.run else b""
-        return RemoteResult(row=row, run=run, draws=tuple(read_draws(drawn, [])))
+        return RemoteResult(row=row, run=run, draws=tuple(read_draws(new_replies, [])))
     except ABORTING_ERRORS as fault:
-        return RemoteResult(refused=_encode_fault(fault), draws=tuple(read_draws(drawn, [])))
+        return RemoteResult(aborting_error=_encode_fault(fault), draws=tuple(read_draws(new_replies, [])))
     except Exception as fault:
         # As on one machine, a crash in one task becomes a row with a fault.
-        lost = job.row(fault=f"{type(fault).__name__}: {fault}")
-        return RemoteResult(row=lost, draws=tuple(read_draws(drawn, [])))
+        row = job.row(fault=f"{type(fault).__name__}: {fault}")
+        return RemoteResult(row=row, draws=tuple(read_draws(new_replies, [])))
 
 
 def _encode_fault(fault: SutureError) -> tuple[str, str, str]:
-    kind = next(known.__name__ for known in ABORTING_ERRORS if isinstance(fault, known))
-    return kind, fault.message, fault.remedy
+    name = next(error.__name__ for error in ABORTING_ERRORS if isinstance(fault, error))
+    return name, fault.message, fault.remedy
 
 
 def _pack(folder: Path) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         tar.add(folder, arcname=folder.name)
-    return packed.getvalue()
+    return buffer.getvalue()
 
 
-def _unpack(packed: bytes, target: Path) -> None:
+def _unpack(archive: bytes, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as tar:
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
         tar.extractall(target, filter="data")

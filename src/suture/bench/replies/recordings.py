@@ -1,4 +1,4 @@
-"""Recorded replies as a benchmark shares them: by hashes of the prompts, without a word of the tasks."""
+"""Recorded replies, which benchmarks share: they hold hashes of the prompts and no text of the tasks."""
 
 from __future__ import annotations
 
@@ -60,13 +60,10 @@ class RecordedReply:
         return self.max_tokens if self.finish == "length" else math.inf
 
     def replay_with_limit(self, max_tokens: int) -> Reply | None:
-        """Return the reply as it would have come with another limit.
+        """Return the reply as it would have come with another limit, or `None` if it would have continued.
 
         A reply that exceeds the limit is cut at that share of its characters, because the positions of its
         tokens in the text were not recorded.
-
-        Returns:
-            `None` if the reply was cut short when it was recorded and would have continued.
         """
         text, finish, tokens = self.reply, self.finish, self.completion_tokens
         if max_tokens > self.max_tokens_covered:
@@ -85,21 +82,21 @@ class RecordedReply:
 
 
 def make_draw_key(model: str, prompt: str, temperature: float, index: int, extra: str) -> str:
-    """Return the key of a draw: a hash of everything that was asked except the limit of its length."""
+    """Return the key of a draw: a hash of the whole request except the limit of the reply's length."""
     return content_hash([model, prompt, float(temperature), index, extra])
 
 
 def hash_prompt(messages: Sequence[Message]) -> str:
-    """Return the hash of the messages without parts that differ between runs, as in the hash of a call."""
+    """Return the hash of messages without the parts that differ between runs, as in the hash of a call."""
     return content_hash([[message.role, normalise_text(message.content)] for message in messages])
 
 
 def hash_extra_options(sampling: Sampling) -> str:
     """Return the hash of the further options of a call; empty if there are none."""
-    asked: dict[str, object] = {"logprobs": sampling.logprobs, "schema": sampling.schema}
+    options: dict[str, object] = {"logprobs": sampling.logprobs, "schema": sampling.schema}
     if sampling.stop:  # only if it is set, so that it does not change the keys of other calls
-        asked["stop"] = list(sampling.stop)
-    return content_hash(asked) if any(asked.values()) else ""
+        options["stop"] = list(sampling.stop)
+    return content_hash(options) if any(options.values()) else ""
 
 
 def read_recording(path: Path) -> Iterator[RecordedReply]:
@@ -117,34 +114,30 @@ def read_recording(path: Path) -> Iterator[RecordedReply]:
 
 
 def write_recording(path: Path, draws: Iterable[RecordedReply]) -> int:
-    """Write replies as sorted JSON lines, compressed if the name ends in `.gz`.
+    """Write replies as sorted JSON lines, compressed if the name ends in `.gz`; return their number.
 
-    Equal replies give equal bytes.
-
-    Returns:
-        The number of replies; of several with the same key and limit the first is kept.
+    Of several replies with the same key and limit, the first is written. Equal replies give equal bytes.
     """
-    kept: dict[tuple[str, float], RecordedReply] = {}
+    unique_draws: dict[tuple[str, float], RecordedReply] = {}
     for draw in draws:
-        kept.setdefault((draw.key, draw.max_tokens_covered), draw)
+        unique_draws.setdefault((draw.key, draw.max_tokens_covered), draw)
     ordered = sorted(
-        kept.values(),
+        unique_draws.values(),
         key=lambda d: (d.dataset, d.problem, d.prompt, d.temperature, d.index, d.key, d.max_tokens_covered),
     )
     lines = "".join(json.dumps(encode_record(draw)) + "\n" for draw in ordered).encode("ascii")
     write_file_atomically(path, gzip.compress(lines, mtime=0) if path.suffix == ".gz" else lines)
-    return len(kept)
+    return len(ordered)
 
 
 def read_draws(folder: Path, problems: Iterable[Problem]) -> Iterator[RecordedReply]:
-    """Yield the replies in a folder: in the form of a pool, or as runs keep them with their prompts.
+    """Yield the replies in a folder and its subfolders, one JSON file each.
 
-    Args:
-        folder: Holds one JSON file for each reply, also in subfolders.
-        problems: Problems that the prompts may be about; a prompt belongs to the one whose statement it
-            contains.
+    A file is in the form of a pool, or in that of a run folder, which holds the prompt. A prompt belongs to
+    the problem whose statement it contains.
     """
-    known = sorted(problems, key=lambda problem: -len(problem.statement))
+    # If one statement contains another, the prompt belongs to the longer one.
+    longest_first = sorted(problems, key=lambda problem: -len(problem.statement))
     for path in sorted(folder.rglob("*.json")):
         if path.name.endswith(".fault.json"):
             continue
@@ -153,21 +146,20 @@ def read_draws(folder: Path, problems: Iterable[Problem]) -> Iterator[RecordedRe
             if "reply" not in entry or "messages" not in entry:
                 yield decode_record(RecordedReply, entry)
                 continue
-            draw = _of_run(entry, known)
+            draw = _draw_from_run(entry, longest_first)
         except (ValueError, TypeError, KeyError) as fault:
             raise StorageError(f"{str(path)!r} is no recorded reply: {fault!r}") from fault
         if draw is not None:
             yield draw
 
 
-def _of_run(entry: Mapping[str, Any], problems: Sequence[Problem]) -> RecordedReply | None:
+def _draw_from_run(entry: Mapping[str, Any], problems: Sequence[Problem]) -> RecordedReply | None:
     messages = [Message(**message) for message in entry["messages"]]
     sampling, reply = Sampling(**entry["sampling"]), entry["reply"]
-    asked = "\n".join(message.content for message in messages)
-    problem = next((p for p in problems if p.statement.strip() in asked), None)
-    if (
-        problem is None or sampling.max_tokens == 0
-    ):  # another data set, or a prompt whose tokens were only counted
+    prompt = "\n".join(message.content for message in messages)
+    problem = next((problem for problem in problems if problem.statement.strip() in prompt), None)
+    # A prompt of another data set, or one whose tokens were only counted.
+    if problem is None or sampling.max_tokens == 0:
         return None
     return make_draw(problem, entry["model"], messages, sampling, Reply(**{**reply, "logprobs": ()}))
 

@@ -1,4 +1,4 @@
-"""A pool of replies for all arms of a benchmark: no arm pays for a reply that another one already has."""
+"""A pool of replies that all arms of a benchmark share, so that each reply is paid for once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from suture.errors import StorageError, UsageError
 from suture.models import Message, Model, Reply, Sampling, count_tokens, replay_only_model
 
 SEED_STRIDE = 1000
-"""Draws of one repetition; the next repetition uses other indices."""
+"""How many indices each repetition has for its draws of one call; the next repetition uses the following ones."""
 
 
 class ReplyPool:
@@ -48,37 +48,37 @@ class ReplyPool:
         self.folder = folder
         self._recorded: dict[str, list[RecordedReply]] = defaultdict(list)
         self._locks: dict[str, asyncio.Lock] = {}
-        self._by_task: _Index | None = None
+        self._draws_by_task: _TaskIndex | None = None
         for draw in chain(draws, *map(read_recording, recordings)):
             self._recorded[draw.key].append(draw)
 
     def find(self, key: str, max_tokens: int) -> Reply | None:
         """Return a recorded reply as it would have come with this token limit."""
         # Later draws of a key have higher limits than earlier ones, so the shortest that suffices came first.
-        known = sorted(
-            (*self._recorded.get(key, ()), *self._kept(key)), key=lambda draw: draw.max_tokens_covered
-        )
-        replies = filter(None, (draw.replay_with_limit(max_tokens) for draw in known))
-        return next((replace(reply, replayed=True, from_run="pool") for reply in replies), None)
+        draws: list[RecordedReply] = [*self._recorded.get(key, ()), *self._read_stored_draws(key)]
+        for draw in sorted(draws, key=lambda draw: draw.max_tokens_covered):
+            if (reply := draw.replay_with_limit(max_tokens)) is not None:
+                return replace(reply, replayed=True, from_run="pool")
+        return None
 
     def add(self, draw: RecordedReply) -> None:
         """Write a reply to the folder before anyone uses it."""
-        reach = "whole" if math.isinf(draw.max_tokens_covered) else f"{draw.max_tokens_covered:g}"
-        path = self._shelf(draw.key) / f"{draw.key}-{reach}.json"
+        limit = "whole" if math.isinf(draw.max_tokens_covered) else f"{draw.max_tokens_covered:g}"
+        path = self._key_folder(draw.key) / f"{draw.key}-{limit}.json"
         write_file_atomically(path, json.dumps(encode_record(draw)).encode("ascii"))
-        if self._by_task is not None:
-            _enter(self._by_task, draw)
+        if self._draws_by_task is not None:
+            _add_to_index(self._draws_by_task, draw)
 
     def draws_for(self, problem: Problem, model: str) -> tuple[RecordedReply, ...]:
         """Return every reply of a model to a task, to be sent to another machine that works on it.
 
         The folder is read the first time. Replies that another process adds later are not included.
         """
-        if self._by_task is None:
-            self._by_task = defaultdict(dict)
+        if self._draws_by_task is None:
+            self._draws_by_task = defaultdict(dict)
             for draw in chain(read_draws(self.folder, ()), *self._recorded.values()):
-                _enter(self._by_task, draw)
-        return tuple(self._by_task[problem.dataset, problem.id, model].values())
+                _add_to_index(self._draws_by_task, draw)
+        return tuple(self._draws_by_task[problem.dataset, problem.id, model].values())
 
     def lock(self, key: str) -> asyncio.Lock:
         """Return the lock to hold while a reply is searched for and requested.
@@ -87,11 +87,11 @@ class ReplyPool:
         """
         return self._locks.setdefault(key, asyncio.Lock())
 
-    def _shelf(self, key: str) -> Path:
+    def _key_folder(self, key: str) -> Path:
         return self.folder / key[:2]
 
-    def _kept(self, key: str) -> Iterator[RecordedReply]:
-        for path in sorted(self._shelf(key).glob(f"{key}-*.json")):
+    def _read_stored_draws(self, key: str) -> Iterator[RecordedReply]:
+        for path in sorted(self._key_folder(key).glob(f"{key}-*.json")):
             try:
                 yield decode_record(RecordedReply, json.loads(path.read_bytes()))
             except (OSError, ValueError, TypeError) as fault:
@@ -101,11 +101,11 @@ class ReplyPool:
                 ) from fault
 
 
-_Index = defaultdict[tuple[str, str, str], dict[tuple[str, float], RecordedReply]]
-"""(Data set, task, model) -> its replies, by key and limit."""
+_TaskIndex = defaultdict[tuple[str, str, str], dict[tuple[str, float], RecordedReply]]
+"""(data set, task, model) -> (key, limit) -> reply."""
 
 
-def _enter(index: _Index, draw: RecordedReply) -> None:
+def _add_to_index(index: _TaskIndex, draw: RecordedReply) -> None:
     index[draw.dataset, draw.problem, draw.model][draw.key, draw.max_tokens_covered] = draw
 
 
@@ -135,26 +135,25 @@ class PooledModel:
             UsageError: The pool does not hold the reply, and there is no model to ask.
             StorageError: A recorded reply is damaged, or the disk is full.
         """
-        drawn = sampling
         if sampling.temperature > 0:
-            drawn = replace(sampling, index=sampling.index + self._seed * SEED_STRIDE)
-        prompt = hash_prompt(messages)
-        key = make_draw_key(self.name, prompt, drawn.temperature, drawn.index, hash_extra_options(drawn))
+            sampling = replace(sampling, index=sampling.index + self._seed * SEED_STRIDE)
+        prompt, extra = hash_prompt(messages), hash_extra_options(sampling)
+        key = make_draw_key(self.name, prompt, sampling.temperature, sampling.index, extra)
         async with self._pool.lock(key):
-            known = self._pool.find(key, sampling.max_tokens)
-            if known is not None:
-                return known
+            known_reply = self._pool.find(key, sampling.max_tokens)
+            if known_reply is not None:
+                return known_reply
             if self._model is None:
                 raise UsageError(
                     f"the recordings hold no reply of {self.name!r} to a call for {self._problem.id} "
-                    f"(T={drawn.temperature:g}, sample {drawn.index})",
+                    f"(T={sampling.temperature:g}, sample {sampling.index})",
                     remedy="let the model be asked: leave out --replayed",
                 )
-            reply = await self._model.complete(messages, drawn)
+            reply = await self._model.complete(messages, sampling)
             # If another process was faster, its reply counts: a replay could return only one of the two.
-            if (first := self._pool.find(key, sampling.max_tokens)) is not None:
-                return first
-            self._pool.add(make_draw(self._problem, self.name, messages, drawn, reply))
+            if (earlier_reply := self._pool.find(key, sampling.max_tokens)) is not None:
+                return earlier_reply
+            self._pool.add(make_draw(self._problem, self.name, messages, sampling, reply))
             return reply
 
     async def count_tokens(self, messages: Sequence[Message]) -> int:

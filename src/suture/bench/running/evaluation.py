@@ -190,7 +190,7 @@ async def build_row(
         tests=await assess_generated_tests(job.problem, folder, events, judge, settings.sandbox),
         fault=f"grading failed: {failed_grade.reason or 'no reason'}" if failed_grade is not None else "",
     )
-    final_step = row.leader()
+    final_step = row.best_step()
     if final_step is None or not final_step.claimed:
         return row
     code = load_candidate_files(final_step, folder, events)
