@@ -62,11 +62,12 @@ def _shares_state(node: ast.Assert, tree: ast.Module) -> bool:
     """Whether an assert may change what a later one sees: it uses a variable that holds no constant."""
     mutable_names: set[str] = set()
     for statement in tree.body:
-        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and not isinstance(
-            statement.value, ast.Constant
-        ):
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            continue
+        if not isinstance(statement.value, ast.Constant):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            mutable_names |= {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+            parts = (part for target in targets for part in ast.walk(target))
+            mutable_names |= {part.id for part in parts if isinstance(part, ast.Name)}
     nodes = list(ast.walk(node.test))
     used_names = {part.id for part in nodes if isinstance(part, ast.Name)}
     return bool(used_names & mutable_names) or any(isinstance(part, ast.NamedExpr) for part in nodes)

@@ -273,6 +273,5 @@ def _walk_brackets(text: str, start: int) -> Iterator[tuple[int, int]]:
 
 
 def _join_lines(text: str) -> str:
-    return (
-        text if "`" in text else " ".join(re.split(r"\s*\n\s*", text))
-    )  # a template literal keeps its lines
+    # A template literal keeps its lines.
+    return text if "`" in text else " ".join(re.split(r"\s*\n\s*", text))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
-from suture.core.records import CheckOutcome, Counterexample, Task, VerdictNote
+from suture.core.records import CheckOutcome, CheckStatus, Counterexample, Task, VerdictNote
 from suture.core.settings import SandboxSettings
 from suture.judge.failures import decode_output, make_ending_failure
 from suture.judge.runners.command_line import CommandLine, CommandRun
@@ -50,10 +50,9 @@ class SmokeChecks:
         has_finished = any(event.get("end") for event in events)
         if not has_finished and not any(outcome.status == "failed" for outcome in outcomes):
             # The program ended early, so the first step without a result, or the last step, is to blame.
-            culprit = next((n for n, outcome in enumerate(outcomes) if not outcome.passed), -1)
-            check = outcomes[culprit].check_id
-            failure = make_ending_failure(check, result)
-            outcomes[culprit] = replace(_make_failure(check, {}), counterexample=failure)
+            culprit = next((index for index, outcome in enumerate(outcomes) if not outcome.passed), -1)
+            failure = make_ending_failure(outcomes[culprit].check_id, result)
+            outcomes[culprit] = replace(outcomes[culprit], status="failed", counterexample=failure)
         return CommandRun(
             outcomes=tuple(outcomes),
             output=decode_output(result),
@@ -97,39 +96,31 @@ class SmokeChecks:
 
     def _resolve_programs(self, group: Mapping[str, Any]) -> dict[str, Any]:
         """Return a group with the programs in its commands resolved."""
-        steps = [
-            {**step, "argv": list(resolve_command(step["argv"], self.interpreter))}
-            if "argv" in step
-            else step
-            for step in group["steps"]
-        ]
-        server = (
-            {"serve": list(resolve_command(group["serve"], self.interpreter))} if "serve" in group else {}
-        )
-        return {**group, "steps": steps, **server}
+        resolved = {**group, "steps": [self._resolve_program(step, "argv") for step in group["steps"]]}
+        return self._resolve_program(resolved, "serve")
+
+    def _resolve_program(self, entry: Mapping[str, Any], key: str) -> dict[str, Any]:
+        if key not in entry:
+            return dict(entry)
+        return {**entry, key: list(resolve_command(entry[key], self.interpreter))}
 
 
 def _make_outcome(check: str, facts: Mapping[str, Mapping[str, str]]) -> CheckOutcome:
-    if check not in facts:
-        return replace(_make_failure(check, {}), status="missing", counterexample=None)
-    if facts[check]:
-        return _make_failure(check, facts[check])
-    return CheckOutcome(
-        check_id=check, status="passed", provenance=get_step_provenance(check), evidence="nonce"
-    )
-
-
-def _make_failure(check: str, fact: Mapping[str, str]) -> CheckOutcome:
-    return CheckOutcome(
-        check_id=check,
-        status="failed",
-        provenance=get_step_provenance(check),
-        evidence="nonce",
-        counterexample=Counterexample(
+    """Return the outcome of a step; its fact is empty if it passed, and absent if it was not reached."""
+    status: CheckStatus = "missing" if check not in facts else "failed" if facts[check] else "passed"
+    fact, counterexample = facts.get(check), None
+    if fact:
+        counterexample = Counterexample(
             check_id=check,
             call=fact.get("call", ""),
             expected=fact.get("expected", ""),
             actual=fact.get("actual", ""),
             exception=fact.get("exception", ""),
-        ),
+        )
+    return CheckOutcome(
+        check_id=check,
+        status=status,
+        provenance=get_step_provenance(check),
+        evidence="nonce",
+        counterexample=counterexample,
     )

@@ -160,13 +160,13 @@ def _run(step: dict[str, Any], folder: Path, error_format: ErrorFormat, deadline
 def _find_fault(
     step: dict[str, Any], call: str, code: int, out: str, err: str, error_format: ErrorFormat, folder: Path
 ) -> dict[str, str]:
-    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    ending = f"signal {-code}" if code < 0 else f"exit code {code}"
     if error_format.crash in err or code < 0:
-        return {"call": call, "exception": f"{how}: {error_format.shorten(err)}"}
+        return {"call": call, "exception": f"{ending}: {error_format.shorten(err)}"}
     if step.get("fails"):
-        return {} if code else {"call": call, "actual": how, "expected": "an exit code that is not 0"}
+        return {} if code else {"call": call, "actual": ending, "expected": "an exit code that is not 0"}
     if code not in step["codes"]:
-        return {"call": call, "exception": f"{how}: {error_format.shorten(err or out)}"}
+        return {"call": call, "exception": f"{ending}: {error_format.shorten(err or out)}"}
     if step.get("prints") and not (out + err).strip():
         return {"call": call, "actual": "no output", "expected": "some output"}
     expected = step.get("stdout")
@@ -177,13 +177,10 @@ def _find_fault(
             "actual": "\n".join(actual)[:MAX_MESSAGE_CHARS],
             "expected": "\n".join(expected)[:MAX_MESSAGE_CHARS],
         }
-    written = step.get("writes")
-    if written and not _is_written(folder / "project" / written):
-        return {
-            "call": call,
-            "actual": f"no file {written!r}, or an empty one",
-            "expected": "a file with content",
-        }
+    file_name = step.get("writes")
+    if file_name and not _is_written(folder / "project" / file_name):
+        actual_file = f"no file {file_name!r}, or an empty one"
+        return {"call": call, "actual": actual_file, "expected": "a file with content"}
     return {}
 
 
@@ -215,24 +212,20 @@ class ProjectServer:
         if status >= step.get("below", 1000):
             return {"call": call, "actual": actual, "expected": f"a status below {step['below']}"}
         expected, answer = step.get("status"), step.get("answer")
-        if (expected is not None and status != expected) or (
-            answer is not None and _parse_json(text) != answer
-        ):
-            more = "" if answer is None else f": {json.dumps(answer)}"
-            return {
-                "call": call,
-                "actual": actual,
-                "expected": f"status {expected}{more}"[:MAX_MESSAGE_CHARS],
-            }
-        return {}
+        has_status = expected is None or status == expected
+        if has_status and (answer is None or _parse_json(text) == answer):
+            return {}
+        body = "" if answer is None else f": {json.dumps(answer)}"
+        return {"call": call, "actual": actual, "expected": f"status {expected}{body}"[:MAX_MESSAGE_CHARS]}
 
     def _send_request(self, method: str, path: str, body: object) -> tuple[int, str]:
         connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=_get_step_timeout(self._deadline))
         try:
-            sent = None if body is None else json.dumps(body)
+            content = None if body is None else json.dumps(body)
             # The statement may write non-ASCII letters in a path.
-            plain = urllib.parse.quote(path, safe=PATH_PUNCTUATION, errors="replace")
-            connection.request(method, plain, sent, {"Content-Type": "application/json"} if sent else {})
+            quoted_path = urllib.parse.quote(path, safe=PATH_PUNCTUATION, errors="replace")
+            headers = {"Content-Type": "application/json"} if content else {}
+            connection.request(method, quoted_path, content, headers)
             reply = connection.getresponse()
             return reply.status, reply.read(MAX_OUTPUT_BYTES).decode("utf-8", "replace")
         finally:
@@ -251,8 +244,8 @@ class ProjectServer:
 
     def _wait_until_listening(self, process: subprocess.Popen[bytes]) -> str:
         limit = _get_step_timeout(self._deadline)
-        until = time.monotonic() + limit
-        while time.monotonic() < until:
+        end = time.monotonic() + limit
+        while time.monotonic() < end:
             if process.poll() is not None:
                 return f"the server ended by itself with exit code {process.returncode}: {self._last_error()}"
             try:

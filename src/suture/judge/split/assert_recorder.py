@@ -42,11 +42,10 @@ SIDE_EFFECT_FREE = (
 )  # fmt: skip
 """Syntax that can be evaluated a second time without calling anything but operators."""
 
-_SHORT_REPR = reprlib.Repr()
-_SHORT_REPR.maxlist = _SHORT_REPR.maxtuple = _SHORT_REPR.maxdict = _SHORT_REPR.maxset = (
-    _SHORT_REPR.maxfrozenset
-) = _SHORT_REPR.maxdeque = 40
-_SHORT_REPR.maxstring = _SHORT_REPR.maxother = _SHORT_REPR.maxlong = 200
+SHORT_REPR = reprlib.Repr()
+for _kind in ("list", "tuple", "dict", "set", "frozenset", "deque"):
+    setattr(SHORT_REPR, f"max{_kind}", 40)
+SHORT_REPR.maxstring = SHORT_REPR.maxother = SHORT_REPR.maxlong = 200
 WATCHED_METHODS = (
     ("unittest", "TestResult", ("addError", "addFailure", "addSubTest", "addUnexpectedSuccess")),
     ("doctest", "DocTestRunner", ("report_failure", "report_unexpected_exception")),
@@ -78,7 +77,7 @@ def shorten_repr(value: Any) -> str:
     try:
         text = repr(value)
         if len(text) > MAX_REPR_CHARS:
-            text = _SHORT_REPR.repr(value)
+            text = SHORT_REPR.repr(value)
     except Exception as fault:
         return f"<{type(value).__name__} whose repr raised {type(fault).__name__}>"
     return text if len(text) <= MAX_REPR_CHARS else f"{text[: MAX_REPR_CHARS - 20]} ... {text[-15:]}"

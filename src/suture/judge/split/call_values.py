@@ -77,11 +77,8 @@ def values_match(expected: JsonPlus, actual: JsonPlus, *, statically_typed: bool
             return matches_results
     if not isinstance(expected, list) or not isinstance(actual, list):
         return _scalars_match(expected, actual, statically_typed=statically_typed)
-    if statically_typed and (expected[0], actual[0]) == (
-        "list",
-        "object",
-    ):  # Go's `Point{1, 2}`, or `Point{}`
-        if not expected[1]:
+    if statically_typed and expected[0] == "list" and actual[0] == "object":
+        if not expected[1]:  # Go's `Point{}`; otherwise its `Point{1, 2}`
             return _is_zero(actual)
         return values_match(expected, ["list", [part for _, part in actual[1]]], statically_typed=True)
     if expected[0] != actual[0]:

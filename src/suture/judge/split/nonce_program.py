@@ -21,11 +21,7 @@ PROGRAM_NAME = "<test>"
 
 
 def run_in_one_process(module: str, source: str, root: str) -> dict[str, Any]:
-    """Run a test program that sees the names of a candidate's module.
-
-    Returns:
-        `passed`; if it is false, also the `fact`.
-    """
+    """Run a test program that sees the names of a candidate's module; return `passed`, and `fact` if it is false."""
     recorder = AssertRecorder()
     try:
         candidate_module = importlib.import_module(module)

@@ -12,21 +12,8 @@ import re
 from typing import Any, ClassVar, Protocol
 
 DATA_TYPES: tuple[type, ...] = (
-    bool,
-    int,
-    float,
-    complex,
-    str,
-    bytes,
-    bytearray,
-    tuple,
-    list,
-    set,
-    frozenset,
-    dict,
-    range,
-    slice,
-)
+    bool, int, float, complex, str, bytes, bytearray, tuple, list, set, frozenset, dict, range, slice,
+)  # fmt: skip
 DATA_ATTRIBUTES = (
     frozenset(name for kind in DATA_TYPES for name in dir(kind))
     # Attributes of collections, dates and numbers that hardly any other type has.

@@ -94,20 +94,15 @@ class RemoteCandidate:
         """
         encoder = Encoder(_write_foreign)
         try:
-            request = {
-                "op": "call",
-                **target,
-                "value": encoder.encode((args, kwargs)),
-                "nodes": encoder.new_nodes(),
-            }
+            value = encoder.encode((args, kwargs))
+            request = {"op": "call", **target, "value": value, "nodes": encoder.new_nodes()}
         except NotData as fault:
             raise NeedsLiveObjects(f"{name}() is given {fault}") from fault
         call = RecordedCall(render=lambda: _render_call(name, request, self._read_foreign), result=None)
         known = encoder.objects
         if self._recorder.protected_lines and self._find_line() in self._recorder.protected_lines:
-            known = decode(request["value"], request["nodes"], self._read_foreign)[
-                1
-            ]  # copies receive the changes
+            # Copies of the arguments receive the changes.
+            _, known = decode(request["value"], request["nodes"], self._read_foreign)
         try:
             call.result = self._request(request, known)
         except BaseException as fault:
@@ -219,26 +214,26 @@ class RemoteCandidate:
 
     def _find_exception_class(self, described: dict[str, Any]) -> type[BaseException]:
         name, module = described["type"], described["module"]
-        found: type[BaseException] | None = None
+        exception_class: type[BaseException] | None = None
         if module == "builtins":
-            found = self._find_builtin_exception(name)
+            exception_class = self._find_builtin_exception(name)
         elif module in sys.stdlib_module_names and module.partition(".")[0] not in RUNNERS:
-            found = self._find_library_exception(module, name)
-        return found or self.exception(name, described["bases"])
+            exception_class = self._find_library_exception(module, name)
+        return exception_class or self.exception(name, described["bases"])
 
     def _find_library_exception(self, module: str, name: str) -> type[Exception] | None:
         """Return an exception class of a module that is already loaded, if the test's text names the class."""
-        found = vars(sys.modules[module]).get(name) if module in sys.modules else None
-        is_exception = isinstance(found, type) and issubclass(found, Exception)
-        return found if is_exception and re.search(rf"\b{re.escape(name)}\b", self._source) else None
+        member = vars(sys.modules[module]).get(name) if module in sys.modules else None
+        is_exception = isinstance(member, type) and issubclass(member, Exception)
+        return member if is_exception and re.search(rf"\b{re.escape(name)}\b", self._source) else None
 
     def _find_builtin_exception(self, name: str) -> type[BaseException] | None:
         """Return a builtin exception class, if the test may receive it from the candidate."""
-        found = vars(builtins).get(name)
-        if not isinstance(found, type) or not issubclass(found, BaseException):
+        builtin = vars(builtins).get(name)
+        if not isinstance(builtin, type) or not issubclass(builtin, BaseException):
             return None
-        may_pass = name in self._expects if name in CONTROL_EXCEPTIONS else issubclass(found, Exception)
-        return found if may_pass else None
+        may_pass = name in self._expects if name in CONTROL_EXCEPTIONS else issubclass(builtin, Exception)
+        return builtin if may_pass else None
 
     def exception(self, name: str, bases: list[str]) -> type[BaseException]:
         """Return the class that stands for an exception class of the candidate."""

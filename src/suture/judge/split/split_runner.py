@@ -124,16 +124,13 @@ class SplitRunner:
         self._set_deadline(self._load_wall_s)
         reply = await self._start_candidate()
         if "died" in reply:
-            return ProgramOutcome(
-                status=self._get_death_status(),
-                fact={"exception": f"while loading: {self._death}", "code": self._death_code},
-            )
+            fact = {"exception": f"while loading: {self._death}", "code": self._death_code}
+            return ProgramOutcome(status=self._get_death_status(), fact=fact)
         if "raised" in reply:
             raised = reply["raised"]
-            fact = {"exception": f"{raised['type']}: {raised['text']}"[:MAX_FAULT_CHARS]}
-            return ProgramOutcome(
-                status="error", fact={**fact, "file": raised["file"], "line": raised["line"]}
-            )
+            text = f"{raised['type']}: {raised['text']}"[:MAX_FAULT_CHARS]
+            fact = {"exception": text, "file": raised["file"], "line": raised["line"]}
+            return ProgramOutcome(status="error", fact=fact)
         return None
 
     async def try_program(self, program: ProgramPlan) -> ProgramOutcome:
@@ -200,12 +197,8 @@ class SplitRunner:
         if reply is None or "died" in reply:
             self._timed_out = self._get_remaining_s() <= 0
             run_result = await self._candidate.stop()
-            if (
-                answer is None
-                and not self._timed_out
-                and run_result is not None
-                and run_result.status == "timeout"
-            ):
+            was_stopped = run_result is not None and run_result.status == "timeout"
+            if answer is None and not self._timed_out and was_stopped:
                 self._timed_out = True
                 self._death_code = "cpu_limit"
                 self._death = render_failure("cpu_limit", seconds=self._candidate.limits.cpu_s)
@@ -225,13 +218,10 @@ class SplitRunner:
     def _render_death(self, run_result: RunResult | None) -> str:
         code = self._death_code or "process_ended"
         text = render_failure(code, seconds=self._limit_s)
-        if (
-            code != "process_ended"
-            or run_result is None
-            or (run_result.signal is None and run_result.exit_code is None)
-        ):
+        if code != "process_ended" or run_result is None:
             return text
-        return f"{text} ({render_run_ending(run_result)})"
+        has_ending = run_result.signal is not None or run_result.exit_code is not None
+        return f"{text} ({render_run_ending(run_result)})" if has_ending else text
 
     def _set_deadline(self, wall_s: float) -> None:
         self._limit_s = wall_s
@@ -265,18 +255,11 @@ def _check_reply(frame: bytes) -> dict[str, Any] | None:
         return {"died": message["died"][:MAX_FAULT_CHARS]}
     if not is_well_formed(message.get("value", ...), message.get("nodes")):
         return None
-    reply = {
-        "value": message["value"],
-        "nodes": message["nodes"],
-        "callable": message.get("callable") is True,
-    }
-    class_names = message.get("exception")
-    if (
-        isinstance(class_names, list)
-        and len(class_names) > 1
-        and all(isinstance(name, str) for name in class_names)
-    ):
-        reply["exception"] = class_names[:MAX_EXCEPTION_BASES]
+    is_callable = message.get("callable") is True
+    reply = {"value": message["value"], "nodes": message["nodes"], "callable": is_callable}
+    names = message.get("exception")
+    if isinstance(names, list) and len(names) > 1 and all(isinstance(name, str) for name in names):
+        reply["exception"] = names[:MAX_EXCEPTION_BASES]
     if "raised" in message:
         raised = _check_exception(message["raised"])
         return None if raised is None else {**reply, "raised": raised}
