@@ -13,7 +13,7 @@ from bare_pytest import BARE_PYTEST
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.trials.inside.canonical_repr import canonical_repr
+from suture.judge.trials.inside.function_calls import canonical_repr
 from suture.judge.trials.python_calls import compare_calls
 from suture.judge.trials.trial_records import ObservedCall, Proposal, Spectrum
 from suture.loop.intake.heal_task import build_heal_task

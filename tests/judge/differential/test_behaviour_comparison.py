@@ -11,8 +11,9 @@ from suture.judge.differential.behaviour_comparison import (
     BehaviourComparison,
     ComparisonLimits,
     compare_candidates,
+    edge_questions,
+    generate_questions,
 )
-from suture.judge.differential.questions import edge_questions, generate_questions
 from suture.judge.split.answer_digest import digest_answer
 from suture.sandbox import Sandbox
 

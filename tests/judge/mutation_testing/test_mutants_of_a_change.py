@@ -9,13 +9,14 @@ import pytest
 
 from suture.core.records import Language
 from suture.judge.coverage.coverage_run import find_touched_by_file
-from suture.judge.mutation_testing.mutant_generation import (
+from suture.judge.mutation_testing.mutant_runs import (
     COMPILABLE_OPERATORS,
     find_mutable_lines,
     generate_file_mutants,
     is_parsable_mutant,
+    measure_mutation_score,
+    select_mutants,
 )
-from suture.judge.mutation_testing.mutant_runs import measure_mutation_score, select_mutants
 from suture.judge.tuning import MAX_GENERATED_MUTANTS, SELECTED_MUTANTS
 from suture.mutation import apply_edits
 from suture.project.workspace import apply_diff

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from suture.judge.trials.baseline import BaselineRun
-from suture.judge.trials.prefetched_run import PrefetchedRun
+from suture.judge.trials.baseline import BaselineRun, PrefetchedRun
 from suture.judge.trials.process_reports import CollectionReport, TestReport
 from suture.judge.trials.trial_worker import TrialWorker
 

@@ -22,8 +22,12 @@ from suture.judge.certificates.static_checks import (
 )
 from suture.judge.confidence import compute_certified_confidence
 from suture.judge.coverage.coverage_run import find_touched_by_file, measure_coverage
-from suture.judge.mutation_testing.mutant_generation import find_mutable_lines
-from suture.judge.mutation_testing.mutant_runs import build_mutant_detector, replay_mutants, select_mutants
+from suture.judge.mutation_testing.mutant_runs import (
+    build_mutant_detector,
+    find_mutable_lines,
+    replay_mutants,
+    select_mutants,
+)
 from suture.judge.unmeasured import render_unmeasured
 from suture.project.languages import Interpreter
 from suture.project.workspace import DiffDoesNotApply, decode_text

@@ -6,18 +6,23 @@ the checks.
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import builtins
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from suture.core.records import Candidate, Check
-from suture.judge.differential.questions import edge_questions, generate_questions
+from suture.core.records import Candidate, Check, Task
+from suture.judge.differential.input_generation import edge_inputs, mutate_inputs, read_arguments
+from suture.judge.extraction.prose_examples import extract_examples
 from suture.judge.split.answer_digest import ANSWER_NAME
 from suture.judge.split.split_runner import ProgramOutcome
 from suture.judge.suite import Suite
 from suture.judge.tuning import CALL_BATCH, FIRST_CALL_BATCH, MAX_CALL_TIMEOUTS, MAX_SHOWN_DIFFERENCES
 from suture.judge.verdicts import run_programs
+from suture.project.python_source.parsing import parse_module
 
 ComparisonCode = Literal[
     "single_candidate", "no_known_call", "no_comparable_call", "all_alike", "majority", "no_majority"
@@ -237,3 +242,63 @@ def _compare_answers(
 
 def _has_timed_out(answers: Sequence[_Answer | None]) -> bool:
     return sum(answer is not None and answer.key == TIMED_OUT for answer in answers) >= MAX_CALL_TIMEOUTS
+
+
+def generate_questions(task: Task, hints: Sequence[Check], count: int, seed: int) -> tuple[str, ...]:
+    """Return calls of a task's function that no trusted check makes: those of the hints, then mutated ones.
+
+    Args:
+        task: The task; its checks and the statement's examples show how the function is called.
+        hints: Other checks whose calls may be used.
+    """
+    by_function, hinted = _find_seeds(task, hints)
+    draw = random.Random(seed)
+    mutated_calls = [
+        _render_call(name, repr(arguments))
+        for name, texts in by_function.items()
+        for arguments in mutate_inputs(read_arguments(texts), count, draw)
+    ]
+    hinted_calls = [_render_call(name, arguments) for name, arguments in hinted[: count // 2]]
+    return tuple(dict.fromkeys((*hinted_calls, *mutated_calls)))[:count]
+
+
+def edge_questions(task: Task, hints: Sequence[Check], count: int) -> tuple[str, ...]:
+    """Return calls with arguments at the edges of their types; the arguments are as in `generate_questions`."""
+    by_function, _ = _find_seeds(task, hints)
+    return tuple(
+        _render_call(name, repr(arguments))
+        for name, texts in by_function.items()
+        for arguments in edge_inputs(read_arguments(texts), count)
+    )[:count]
+
+
+def _find_seeds(task: Task, hints: Sequence[Check]) -> tuple[dict[str, list[str]], list[tuple[str, str]]]:
+    """Return (function -> its arguments as source, calls that only the hints make)."""
+    trusted = (*task.checks, *extract_examples(task.statement, task.entry_point))
+    trusted_calls = dict.fromkeys(_iter_calls(trusted, task))
+    hinted = [call for call in dict.fromkeys(_iter_calls(hints, task)) if call not in trusted_calls]
+    by_function: dict[str, list[str]] = {}
+    for name, arguments in (*trusted_calls, *hinted):
+        by_function.setdefault(name, []).append(arguments)
+    return by_function, hinted
+
+
+def _iter_calls(checks: Sequence[Check], task: Task) -> Iterator[tuple[str, str]]:
+    """Yield (function, tuple of arguments as source) of each plain call with literal arguments."""
+    for check in checks:
+        tree = parse_module(check.source)
+        for node in ast.walk(tree) if tree is not None else ():
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
+                continue
+            if task.entry_point not in (None, node.func.id) or hasattr(builtins, node.func.id):
+                continue
+            try:
+                arguments = ast.unparse(ast.Tuple(node.args, ast.Load()))
+            except RecursionError:
+                continue
+            if read_arguments([arguments]):
+                yield node.func.id, arguments
+
+
+def _render_call(name: str, arguments: str) -> str:
+    return f"{name}{arguments.removesuffix(',)')})" if arguments.endswith(",)") else f"{name}{arguments}"

@@ -38,10 +38,10 @@ from suture.judge.minimisation.delta_debugging import (
     minimise_lines,
 )
 from suture.judge.minimisation.equivalence import ChangeBehaviour
-from suture.judge.mutation_testing.mutant_generation import find_mutable_lines
 from suture.judge.mutation_testing.mutant_runs import (
     MutationResult,
     build_mutant_detector,
+    find_mutable_lines,
     measure_mutation_score,
 )
 from suture.judge.quality.linting import LintResult, lint_changes
@@ -111,10 +111,6 @@ async def certify(
 
     Args:
         baseline: The verdict on the user's code, if there is any.
-
-    Raises:
-        SandboxError: The sandbox failed.
-        StorageError: The run folder cannot be written.
     """
     clock = CertificationClock(context)
     minimal, proposal = MinimisationSummary(), context.candidates.find_proposal(candidate.hash)

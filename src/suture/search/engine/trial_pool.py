@@ -11,8 +11,7 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 
 from suture.judge.runners.test_command import TestCommand
-from suture.judge.trials.baseline import BaselineRun
-from suture.judge.trials.prefetched_run import PrefetchedRun
+from suture.judge.trials.baseline import BaselineRun, PrefetchedRun
 from suture.judge.trials.process_reports import CollectionReport
 from suture.judge.trials.trial_records import Spectrum
 from suture.judge.trials.trial_worker import TrialWorker
