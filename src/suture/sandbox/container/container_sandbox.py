@@ -141,8 +141,8 @@ class ContainerSandbox(ZygoteSandbox):
         content = pack_image()
         name = image_name(content)
         if not await engine.request(lambda client: client.images(name=name, quiet=True)):
-            answer = await engine.request(lambda client: client.import_image_from_data(content))
-            image_id = str(answer).rpartition('"status":"')[2].partition('"')[0]
+            response = await engine.request(lambda client: client.import_image_from_data(content))
+            image_id = str(response).rpartition('"status":"')[2].partition('"')[0]
             repository, _, tag = name.rpartition(":")
             await engine.request(lambda client: client.tag(image_id, repository, tag))
         return name

@@ -74,13 +74,13 @@ class AddedPackages(PackageSets):
         Raises:
             PackagesRefused: It requests something that is not installed.
         """
-        new = self._adder.find_requested(self.base, written)
-        if not new:
+        requirements = self._adder.find_requested(self.base, written)
+        if not requirements:
             return dict(written)
         request_files = self._adder.request_files(self.base)
-        rest = {path: text for path, text in written.items() if path not in request_files}
+        other_files = {path: text for path, text in written.items() if path not in request_files}
         manifest_path = self._adder.manifest_path(self.base)
-        return {**rest, manifest_path: self._adder.write_manifest(self.base, new)}
+        return {**other_files, manifest_path: self._adder.write_manifest(self.base, requirements)}
 
     async def install_for(self, files: Files, interpreter: Interpreter) -> InstalledPackages | None:
         """Install the packages that a project's files add; `None` if they add none.
@@ -94,14 +94,14 @@ class AddedPackages(PackageSets):
             PrerequisiteError: The index cannot be reached, or its client is missing.
             StorageError: The cache cannot be written.
         """
-        new = self._requested_in(files)
-        if not new:
+        requirements = self._requested_in(files)
+        if not requirements:
             return None
         async with self._lock:
-            if new not in self._installed_sets:
-                self._installed_sets[new] = await self._install(new, interpreter)
-                self.on_installed(self._installed_sets[new])
-        return self._installed_sets[new]
+            if requirements not in self._installed_sets:
+                self._installed_sets[requirements] = await self._install(requirements, interpreter)
+                self.on_installed(self._installed_sets[requirements])
+        return self._installed_sets[requirements]
 
     def wrote_file(self, path: str, text: str) -> bool:
         """Return whether a file was written here, and not by the candidate."""
@@ -117,15 +117,15 @@ class AddedPackages(PackageSets):
         """
         text = files.get(path, b"").decode("utf-8", "replace")
         try:
-            new = self._requested_in(files)
-            if not new:
+            requirements = self._requested_in(files)
+            if not requirements:
                 return False
             manifest_path = self._adder.manifest_path(self.base)
-            if path == manifest_path and text == self._adder.write_manifest(self.base, new):
+            if path == manifest_path and text == self._adder.write_manifest(self.base, requirements):
                 return True
-            packages: InstalledPackages | AddedSet | None = self._installed_sets.get(new)
+            packages: InstalledPackages | AddedSet | None = self._installed_sets.get(requirements)
             if packages is None:
-                packages = self._load_cached(self._cache_folder(new, interpreter), interpreter)
+                packages = self._load_cached(self._cache_folder(requirements, interpreter), interpreter)
         except PackagesRefused:
             return False
         return packages is not None and packages.files.get(path) == text
@@ -149,11 +149,11 @@ class AddedPackages(PackageSets):
         }
         return self._adder.find_requested(self.base, written) if written else ()
 
-    def _cache_folder(self, new: tuple[str, ...], interpreter: Interpreter) -> Path:
+    def _cache_folder(self, requirements: tuple[str, ...], interpreter: Interpreter) -> Path:
         installer = INSTALLERS[LANGUAGES[self.language].package_client]
         names = (*self._adder.request_files(self.base), self._adder.manifest_path(self.base), installer.lock)
         project_files = {name: self.base[name].hex() for name in names if name in self.base}
-        key = [self.language, python_version(interpreter), project_files, list(new)]
+        key = [self.language, python_version(interpreter), project_files, list(requirements)]
         return self.cache / "packages" / content_hash(key)
 
     def _load_cached(self, set_folder: Path, interpreter: Interpreter) -> AddedSet | None:
@@ -164,27 +164,29 @@ class AddedPackages(PackageSets):
         added = decode_record(AddedSet, json.loads(content))
         return added if self._adder.is_still_valid(added.beside, interpreter) else None
 
-    async def _install(self, new: tuple[str, ...], interpreter: Interpreter) -> InstalledPackages:
-        set_folder = self._cache_folder(new, interpreter)
+    async def _install(self, requirements: tuple[str, ...], interpreter: Interpreter) -> InstalledPackages:
+        set_folder = self._cache_folder(requirements, interpreter)
         mark_used(set_folder)
         added = self._load_cached(set_folder, interpreter)
         if added is None:
-            added = await self._fetch(new, set_folder, interpreter)
+            added = await self._fetch(requirements, set_folder, interpreter)
         return InstalledPackages(
             folder=set_folder / self._adder.folder, path="", lock="", files=added.files, names=added.names
         )
 
-    async def _fetch(self, new: tuple[str, ...], set_folder: Path, interpreter: Interpreter) -> AddedSet:
-        bounds = self._version_bounds(new)
-        with self._create_work_folders(new, python_version(interpreter), bounds) as work_folders:
-            added = await self._adder.fetch(self.base, new, work_folders, interpreter)
+    async def _fetch(
+        self, requirements: tuple[str, ...], set_folder: Path, interpreter: Interpreter
+    ) -> AddedSet:
+        bounds = self._version_bounds(requirements)
+        with self._create_work_folders(requirements, python_version(interpreter), bounds) as work_folders:
+            added = await self._adder.fetch(self.base, requirements, work_folders, interpreter)
             require_within(dict(map(_split_version, added.names)), bounds)
             require_installed_folder(work_folders[1], self._adder.folder)
             await asyncio.to_thread(_store_set, added, work_folders[1].folder, set_folder)
         await asyncio.to_thread(evict_unused_sets, set_folder.parent)
         return added
 
-    def _version_bounds(self, new: tuple[str, ...]) -> Mapping[str, str]:
+    def _version_bounds(self, requirements: tuple[str, ...]) -> Mapping[str, str]:
         """Return the allow list's version bounds for the new packages.
 
         What the project already requires is its author's decision, so those packages get no bounds.
@@ -196,7 +198,9 @@ class AddedPackages(PackageSets):
             for package in find_requested_packages(manifest_path, manifest)
             for name in (package.name, normalise_package_name(package.name))
         }
-        bounds = find_version_bounds(manifest_path, self._adder.write_manifest(self.base, new), self.allowed)
+        bounds = find_version_bounds(
+            manifest_path, self._adder.write_manifest(self.base, requirements), self.allowed
+        )
         return {name: versions for name, versions in bounds.items() if name not in existing_names}
 
 

@@ -186,8 +186,8 @@ class IndexProxy:
         if origin.scheme == "https":
             request = f"CONNECT {origin.host}:{origin.port} HTTP/1.1\r\n{login}\r\n"
             writer.write(request.encode("latin-1"))
-            answer = await reader.readuntil(b"\r\n\r\n")
-            if answer.split(b" ")[1:2] != [b"200"]:
+            response = await reader.readuntil(b"\r\n\r\n")
+            if response.split(b" ")[1:2] != [b"200"]:
                 writer.close()
                 raise OSError("the proxy refuses")
         return login or "\r\n", (reader, writer)  # not empty: `_plain_request` then addresses the proxy

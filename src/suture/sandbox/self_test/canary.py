@@ -140,21 +140,21 @@ def make_namespace(_: dict[str, Any]) -> str:
     return "made" if os.waitpid(pid, 0)[1] == 0 else ""
 
 
-def kernel_signs() -> list[str]:
-    """Return what identifies a boot of a kernel: its boot id, where it shows one, and its version."""
-    signs = []
+def identify_kernel() -> list[str]:
+    """Return `[boot id, version]` of this kernel. Each is empty if it is hidden."""
+    identity = []
     for path in ("/proc/sys/kernel/random/boot_id", "/proc/version"):
         try:
             with open(path) as file:
-                signs.append(file.read().strip())
+                identity.append(file.read().strip())
         except OSError:
-            signs.append("")
-    return signs
+            identity.append("")
+    return identity
 
 
 def compare_kernel(bait: dict[str, Any]) -> str:
     """Find out whether this is the host's own kernel."""
-    (boot, version), (host_boot, host_version) = kernel_signs(), bait["kernel"]
+    (boot, version), (host_boot, host_version) = identify_kernel(), bait["kernel"]
     is_same = boot == host_boot if boot and host_boot else version == host_version
     return version or "it shows no version" if is_same else ""
 

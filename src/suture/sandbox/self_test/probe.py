@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 from suture.core.settings.schema import IsolationLevel
 from suture.errors import SandboxBroken
 from suture.sandbox.contract import ProgramLimits, RunRequest, Sandbox
-from suture.sandbox.self_test.canary import kernel_signs
+from suture.sandbox.self_test.canary import identify_kernel
 from suture.sandbox.tuning import CANARY_TIMEOUT_S, CANARY_TOTAL_MEMORY_MB, SURVIVOR_TIMEOUT_S
 
 VARIABLE_PREFIX = "CANARY_OF_SUTURE"
@@ -149,7 +149,7 @@ async def _place_bait(folders: Sequence[Path]) -> AsyncIterator[dict[str, Any]]:
         stack.callback(os.environ.pop, variable, None)
         yield {
             "mark": mark,
-            "kernel": kernel_signs(),
+            "kernel": identify_kernel(),
             "secret": secret,
             "files": [f"{folder}/secret" for folder in bait_folders],
             "folders": bait_folders,

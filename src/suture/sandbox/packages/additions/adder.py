@@ -57,7 +57,7 @@ class PackageAdder(Protocol):
         """
         ...
 
-    def write_manifest(self, base: Files, new: Sequence[str]) -> str:
+    def write_manifest(self, base: Files, requirements: Sequence[str]) -> str:
         """Return the manifest with the requested packages, and otherwise unchanged.
 
         Raises:
@@ -66,13 +66,13 @@ class PackageAdder(Protocol):
         ...
 
     async def fetch(
-        self, base: Files, new: Sequence[str], work_folders: WorkFolders, interpreter: Interpreter
+        self, base: Files, requirements: Sequence[str], work_folders: WorkFolders, interpreter: Interpreter
     ) -> AddedSet:
         """Resolve the requested packages, and install them all into `work_folders[1].folder / folder`.
 
         Args:
             base: The project without the candidate.
-            new: What `find_requested` returned.
+            requirements: What `find_requested` returned.
             work_folders: Two empty folders, one to resolve and one to install in.
             interpreter: What the project runs on, with its existing packages.
 

@@ -45,19 +45,19 @@ class GoAdder(PackageAdder):
         existing_names = {
             line.partition(" ")[0] for line, _ in _parse_requirements(read_file_text(base, GO_MOD))
         }
-        new: dict[str, str] = {}
+        requirements: dict[str, str] = {}
         for line, comment in _parse_requirements(written.get(GO_MOD, "")):
             name = line.partition(" ")[0]
             if name in existing_names or comment == INDIRECT:
                 continue
             if not REQUIREMENT.fullmatch(line):
                 raise PackagesRefused(f"{GO_MOD}: {line[:200]!r} is not a module with its version")
-            new.setdefault(name, line)
-        if len(new) > MAX_REQUESTED_PACKAGES:
+            requirements.setdefault(name, line)
+        if len(requirements) > MAX_REQUESTED_PACKAGES:
             raise PackagesRefused(f"{GO_MOD} asks for more than {MAX_REQUESTED_PACKAGES} packages")
-        return tuple(new.values())
+        return tuple(requirements.values())
 
-    def write_manifest(self, base: Files, new: Sequence[str]) -> str:
+    def write_manifest(self, base: Files, requirements: Sequence[str]) -> str:
         """See `PackageAdder`: into the block of direct requirements, or as lines at the end."""
         if GO_MOD not in base or "go.work" in base or any(path.startswith("vendor/") for path in base):
             raise PackagesRefused(
@@ -65,24 +65,25 @@ class GoAdder(PackageAdder):
             )
         text = read_file_text(base, GO_MOD)
         newline = detect_newline(text)
-        for requirement in new:
+        for requirement in requirements:
             text = _insert_requirement(text, requirement, newline)
         return text
 
     async def fetch(
-        self, base: Files, new: Sequence[str], work_folders: WorkFolders, interpreter: Interpreter
+        self, base: Files, requirements: Sequence[str], work_folders: WorkFolders, interpreter: Interpreter
     ) -> AddedSet:
         """See `PackageAdder`."""
         resolve_folder, install_folder = work_folders
         client = find_go_client()
         access = await find_go_access(client.host_argv, resolve_folder) if resolve_folder.sandboxed else None
-        write_file_atomically(resolve_folder.folder / GO_MOD, self.write_manifest(base, new).encode())
+        manifest = self.write_manifest(base, requirements)
+        write_file_atomically(resolve_folder.folder / GO_MOD, manifest.encode())
         write_file_atomically(resolve_folder.folder / GO_SUM, read_file_text(base, GO_SUM).encode())
-        queries = [f"{name}/...@{version}" for name, _, version in (line.partition(" ") for line in new)]
+        queries = [requirement.replace(" ", "/...@", 1) for requirement in requirements]
         await run_client(client, ["get", "-d", *queries], resolve_folder, access)
         go_mod, go_sum = resolve_folder.read_text(GO_MOD), resolve_folder.read_text(GO_SUM)
         resolved = self.find_requested(base, {GO_MOD: go_mod})
-        if set(resolved) != set(new):
+        if set(resolved) != set(requirements):
             raise PackagesRefused(f"go would install {', '.join(resolved)[:200]}: request these versions")
         await run_client(client, ["mod", "download"], resolve_folder, access)
         (resolve_folder.folder / FETCHED).rename(install_folder.folder / FETCHED)
@@ -124,10 +125,10 @@ def _is_direct_block(lines: Sequence[str], start: int) -> bool:
     """Return whether a block with direct requirements begins at line `start`."""
     if not REQUIRE_BLOCK.fullmatch(strip_comment(lines[start])):
         return False
-    rest = lines[start + 1 :]
-    end = next((index for index, line in enumerate(rest) if strip_comment(line) == ")"), None)
+    following_lines = lines[start + 1 :]
+    end = next((index for index, line in enumerate(following_lines) if strip_comment(line) == ")"), None)
     return end is not None and any(
-        strip_comment(line) and line.partition("//")[2].strip() != INDIRECT for line in rest[:end]
+        strip_comment(line) and line.partition("//")[2].strip() != INDIRECT for line in following_lines[:end]
     )
 
 

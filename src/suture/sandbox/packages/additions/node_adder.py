@@ -82,39 +82,40 @@ def _insert_after(text: str, members: list[Member], entry: str, indent: str) -> 
         start = _skip_whitespace(text, 0) + 1
         line_end = indent[: indent.find("\n") + 1]
         return f"{text[:start]}{indent}{entry}{line_end}{text[start:].lstrip(WHITESPACE)}"
-    last = members[-1]
-    return f"{text[: last.end]},{_whitespace_before(text, last.start)}{entry}{text[last.end :]}"
+    last_member = members[-1]
+    before, after = text[: last_member.end], text[last_member.end :]
+    return f"{before},{_whitespace_before(text, last_member.start)}{entry}{after}"
 
 
-def _whitespace_before(text: str, at: int) -> str:
-    start = at
+def _whitespace_before(text: str, offset: int) -> str:
+    start = offset
     while text[start - 1] in WHITESPACE:
         start -= 1
-    return text[start:at]
+    return text[start:offset]
 
 
-def _skip_whitespace(text: str, at: int) -> int:
-    while text[at : at + 1] and text[at] in WHITESPACE:
-        at += 1
-    return at
+def _skip_whitespace(text: str, offset: int) -> int:
+    while text[offset : offset + 1] and text[offset] in WHITESPACE:
+        offset += 1
+    return offset
 
 
-def _parse_members(text: str, at: int) -> Iterator[Member]:
-    """Yield the members of the object that begins at `at`."""
+def _parse_members(text: str, offset: int) -> Iterator[Member]:
+    """Yield the members of the object that begins at `offset`."""
     decoder = json.JSONDecoder()
-    if text[at : at + 1] != "{":
+    if text[offset : offset + 1] != "{":
         raise ValueError("there is no object")
-    at = _skip_whitespace(text, at + 1)
-    while text[at : at + 1] == '"':
-        start = at
-        name, at = decoder.raw_decode(text, at)
-        value = _skip_whitespace(text, _skip_whitespace(text, at) + 1)
+    offset = _skip_whitespace(text, offset + 1)
+    while text[offset : offset + 1] == '"':
+        start = offset
+        name, offset = decoder.raw_decode(text, offset)
+        value = _skip_whitespace(text, _skip_whitespace(text, offset) + 1)
         _, end = decoder.raw_decode(text, value)
         yield Member(name=name, start=start, value=value, end=end)
-        at = _skip_whitespace(text, end)
-        if text[at : at + 1] != ",":
+        offset = _skip_whitespace(text, end)
+        if text[offset : offset + 1] != ",":
             return
-        at = _skip_whitespace(text, at + 1)
+        offset = _skip_whitespace(text, offset + 1)
 
 
 MANIFEST, LOCK = "package.json", "package-lock.json"
@@ -135,41 +136,41 @@ class NodeAdder(PackageAdder):
 
     def find_requested(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
         """See `PackageAdder`: each requirement is the table, a blank and `name@range`."""
-        own = _parse_object(read_file_text(base, MANIFEST) or "{}")
-        known_names = {name for table in ALL_TABLES for name in _get_table(own, table)}
+        own_package = _parse_object(read_file_text(base, MANIFEST) or "{}")
+        known_names = {name for table in ALL_TABLES for name in _get_table(own_package, table)}
         package = _parse_object(written.get(MANIFEST, "{}"))
-        new: dict[str, dict[str, Any]] = {}
+        new_tables: dict[str, dict[str, Any]] = {}
         for table in TABLES:  # a package in several tables counts for the first
             requested = _get_table(package, table)
-            new[table] = {name: requested[name] for name in requested if name not in known_names}
-            known_names |= new[table].keys()
-        return Npm().parse_manifest(json.dumps(new))
+            new_tables[table] = {name: requested[name] for name in requested if name not in known_names}
+            known_names |= new_tables[table].keys()
+        return Npm().parse_manifest(json.dumps(new_tables))
 
-    def write_manifest(self, base: Files, new: Sequence[str]) -> str:
+    def write_manifest(self, base: Files, requirements: Sequence[str]) -> str:
         """See `PackageAdder`."""
         text = read_file_text(base, MANIFEST)
-        own = _parse_object(text or "{}")
+        package = _parse_object(text or "{}")
         is_shrinkwrapped = "npm-shrinkwrap.json" in base
-        if MANIFEST not in base or "workspaces" in own or is_shrinkwrapped or _has_npm_6_lock(base):
+        if MANIFEST not in base or "workspaces" in package or is_shrinkwrapped or _has_npm_6_lock(base):
             raise PackagesRefused(
                 f"packages can only be added to a project with a {MANIFEST}, without workspaces, and with no "
                 f"{LOCK} or one of npm 7 or newer"
             )
-        for requirement in new:
-            table, _, package = requirement.partition(" ")
-            name, _, versions = package.rpartition("@")
+        for requirement in requirements:
+            table, _, requested = requirement.partition(" ")
+            name, _, versions = requested.rpartition("@")
             text = insert_member(text, table, name, versions)
-            own.setdefault(table, {})[name] = versions
-        if _parse_object(text) != own:
+            package.setdefault(table, {})[name] = versions
+        if _parse_object(text) != package:
             raise PackagesRefused(f"{MANIFEST} is written in a way that packages cannot be added to")
         return text
 
     async def fetch(
-        self, base: Files, new: Sequence[str], work_folders: WorkFolders, interpreter: Interpreter
+        self, base: Files, requirements: Sequence[str], work_folders: WorkFolders, interpreter: Interpreter
     ) -> AddedSet:
         """See `PackageAdder`."""
         resolve_folder, install_folder = work_folders
-        manifest, old_lock = self.write_manifest(base, new), _find_lock(base, interpreter)
+        manifest, old_lock = self.write_manifest(base, requirements), _find_lock(base, interpreter)
         old_entries = parse_lock(old_lock) if old_lock else {}
         with_addresses = any("resolved" in entry for entry in old_entries.values())
         _write_files(resolve_folder, manifest, old_lock)
@@ -220,8 +221,8 @@ def _find_lock(base: Files, interpreter: Interpreter) -> str:
     content = read_regular_file(Path(folder) / INSTALLED_RECORD, MAX_LOCK_BYTES) if folder else None
     if content is None or len(content) > MAX_LOCK_BYTES:
         return ""
-    own = _parse_object(read_file_text(base, MANIFEST))
-    root = {key: own[key] for key in ("name", "version", *ALL_TABLES) if key in own}
+    package = _parse_object(read_file_text(base, MANIFEST))
+    root = {key: package[key] for key in ("name", "version", *ALL_TABLES) if key in package}
     packages = {"": root, **parse_lock(content.decode("utf-8", "replace"))}
     return json.dumps({"lockfileVersion": 3, "requires": True, "packages": packages})
 

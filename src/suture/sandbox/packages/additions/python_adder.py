@@ -68,32 +68,32 @@ class PythonAdder(PackageAdder):
         manifest_path = self.manifest_path(base)
         manifest = read_file_text(base, manifest_path)
         existing_names = {_normalised_name(line) for line in _requirement_lines(manifest_path, manifest)}
-        new: dict[str, str] = {}
+        requirements: dict[str, str] = {}
         for path in self.request_files(base):
             old_lines = {line.strip() for line in read_file_text(base, path).splitlines()}
             lines = _requirement_lines(path, written.get(path, ""))
             new_lines = [line for line in lines if line.strip() not in old_lines]
             unknown = [line for line in new_lines if _normalised_name(line) not in existing_names]
             for requirement in Pip().parse_manifest("\n".join(unknown)):
-                new.setdefault(_normalised_name(Requirement(requirement).name), requirement)
-        return tuple(requirement for name, requirement in new.items() if name not in existing_names)
+                requirements.setdefault(_normalised_name(Requirement(requirement).name), requirement)
+        return tuple(requirement for name, requirement in requirements.items() if name not in existing_names)
 
-    def write_manifest(self, base: Files, new: Sequence[str]) -> str:
+    def write_manifest(self, base: Files, requirements: Sequence[str]) -> str:
         """See `PackageAdder`."""
         path = self.manifest_path(base)
         text = read_file_text(base, path)
         if path == PYPROJECT:
-            return _add_to_toml(text, new)
+            return _add_to_toml(text, requirements)
         if "--hash" in text:
             raise PackagesRefused(
                 f"{path} contains hashes, and the file that it was generated from is unknown"
             )
         newline = detect_newline(text)
         separator = "" if not text or text.endswith("\n") else newline
-        return text + separator + "".join(f"{requirement}{newline}" for requirement in new)
+        return text + separator + "".join(f"{requirement}{newline}" for requirement in requirements)
 
     async def fetch(
-        self, base: Files, new: Sequence[str], work_folders: WorkFolders, interpreter: Interpreter
+        self, base: Files, requirements: Sequence[str], work_folders: WorkFolders, interpreter: Interpreter
     ) -> AddedSet:
         """See `PackageAdder`. Packages that the environment or the project's lock has keep their versions."""
         resolve_folder, install_folder = work_folders
@@ -101,7 +101,7 @@ class PythonAdder(PackageAdder):
         pins = {**installed, **parse_pins(read_file_text(base, lock_path))}
         bounds = {**resolve_folder.bounds, **{name: f"=={version}" for name, version in pins.items()}}
         try:
-            lock = await Pip().resolve(new, replace(resolve_folder, bounds=bounds))
+            lock = await Pip().resolve(requirements, replace(resolve_folder, bounds=bounds))
         except PackagesRefused as fault:
             if CONFLICT in fault.reason:
                 raise PackagesRefused(f"{fault.reason} / {CONFLICT_HINT}") from fault
@@ -117,10 +117,10 @@ class PythonAdder(PackageAdder):
                 missing_lines.append(line)
         if missing_lines:
             (resolve_folder.folder / FETCHED).rename(install_folder.folder / FETCHED)
-            await Pip().install(new, "".join(f"{line}\n" for line in missing_lines), install_folder)
+            await Pip().install(requirements, "".join(f"{line}\n" for line in missing_lines), install_folder)
         else:
             (install_folder.folder / self.folder).mkdir()
-        files = {self.manifest_path(base): self.write_manifest(base, new)}
+        files = {self.manifest_path(base): self.write_manifest(base, requirements)}
         if lock_path:
             files[lock_path] = insert_pins(read_file_text(base, lock_path), lines)
         return AddedSet(files=files, names=tuple(line.split()[0] for line in missing_lines), beside=beside)
@@ -178,7 +178,7 @@ def _normalised_name(line: str) -> str:
     return normalise_package_name(match[1]) if match else ""
 
 
-def _add_to_toml(text: str, new: Sequence[str]) -> str:
+def _add_to_toml(text: str, requirements: Sequence[str]) -> str:
     import tomlkit
     from packaging.requirements import Requirement
 
@@ -186,17 +186,17 @@ def _add_to_toml(text: str, new: Sequence[str]) -> str:
     old_list = _project_dependencies(_parse_toml(text))
     if old_list is None and _poetry_dependencies(_parse_toml(text)) is not None:
         table = document["tool"]["poetry"]["dependencies"]
-        for requirement in map(Requirement, new):
+        for requirement in map(Requirement, requirements):
             if requirement.extras or requirement.marker:
                 raise PackagesRefused(f"{requirement} asks for an extra or a machine: not written for Poetry")
             table[requirement.name] = str(requirement.specifier) or "*"
         return tomlkit.dumps(document)
     if "dependencies" not in document["project"]:
         document["project"]["dependencies"] = tomlkit.array()
-    for line in new:
+    for line in requirements:
         document["project"]["dependencies"].append(line)
     new_text = tomlkit.dumps(document)
-    if _project_dependencies(_parse_toml(new_text)) != [*(old_list or ()), *new]:
+    if _project_dependencies(_parse_toml(new_text)) != [*(old_list or ()), *requirements]:
         raise PackagesRefused(f"{PYPROJECT} is written in a way that packages cannot be added to")
     return new_text
 

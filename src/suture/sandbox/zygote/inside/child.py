@@ -40,8 +40,8 @@ MAX_FDS = 1 << 16
 """Descriptors up to this number are closed without a check."""
 
 
-class ZygotePlace:
-    """Where a zygote runs, and so what its children find.
+class ChildSetup:
+    """What each child of a zygote sets up before it runs a program.
 
     Args:
         namespaces: Whether each child is PID 1 of new namespaces and mounts its own folders. Otherwise it
@@ -59,7 +59,7 @@ class ZygotePlace:
 
 
 def run_child(
-    request: dict[str, Any], fds: Sequence[int], seccomp_filter: bytes, place: ZygotePlace
+    request: dict[str, Any], fds: Sequence[int], seccomp_filter: bytes, setup: ChildSetup
 ) -> CodeType | None:
     """Run as the child of a zygote. Returns only in the process that is to run Python code, with that code.
 
@@ -71,9 +71,9 @@ def run_child(
         for target, child_fd in enumerate(fds):
             os.dup2(child_fd, target)
         os.closerange(REPORT_FD + 1, MAX_FDS)
-        oom_kills = OomKillCounter(place.kill_counts)
-        if place.namespaces:
-            set_up_namespaces(request["limits"], place)
+        oom_kills = OomKillCounter(setup.kill_counts)
+        if setup.namespaces:
+            set_up_namespaces(request["limits"], setup)
         else:
             # older versions of gVisor do not know this call; the zygote adopts the orphans then
             with suppress(OSError):
@@ -117,25 +117,25 @@ def prefer_for_oom_kill() -> None:
         write("/proc/self/oom_score_adj", "1000")
 
 
-def set_up_namespaces(limits: dict[str, int], place: ZygotePlace) -> None:
+def set_up_namespaces(limits: dict[str, int], setup: ChildSetup) -> None:
     """Set up the new namespaces: one user, and fresh folders of the limited size."""
     kernel.allow_inspection()  # /proc files of a non-dumpable process belong to the machine's root
     write("/proc/self/setgroups", "deny")
-    write("/proc/self/uid_map", f"{BOX_ID} {place.user} 1")
-    write("/proc/self/gid_map", f"{BOX_ID} {place.group} 1")
+    write("/proc/self/uid_map", f"{BOX_ID} {setup.user} 1")
+    write("/proc/self/gid_map", f"{BOX_ID} {setup.group} 1")
     kernel.forbid_inspection()
     safe = kernel.NO_SETUID | kernel.NO_DEVICES
     kernel.mount("proc", "/proc", safe | kernel.NO_PROGRAMS)
     kernel.mount("", "/proc/sys", kernel.BIND, source="/proc/sys")
     kernel.mount("", "/proc/sys", kernel.BIND | kernel.REMOUNT | kernel.READ_ONLY | kernel.NO_PROGRAMS | safe)
-    covered_fds = [(path, os.open(path, os.O_PATH)) for path in place.covered]
+    covered_fds = [(path, os.open(path, os.O_PATH)) for path in setup.covered]
     size, inodes = limits["disk_mb"] << 20, limits["inodes"]
     kernel.mount("tmpfs", "/box", safe, f"size={size},nr_inodes={inodes},mode=0700")
     kernel.mount("tmpfs", "/tmp", safe, f"size={size},nr_inodes={inodes},mode=1777")
     kernel.mount("tmpfs", "/dev/shm", safe, f"size={SHM_BYTES},nr_inodes={SHM_INODES},mode=1777")
     for path, covered_fd in covered_fds:
         mount_again(path, covered_fd)
-    for folder in place.hidden_folders:
+    for folder in setup.hidden_folders:
         kernel.mount("tmpfs", folder, safe | kernel.READ_ONLY, "size=4k,nr_inodes=2,mode=0555")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from suture.sandbox.execution.supervisor import read_exactly, reset_sigint
 from suture.sandbox.zygote.inside import kernel
-from suture.sandbox.zygote.inside.child import ZygotePlace, run_child
+from suture.sandbox.zygote.inside.child import ChildSetup, run_child
 from suture.sandbox.zygote.inside.kernel import OomKillCounter, SocketCounter
 from suture.sandbox.zygote.inside.relay import Host, HostGone, Relay, RelayBuffer
 
@@ -75,12 +75,12 @@ class ZygoteServer:
     """
 
     def __init__(
-        self, host: Host, seccomp_filter: bytes, place: ZygotePlace, fd_socket: int | None = None
+        self, host: Host, seccomp_filter: bytes, setup: ChildSetup, fd_socket: int | None = None
     ) -> None:
         self._host = host
         self._fd_socket = fd_socket
         self._seccomp_filter = seccomp_filter
-        self._place = place
+        self._setup = setup
         self._buffer = RelayBuffer()
         self._sockets = SocketCounter()
         self._state = observe_state()
@@ -117,9 +117,9 @@ class ZygoteServer:
             output_fd, child_output = os.pipe()
             outputs[output_fd] = output_kind
             child_fds.append(child_output)
-        oom_kills = OomKillCounter(self._place.kill_counts)
+        oom_kills = OomKillCounter(self._setup.kill_counts)
         try:
-            pid = kernel.clone() if self._place.namespaces else os.fork()
+            pid = kernel.clone() if self._setup.namespaces else os.fork()
         except OSError as fault:
             self._host.send(b"e", str(fault).encode())
             self._report_end(1, out_of_memory=False)
@@ -129,18 +129,18 @@ class ZygoteServer:
             # hold it.
             request = unpack(read_exactly(self._host.source, size))
             os.write(signal_fd, b"x")
-            return run_child(request, child_fds, self._seccomp_filter, self._place)
+            return run_child(request, child_fds, self._seccomp_filter, self._setup)
         for child_fd in (*child_fds, signal_fd):
             os.close(child_fd)
         if not os.read(request_read_fd, 1):
             raise HostGone  # the stream is now in the middle of a request
         os.close(request_read_fd)
-        if self._place.namespaces:
+        if self._setup.namespaces:
             Relay(self._host, self._buffer, pid, stdin, outputs).run()
         else:
             Relay(self._host, self._buffer, ALL_PROCESSES, stdin, outputs, supervisor=pid).run()
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        if status < 0 and not self._place.namespaces:
+        if status < 0 and not self._setup.namespaces:
             # without namespaces a program can kill its supervisor, and only it would
             status = SIGNAL_CODES - status
         out_of_memory = oom_kills.has_grown()  # the supervisor may be among the killed processes
@@ -253,9 +253,9 @@ def main() -> CodeType | None:
         preload(settings["preload"])
         gc.collect()
         gc.freeze()
-        place = ZygotePlace(settings["namespaces"], settings["covered"], settings["hidden_folders"])
-        if not place.namespaces and os.getpid() != 1:
+        setup = ChildSetup(settings["namespaces"], settings["covered"], settings["hidden_folders"])
+        if not setup.namespaces and os.getpid() != 1:
             sys.exit("without namespaces for each run, a zygote must be PID 1 of its namespace")
-        return ZygoteServer(host, bytes.fromhex(settings["filter"]), place, fd_socket).serve()
+        return ZygoteServer(host, bytes.fromhex(settings["filter"]), setup, fd_socket).serve()
     except HostGone:
         sys.exit(0)
