@@ -105,7 +105,7 @@ async def test_a_second_change_is_sought_where_tests_still_fail() -> None:
 async def test_pairs_of_likely_changes_come_in_a_stable_order() -> None:
     mutations = make_mutations()
     firsts = [change("a * b", "a + b", 0.9), change("a < b", "a <= b", 0.3), change("a - b", "a", 0.1)]
-    mutations.set_singles(firsts)
+    mutations.singles = firsts
     found = [*await mutations.likeliest_pairs(30, ()), *await mutations.likeliest_pairs(3000, ())]
     scores = [one.score for one in found]
     assert scores[:30] == sorted(scores[:30], reverse=True)
@@ -113,10 +113,10 @@ async def test_pairs_of_likely_changes_come_in_a_stable_order() -> None:
         apply_edits(CODE, o.edits) for o in found
     ]
     again = make_mutations()
-    again.set_singles(firsts)
+    again.singles = firsts
     assert [one.edits for one in await again.likeliest_pairs(30, ())] == [one.edits for one in found[:30]]
     late = make_mutations(left_s=0.0)
-    late.set_singles(firsts)
+    late.singles = firsts
     assert await late.likeliest_pairs(30, ()) == []
 
 

@@ -19,7 +19,7 @@ from suture.mutation.syntax_repair.token_model import similar_keywords
 from suture.mutation.syntax_repair.tree_repair import build_lexer, find_parsable_trees, find_tree_stop
 from suture.mutation.tuning import MAX_TREE_CHARS
 from suture.sandbox import BubblewrapSandbox
-from suture.search.engine.syntax_recovery import RecoveryMethods, recover_with
+from suture.search.engine.syntax_recovery import FileRecovery, RecoveryMethods
 from suture.search.search_records import SearchLimits, SearchResult
 from suture.search.tree_sitter.tree_recovery import UnparsableFile, find_unparsable_file
 from suture.search.tuning import MAX_TREE_TEXTS_RUN
@@ -354,9 +354,8 @@ async def test_no_further_text_is_searched_once_all_candidates_were_tried() -> N
     texts = [ParsableText(text=f"{n};\n", label=str(n), score=0.5) for n in range(4)]
     methods = RecoveryMethods(find_texts=lambda s: texts, search=search_again, find_warnings=lambda b, a: ())
     limits = SearchLimits(max_candidates=10, max_seconds=60)
-    found = await recover_with(
-        methods, project_of(_FailingCommand(), {"a.js": b"("}, {"a.js": "("}), "a.js", limits
-    )
+    project = project_of(_FailingCommand(), {"a.js": b"("}, {"a.js": "("})
+    found = await FileRecovery(methods, project, "a.js", limits).run()
     assert (found.tried_count, len(searches)) == (4 + 10, 1)
 
 

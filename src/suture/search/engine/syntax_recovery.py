@@ -110,89 +110,82 @@ async def recover_python(
         search=search,
         find_warnings=lambda before, after: find_tampering_warnings(before, after, literals),
     )
-    return await recover_with(methods, project, path, limits)
+    return await FileRecovery(methods, project, path, limits).run()
 
 
-async def recover_with(
-    methods: RecoveryMethods, project: FailingProject, path: str, limits: SearchLimits
-) -> SearchResult:
-    """Search for changes with which all tests pass, where a file of any language does not parse.
+class FileRecovery:
+    """Searches for changes with which all tests pass, where a file of any language does not parse.
 
     Args:
         path: The file that does not parse.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
-    result = SearchResult(texts=project.texts, ending="no_parsable_text")
-    recovery = _Recovery(methods, project, path, limits, result)
-    parsable_texts = await asyncio.to_thread(methods.find_texts, limits.max_seconds * PARSE_SEARCH_SHARE)
-    runs = await recovery.run_texts(parsable_texts[: methods.max_run])
-    result.tried_count = len(runs)
-    result.plausible = [recovery.build_proposal(run.parsable) for run in runs if run.is_plausible]
-    if result.plausible:
-        result.first_repair_s = recovery.now_s()
-        result.ending = "parsable_texts_tried"
-    elif runs:
-        await recovery.search_texts(runs)
-    result.seconds = recovery.now_s()
-    return result
-
-
-class _Recovery:
-    """The recovery of one file, which fills in a search result."""
 
     def __init__(
-        self,
-        methods: RecoveryMethods,
-        project: FailingProject,
-        path: str,
-        limits: SearchLimits,
-        result: SearchResult,
+        self, methods: RecoveryMethods, project: FailingProject, path: str, limits: SearchLimits
     ) -> None:
-        self._methods, self._project = methods, project
-        self._path, self._limits, self._result = path, limits, result
+        self._methods, self._project, self._path, self._limits = methods, project, path, limits
         self._began_s = time.monotonic()
+        self._result = SearchResult(texts=project.texts, ending="no_parsable_text")
 
-    def now_s(self) -> float:
+    async def run(self) -> SearchResult:
+        """Run the tests on the parsable texts, and search further where none of them passes all tests.
+
+        Raises:
+            SandboxError: The sandbox failed.
+        """
+        result = self._result
+        seconds = self._limits.max_seconds * PARSE_SEARCH_SHARE
+        parsable_texts = await asyncio.to_thread(self._methods.find_texts, seconds)
+        runs = await self._run_texts(parsable_texts[: self._methods.max_run])
+        result.tried_count = len(runs)
+        result.plausible = [self._build_proposal(run.parsable) for run in runs if run.is_plausible]
+        if result.plausible:
+            result.first_repair_s = self._now_s()
+            result.ending = "parsable_texts_tried"
+        elif runs:
+            await self._search_texts(runs)
+        result.seconds = self._now_s()
+        return result
+
+    def _now_s(self) -> float:
         """Return the seconds since the recovery began."""
         return time.monotonic() - self._began_s
 
     def _files_with(self, parsable: ParsableText) -> dict[str, bytes]:
         return {**self._project.files, self._path: parsable.text.encode("utf-8", "surrogateescape")}
 
-    async def run_texts(self, parsable_texts: Sequence[ParsableText]) -> list[_TextRun]:
+    async def _run_texts(self, parsable_texts: Sequence[ParsableText]) -> list[_TextRun]:
         """Run the tests on each parsable text; return the runs, those with most passing tests first."""
         semaphore = asyncio.Semaphore(PARALLEL_RUNS)
         last_index = len(parsable_texts)
+        text_runs: dict[int, _TextRun] = {}
 
-        async def run(index: int, parsable: ParsableText) -> _TextRun | None:
+        async def run(index: int, parsable: ParsableText) -> None:
             nonlocal last_index
             async with semaphore:
-                remaining_s = TEXT_RUNS_SHARE * self._limits.max_seconds - self.now_s()
+                remaining_s = TEXT_RUNS_SHARE * self._limits.max_seconds - self._now_s()
                 if remaining_s <= 0 or index > last_index:
-                    return None
+                    return
                 timeout_s = min(self._methods.run_timeout_s, max(MIN_TEXT_RUN_S, remaining_s))
                 outcomes = await self._project.command.run_selected(self._files_with(parsable), (), timeout_s)
-                text_run = _TextRun(parsable=parsable, outcomes=tuple(outcomes))
-                if text_run.is_plausible:
+                text_runs[index] = _TextRun(parsable=parsable, outcomes=tuple(outcomes))
+                if text_runs[index].is_plausible:
                     last_index = min(last_index, index + self._methods.max_rivals)
-                return text_run
 
-        runs = await asyncio.gather(*(run(index, parsable) for index, parsable in enumerate(parsable_texts)))
+        await asyncio.gather(*(run(index, parsable) for index, parsable in enumerate(parsable_texts)))
         # Scores are rounded, so that those that differ only by a floating-point error keep their order.
         return sorted(
-            (text_run for text_run in runs if text_run is not None),
+            (text_runs[index] for index in sorted(text_runs)),
             key=lambda run: (-run.passed_count, len(run.failing_tests), -round(run.parsable.score, 6)),
         )
 
-    async def search_texts(self, runs: Sequence[_TextRun]) -> None:
+    async def _search_texts(self, runs: Sequence[_TextRun]) -> None:
         """Search for one more change of the parsable texts that pass most tests, one after the other."""
-        result, limits, texts_run = self._result, self._limits, self._result.tried_count
+        result, limits = self._result, self._limits
         for number, run in enumerate(runs[:MAX_TEXTS_SEARCHED]):
-            remaining_s = limits.max_seconds - self.now_s()
+            remaining_s = limits.max_seconds - self._now_s()
             # The parsable texts themselves do not count as candidates of these searches.
-            max_candidates = limits.max_candidates - (result.tried_count - texts_run)
+            max_candidates = limits.max_candidates - (result.tried_count - len(runs))
             if remaining_s < MIN_TEXT_SEARCH_S or max_candidates <= 0 or result.plausible:
                 break
             files = self._files_with(run.parsable)
@@ -208,11 +201,14 @@ class _Recovery:
                 reserve_s=limits.reserve_s if is_last else 0.0,
                 max_candidates=max_candidates,
             )
-            texts = {**result.texts, self._path: run.parsable.text}
-            parsable_project = replace(
-                self._project, command=command, files=files, texts=texts, outcomes=run.outcomes
+            project = replace(
+                self._project,
+                command=command,
+                files=files,
+                texts={**result.texts, self._path: run.parsable.text},
+                outcomes=run.outcomes,
             )
-            self._add_result(await self._methods.search(parsable_project, text_limits), run.parsable)
+            self._add_result(await self._methods.search(project, text_limits), run.parsable)
 
     def _add_result(self, inner: SearchResult, base: ParsableText) -> None:
         """Add what a search on a parsable text has found, as changes of the original file.
@@ -225,17 +221,17 @@ class _Recovery:
             result.suspect_lines, result.spectrum = inner.suspect_lines, inner.spectrum
         for proposal in inner.plausible:
             if proposal.path == self._path:
-                result.plausible.append(self.build_proposal(base, proposal))
+                result.plausible.append(self._build_proposal(base, proposal))
         for proposal, trial in inner.partial:
             if proposal.path == self._path:
-                result.partial.append((self.build_proposal(base, proposal), trial))
+                result.partial.append((self._build_proposal(base, proposal), trial))
         result.tried_count += inner.tried_count
         result.operator_failures += inner.operator_failures
         result.ending = inner.ending
         if result.plausible and result.first_repair_s is None:
             result.first_repair_s = inner.first_repair_s
 
-    def build_proposal(self, base: ParsableText, further: Proposal | None = None) -> Proposal:
+    def _build_proposal(self, base: ParsableText, further: Proposal | None = None) -> Proposal:
         """Return the change that turns the file into a parsable text."""
         text = base.text if further is None else apply_edits(base.text, further.edits)
         proposal = Proposal(

@@ -162,18 +162,13 @@ async def order_single_changes(
     worst_rank = math.inf
     # The most suspicious lines of all files come first, because the time may not suffice for all.
     by_suspicion = sorted(scores.items(), key=lambda item: -max(item[1].values()))
-    streams = [
-        _score_file(
-            path,
-            texts[path],
-            line_scores,
-            import_lines.get(path, frozenset()),
-            clues=clues,
-            factors=factors,
-            generate=generate,
+    streams = []
+    for path, line_scores in by_suspicion:
+        mutants = generate(path, texts[path], line_scores)
+        lines_on_import = import_lines.get(path, frozenset())
+        streams.append(
+            _score_mutants(mutants, path, texts[path], line_scores, lines_on_import, clues, factors)
         )
-        for path, line_scores in by_suspicion
-    ]
     for count, (_, proposal) in enumerate(merge(*streams, key=lambda pair: -pair[0]), 1):
         rank = -round(proposal.score, 6)
         if rank <= worst_rank:
@@ -198,36 +193,31 @@ def _select_best(ranked: list[RankedProposal], limit: int) -> list[RankedProposa
     return list(unique.values())[:limit]
 
 
-def _score_file(
+def _score_mutants(
+    mutants: Iterator[Mutant],
     path: str,
     text: str,
-    lines: Mapping[int, float],
-    import_lines: frozenset[int],
-    *,
+    line_scores: Mapping[int, float],
+    lines_on_import: frozenset[int],
     clues: Sequence[Clue],
     factors: Mapping[str, float],
-    generate: MutantGenerator,
 ) -> Iterator[tuple[float, Proposal]]:
-    """Yield `(suspicion of its line, change)` for the changes of one file."""
-    default_suspicion = max(lines.values()) / 2
+    """Yield `(suspicion of its line, change)` for the mutants of one file."""
+    default_suspicion = max(line_scores.values()) / 2
     raw = encode_source(text)
-    for mutant in generate(path, text, lines):
+    for mutant in mutants:
         # An edit may begin on an earlier line than the node that it changes.
-        suspicion = lines.get(mutant.line, default_suspicion)
-        yield (
-            suspicion,
-            Proposal(
-                path=path,
-                edits=mutant.edits,
-                label=mutant.label,
-                score=mutant.prior
-                * suspicion**SUSPICION_EXPONENT
-                * clue_factor(mutant, path, raw, clues)
-                * factors.get(mutant.operator, 1.0),
-                operators=(mutant.operator,),
-                is_swappable=mutant.in_function_body and mutant.line not in import_lines,
-            ),
+        suspicion = line_scores.get(mutant.line, default_suspicion)
+        score = mutant.prior * suspicion**SUSPICION_EXPONENT * clue_factor(mutant, path, raw, clues)
+        proposal = Proposal(
+            path=path,
+            edits=mutant.edits,
+            label=mutant.label,
+            score=score * factors.get(mutant.operator, 1.0),
+            operators=(mutant.operator,),
+            is_swappable=mutant.in_function_body and mutant.line not in lines_on_import,
         )
+        yield suspicion, proposal
 
 
 def generate_python_mutants(
@@ -248,5 +238,4 @@ def generate_python_mutants(
 
 def _tie_breaker(proposal: Proposal, seed: int) -> str:
     """Return a deterministic tie-breaker that does not follow the order of the source."""
-    text = f"{seed} {proposal.path} {proposal.edits}"
-    return hashlib.sha256(encode_source(text)).hexdigest()
+    return hashlib.sha256(encode_source(f"{seed} {proposal.path} {proposal.edits}")).hexdigest()

@@ -38,25 +38,19 @@ def compute_hunks(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[
         before: Path -> earlier text.
         after: Path -> later text.
     """
-    return tuple(
-        hunk
-        for path in sorted(before.keys() & after.keys())
-        if before[path] != after[path]
-        for hunk in _hunks_of_file(
-            path, before[path].splitlines(keepends=True), after[path].splitlines(keepends=True)
-        )
-    )[:MAX_HUNKS]
-
-
-def _hunks_of_file(path: str, before: list[str], after: list[str]) -> Iterator[Hunk]:
-    for start, end, later_start, later_end in changed_ranges(before, after):
-        yield Hunk(
-            path=path,
-            before=tuple(before[start:end]),
-            after=tuple(after[later_start:later_end]),
-            above=tuple(after[max(0, later_start - CONTEXT_LINES) : later_start]),
-            below=tuple(after[later_end : later_end + CONTEXT_LINES]),
-        )
+    hunks: list[Hunk] = []
+    for path in sorted(before.keys() & after.keys()):
+        old, new = before[path].splitlines(keepends=True), after[path].splitlines(keepends=True)
+        for old_start, old_end, start, end in changed_ranges(old, new):
+            hunk = Hunk(
+                path=path,
+                before=tuple(old[old_start:old_end]),
+                after=tuple(new[start:end]),
+                above=tuple(new[max(0, start - CONTEXT_LINES) : start]),
+                below=tuple(new[end : end + CONTEXT_LINES]),
+            )
+            hunks.append(hunk)
+    return tuple(hunks[:MAX_HUNKS])
 
 
 def generate_reverts(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> tuple[Proposal, ...]:
@@ -66,31 +60,28 @@ def generate_reverts(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> tuple[P
         hunks: What a commit changed, or what changed since one.
         texts: Path -> present text. A hunk is skipped if its lines are missing there or occur twice.
     """
-    reverts_by_path: dict[str, list[Proposal]] = {}
-    for hunk in hunks:
-        edit = _revert_edit(hunk, texts[hunk.path]) if hunk.path in texts else None
-        if edit is not None:
-            label = f"line {_first_line(edit, texts[hunk.path])}: reverted to the earlier version"
-            revert = _build_proposal(hunk.path, (edit,), label, REVERT_PRIOR)
-            reverts_by_path.setdefault(hunk.path, []).append(revert)
-    whole_files = []
-    for path, reverts in reverts_by_path.items():
-        if len(reverts) > 1:
-            edits = sorted((edit for revert in reverts for edit in revert.edits), key=lambda edit: edit.start)
+    edits_by_path: dict[str, list[Edit]] = {}
+    for hunk, edit in _find_revert_edits(hunks, texts):
+        edits_by_path.setdefault(hunk.path, []).append(edit)
+    reverts, whole_files = [], []
+    for path, edits in edits_by_path.items():
+        for edit in edits:
+            label = f"line {_first_line(edit, texts[path])}: reverted to the earlier version"
+            reverts.append(_build_proposal(path, (edit,), label, REVERT_PRIOR))
+        if len(edits) > 1:
+            in_order = tuple(sorted(edits, key=lambda edit: edit.start))
             label = "all reverted to the earlier version"
-            whole_files.append(_build_proposal(path, tuple(edits), label, REVERT_PRIOR / 2))
-    return (*(revert for reverts in reverts_by_path.values() for revert in reverts), *whole_files)
+            whole_files.append(_build_proposal(path, in_order, label, REVERT_PRIOR / 2))
+    return (*reverts, *whole_files)
 
 
 def find_changed_lines(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> dict[str, frozenset[int]]:
     """Return path -> the present lines that hunks touched: added lines, and those next to deleted ones."""
     changed: dict[str, set[int]] = {}
-    for hunk in hunks:
-        edit = _revert_edit(hunk, texts[hunk.path]) if hunk.path in texts else None
-        if edit is not None:
-            first = _first_line(edit, texts[hunk.path])
-            lines = range(first, first + len(hunk.after)) if hunk.after else (first - 1, first)
-            changed.setdefault(hunk.path, set()).update(lines)
+    for hunk, edit in _find_revert_edits(hunks, texts):
+        first = _first_line(edit, texts[hunk.path])
+        lines = range(first, first + len(hunk.after)) if hunk.after else (first - 1, first)
+        changed.setdefault(hunk.path, set()).update(lines)
     return {path: frozenset(lines) for path, lines in changed.items()}
 
 
@@ -115,15 +106,15 @@ def favour_changed_lines(
     }
 
 
-def _revert_edit(hunk: Hunk, text: str) -> Edit | None:
-    """Return the edit that reverts a hunk; `None` if its lines are missing or occur twice."""
-    later = "".join((*hunk.above, *hunk.after, *hunk.below))
-    index = text.find(later)
-    if not later or index < 0 or text.find(later, index + 1) >= 0:
-        return None
-    start = len(encode_source(text[: index + len("".join(hunk.above))]))
-    removed = encode_source("".join(hunk.after))
-    return Edit(start=start, end=start + len(removed), text="".join(hunk.before))
+def _find_revert_edits(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> Iterator[tuple[Hunk, Edit]]:
+    """Yield `(hunk, edit that reverts it)` for hunks whose lines occur exactly once in the present texts."""
+    for hunk in hunks:
+        text = texts.get(hunk.path, "")
+        lines = "".join((*hunk.above, *hunk.after, *hunk.below))
+        if lines and text.count(lines) and text.find(lines) == text.rfind(lines):
+            start = len(encode_source(text[: text.find(lines) + len("".join(hunk.above))]))
+            end = start + len(encode_source("".join(hunk.after)))
+            yield hunk, Edit(start=start, end=end, text="".join(hunk.before))
 
 
 def _first_line(edit: Edit, text: str) -> int:

@@ -52,6 +52,10 @@ async def try_by_command(
     def remaining_s() -> float:
         return result.end_s(limits) - (time.monotonic() - began_s)
 
+    async def passes(files: dict[str, bytes], selected: set[str], expected: set[str]) -> bool:
+        wall_s = min(timeout_s, max(MIN_RUN_S, remaining_s()))
+        return all_passed(await run_selected(files, selected, wall_s=wall_s), expected)
+
     def is_over() -> bool:
         if result.tried_count >= limits.max_candidates:
             result.ending = "candidate_limit"
@@ -65,15 +69,10 @@ async def try_by_command(
         nonlocal last_count
         while not is_over() and (proposal := next(waiting, None)) is not None:
             text = apply_edits(project.texts[proposal.path], proposal.edits)
-            changed = {**project.files, proposal.path: encode_source(text)}
-            wall_s = min(timeout_s, max(MIN_RUN_S, remaining_s()))
-            failing_outcomes = await run_selected(changed, failing, wall_s=wall_s)
+            files = {**project.files, proposal.path: encode_source(text)}
+            passes_failing = await passes(files, failing, failing)
             result.tried_count += 1
-            if not all_passed(failing_outcomes, failing):
-                continue
-            wall_s = min(timeout_s, max(MIN_RUN_S, remaining_s()))
-            all_outcomes = await run_selected(changed, (), wall_s=wall_s)
-            if all_passed(all_outcomes, expected):
+            if passes_failing and await passes(files, set(), expected):
                 result.plausible.append(proposal)
                 if result.first_repair_s is None:
                     result.first_repair_s = time.monotonic() - began_s

@@ -26,6 +26,9 @@ from suture.search.tuning import (
     MAX_SECOND_CHANGES_AT_EDIT,
 )
 
+PairOfSingles = tuple[int, int]
+"""The indices of two single changes."""
+
 
 @dataclass
 class CompoundMutations:
@@ -37,6 +40,7 @@ class CompoundMutations:
         language: The language of the files.
         seed: Decides between equal scores.
         remaining_s: Returns the seconds that the search has left, a share of which is for generating changes.
+        singles: The single changes of which any two may be combined, the likeliest first.
     """
 
     texts: Mapping[str, str]
@@ -44,11 +48,10 @@ class CompoundMutations:
     language: Language
     seed: int
     remaining_s: Callable[[], float]
-    _singles: Sequence[Proposal] = ()
+    singles: Sequence[Proposal] = ()
     _extended_count: int = 0
-    # A heap of `(negative score, number, pair)`. The pair is a proposal, or the indices of two single changes.
-    # The number keeps equal scores in order.
-    _waiting: list[tuple[float, int, Proposal | tuple[int, int]]] = field(default_factory=list)
+    # A heap of `(negative score, number, pair)`. The number keeps equal scores in order.
+    _waiting: list[tuple[float, int, Proposal | PairOfSingles]] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=count)
 
     async def extend_start(
@@ -63,10 +66,6 @@ class CompoundMutations:
         best = best_score(compounds)
         return [replace(compound, score=compound.score / best) for compound in compounds]
 
-    def set_singles(self, singles: Sequence[Proposal]) -> None:
-        """Set the single changes of which any two may be combined, the likeliest first."""
-        self._singles = singles
-
     async def likeliest_pairs(self, limit: int, clues: Sequence[Clue]) -> list[Proposal]:
         """Return the likeliest pairs of changes that have not been returned before.
 
@@ -74,15 +73,16 @@ class CompoundMutations:
         first one are generated only when one of them could be the next likeliest pair.
         """
         pairs: list[Proposal] = []
-        best = self._singles[0].score if self._singles else 0.0
+        best = self.singles[0].score if self.singles else 0.0
         while len(pairs) < limit and self.remaining_s() > 0:
-            base = next(iter(self._singles[self._extended_count : self._extended_count + 1]), None)
+            index = self._extended_count
+            base = self.singles[index] if index < len(self.singles) else None
             if self._waiting and (base is None or -self._waiting[0][0] >= base.score * best):
                 pairs += self._pop()
             elif base is None:
                 break
             else:
-                self._push_pair(self._extended_count, self._extended_count + 1)
+                self._push_pair(index, index + 1)
                 self._extended_count += 1
                 lines = self._lines_of_edits(base)
                 for pair in await self._changes_after(base, lines, clues, MAX_SECOND_CHANGES_AT_EDIT):
@@ -92,8 +92,8 @@ class CompoundMutations:
 
     def _push_pair(self, first: int, second: int) -> None:
         """Queue the pair of the single changes with these indices, if there is such a second change."""
-        if second < len(self._singles):
-            score = self._singles[first].score * self._singles[second].score
+        if second < len(self.singles):
+            score = self.singles[first].score * self.singles[second].score
             heappush(self._waiting, (-score, next(self._numbers), (first, second)))
 
     def _pop(self) -> Iterator[Proposal]:
@@ -107,7 +107,7 @@ class CompoundMutations:
             return
         first, second = waiting
         self._push_pair(first, second + 1)
-        base, partner = self._singles[first], self._singles[second]
+        base, partner = self.singles[first], self.singles[second]
         if base.path == partner.path and not edits_overlap(base.edits, partner.edits):
             yield replace(combine_changes(base, partner, -score), is_swappable=False)
 
@@ -171,8 +171,7 @@ def shift_scores(scores: Mapping[int, float], edits: Sequence[Edit], text: str) 
         highest = max(shifted.get(replaced, 0.0) for replaced in range(line, line + removed + 1))
         before = {number: score for number, score in shifted.items() if number < line}
         changed = {number: highest for number in range(line, line + added + 1) if highest}
-        after = {
-            number + added - removed: score for number, score in shifted.items() if number > line + removed
-        }
+        shift, last_line = added - removed, line + removed
+        after = {number + shift: score for number, score in shifted.items() if number > last_line}
         shifted = {**before, **changed, **after}
     return shifted

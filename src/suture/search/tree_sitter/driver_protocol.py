@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from suture.core.records import Language
 from suture.judge.trials.trial_records import Proposal
-from suture.project.languages import Runner, bypass_npm, find_runner, find_started_scripts
+from suture.project.languages import bypass_npm, find_runner, find_started_scripts
 from suture.search.search_records import FailingProject
 from suture.search.tree_sitter.driver_reports import parse_reports
 from suture.search.tree_sitter.drivers import golang, node, whole_runners
@@ -111,15 +111,17 @@ DRIVERS_BY_RUNNER: Mapping[str, Driver] = {
 
 def find_driver(argv: Sequence[str], files: Mapping[str, bytes], language: Language) -> Driver | None:
     """Return the driver for a test command; `None` if each trial needs a run of the command."""
-    runner: Runner | None = find_runner(argv, files, language)
+    runner = find_runner(argv, files, language)
     lines = shell_lines(argv, files)
-    driver = DRIVERS_BY_RUNNER.get(
-        runner.name if runner is not None else whole_runners.find_unreported(lines)
-    )
-    if driver is None:
+    name = runner.name if runner is not None else whole_runners.find_unreported(lines)
+    driver = DRIVERS_BY_RUNNER.get(name)
+    if (
+        driver is not None
+        and driver.own_runner
+        and whole_runners.parse_start(lines, driver.own_runner) is None
+    ):
         return None
-    is_understood = not driver.own_runner or whole_runners.parse_start(lines, driver.own_runner) is not None
-    return driver if is_understood else None
+    return driver
 
 
 def shell_lines(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
@@ -172,7 +174,8 @@ async def run_rounds(
     Raises:
         Exception: The exception of the first round that failed.
     """
-    began_s, tasks = time.monotonic(), [asyncio.create_task(coroutine) for coroutine in rounds]
+    began_s = time.monotonic()
+    tasks = [asyncio.create_task(coroutine) for coroutine in rounds]
     try:
         waiting = set(tasks)
         while waiting and not any(task.exception() or passes(task.result()) for task in tasks if task.done()):

@@ -36,14 +36,14 @@ def parse_reports(raw: bytes) -> Iterator[dict[str, Any]]:
 def _is_valid(line: Mapping[str, Any]) -> bool:
     if line.get("event") == "baseline":
         tests = line.get("tests")
-        return isinstance(tests, list) and all(
-            isinstance(test, dict) and _is_valid_test(test) for test in tests
-        )
+        return isinstance(tests, list) and all(map(_is_valid_test, tests))
     passed = line.get("passed_tests", [])
     return isinstance(passed, list) and all(isinstance(name, str) for name in passed)
 
 
-def _is_valid_test(test: Mapping[str, Any]) -> bool:
+def _is_valid_test(test: object) -> bool:
+    if not isinstance(test, dict):
+        return False
     lines, times_ms = test.get("lines") or {}, (test.get("ms", 0), test.get("cpu_ms", 0))
     if not all(isinstance(ms, int | float) and 0 <= ms < MAX_REPORTED_MS for ms in times_ms):
         return False
@@ -71,13 +71,8 @@ def select_trial_reports(reports: Sequence[dict[str, Any]], count: int) -> dict[
 
 def baseline_tests(reports: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the tests in the reports of a baseline run."""
-    return [
-        test
-        for line in reports
-        if line.get("event") == "baseline"
-        for test in as_list(line.get("tests"))
-        if isinstance(test, dict)
-    ]
+    baselines = [line for line in reports if line.get("event") == "baseline"]
+    return [test for line in baselines for test in as_list(line.get("tests")) if isinstance(test, dict)]
 
 
 def build_test_runs(

@@ -115,14 +115,13 @@ class DriverTrials:
         interruptible = self._interruptible_texts()
         jobs = [{"test_files": group, "texts": interruptible} for group in file_groups]
         began_s = time.monotonic()
-        plan = self._plan(common, jobs, timeout_s=seconds, max_rivals=0, linger_ms=0)
+        plan = _build_plan(common, jobs, timeout_s=seconds, max_rivals=0, linger_ms=0)
         reports = await run_driver(self._driver, self.project, plan, seconds)
         self.baseline_s = time.monotonic() - began_s
         tests = baseline_tests(reports)
         if self._has_status_only:  # the driver knows better which files the command loads
-            common["test_files"] = test_files = sorted(
-                {file_of_test(str(test["id"])) for test in tests if test.get("id")}
-            )
+            test_files = sorted({file_of_test(str(test["id"])) for test in tests if test.get("id")})
+            common["test_files"] = test_files
         timed_out = [line.get("number") for line in reports if line.get("timed_out") is True]
         is_stuck_again = bool(stuck) and len(file_groups) - 1 in timed_out
         return self._prepare_trials(tests, common, test_files, stuck if is_stuck_again else [])
@@ -134,7 +133,10 @@ class DriverTrials:
         test_files: Sequence[str],
         stuck: Sequence[str],
     ) -> Spectrum:
-        """Build the spectrum of a baseline run, and set what the trials of candidates need."""
+        """Build the spectrum of a baseline run, and set what the trials of candidates need.
+
+        The `stuck` test files never ended, neither in the user's run nor here; each stands for its tests.
+        """
         is_unreported = self._is_silent or self._has_status_only
         # Files of which the user's run reported no single test: all tests that are seen in them here are used.
         unlisted = {*test_files} if is_unreported else {path for path in test_files if path in self._before}
@@ -172,15 +174,13 @@ class DriverTrials:
             "targets_alone": all("::" in name for name in targets),
             "max_cpu_ms": max_cpu_ms,
         }
-        disagreements = (
-            () if self._has_status_only and targets else find_disagreements(self._before, statuses)
-        )
+        is_comparable = not (self._has_status_only and targets)
         return Spectrum(
             tests=runs,
             collected=tuple(statuses),
             failing_in_suite=frozenset(targets),
             target_tests=tuple(targets),
-            disagreements=disagreements,
+            disagreements=find_disagreements(self._before, statuses) if is_comparable else (),
             compared=len(self._before),
             traced=sum(bool(run.lines) for run in runs),
             suite_s=suite_s,
@@ -255,7 +255,11 @@ class DriverTrials:
         Raises:
             SandboxError: The sandbox failed.
         """
-        reports = await self._run_rounds(batch, seconds, _has_passing)
+
+        def has_passing(reports: Sequence[TrialReport]) -> bool:
+            return any(line.get("passes") is True for _, line in reports)
+
+        reports = await self._run_rounds(batch, seconds, has_passing)
         self.is_lost = self._has_lost_all([line for _, line in reports])
         if not self.is_lost:
             for proposal, line in reports:
@@ -285,35 +289,11 @@ class DriverTrials:
             job = self._driver.build_job(proposal, self.project.texts[proposal.path], self.language)
             if job is not None:
                 supported.append((proposal, job))
-        plan = self._plan(
-            self._common,
-            [job for _, job in supported],
-            timeout_s=self._timeout_s,
-            max_rivals=self.max_rivals,
-            linger_ms=LINGER_MS,
-        )
+        jobs = [job for _, job in supported]
+        plan = _build_plan(self._common, jobs, self._timeout_s, self.max_rivals, LINGER_MS)
         reports = await run_driver(self._driver, self.project, plan, seconds)
         lines = select_trial_reports(reports, len(supported))
         return [(supported[number][0], line) for number, line in lines.items()]
-
-    @staticmethod
-    def _plan(
-        common: Mapping[str, Any],
-        jobs: Sequence[Mapping[str, Any]],
-        *,
-        timeout_s: float,
-        max_rivals: int,
-        linger_ms: int,
-    ) -> dict[str, Any]:
-        """Return the plan that a driver reads."""
-        return {
-            "common": common,
-            "jobs": jobs,
-            "trial_timeout_ms": 1000 * timeout_s,
-            "start_timeout_ms": PROCESS_START_MS,
-            "max_rivals": max_rivals,
-            "linger_ms": linger_ms,
-        }
 
     def _has_lost_all(self, reports: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether no test runs here: candidates or all processes have ended, and none reported a test."""
@@ -322,9 +302,8 @@ class DriverTrials:
             self._has_seen_test = self._has_seen_test or names_test or line.get("passes") is True
         if not reports or self._has_seen_test:
             return False
-        has_ended_without_test = any(
-            line.get("failed_test") == "" and line.get("timed_out") is not True for line in reports
-        )
+        ended = (line for line in reports if line.get("timed_out") is not True)
+        has_ended_without_test = any(line.get("failed_test") == "" for line in ended)
         return has_ended_without_test or all(line.get("process_lost") is True for line in reports)
 
     def _record(self, proposal: Proposal, line: Mapping[str, Any], result: SearchResult) -> None:
@@ -336,8 +315,22 @@ class DriverTrials:
             result.partial.append((proposal, trial))
 
 
-def _has_passing(reports: Sequence[TrialReport]) -> bool:
-    return any(line.get("passes") is True for _, line in reports)
+def _build_plan(
+    common: Mapping[str, Any],
+    jobs: Sequence[Mapping[str, Any]],
+    timeout_s: float,
+    max_rivals: int,
+    linger_ms: int,
+) -> dict[str, Any]:
+    """Return the plan that a driver reads."""
+    return {
+        "common": common,
+        "jobs": jobs,
+        "trial_timeout_ms": 1000 * timeout_s,
+        "start_timeout_ms": PROCESS_START_MS,
+        "max_rivals": max_rivals,
+        "linger_ms": linger_ms,
+    }
 
 
 class EarlyBaseline:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from suture.core.records import Language
-from suture.judge.tampering import TamperingWarning
+from suture.judge.tampering import TamperingCode, TamperingWarning
 from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, NUMBERS, STRINGS, parse_source_tree
 from suture.mutation.tree_sitter.operators.conditions import get_condition
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk
@@ -62,24 +62,27 @@ def find_tree_warnings(
     if parse_source_tree(before, path, language).has_error:
         return ()
     old, new = _count_signs(before, path, language), _count_signs(after, path, language)
-    test_values = (new.compared - old.compared) & test_literals
+    compared_test_literals = (new.compared - old.compared) & test_literals
     removed_calls, unread = old.calls - new.calls, new.unread - old.unread
     warnings: list[TamperingWarning] = []
-    if test_values:
-        names = tuple(sorted(test_values))
-        warnings.append(TamperingWarning(code="compares_with_test_literals", names=names))
+
+    def warn(code: TamperingCode, names: Iterable[str] = ()) -> None:
+        warnings.append(TamperingWarning(code=code, names=tuple(sorted(names))))
+
+    if compared_test_literals:
+        warn("compares_with_test_literals", compared_test_literals)
     if new.dead > old.dead:
-        warnings.append(TamperingWarning(code="dead_code"))
+        warn("dead_code")
     if removed_calls:
-        warnings.append(TamperingWarning(code="calls_removed", names=tuple(sorted(removed_calls))))
+        warn("calls_removed", removed_calls)
     if new.throws < old.throws:
-        warnings.append(TamperingWarning(code="raise_removed"))
+        warn("raise_removed")
     if new.swallowing > old.swallowing:
-        warnings.append(TamperingWarning(code="hides_exceptions"))
+        warn("hides_exceptions")
     if unread:
-        warnings.append(TamperingWarning(code="names_unused", names=tuple(sorted(unread))))
+        warn("names_unused", unread)
     if new.statements < old.statements:
-        warnings.append(TamperingWarning(code="statement_removed"))
+        warn("statement_removed")
     return tuple(warnings)
 
 
@@ -105,10 +108,9 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
     for node in walk(tree.root):
         sign = node.child_by_field_name("operator")
         if node.type == "binary_expression" and sign is not None and tree.text(sign) in COMPARISON_SIGNS:
-            sides = (get_field(node, "left"), get_field(node, "right"))
-            compared |= {
-                tree.text(side) for side in sides if side is not None and side.type in (*NUMBERS, *STRINGS)
-            }
+            for side in (get_field(node, "left"), get_field(node, "right")):
+                if side is not None and side.type in (*NUMBERS, *STRINGS):
+                    compared.add(tree.text(side))
         if node.type in ("identifier", "shorthand_property_identifier"):
             uses[tree.text(node)] += 1
         function = get_field(node, "function")

@@ -25,7 +25,7 @@ from suture.judge.sandbox_programs import PRIVATE_FOLDER
 from suture.judge.split.call_runner import CallRunner
 from suture.judge.split.call_values import render_value, to_call_value, to_python_data, values_match
 from suture.judge.trials.trial_records import Proposal
-from suture.mutation import apply_edits
+from suture.mutation import Edit, apply_edits
 from suture.mutation.edits import encode_source
 from suture.mutation.tree_sitter.node_kinds import CALLS
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, walk
@@ -36,8 +36,8 @@ from suture.search.ranking.call_outcomes import (
     OPAQUE,
     TIMED_OUT,
     CallOutcomes,
+    count_reaching,
     generate_inputs,
-    is_conclusive,
 )
 from suture.search.ranking.repair_scoring import RepairAnswers
 from suture.search.search_records import FailingProject, SearchResult
@@ -98,9 +98,8 @@ async def answer_calls(
     """
     command, files, language = project.command, project.files, project.language
     driver = LANGUAGES[language].calls
-    no_answers = RepairAnswers(
-        calls=(), outcomes=[CallOutcomes() for _ in proposals], broken_examples=[0 for _ in proposals]
-    )
+    count = len(proposals)
+    no_answers = RepairAnswers(calls=(), outcomes=[CallOutcomes()] * count, broken_examples=[0] * count)
     if driver is None or len(proposals) < 2:
         return no_answers
     functions = _choose_functions(proposals, result, tests, language, driver, random.Random(seed))
@@ -118,14 +117,14 @@ async def answer_calls(
                 task=task, sandbox=command.sandbox, settings=command.settings, interpreter=interpreter
             )
             answers = await _run_calls(runner, function, projects, seconds / len(functions))
-            count = len(function.calls)
-            if _is_deterministic(answers, count):
-                first_answers = {number: all_answers[:count] for number, all_answers in answers.items()}
+            call_count = len(function.calls)
+            if _is_deterministic(answers, call_count):
+                first_answers = {number: all_answers[:call_count] for number, all_answers in answers.items()}
                 deterministic.append((function, first_answers))
     except PrerequisiteError as fault:
         result.notes = (*result.notes, f"repairs were not compared on other inputs: {fault.message}")
         return no_answers
-    return _collect_answers(deterministic, len(proposals), driver)
+    return _collect_answers(deterministic, count, driver)
 
 
 async def _prepare_interpreter(
@@ -138,9 +137,8 @@ async def _prepare_interpreter(
     if not driver.compiles or not functions:
         return command.interpreter
     site = CallSite(module=functions[0].path, name=functions[0].name, folder=PRIVATE_FOLDER, files=files)
-    return await add_go_build_cache(
-        command.interpreter, driver.files(site), command.sandbox, command.settings
-    )
+    driver_files = driver.files(site)
+    return await add_go_build_cache(command.interpreter, driver_files, command.sandbox, command.settings)
 
 
 async def _run_calls(
@@ -195,21 +193,20 @@ def _collect_answers(
             return []
         return [_encode_answer(answer) for _, answers in functions for answer in answers[number]]
 
-    unchanged = encode_answers(0)
-    outcomes, broken = [], []
+    unchanged_answers = encode_answers(0)
+    outcomes, broken_counts = [], []
     for number in range(1, count + 1):
         encoded = encode_answers(number)
-        reached = sum(a != b and is_conclusive(a) for a, b in zip(encoded, unchanged, strict=False))
+        reached = count_reaching(encoded, unchanged_answers)
         outcomes.append(CallOutcomes(answers=tuple(encoded), reached=reached))
-        broken.append(
-            sum(_count_broken(function, answers.get(number, ())) for function, answers in functions)
-        )
+        counts = (_count_broken(function, answers.get(number, ())) for function, answers in functions)
+        broken_counts.append(sum(counts))
     calls = [
         (function.path, function.name, f"({', '.join(render_value(value, driver) for value in arguments)})")
         for function, _ in functions
         for arguments in function.calls
     ]
-    return RepairAnswers(calls=calls, outcomes=outcomes, broken_examples=broken)
+    return RepairAnswers(calls=calls, outcomes=outcomes, broken_examples=broken_counts)
 
 
 def _encode_answer(answer: Mapping[str, Any]) -> str:
@@ -255,51 +252,40 @@ def _choose_functions(
     random_source: random.Random,
 ) -> list[_CalledFunction]:
     """Return the functions of changed files that the tests call with literals, with the calls to make."""
-    functions = []
+    functions: list[_CalledFunction] = []
+    changed_functions: list[_CalledFunction] = []
     calls_in_tests = sorted(_called_with_literals(tests, language, driver).items())
     for path in sorted({proposal.path for proposal in proposals}):
+        changes = [proposal.edits for proposal in proposals if proposal.path == path]
         tree = SyntaxTree(result.texts[path], path, language)
         comments = "\n".join(tree.text(node) for node in walk(tree.root) if node.type == "comment")
-        literals = dict.fromkeys(
-            text
-            for proposal in proposals
-            if proposal.path == path
-            for text in literals_near_edit(language, path, result.texts[path], proposal.edits)
-        )
+        literals: dict[str, None] = {}
+        for edits in changes:
+            literals |= dict.fromkeys(literals_near_edit(language, path, tree.source, edits))
         mentioned = [values[0] for text in literals if (values := _read_literals(text, driver))]
+        changed_names = _changed_function_names(tree, changes)
         for name, seeds in calls_in_tests:
             if name in tree.functions and not driver.explain_unsupported(tree.source, name):
                 inputs = generate_inputs(seeds, mentioned, random_source)
                 parsed = (parse_call(c.source, name, driver) for c in extract_calls(comments, name, driver))
                 examples = [call for call in parsed if call is not None and not call.fails]
-                functions.append(
-                    _CalledFunction(
-                        path=path,
-                        name=name,
-                        calls=[
-                            *([to_call_value(value) for value in arguments] for arguments in inputs),
-                            *(list(call.args) for call in examples),
-                        ],
-                        examples=[call.expected for call in examples],
-                    )
-                )
+                calls: list[Sequence[JsonPlus]] = [
+                    list(map(to_call_value, arguments)) for arguments in inputs
+                ]
+                calls += [list(call.args) for call in examples]
+                expected = [call.expected for call in examples]
+                function = _CalledFunction(path=path, name=name, calls=calls, examples=expected)
+                functions.append(function)
+                if name in changed_names:
+                    changed_functions.append(function)
     if not driver.compiles:
         return functions[:MAX_TREE_FUNCTIONS]
-    changed = {
-        (path, name)
-        for path in {proposal.path for proposal in proposals}
-        for name in _changed_functions(path, proposals, result, language)
-    }
-    in_changed = [function for function in functions if (function.path, function.name) in changed]
-    return (in_changed or functions)[:MAX_COMPILED_FUNCTIONS]
+    return (changed_functions or functions)[:MAX_COMPILED_FUNCTIONS]
 
 
-def _changed_functions(
-    path: str, proposals: Sequence[Proposal], result: SearchResult, language: Language
-) -> set[str]:
-    """Return the names of the functions of a file that some repair changes."""
-    tree = SyntaxTree(result.texts[path], path, language)
-    offsets = [edit.start for proposal in proposals if proposal.path == path for edit in proposal.edits]
+def _changed_function_names(tree: SyntaxTree, changes: Sequence[Sequence[Edit]]) -> set[str]:
+    """Return the names of the functions of a file that some change edits."""
+    offsets = [edit.start for edits in changes for edit in edits]
     nodes = (tree.root.descendant_for_byte_range(offset, offset) for offset in offsets)
     functions = (tree.enclosing_function(node) for node in nodes if node is not None)
     names = (get_field(function, "name") for function in functions if function is not None)

@@ -10,7 +10,7 @@ from suture.core.records import CheckOutcome, Language
 from suture.mutation.syntax_repair.tree_repair import find_parsable_trees, find_tree_stop
 from suture.project.languages import is_source
 from suture.project.workspace import decode_text
-from suture.search.engine.syntax_recovery import RecoveryMethods, recover_with
+from suture.search.engine.syntax_recovery import FileRecovery, RecoveryMethods
 from suture.search.search_records import FailingProject, SearchLimits, SearchResult
 from suture.search.tree_sitter.tampering_signs import collect_tree_literals, find_tree_warnings
 from suture.search.tree_sitter.tree_search import search_with_tree_sitter
@@ -99,4 +99,4 @@ async def recover_with_tree_sitter(
         max_rivals=TREE_TEXT_RIVALS,
         max_run=MAX_TREE_TEXTS_RUN,
     )
-    return await recover_with(methods, project, path, limits)
+    return await FileRecovery(methods, project, path, limits).run()

@@ -15,13 +15,7 @@ from suture.search.localisation.exception_clues import find_clues
 from suture.search.localisation.fault_ranking import rank_suspects, score_lines, score_named_lines
 from suture.search.ordering.candidate_order import LineScores, order_single_changes
 from suture.search.ordering.compound_changes import CompoundQueue
-from suture.search.search_records import (
-    ChangeKey,
-    FailingProject,
-    SearchLimits,
-    SearchResult,
-    change_key,
-)
+from suture.search.search_records import ChangeKey, FailingProject, SearchLimits, SearchResult, change_key
 from suture.search.tree_sitter.command_trials import try_by_command
 from suture.search.tree_sitter.compound_mutations import (
     CompoundMutations,
@@ -109,8 +103,7 @@ async def _try_with_driver(
     def remaining_s() -> float:
         return result.end_s(limits) - (time.monotonic() - trials.began_s)
 
-    mutations = CompoundMutations(result.texts, scores, trials.language, limits.seed, remaining_s)
-    mutations.set_singles(proposals)
+    mutations = CompoundMutations(result.texts, scores, trials.language, limits.seed, remaining_s, proposals)
     compounds, recorded_count = CompoundQueue(), 0
     waiting = deque(proposals)
     batch = _take(waiting, LIKELIEST_SINGLES)
@@ -159,6 +152,6 @@ def _is_suspicious(
     result: SearchResult, language: Language, literals: frozenset[str], proposal: Proposal
 ) -> bool:
     """Return whether a change has tampering warnings."""
-    text = result.texts[proposal.path]
-    changed = apply_edits(text, proposal.edits)
-    return bool(find_tree_warnings(text, changed, proposal.path, language, literals))
+    before = result.texts[proposal.path]
+    after = apply_edits(before, proposal.edits)
+    return bool(find_tree_warnings(before, after, proposal.path, language, literals))
