@@ -80,7 +80,9 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     outputs: list[str] = []
     if suite.calls is not None:
         results, output = await suite.calls.judge(suite.task.checks, files, wall_s)
-        outcomes += _make_call_outcomes(suite.task.checks, results)
+        for position, (check, result) in enumerate(zip(suite.task.checks, results, strict=True)):
+            is_new = result not in results[:position]  # of several equal results only the first has a fact
+            outcomes.append(_make_outcome(check, result, "split", with_fact=is_new))
         outputs.append(truncate_output(output))
     elif suite.task.checks:
         names = _make_task_names(suite, files)
@@ -203,10 +205,13 @@ def _find_module(task: Task, files: Mapping[str, bytes]) -> str:
     """
     if task.entry_point is None or (task.module in files and not task.allows_more_files):
         return task.module
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     task_modules = [path for path in task.modules if path in files]
     for path in (*task_modules, *files):  # the modules that the task names come first
-        if path.endswith(".py") and _defines(decode_text(files[path]), task.entry_point):
-            return path
+        tree = parse_module(decode_text(files[path])) if path.endswith(".py") else None
+        for node in tree.body if tree is not None else ():
+            if isinstance(node, definitions) and node.name == task.entry_point:
+                return path
     return task.module
 
 
@@ -227,12 +232,6 @@ def _make_task_names(suite: Suite, files: Mapping[str, bytes]) -> TaskNames:
         only=only,
         beside=tuple(path for path in task.modules if path in files and path != module),
     )
-
-
-def _defines(source: str, name: str) -> bool:
-    tree = parse_module(source)
-    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return tree is not None and any(isinstance(node, definitions) and node.name == name for node in tree.body)
 
 
 async def _run_checks(
@@ -263,14 +262,6 @@ async def _run_checks(
                 result = await run_with_nonce(sandbox, settings, files, names.module, check.source, wall_s)
             outcomes.append(_make_outcome(check, result, evidence))
     return outcomes, truncate_output(runner.output.decode("utf-8", "replace")), runner.candidate_cpu_s
-
-
-def _make_call_outcomes(checks: Sequence[Check], results: Sequence[ProgramOutcome]) -> list[CheckOutcome]:
-    """Return the outcomes of calls; of several equal results only the first has a fact."""
-    return [
-        _make_outcome(check, result, "split", with_fact=result not in results[:position])
-        for position, (check, result) in enumerate(zip(checks, results, strict=True))
-    ]
 
 
 def _make_outcome(

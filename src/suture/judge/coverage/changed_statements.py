@@ -43,14 +43,12 @@ def _iter_statement_heads(tree: ast.Module) -> Iterator[range]:
             yield range(node.pattern.lineno, max(first_line(node.body[0]), node.pattern.lineno + 1))
         elif isinstance(node, ast.ExceptHandler):
             yield range(node.lineno, max(first_line(node.body[0]), node.lineno + 1))
-        elif isinstance(node, ast.stmt) and not _is_docstring(node):
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue  # a docstring
+        elif isinstance(node, ast.stmt):
             inner_lines = [
                 child.lineno for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)
             ]
             inner_lines += [case.pattern.lineno for case in getattr(node, "cases", ())]
             end = min([(node.end_lineno or node.lineno) + 1, *inner_lines])
             yield range(first_line(node), max(end, node.lineno + 1))
-
-
-def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

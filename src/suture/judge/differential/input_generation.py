@@ -43,7 +43,7 @@ def mutate_inputs(
     if not seeds:
         return []
     traits = [[trait for trait in TRAITS if all(map(trait, column))] for column in zip(*seeds, strict=False)]
-    relations = [relation for relation in PAIRS if all(relation(seed) for seed in seeds)]
+    relations = [relation for relation in RELATIONS if all(_are_related(seed, relation) for seed in seeds)]
     pool = [item for seed in seeds for item in _items(seed)]
     largest = max([1, reach // 2, *(abs(item) for item in pool if type(item) is int)])
     known_keys = {_key(seed) for seed in seeds}
@@ -64,7 +64,7 @@ def mutate_inputs(
             trait(value) for value, required in zip(arguments, traits, strict=False) for trait in required
         )
         is_small = all(abs(item) <= 2 * largest + 2 for item in _items(arguments) if type(item) is int)
-        fits = has_traits and is_small and all(relation(arguments) for relation in relations)
+        fits = has_traits and is_small and all(_are_related(arguments, relation) for relation in relations)
         if fits and _key(arguments) not in known_keys:
             known_keys.add(_key(arguments))
             inputs.append(arguments)
@@ -265,25 +265,6 @@ def _is_digits(value: Any) -> bool:
     )
 
 
-def _second_is_within(arguments: Arguments) -> bool:
-    return _compare(arguments, lambda a, b: 0 <= b < len(a) if hasattr(a, "__len__") else b <= a)
-
-
-def _first_is_within(arguments: Arguments) -> bool:
-    return _compare(arguments, lambda a, b: 0 <= a <= len(b) if hasattr(b, "__len__") else a <= b)
-
-
-def _items_below_second(arguments: Arguments) -> bool:
-    return _compare(arguments, lambda a, b: all(0 <= item < b for item in a))
-
-
-def _compare(arguments: Arguments, test: Callable[[Any, Any], bool]) -> bool:
-    try:
-        return len(arguments) == 2 and test(*arguments)
-    except TypeError:
-        return False
-
-
 TRAITS: tuple[Callable[[Any], bool], ...] = (
     is_sorted,
     _is_distinct,
@@ -296,5 +277,16 @@ TRAITS: tuple[Callable[[Any], bool], ...] = (
     _is_digits,
 )
 """Properties of one value that new values keep."""
-PAIRS: tuple[Callable[[Arguments], bool], ...] = (_second_is_within, _first_is_within, _items_below_second)
-"""Relations of two arguments that new arguments keep."""
+RELATIONS: tuple[Callable[[Any, Any], bool], ...] = (
+    lambda first, second: 0 <= second < len(first) if hasattr(first, "__len__") else second <= first,
+    lambda first, second: 0 <= first <= len(second) if hasattr(second, "__len__") else first <= second,
+    lambda first, second: all(0 <= item < second for item in first),
+)
+"""Relations of two arguments that new arguments keep: one is an index of the other, or a limit."""
+
+
+def _are_related(arguments: Arguments, relation: Callable[[Any, Any], bool]) -> bool:
+    try:
+        return len(arguments) == 2 and relation(*arguments)
+    except TypeError:
+        return False

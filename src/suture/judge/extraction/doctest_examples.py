@@ -82,9 +82,7 @@ def _find_prompts(text: str) -> tuple[list[list[DoctestPrompt]], str]:
             groups[-1].append(current)
         elif current and continuation and not current.output:
             current.source.append(continuation[1])
-        elif (
-            current and content.strip() and content[:indent].strip() == "" and not _closes_docstring(content)
-        ):
+        elif current and content[:indent].strip() == "" and content.strip() not in ("", '"""', "'''"):
             current.output.append(content[indent:])
         else:
             if current and content.strip():
@@ -93,10 +91,6 @@ def _find_prompts(text: str) -> tuple[list[list[DoctestPrompt]], str]:
         rest.append(line if current is None else " " * len(content) + line[len(content) :])
         start += len(line)
     return groups, "".join(rest)
-
-
-def _closes_docstring(line: str) -> bool:
-    return line.strip() in ('"""', "'''")
 
 
 def _make_doctest_check(
@@ -150,17 +144,12 @@ def _is_example(
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     bound_names = _find_bound_names(expression) | _find_bound_names(setup_tree)
-    if entry_point is not None:
-        unknown_names = names - bound_names - functions - {entry_point} - set(dir(builtins))
-        return not unknown_names and (
-            entry_point in names or _uses_entry_point(expression, setup_tree, entry_point)
-        )
-    return bool(called_names - set(dir(builtins)))
-
-
-def _uses_entry_point(expression: ast.expr, setup_tree: ast.Module, entry_point: str) -> bool:
-    in_setup = any(isinstance(node, ast.Name) and node.id == entry_point for node in ast.walk(setup_tree))
-    return in_setup and _uses_setup(expression, setup_tree)
+    if entry_point is None:
+        return bool(called_names - set(dir(builtins)))
+    if names - bound_names - functions - {entry_point} - set(dir(builtins)):
+        return False
+    setup_names = {node.id for node in ast.walk(setup_tree) if isinstance(node, ast.Name)}
+    return entry_point in names or (entry_point in setup_names and _uses_setup(expression, setup_tree))
 
 
 def _uses_setup(expression: ast.expr, setup_tree: ast.Module) -> bool:

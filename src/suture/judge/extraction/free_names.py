@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import symtable
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 BUILTINS = frozenset(dir(builtins))
@@ -157,7 +157,7 @@ def _is_used_as_data(
     parent = parents[node]
     if isinstance(parent, ast.Compare):
         other_sides = [side for side in (parent.left, *parent.comparators) if side is not node]
-        return not any(_creates_object(side) or _reads_type(side) for side in other_sides)
+        return not any(_needs_class(side) for side in other_sides)
     if isinstance(parent, (ast.Assert, ast.UnaryOp, ast.BinOp, ast.BoolOp)):
         return True
     if isinstance(parent, ast.Call) and node in parent.args:
@@ -171,18 +171,12 @@ def _is_used_as_data(
     return False
 
 
-def _creates_object(side: ast.expr) -> bool:
-    """Whether an expression calls something that is named like a class."""
-    return any(name[:1].isupper() for name in _list_called_names(side))
-
-
-def _reads_type(side: ast.expr) -> bool:
-    return "type" in _list_called_names(side) or (
-        isinstance(side, ast.Attribute) and side.attr == "__class__"
-    )
-
-
-def _list_called_names(side: ast.expr) -> Iterator[str]:
-    for node in ast.walk(side):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            yield node.func.id
+def _needs_class(side: ast.expr) -> bool:
+    """Whether an expression calls something that is named like a class, or reads the type of a value."""
+    called_names = {
+        node.func.id
+        for node in ast.walk(side)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    reads_type = "type" in called_names or (isinstance(side, ast.Attribute) and side.attr == "__class__")
+    return reads_type or any(name[:1].isupper() for name in called_names)

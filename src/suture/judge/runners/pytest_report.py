@@ -239,8 +239,10 @@ def is_sound(event: Mapping[str, Any]) -> bool:
         return False
     text_lists = [event.get(name) for name in LIST_FIELDS.get(kind, ())]
     text_lists += [event[name] for name in OPTIONAL_LIST_FIELDS if name in event]
-    pairs = [pair for name in PAIR_FIELDS if name in event for pair in _as_list(event[name])]
-    text_lists += [pair if isinstance(pair, list) and len(pair) == 2 else None for pair in pairs]
+    for pairs in (event[name] for name in PAIR_FIELDS if name in event):
+        if not isinstance(pairs, list):
+            return False
+        text_lists += [pair if isinstance(pair, list) and len(pair) == 2 else None for pair in pairs]
     texts = [event.get(name) for name in TEXT_FIELDS.get(kind, ())]
     numbers = [event.get(name, 0.0) for name in ("used_s", "limit_s")]
     return (
@@ -253,10 +255,6 @@ def is_sound(event: Mapping[str, Any]) -> bool:
         and (kind != "phase" or (event["outcome"] in PHASE_OUTCOMES and _is_fact(event.get("fact"))))
         and _are_examples(event.get("examples", {}))
     )
-
-
-def _as_list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else [None]  # None is no pair, so the event is not sound
 
 
 def _are_examples(examples: object) -> bool:

@@ -95,7 +95,8 @@ class ReportingRunner:
         if attestation_files and not base.is_attested and not await attesting._can_attest():
             attestation_files = {}
             base = await cls(line, sandbox, runner)._run(line.task.files)
-        if not base.report.tests and not _was_stopped_early(base):
+        was_stopped_early = base.result.status == "timeout" and base.report.has_started
+        if not base.report.tests and not was_stopped_early:
             return None
         return cls(line, sandbox, runner, base, attestation_files)
 
@@ -221,22 +222,20 @@ class ReportingRunner:
             names = run.report.changed_state.get(file)
             if names is None:
                 failures.append(self._fail("error", make_failure(file, "machinery_unwatched")))
-            elif new_names := sorted(
-                name for name in names - base_names if not self._is_replaced_by_tests(name)
-            ):
-                name = new_names[0][:MAX_MACHINERY_NAME_CHARS]
+                continue
+            # The base run does not show all replacements: some tests get that far only with correct code.
+            new_names = [
+                name
+                for name in names - base_names
+                if not any(is_replaced_in(text, name) for text in self._test_texts)
+            ]
+            if new_names:
+                name = min(new_names)[:MAX_MACHINERY_NAME_CHARS]
                 failures.append(self._fail("error", make_failure(file, "machinery_changed", name=name)))
         return failures
 
     def _find_unwatched(self, run: ReportedRun) -> frozenset[str]:
         return find_unwatched_files(self._base.report if self._base else None, run.report)
-
-    def _is_replaced_by_tests(self, name: str) -> bool:
-        """Whether the user's tests replace this name.
-
-        The base run does not show all replacements: some tests get that far only with correct code.
-        """
-        return any(is_replaced_in(text, name) for text in self._test_texts)
 
     @cached_property
     def _test_texts(self) -> tuple[str, ...]:
@@ -295,11 +294,6 @@ class ReportingRunner:
     @property
     def _is_signed(self) -> bool:
         return self._runner.signed or bool(self._attestation_files)
-
-
-def _was_stopped_early(run: ReportedRun) -> bool:
-    """Whether the runner began and was stopped before its first test ended."""
-    return run.result.status == "timeout" and run.report.has_started and not run.report.tests
 
 
 def _drop_groups(tests: Mapping[str, ReportedTest], separator: str) -> list[ReportedTest]:

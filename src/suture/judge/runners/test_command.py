@@ -222,19 +222,17 @@ class TestCommand:
 
     def copy_with_settings(self, settings: SandboxSettings) -> TestCommand:
         """Return the same command with other limits, with everything that is known about its tests."""
-        other = copy(self)
-        other._line = replace(self._line, settings=settings)
-        other._other_runner = self._other_runner.copy_with_line(other._line)
-        other._pytest = self._pytest.copy_with_line(other._line)
-        return other
+        return self._copy_with_line(replace(self._line, settings=settings))
 
     def copy_with_interpreter(self, interpreter: Interpreter) -> TestCommand:
         """Return the same command for an interpreter that sees more packages."""
+        return self._copy_with_line(replace(self._line, interpreter=interpreter))
+
+    def _copy_with_line(self, line: CommandLine) -> TestCommand:
         other = copy(self)
-        other.interpreter = interpreter
-        other._line = replace(self._line, interpreter=interpreter)
-        other._other_runner = self._other_runner.copy_with_line(other._line)
-        other._pytest = self._pytest.copy_with_line(other._line)
+        other._line, other.interpreter = line, line.interpreter
+        other._other_runner = self._other_runner.copy_with_line(line)
+        other._pytest = self._pytest.copy_with_line(line)
         return other
 
     def copy_with_files(self, files: Mapping[str, bytes]) -> TestCommand:

@@ -199,11 +199,7 @@ def main() -> None:
         except BaseException as fault:
             answer = {"died": f"{type(fault).__name__}: {fault}"[:500], "value": None, "nodes": []}
         stream.flush_prints()
-        _send(stream, answer)
-
-
-def _send(stream: FrameStream, answer: dict[str, Any]) -> None:
-    try:
-        stream.send(answer)
-    except NotData as fault:
-        stream.send({"died": str(fault), "value": None, "nodes": []})
+        try:
+            stream.send(answer)
+        except NotData as fault:
+            stream.send({"died": str(fault), "value": None, "nodes": []})
