@@ -3,16 +3,14 @@
 This package decides what happens next and in what order. It imports no interface and runs no untrusted code
 itself (`judge` does, in the sandbox), and its policy is a pure function. Only this package uses LangGraph's
 graph API, which takes a second to import: import `suture.loop.run` only to run a task.
+
+Any node may raise `BudgetExceeded` when the time is up, `SandboxError` and `StorageError`. They end the run,
+and `run` turns them into its outcome, so that only functions whose callers handle them document them.
 """
 
 from suture.loop.context import RunContext
 from suture.loop.open_run import open_run
-from suture.loop.recipes.recipe_files import (
-    describe_recipe,
-    list_recipes,
-    load_recipe,
-    render_recipe_toml,
-)
+from suture.loop.recipes.recipe_files import describe_recipe, list_recipes, load_recipe, render_recipe_toml
 from suture.loop.recipes.recipe_schema import Recipe
 from suture.loop.resume.recorded_run import RecordedRun, Replay, read_recorded_run
 from suture.loop.run_spec import RunSpec

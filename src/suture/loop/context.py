@@ -144,12 +144,7 @@ def coder_role(state: LoopState, context: RunContext) -> Role:
 
 
 async def load_deciding_suite(contributions: RoleContributions, context: RunContext) -> Suite:
-    """Return the suite that judges candidates now, with the generated tests that have earned trust.
-
-    Raises:
-        UsageError: The test command cannot start, or there are no tests.
-        SandboxError: The sandbox failed.
-    """
+    """Return the suite that judges candidates now, with the generated tests that have earned trust."""
     return add_checks(await context.suites.load(), load_checks(contributions.deciding, context.folder))
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from suture.agents.prompting.prompt_files import PromptBook
-from suture.core.ledger import Budget, Ledger, Limits, RunFolder, SystemClock, new_run
+from suture.core.ledger import Budget, Ledger, Limits, SystemClock, new_run
 from suture.core.settings import project_prompts
 from suture.loop.context import RunContext, compose_context
 from suture.loop.recipes.recipe_files import load_extensions, load_recipe
 from suture.loop.run_spec import RunSpec
-from suture.models import Model, RecordedModel
+from suture.models import RecordedModel
 from suture.project.languages import LANGUAGES
 from suture.project.safety import resolve_levels
 from suture.sandbox import discover_programs, open_sandbox
@@ -56,18 +56,24 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
             share_run(settings, folder) as share,
             Ledger(folder.ledger_path, clock, on_written=share) as ledger,
         ):
+            recorded_model = partial(
+                RecordedModel,
+                replies_dir=folder.replies_path,
+                source=spec.source,
+                or_live=spec.or_live,
+                on_stored=share,
+            )
+            prompts = settings.paths.prompts or project_prompts(settings.paths.home, spec.project)
             context = compose_context(
                 spec,
                 folder,
                 ledger,
                 Budget(ledger, limits, clock),
-                spec.models.with_wrapped_models(partial(_record_replies, spec, folder, share)),
+                spec.models.with_wrapped_models(recorded_model),
                 sandbox,
                 recipe,
                 interpreter=interpreter,
-                prompts=PromptBook(
-                    settings.paths.prompts or project_prompts(settings.paths.home, spec.project)
-                ),
+                prompts=PromptBook(prompts),
                 extensions=extensions,
             )
             async with open_checkpointer(checkpoint_location(settings)) as checkpointer:
@@ -75,11 +81,3 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
     finally:
         if sandbox is not spec.sandbox:
             await sandbox.close()
-
-
-def _record_replies(
-    spec: RunSpec, folder: RunFolder, share: Callable[[], None] | None, model: Model
-) -> Model:
-    return RecordedModel(
-        model, folder.replies_path, source=spec.source, or_live=spec.or_live, on_stored=share
-    )

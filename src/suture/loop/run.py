@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import replace
 from typing import Any, cast
 
@@ -30,7 +31,6 @@ from suture.errors import (
     UsageError,
 )
 from suture.loop.context import RunContext
-from suture.loop.evaluation.certification import CertifiedCandidate
 from suture.loop.evaluation.judging import with_verdict
 from suture.loop.graph import CompiledGraph, build_graph
 from suture.loop.nodes.finish import certify_best, write_result
@@ -193,17 +193,11 @@ async def _end(context: RunContext, graph: CompiledGraph, outcome: Outcome, reas
     may_deliver = context.settings.loop.autonomy != "review_all" and outcome != "cancelled"
     if may_deliver and best is not None and best.solved and best.origin != "user":
         if outcome == "budget_exhausted":
-            certified = await _try_to_certify(state, context)
+            # If the sandbox fails too, the candidate is delivered without a certificate.
+            with contextlib.suppress(SandboxError, PrerequisiteError, UsageError):
+                certified = await certify_best(state, context)
         outcome, reason = "healed", replace(reason, code="checks_pass", cut_short_by=reason.code)
     return write_result(state, context, outcome, reason, certified)
-
-
-async def _try_to_certify(state: LoopState, context: RunContext) -> CertifiedCandidate | None:
-    """Certify the best candidate; if the sandbox fails again, it is delivered without a certificate."""
-    try:
-        return await certify_best(state, context)
-    except (SandboxError, PrerequisiteError, UsageError):
-        return None
 
 
 def _with_recorded_candidates(state: LoopState, context: RunContext) -> LoopState:

@@ -46,12 +46,7 @@ from suture.core.ledger.run_state import (
     load_result,
     load_task,
 )
-from suture.core.ledger.writing import (
-    Ledger,
-    current_position,
-    in_branch_part,
-    in_round_branch,
-)
+from suture.core.ledger.writing import Ledger, current_position, in_branch_part, in_round_branch
 
 __all__ = [
     "CATALOGUE",

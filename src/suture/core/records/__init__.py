@@ -18,15 +18,7 @@ from suture.core.records.advice import (
     Subtask,
 )
 from suture.core.records.reason import Reason, ReasonCode, ReasonNote, render_reason
-from suture.core.records.result import (
-    FaultCause,
-    Move,
-    MoveKind,
-    Outcome,
-    Result,
-    Spend,
-    Strategy,
-)
+from suture.core.records.result import FaultCause, Move, MoveKind, Outcome, Result, Spend, Strategy
 from suture.core.records.task import (
     Candidate,
     Check,

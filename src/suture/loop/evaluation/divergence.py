@@ -31,9 +31,6 @@ async def find_divergences(
         facts: The failures on the user's code, the most informative first.
         partial: Changes that made some failing test pass and broke none, the best first.
         texts: The user's code: path -> text.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     divergences: dict[str, str] = {}
     traceable = [(fact, module) for fact in facts if (module := _find_called_module(fact, texts))]

@@ -22,9 +22,6 @@ async def find_suspect_hunks(
 
     Args:
         texts: The files that may change: path -> text.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     task = context.task
     if not targets.failing or not any(version.files for version in task.earlier_versions):

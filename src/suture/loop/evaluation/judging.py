@@ -152,12 +152,7 @@ def record_verdict(
 async def judge_at_once(
     candidate: Candidate, lineage: Lineage, suite: Suite, state: LoopState, context: RunContext
 ) -> Attempt:
-    """Propose a candidate outside the moves of a round, judge it, and return its attempt.
-
-    Raises:
-        BudgetExceeded: The time is up.
-        SandboxError: The sandbox failed.
-    """
+    """Propose a candidate outside the moves of a round, judge it, and return its attempt."""
     proposal = context.candidates.propose(context.candidates.make_proposal(candidate), lineage)
     verdict = await judge(candidate, suite, context)
     return record_verdict(proposal, verdict, context.candidates.baseline_verdict(state), context)

@@ -9,12 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from suture.core.records import CheckOutcome, Counterexample, Verdict, VerdictNote
-from suture.loop.tuning import (
-    CONCURRENT_RUNS_TIME,
-    REPORTING_RESERVE_S,
-    STUCK_RUN_EXTRA_S,
-    STUCK_RUN_FACTOR,
-)
+from suture.loop.tuning import CONCURRENT_RUNS_TIME, REPORTING_RESERVE_S, STUCK_RUN_EXTRA_S, STUCK_RUN_FACTOR
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +58,6 @@ async def run_twice(
         left_s: Wall-clock seconds that are left; `None` for no limit.
         run_s: Wall-clock seconds of one run of the suite, as measured before.
         is_isolated: Whether two runs at the same time share no port and no folder of the machine.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     end_s = None if left_s is None else time.monotonic() + left_s - REPORTING_RESERVE_S
     runs = [_SuiteRun(run)]

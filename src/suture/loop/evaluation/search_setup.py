@@ -44,9 +44,6 @@ async def find_target_tests(
 
     A unittest command is searched with pytest, if the project's interpreter has it; the ledger records it if
     that fails. The search only proposes: what it finds is judged by the user's own command.
-
-    Raises:
-        SandboxError: The sandbox failed.
     """
     command = suite.command
     if command is None or context.interpreter is None:
@@ -82,9 +79,6 @@ async def start_trial_pool(context: RunContext) -> None:
 
     The tests are only collected if they could disturb the user's command: without isolation both may use the
     same port or folder of the machine, and one core would have to run both.
-
-    Raises:
-        SandboxError: No sandbox can be built here.
     """
     task, interpreter = context.task, context.interpreter
     can_search = is_searchable(task, context.settings) and is_pytest_command(task.test_command)

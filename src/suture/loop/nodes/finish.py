@@ -33,7 +33,7 @@ async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, An
 
 
 async def certify_best(state: LoopState, context: RunContext) -> CertifiedCandidate | None:
-    """Certify the best candidate, and return it; `None` if there is none. Raises as `certify` does."""
+    """Certify the best candidate, and return it; `None` if there is none."""
     candidate, verdict = _load_best(state, context)
     if candidate is None or verdict is None:
         return None

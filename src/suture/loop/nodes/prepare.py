@@ -54,7 +54,11 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
     update["judged"] = encode_attempts([attempt])
     if attempt.failed:
         await recall_memories(verdict, context)
-        update |= await _triage(verdict, context)
+        # Find out whether the code is at fault at all, before anything is spent on a repair.
+        async with context.budget.time_limit():
+            suite = await context.suites.load()
+            triage = await triage_failures(suite, verdict, start_baseline(suite, verdict, context))
+        update |= await _record_triage(triage, context)
     return update
 
 
@@ -70,11 +74,7 @@ async def equip(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any
 
 
 async def _load_suite(context: RunContext) -> None:
-    """Build the suite. For a `heal` task its tests run, which shows which tests there are and how they end.
-
-    Raises:
-        BudgetExceeded: The time was up before that run ended.
-    """
+    """Build the suite. For a `heal` task its tests run, which shows which tests there are and how they end."""
     is_heal = context.task.kind == "heal"
     try:
         async with context.budget.time_limit():
@@ -106,10 +106,10 @@ def _make_prepared_event(trusted_count: int, context: RunContext) -> TaskPrepare
 
 
 def _find_unused_examples(task: Task) -> tuple[str, ...]:
-    """Return what looks like an example in the statement and could not become a check."""
-    calls = LANGUAGES[task.language].calls
+    """Return the examples in the statement that could not become checks."""
     if task.kind != "write" or not task.entry_point:
         return ()
+    calls = LANGUAGES[task.language].calls
     if calls is None:
         return find_unread_examples(task.statement, task.entry_point)
     return find_unread_calls(task.statement, task.entry_point, calls)
@@ -128,14 +128,6 @@ async def _judge_baseline(context: RunContext) -> Attempt:
         label=candidate.label,
     )
     return with_verdict(attempt, verdict, None, context)
-
-
-async def _triage(baseline: Verdict, context: RunContext) -> dict[str, Any]:
-    """Find out whether the code is at fault at all, before anything is spent on a repair."""
-    async with context.budget.time_limit():
-        suite = await context.suites.load()
-        result = await triage_failures(suite, baseline, start_baseline(suite, baseline, context))
-    return await _record_triage(result, context)
 
 
 async def _record_triage(result: TriageResult, context: RunContext) -> dict[str, Any]:

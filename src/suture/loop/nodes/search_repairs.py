@@ -86,7 +86,7 @@ async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, 
             baseline=targets.statuses,
             pool=await context.prefetch.take_pool(targets.command, suite),
         )
-        unparsable = "" if found.plausible else find_unparsable_python_file(baseline, texts)
+        unparsable = "" if found.plausible else _find_unparsable_python_file(baseline, texts)
         if unparsable:
             # No operator applies to a file that does not parse: so far only reverted changes were tried.
             remaining_limits = limits.minus(found.seconds, found.tried_count)
@@ -95,7 +95,11 @@ async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, 
         repairs, difference = await rank_python_repairs(
             found, targets.command, tests, seed=limits.seed, seconds=_ranking_s(limits, found)
         )
-        divergences = {} if repairs else await _find_divergences(found, baseline, context)
+        divergences: dict[str, str] = {}
+        if not repairs and baseline is not None:  # For the model that is asked next.
+            facts = collect_deciding_facts(baseline, context.trust_threshold)
+            changes = [change for change, _ in found.partial]
+            divergences = await find_divergences(facts, changes, found.texts, context)
     context.ledger.append(_search_event(found, repairs, difference, divergences))
     return _save_repairs(repairs, difference, context)
 
@@ -160,7 +164,7 @@ def _save_repairs(
     return {"searched": True, "found_repairs": context.folder.save_record(found)}
 
 
-def find_unparsable_python_file(baseline: Verdict | None, texts: Mapping[str, str]) -> str:
+def _find_unparsable_python_file(baseline: Verdict | None, texts: Mapping[str, str]) -> str:
     """Return the editable file that Python could not parse in the tests' run; empty if there is none."""
     facts = baseline.counterexamples if baseline else ()
     paths = (fact.file for fact in facts if fact.exception_type in SYNTAX_ERRORS)
@@ -215,40 +219,28 @@ def _search_event(
     )
 
 
-async def _find_divergences(
-    found: SearchResult, baseline: Verdict | None, context: RunContext
-) -> dict[str, str]:
-    """Return where the failing calls go wrong, for the model that is asked next."""
-    facts = collect_deciding_facts(baseline, context.trust_threshold) if baseline is not None else ()
-    changes = [change for change, _ in found.partial]
-    return await find_divergences(facts, changes, found.texts, context)
-
-
 async def try_repairs(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Judge the repairs of the search. If two of them differ, a person may be asked first which is right."""
     context, blob = runtime.context, state.get("found_repairs", "")
     if not blob:
         return {}
     found = decode_record(PlausibleRepairs, context.folder.load_json(blob))
-    if found.difference is not None and context.spec.asks_to_distinguish:
+    difference = found.difference
+    if difference is not None and context.spec.asks_to_distinguish:
+        key = {"stage": "distinguish", "call": difference.call, "answers": difference.answer_pair}
+        question = ReviewAsked(
+            key=content_hash(key),
+            stage="distinguish",
+            decision=state["decisions"],
+            round=state["round"],
+            distinguishing_input=difference,
+        )
         # LangGraph runs this node again from its start when the answer is there: so far, nothing was changed.
-        question = _distinguishing_question(found.difference, state)
         answer: Mapping[str, Any] = interrupt(encode_record(question))
         found = apply_choice(found, answer["choice"])
     suite = await load_deciding_suite(role_contributions(state), context)
     judged = await _judge_repairs(found, suite, state, context)
     return {"found_repairs": "", "judged": encode_attempts((*judged_attempts(state), *judged))}
-
-
-def _distinguishing_question(difference: DistinguishingInput, state: LoopState) -> ReviewAsked:
-    key = {"stage": "distinguish", "call": difference.call, "answers": difference.answer_pair}
-    return ReviewAsked(
-        key=content_hash(key),
-        stage="distinguish",
-        decision=state["decisions"],
-        round=state["round"],
-        distinguishing_input=difference,
-    )
 
 
 async def _judge_repairs(
@@ -286,6 +278,7 @@ async def _judge_repairs(
 
 
 def _propose(repair: Repair, found: PlausibleRepairs, context: RunContext) -> Attempt:
+    """Propose a repair, with how it compares to the other plausible repairs."""
     candidate = Candidate(
         files={repair.proposal.path: repair.text},
         origin="mutation",
@@ -293,25 +286,15 @@ def _propose(repair: Repair, found: PlausibleRepairs, context: RunContext) -> At
     )
     remaining = {other.proposal.label for other in found.repairs}  # A person may have ruled out some.
     rivals = tuple(label for label in repair.rivals if label in remaining)
+    rival_scores = sum(other.score for other in found.repairs if other.proposal.label in repair.rivals)
+    total_score = repair.score + rival_scores
+    other_count = sum(1 + len(other.equivalents) for other in found.repairs) - 1
     proposal = replace(
         context.candidates.make_proposal(candidate),
         warnings=tuple(map(render_tampering_warning, repair.warnings)),
-        agreement=_compute_agreement(repair, found),
+        agreement=round(len(repair.equivalents) / other_count, 4) if other_count else None,
         rivals=len(rivals),
         rival_descriptions=rivals[: tuning.MAX_LISTED_RIVALS],
-        score_share=_compute_score_share(repair, found),
+        score_share=round(repair.score / total_score, 4) if total_score else 1.0,
     )
     return context.candidates.propose(proposal, Lineage.beginning(SEARCH_ROUND))
-
-
-def _compute_agreement(repair: Repair, found: PlausibleRepairs) -> float | None:
-    """Return the share of the other plausible repairs that behave like `repair`; `None` if it is the only one."""
-    others = sum(1 + len(other.equivalents) for other in found.repairs) - 1
-    return round(len(repair.equivalents) / others, 4) if others else None
-
-
-def _compute_score_share(repair: Repair, found: PlausibleRepairs) -> float:
-    """Return a repair's part of the scores of itself and its rivals."""
-    rival_scores = sum(other.score for other in found.repairs if other.proposal.label in repair.rivals)
-    total = repair.score + rival_scores
-    return round(repair.score / total, 4) if total else 1.0

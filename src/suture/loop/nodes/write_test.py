@@ -17,17 +17,10 @@ from langgraph.types import interrupt
 
 from suture.agents.calling.role_call import RoleCall
 from suture.agents.context.file_selection import select_named_files
-from suture.agents.roles.testers import ReproducerBrief, draft_reproducer_prompt, test_from_reply
+from suture.agents.roles.testers import draft_reproducer_prompt, test_from_reply
 from suture.core.ledger import last_payload
 from suture.core.ledger.kinds import ReviewAsked, TestAccepted, TestsWritten
-from suture.core.records import (
-    Candidate,
-    CheckOutcome,
-    Reason,
-    content_hash,
-    decode_record,
-    encode_record,
-)
+from suture.core.records import Candidate, CheckOutcome, Reason, content_hash, decode_record, encode_record
 from suture.errors import MalformedReply, UsageError
 from suture.judge import Suite, check_candidate, find_protected_files
 from suture.loop.context import RunContext
@@ -145,7 +138,14 @@ async def _request_test(
     suite = await context.suites.load()
     path = _choose_path(suite)
     test_files = [file for file in suite.test_files if file in suite.task.files]
-    brief = ReproducerBrief(
+    call = RoleCall(
+        helper="reproducer",
+        calls=context.calls,
+        round=number,
+        temperature=TEST_RETRY_TEMPERATURE if refusals else 0.0,
+    )
+    draft = draft_reproducer_prompt(
+        call.prompt,
         statement=context.task.statement,
         path=path,
         files=_select_files(suite, context),
@@ -153,13 +153,7 @@ async def _request_test(
         refused=refusals,
         hints=state["hints"],
     )
-    call = RoleCall(
-        helper="reproducer",
-        calls=context.calls,
-        round=number,
-        temperature=TEST_RETRY_TEMPERATURE if refusals else 0.0,
-    )
-    source = await call.ask_and_parse(draft_reproducer_prompt(brief, call.prompt), test_from_reply)
+    source = await call.ask_and_parse(draft, test_from_reply)
     context.ledger.append(TestsWritten(role="reproducer", tests=(source,), dropped={}))
     async with context.budget.time_limit():
         return await _try_test(path, source, suite, context)

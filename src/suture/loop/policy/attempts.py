@@ -6,15 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from suture.core.records import (
-    Counterexample,
-    FaultCause,
-    Origin,
-    Strategy,
-    TaskKind,
-    Verdict,
-    content_hash,
-)
+from suture.core.records import Counterexample, FaultCause, Origin, Strategy, TaskKind, Verdict, content_hash
 
 ProposalFault = Literal["", "malformed", "budget", "model"]
 """Why a move brought no candidate: an unusable reply, no budget, or no model; empty if it brought one."""

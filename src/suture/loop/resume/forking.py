@@ -59,12 +59,7 @@ async def load_state_at(folder: RunFolder, decision: int, database: Path | str) 
 async def begin_fork(
     origin: ForkOrigin, started: RunStarted, context: RunContext, graph: CompiledGraph
 ) -> None:
-    """Record in the ledger what a fork takes over, and set the graph to the state that it starts from.
-
-    Raises:
-        UsageError: A person's candidate writes a file that no candidate may write.
-        StorageError: The run folder cannot be written.
-    """
+    """Record in the ledger what a fork takes over, and set the graph to the state that it starts from."""
     _link_blobs(origin.folder, context.folder)
     state, proposed = await _apply_changes(origin, context)
     blob = context.folder.save_json({**state, "run_id": ""})

@@ -176,10 +176,14 @@ def read_recorded_run(folder: RunFolder, present: Settings) -> RecordedRun:
     try:
         own = is_own_run(folder, present.paths.home)
         settings = restore_settings(folder.load_json(started.settings), present, own=own)
+        recipe_path = folder.path / RECIPE_FILE
+        if recipe_path.is_file():
+            loop_settings = settings.loop.model_copy(update={"recipe": str(recipe_path)})
+            settings = settings.model_copy(update={"loop": loop_settings})
         return RecordedRun(
             folder=folder,
             task=folder.load_record(Task, started.task),
-            settings=_with_recorded_recipe(folder, settings),
+            settings=settings,
             model=started.default_model,
             interpreter=load_interpreter(started, folder, present.paths.home),
             project=Path(started.project or "."),
@@ -201,14 +205,6 @@ def is_transient_end(final_event: Event) -> bool:
         return payload.outcome in RESUMABLE_OUTCOMES
     error = getattr(errors, payload.error_type, None) if isinstance(payload, RunFailed) else None
     return isinstance(error, type) and issubclass(error, PrerequisiteError)
-
-
-def _with_recorded_recipe(folder: RunFolder, settings: Settings) -> Settings:
-    """Return the settings with the recorded recipe, if it was a file of the user's."""
-    path = folder.path / RECIPE_FILE
-    if not path.is_file():
-        return settings
-    return settings.model_copy(update={"loop": settings.loop.model_copy(update={"recipe": str(path)})})
 
 
 def load_fork_origin(folder: RunFolder, events: Sequence[Event]) -> ForkOrigin | None:

@@ -8,7 +8,6 @@ from functools import partial
 from suture.agents.calling.role_call import RoleCall
 from suture.agents.roles.advisers import (
     CritiqueReply,
-    LessonsBrief,
     LessonsReply,
     draft_critique_prompt,
     draft_lessons_prompt,
@@ -23,7 +22,7 @@ from suture.core.ledger.kinds import (
     LessonsDrawn,
     ToolStep,
 )
-from suture.core.records import Critique, Diagnosis, Lesson
+from suture.core.records import Critique, Diagnosis
 from suture.judge import Suite
 from suture.judge.tracing.variable_trace import TraceTarget
 from suture.loop.briefing import describe_attempts, make_role_call
@@ -145,16 +144,17 @@ async def draw_lessons(
         for attempt in judged_attempts(state)
         for remark in contributions.remarks.get(attempt.candidate, ())
     ]
-    brief = LessonsBrief(
+    make_draft = partial(
+        draft_lessons_prompt,
         statement=context.task.statement,
         history=describe_attempts(None, state, context),
         remarks=remarks,
-        known=[Lesson(text=text) for text in contributions.lessons],
+        lessons=contributions.lessons,
     )
     summariser = make_role_call("summariser", state, context)
-    reply = await summariser.ask_typed_or_degrade(partial(draft_lessons_prompt, brief), LessonsReply)
+    reply = await summariser.ask_typed_or_degrade(make_draft, LessonsReply)
     if reply is None:
         return contributions.lessons
-    lessons = tuple(lesson.text for lesson in reply.record())
+    lessons = reply.unique()
     context.ledger.append(LessonsDrawn(lessons=lessons))
     return lessons

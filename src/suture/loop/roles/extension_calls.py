@@ -98,12 +98,7 @@ async def _ask_adviser(adviser: Adviser, brief: RepairBrief, call: RoleCall) -> 
 async def try_fixers(
     brief: RepairBrief, attempt: Attempt, suite: Suite, state: LoopState, context: RunContext
 ) -> LoopState:
-    """Return the state with the judged repairs of the fixers, which use up no attempt of the budget.
-
-    Raises:
-        BudgetExceeded: The time is up.
-        SandboxError: The sandbox failed.
-    """
+    """Return the state with the judged repairs of the fixers, which use up no attempt of the budget."""
     for name, fixer in context.extensions.fixers.items():
         written = _call_extension(name, partial(_run_fixer, fixer, brief), state["round"], context)
         if not written or find_protected_files(written, suite):
@@ -120,11 +115,7 @@ async def try_fixers(
 
 
 def _run_fixer(fixer: Fixer, brief: RepairBrief) -> dict[str, str]:
-    """Return the files that a fixer would write.
-
-    Raises:
-        TypeError: Its result is not a mapping of path to text.
-    """
+    """Return the files that a fixer would write."""
     written = dict(fixer(brief) or {})
     if not all(isinstance(part, str) for pair in written.items() for part in pair):
         raise TypeError("a fixer returns path -> text, or None")

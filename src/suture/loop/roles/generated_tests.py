@@ -105,10 +105,6 @@ async def adopt_generated_tests(
     """Assess the generated tests on the candidates; adopt those with enough trust, and return the new state.
 
     If other tests decide now than before, every candidate is judged again.
-
-    Raises:
-        BudgetExceeded: The time is up.
-        SandboxError: The sandbox failed.
     """
     written = load_generated_checks(contributions, context)
     judged = [

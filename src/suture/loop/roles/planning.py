@@ -10,13 +10,12 @@ from functools import partial
 
 from suture.agents.calling.budgeted_call import BudgetedCall, find_prior_decision, reserve
 from suture.agents.calling.role_call import RoleCall
-from suture.agents.roles.advisers import PlanBrief, PlanReply, draft_plan_prompt
+from suture.agents.roles.advisers import PlanReply, draft_plan_prompt
 from suture.agents.roles.project_coder import render_project_rules
-from suture.agents.roles.subtask_coder import SubtaskBrief, write_subtask
-from suture.agents.tools.in_memory_files import InMemoryFiles, merge_subtask_files
+from suture.agents.roles.subtask_coder import InMemoryFiles, SubtaskBrief, merge_subtask_files, write_subtask
 from suture.core.ledger import in_branch_part
 from suture.core.ledger.kinds import PlanMade, SubtaskStepped, ToolStep
-from suture.core.records import Lesson, Move, Plan, Task, encode_record
+from suture.core.records import Move, Plan, Task, encode_record
 from suture.errors import MalformedReply
 from suture.judge import Suite, find_protected_files
 from suture.loop.briefing import make_role_call
@@ -35,14 +34,15 @@ async def make_plan(
     task = context.task
     if not context.recipe.helpers.plan or task.kind != "write" or not LANGUAGES[task.language].parsed:
         return contributions
-    brief = PlanBrief(
+    make_draft = partial(
+        draft_plan_prompt,
         statement=_describe_task(task),
         module=task.module,
-        project=tuple(task.files),
-        lessons=[Lesson(text=text) for text in recalled_lessons("planner", context)],
+        project=task.files,
+        lessons=recalled_lessons("planner", context),
     )
     planner = make_role_call("planner", state, context)
-    reply = await planner.ask_typed_or_degrade(partial(draft_plan_prompt, brief), PlanReply)
+    reply = await planner.ask_typed_or_degrade(make_draft, PlanReply)
     if reply is None:
         return contributions
     plan = reply.record()
@@ -118,7 +118,7 @@ async def _write_parts(writing: PlannedWriting) -> dict[str, str]:
                 goal=goal,
                 module=task.module,
                 done=tuple(done),
-                lessons=[Lesson(text=text) for text in writing.lessons],
+                lessons=writing.lessons,
             )
             for goal in goals
         ]

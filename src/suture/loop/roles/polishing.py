@@ -29,10 +29,6 @@ async def simplify(
 
     A version is simpler if it has fewer nodes in its syntax trees. A version that is not simpler, or does not
     pass every trusted check, is recorded in the ledger and discarded.
-
-    Raises:
-        BudgetExceeded: The time is up.
-        SandboxError: The sandbox failed.
     """
     optimiser = make_role_call("optimiser", state, context)
     written = await optimiser.parse_or_degrade(

@@ -8,8 +8,8 @@ from typing import Any
 
 from suture.agents.calling.role_call import RoleCall
 from suture.agents.roles.testers import (
-    ProjectTestBrief,
     draft_project_test_prompt,
+    project_test_path,
     tests_from_project_reply,
 )
 from suture.core.ledger.kinds import TestsWritten
@@ -35,10 +35,6 @@ async def complete_project(state: LoopState, context: RunContext) -> dict[str, A
     Tests are written for a new project if the user gave none. They have earned no trust, because a model wrote
     them as it wrote the code. So the project is not repaired to pass them: a test file that fails is left out,
     and the ledger says so. The lock file lists the packages with which the code was started.
-
-    Raises:
-        BudgetExceeded: The time is up.
-        SandboxError: The sandbox failed.
     """
     contributions, best = role_contributions(state), find_best(judged_attempts(state))
     project = context.task.project
@@ -73,18 +69,15 @@ async def _write_passing_tests(
 ) -> dict[str, str]:
     """Return the written tests if they pass on the code, path -> text; none if the tester is degraded."""
     original = context.candidates.load(best.blob)
-    brief = ProjectTestBrief(
-        statement=context.task.statement,
-        language=context.task.language,
-        name=project_name,
-        files=original.files,
+    make_draft = partial(
+        draft_project_test_prompt, task=context.task, project_name=project_name, files=original.files
     )
     role: Role = "tester" if "tester" in context.recipe.helpers.model_roles else "coder"
     tester = RoleCall(helper=TESTER, calls=context.calls, round=0, model_role=role)
-    text = await tester.parse_or_degrade(partial(draft_project_test_prompt, brief), tests_from_project_reply)
+    text = await tester.parse_or_degrade(make_draft, tests_from_project_reply)
     if text is None:
         return {}
-    path = brief.path
+    path = project_test_path(context.task.language, project_name)
     candidate = replace(original, files={**original.files, path: text}, origin="repair")
     refusal = ""
     if find_protected_files({path: text}, suite):

@@ -19,10 +19,6 @@ async def rank_equal_candidates(suite: Suite, state: LoopState, context: RunCont
     """Rank the best candidates by how many of them behave in the same way, and return the new state.
 
     Only code that passes every trusted check is compared: other candidates differ in their failures already.
-
-    Raises:
-        BudgetExceeded: The time is up.
-        SandboxError: The sandbox failed.
     """
     attempts = judged_attempts(state)
     best = find_best(attempts)

@@ -73,10 +73,6 @@ class SuiteProvider:
         Args:
             runs_baseline: Whether the tests are run on the unchanged files next. The suite then finds out in
                 one run which tests there are and how they end.
-
-        Raises:
-            UsageError: The test command cannot start, or there are no tests.
-            SandboxError: The sandbox failed.
         """
         task = self.task  # First, because an accepted test discards the suite.
         if self._suite is None:

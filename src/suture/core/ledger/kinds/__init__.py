@@ -5,12 +5,7 @@ from its docstring.
 """
 
 from suture.core.ledger.kinds.agents import AgentStepped, ProposerRan
-from suture.core.ledger.kinds.budget import (
-    AttemptsNearLimit,
-    BudgetRefused,
-    BudgetReserved,
-    BudgetSettled,
-)
+from suture.core.ledger.kinds.budget import AttemptsNearLimit, BudgetRefused, BudgetReserved, BudgetSettled
 from suture.core.ledger.kinds.candidates import (
     CandidateChecked,
     CandidateProposed,
