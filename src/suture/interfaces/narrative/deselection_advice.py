@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from suture.core.ledger import Event, last_payload
 from suture.core.ledger.kinds import RunStarted, TaskPrepared, TriageFinished
@@ -38,16 +38,16 @@ def _pytest_node_id(test: str, rootdir: str) -> str:
     return posixpath.relpath(path, rootdir) + separator + name
 
 
-def deselection_hint(events: Sequence[Event]) -> Iterator[str]:
-    """Yield the advice at the end of a run that could not heal because of excluded tests."""
+def deselection_hint(events: Sequence[Event]) -> str:
+    """Return the advice for a run that could not heal because of excluded tests, or an empty string."""
     started, prepared = last_payload(events, RunStarted), last_payload(events, TaskPrepared)
     triaged = last_payload(events, TriageFinished)
     if started is None or prepared is None or triaged is None:
-        return
-    if option := deselection_arguments(triaged, prepared.test_command):
-        tests = format_count(len(triaged.non_code_failures), "test")
-        command = f"suture heal {shlex.quote(started.project)} {option}"
-        yield (
-            f"{tests} cannot pass by any change of the code, so the run cannot count as healed. "
-            f"Leave them out: {command}"
-        )
+        return ""
+    option = deselection_arguments(triaged, prepared.test_command)
+    if not option:
+        return ""
+    return (
+        f"{format_count(len(triaged.non_code_failures), 'test')} cannot pass by any change of the code, so the "
+        f"run cannot count as healed. Leave them out: suture heal {shlex.quote(started.project)} {option}"
+    )

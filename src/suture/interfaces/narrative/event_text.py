@@ -16,6 +16,8 @@ NO_MODEL = "none"
 """The model name in the ledger of a run that uses no model."""
 MAX_LISTED_FILES = 8
 MAX_LISTED_DISAGREEMENTS = 3
+MAX_INPUT_CHARS = 80
+"""Length of a tool's input in a line about a step."""
 MAX_FACTORS = 5
 """The number of search factors that a line about the memory lists."""
 SEARCH_ENDINGS: Mapping[kinds.SearchEnding, str] = {
@@ -52,7 +54,7 @@ def render_payload(payload: Payload) -> str | None:
         _render_run_event,
         _render_model_event,
         _render_candidate_event,
-        _render_answer,
+        _render_review_event,
         _render_search_event,
         _render_role_event,
         _render_test_or_memory_event,
@@ -101,16 +103,16 @@ def _render_run_event(payload: Payload) -> str | None:
 
 def _run_started(started: kinds.RunStarted) -> str:
     model = "no model" if started.model == NO_MODEL else f"model {started.model}" if started.model else ""
-    parts = [model] if model else []
-    parts += [f"recipe {started.recipe}"] if started.recipe else []
-    parts += [f"{started.escalation_model} for a hard case"] if started.escalation_model else []
+    recipe = f"recipe {started.recipe}" if started.recipe else ""
+    stronger_model = f"{started.escalation_model} for a hard case" if started.escalation_model else ""
+    participants = ", ".join(filter(None, (model, recipe, stronger_model)))
     scripted = "; scripted, not a model" if started.model.startswith("scripted:") else ""
     unpriced = ", ".join(started.unpriced_models)
     price_note = f"; no price is known for {unpriced}, so its cost is not counted" if unpriced else ""
-    participants = f" with {', '.join(parts)}" if parts else ""
     withheld = f"; {withheld_files_text(started.excluded_files)}" if started.excluded_files else ""
     origin = f", from step {started.fork.step} of {started.fork.run}" if started.fork else ""
-    return f"{started.kind}{participants}{origin}{scripted}{price_note}{withheld}"
+    task = f"{started.kind} with {participants}" if participants else started.kind
+    return f"{task}{origin}{scripted}{price_note}{withheld}"
 
 
 def withheld_files_text(names: Sequence[str]) -> str:
@@ -225,7 +227,7 @@ def _render_candidate_event(payload: Payload) -> str | None:
     return None
 
 
-def _render_answer(payload: Payload) -> str | None:
+def _render_review_event(payload: Payload) -> str | None:
     match payload:
         case kinds.ReviewAsked(stage=stage):
             return f"waits for your answer before {REVIEW_STAGE_TEXTS[stage]}"
@@ -301,7 +303,7 @@ def _render_role_event(payload: Payload) -> str | None:
             details = f"{diagnosis.category}, {diagnosis.strategy}, confidence {diagnosis.confidence:.2f}"
             return f"debugger on {candidate[:8]}: {diagnosis.root_cause} ({details})"
         case kinds.DebuggerStepped(step=step):
-            return f"debugger: {step.tool or 'no action'} {' '.join(step.input.split())[:80]}".rstrip()
+            return f"debugger: {step.tool or 'no action'} {' '.join(step.input.split())[:MAX_INPUT_CHARS]}".rstrip()
         case kinds.SubtaskStepped(goal=goal, step=step):
             return f"part {goal[:60]!r}: {step.tool or 'no action'} {step.input[:60]}".rstrip()
         case kinds.AgentStepped(tool=tool):

@@ -13,25 +13,24 @@ from suture.loop import Recipe, describe_recipe, list_recipes
 
 START, END = "__start__", "__end__"
 NODE_OF_EVENT: dict[type, str] = {
-    **dict.fromkeys((kinds.RunStarted, kinds.TaskPrepared, kinds.TriageFinished), "prepare"),
-    **dict.fromkeys((kinds.PlanMade, kinds.MemoryRecalled), "equip"),
-    **dict.fromkeys(
-        (
-            kinds.AdviceGiven,
-            kinds.CandidateCriticised,
-            kinds.DebuggerStepped,
-            kinds.DiagnosisMade,
-            kinds.LessonsDrawn,
-            kinds.CandidateOptimised,
-            kinds.CandidateReviewed,
-            kinds.TestsAssessed,
-        ),
-        "reflect",
-    ),
-    **dict.fromkeys((kinds.CertificateWritten, kinds.RunFinished), "finish"),
+    kinds.RunStarted: "prepare",
+    kinds.TaskPrepared: "prepare",
+    kinds.TriageFinished: "prepare",
+    kinds.PlanMade: "equip",
+    kinds.MemoryRecalled: "equip",
     kinds.SearchStarted: "mutate",
     kinds.SearchFinished: "try_repairs",
     kinds.TestAccepted: "accept_test",
+    kinds.AdviceGiven: "reflect",
+    kinds.CandidateCriticised: "reflect",
+    kinds.CandidateOptimised: "reflect",
+    kinds.CandidateReviewed: "reflect",
+    kinds.DebuggerStepped: "reflect",
+    kinds.DiagnosisMade: "reflect",
+    kinds.LessonsDrawn: "reflect",
+    kinds.TestsAssessed: "reflect",
+    kinds.CertificateWritten: "finish",
+    kinds.RunFinished: "finish",
 }
 """Event kinds that only one node writes, or that the next node starts with."""
 NODE_OF_QUESTION = {"distinguish": "try_repairs", "test": "accept_test"}

@@ -122,8 +122,8 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     if result.outcome == "not_healed" and (ran := last_payload(events, kinds.ProposerRan)) is not None:
         yield f"Your program ran {format_count(ran.turn, 'time')}. Its output: suture show {folder.id}"
         return
-    if not result.ok and (hint := list(deselection_hint(events))):
-        yield from hint
+    if not result.ok and (hint := deselection_hint(events)):
+        yield hint
         return
     started = last_payload(events, kinds.RunStarted)
     used_no_model = started is not None and started.model == NO_MODEL

@@ -34,6 +34,8 @@ from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_verdict_n
 from suture.project.workspace import unified_diff
 
 MAX_COUNTEREXAMPLES = 5
+MAX_OUTPUT_LINES = 15
+"""Lines of the test output that are shown, from its end, if a verdict has no counterexample."""
 MAX_TASK_CHARS = 60
 """Length of a task's first line in a list of runs."""
 SPEND_GROUPS: tuple[Literal["role", "move"], ...] = ("role", "move")
@@ -186,7 +188,7 @@ def _verdict_lines(verdict: Verdict, shown_notes: set[VerdictNote]) -> Iterator[
     if len(counterexamples) > MAX_COUNTEREXAMPLES:
         yield f"and {len(counterexamples) - MAX_COUNTEREXAMPLES} more"
     if verdict.failed and not counterexamples:
-        yield from (f"| {line}" for line in verdict.output.strip().splitlines()[-15:])
+        yield from (f"| {line}" for line in verdict.output.strip().splitlines()[-MAX_OUTPUT_LINES:])
     yield from (f"note: {render_verdict_note(note)}" for note in verdict.notes if note not in shown_notes)
     shown_notes.update(verdict.notes)
     if verdict.all_passed:

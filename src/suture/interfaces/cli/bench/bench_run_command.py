@@ -20,16 +20,17 @@ from suture.interfaces.cli.terminal.terminal_output import print_note
 if TYPE_CHECKING:
     from suture.bench.running.bench_folder import BenchFolder
 
-Many = list[str] | None
+Texts = list[str] | None
+"""The values of a repeatable option."""
 
 
 @handle_errors
 def run_command(
     name: Annotated[str, Argument(help="The benchmark's name, or a folder.")],
     dataset: Annotated[
-        Many, Option("--dataset", metavar="SET", help="A dataset, such as humaneval; repeatable.")
+        Texts, Option("--dataset", metavar="SET", help="A dataset, such as humaneval; repeatable.")
     ] = None,
-    ids: Annotated[Many, Option("--task", "--ids", metavar="ID", help="Only this task; repeatable.")] = None,
+    ids: Annotated[Texts, Option("--task", "--ids", metavar="ID", help="Only this task; repeatable.")] = None,
     ids_file: Annotated[
         list[Path] | None,
         Option("--ids-file", metavar="FILE", help="Only these tasks, one id per line; repeatable."),
@@ -37,9 +38,9 @@ def run_command(
     first: Annotated[
         int | None, Option("--first", metavar="N", min=1, help="Only the first N tasks of each dataset.")
     ] = None,
-    arm: Annotated[Many, Option("--arm", metavar="RECIPE", help="A recipe to measure; repeatable.")] = None,
+    arm: Annotated[Texts, Option("--arm", metavar="RECIPE", help="A recipe to measure; repeatable.")] = None,
     model: Annotated[
-        Many, Option("--model", metavar="PROVIDER:MODEL", help="A model to measure; repeatable.")
+        Texts, Option("--model", metavar="PROVIDER:MODEL", help="A model to measure; repeatable.")
     ] = None,
     cap: Annotated[
         list[int] | None,

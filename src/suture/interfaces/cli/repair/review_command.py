@@ -139,6 +139,7 @@ def _edit_candidate(question: Review, path_argument: str) -> dict[str, str]:
 def _context_lines(question: Review) -> Iterator[str]:
     """Yield what a person needs to know for an answer."""
     from suture.interfaces.narrative.event_text import counterexample_lines, render_next_move
+    from suture.interfaces.narrative.run_story import MAX_OUTPUT_LINES
 
     for move in question.moves:
         strategy = f" ({move.strategy})" if move.kind == "repair" else ""
@@ -157,7 +158,7 @@ def _context_lines(question: Review) -> Iterator[str]:
     for counterexample in question.facts[:MAX_COUNTEREXAMPLES]:
         yield from (f"  {line}" for line in counterexample_lines(counterexample))
     if verdict and verdict.failed and not question.facts:
-        yield from (f"  | {line}" for line in verdict.output.strip().splitlines()[-15:])
+        yield from (f"  | {line}" for line in verdict.output.strip().splitlines()[-MAX_OUTPUT_LINES:])
 
 
 class _LineReader:

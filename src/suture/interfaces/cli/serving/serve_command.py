@@ -29,6 +29,7 @@ token_app = typer.Typer(name="token", help="Manage the tokens of callers.", no_a
 serve_app.add_typer(token_app)
 
 LOOPBACK = "127.0.0.1"
+Port = Annotated[int | None, Option("--port", metavar="N", help="The port, 0 for a free one; serve.port.")]
 
 
 @serve_app.callback(invoke_without_command=True)
@@ -38,9 +39,7 @@ def serve(
     host: Annotated[
         str | None, Option("--host", metavar="ADDRESS", help="The address to listen on; serve.host.")
     ] = None,
-    port: Annotated[
-        int | None, Option("--port", metavar="N", help="The port, 0 for a free one; serve.port.")
-    ] = None,
+    port: Port = None,
     root: Annotated[
         list[Path] | None,
         Option("--root", metavar="FOLDER", help="Allow callers to heal projects in this folder; repeatable."),
@@ -145,9 +144,7 @@ def ui(
             metavar="[FOLDER]...", help="Allow healing projects in this folder; default: the current folder."
         ),
     ] = None,
-    port: Annotated[
-        int | None, Option("--port", metavar="N", help="The port, 0 for a free one; serve.port.")
-    ] = None,
+    port: Port = None,
     model: Model = None,
     assignments: Assignments = None,
 ) -> None:
