@@ -128,11 +128,7 @@ def _rate(price: Decimal | TieredPrices | None, prompt_tokens: int) -> float | N
 
 
 def load_prices(settings: Settings) -> PriceTable:
-    """Return the prices that apply under these settings.
-
-    Raises:
-        UsageError: The file that `model.prices` names cannot be read or is not a price table.
-    """
+    """Return the prices that apply under these settings; refuse a file in `model.prices` that is no price table."""
     shipped = (files("suture.models") / "prices.toml").read_text("utf-8")
     user_prices: Mapping[str, Price] = {}
     path = settings.model.prices
@@ -149,11 +145,7 @@ def load_prices(settings: Settings) -> PriceTable:
 
 
 def parse_prices(text: str, file_name: str) -> dict[str, Price]:
-    """Parse a price file in TOML: one table per `provider:model` with `input`, `output` and `checked`.
-
-    Raises:
-        UsageError: The text is not such a table.
-    """
+    """Parse a price file in TOML: one table per `provider:model` with `input`, `output` and `checked`."""
     try:
         tables = parse_toml(text)
     except ValueError as fault:

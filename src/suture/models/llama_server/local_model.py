@@ -46,9 +46,7 @@ class _CallQueue:
 class PromptBatcher:
     """Combines concurrent calls with the same prompt into requests, which run one after the other.
 
-    Args:
-        request_replies: Makes one request. Its exception goes to the call that made it; the other calls try
-            by themselves.
+    The exception of a request goes to the call that made it; the other calls try by themselves.
     """
 
     def __init__(self, request_replies: RequestReplies) -> None:
@@ -102,10 +100,6 @@ class _ServerExited(ModelError):
 class LocalModel:
     """A model of the catalogue, served by a child process that this process shares.
 
-    Args:
-        model: The model's name in the catalogue.
-        settings: Context, threads, seed, time limits and the cache folder.
-
     Raises:
         UsageError: The catalogue has no such model.
         PrerequisiteError: Its weights or `xllamacpp` are missing.
@@ -127,10 +121,6 @@ class LocalModel:
         """Generate one reply, starting the server if necessary; see `Model.complete`.
 
         If the server dies, it is started again and called once more.
-
-        Raises:
-            PrerequisiteError: There is too little memory.
-            ModelError: The server does not start, died twice, or failed.
         """
         try:
             return await self._complete_once(messages, sampling)

@@ -138,13 +138,9 @@ def start_llama_server(
     """Load a model and serve it; return once the server is healthy.
 
     Args:
-        options: Weights, threads, slots and context of the server.
+        options: How the model is served.
         key: The API key that callers must send; random by default.
         timeout_s: Maximum seconds until the server reports its address, and then until it is healthy.
-
-    Raises:
-        PrerequisiteError: `xllamacpp` is not installed.
-        ModelError: The server did not start; the message holds the end of its stderr.
     """
     if importlib.util.find_spec("xllamacpp") is None:
         raise PrerequisiteError(

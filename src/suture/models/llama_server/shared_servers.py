@@ -63,7 +63,6 @@ def size_server(
 
     Raises:
         PrerequisiteError: There is too little memory; nothing was loaded.
-        ModelError: The server did not start for the measurement.
     """
     context_tokens = settings.model.context_tokens
     if free_bytes is None:
@@ -151,8 +150,6 @@ def serve_model(
         on_restart: Called with the reason when the server died and is restarted at the same address and key.
 
     Raises:
-        UsageError: The catalogue has no such model.
-        PrerequisiteError: The weights, the package or the memory are missing.
         ModelError: The server does not start, or dies repeatedly.
     """
     entry = find_catalogue_entry(name)

@@ -66,13 +66,10 @@ class ThreadCalibration:
     """The measurement of one model file on one machine.
 
     Attributes:
-        cpu: The processor's name.
         cores: Physical cores that this process may use.
-        model_file: The name of the weights file.
         engine: The version of xllamacpp.
         threads: Thread count for generating replies.
         batch_threads: Thread count for evaluating prompts.
-        speeds: All measured speeds.
         load: The machine's one-minute load average when the measurement began.
     """
 
@@ -190,11 +187,7 @@ def measure_speeds(
 
 
 def choose_threads(tokens_per_s: Mapping[int, float]) -> int:
-    """Return the fastest thread count, where more threads must gain at least `MIN_THREAD_GAIN`.
-
-    Args:
-        tokens_per_s: Thread count -> measured speed.
-    """
+    """Return the fastest thread count of `tokens_per_s`; more threads must gain at least `MIN_THREAD_GAIN`."""
     best = min(tokens_per_s)
     for threads in sorted(tokens_per_s):
         if tokens_per_s[threads] >= tokens_per_s[best] * MIN_THREAD_GAIN:

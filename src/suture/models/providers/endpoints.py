@@ -40,11 +40,7 @@ class EndpointLimits:
 class Endpoint:
     """The limits of one address, shared by all models of this process that use it.
 
-    Args:
-        address: The server's address; messages show it without credentials.
-        limits: The load that it may get.
-        now: Monotonic clock in seconds.
-        sleep: Waits for a number of seconds.
+    Messages show the address without credentials. `now` is a monotonic clock in seconds.
     """
 
     def __init__(
@@ -151,16 +147,8 @@ async def call_with_retries(
     """Return the result of `call`, which is repeated after transient faults, at most `retries` times.
 
     The pause is the provider's Retry-After, or random up to a bound that doubles each time ("full jitter",
-    Brooker 2015). A pause that would exceed the time limit is not started: the fault is raised at once.
-
-    Args:
-        call: Makes one try.
-        retries: Maximum number of tries after the first.
-        timeout_s: Maximum seconds of all tries and pauses together.
-        sleep: Waits for a number of seconds.
-
-    Raises:
-        ModelError: The fault of the last try.
+    Brooker 2015). All tries and pauses together take at most `timeout_s`. A pause that would exceed this limit
+    is not started: the fault is raised at once.
     """
     import tenacity
 

@@ -28,10 +28,7 @@ def read_retry_after_s(fault: Exception, now_s: float | None = None) -> float | 
     """Return the seconds to wait, from the response headers of a vendor's exception, or `None` without them.
 
     The headers are `retry-after-ms`, and `retry-after` in seconds or as a date (RFC 9110, section 10.2.3).
-
-    Args:
-        fault: The exception of the vendor's SDK.
-        now_s: The current time in seconds since the epoch; the system's by default.
+    `now_s` is the current time in seconds since the epoch; the system's by default.
     """
     headers = getattr(getattr(fault, "response", None), "headers", None) or {}
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):

@@ -36,12 +36,7 @@ EXPECTED_CONTENT: Mapping[WireProtocol, str] = {
 
 
 class ResponseRefused(Exception):
-    """A response that the guard refuses.
-
-    Args:
-        kind: What is wrong with it; a key of the error table.
-        detail: What was received, for people.
-    """
+    """A response that the guard refuses; `kind` is a key of the error table, `detail` what was received."""
 
     def __init__(self, kind: ResponseFault, detail: str) -> None:
         super().__init__(detail)
@@ -49,11 +44,7 @@ class ResponseRefused(Exception):
 
 
 async def check_body(protocol: WireProtocol, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the body of a successful answer; the caller bounds its size.
-
-    Raises:
-        ResponseRefused: The body is not an answer of this protocol.
-    """
+    """Yield the body of a successful answer, or refuse it. The caller bounds its size."""
     unchecked, has_content = bytearray(), False
     async for piece in pieces:
         unchecked += piece
@@ -132,9 +123,7 @@ def max_response_bytes(tokens: int, replies: int = 1) -> int:
 def limit_response_bytes(size_bytes: int, *, expects_events: bool = False) -> Iterator[None]:
     """Limit the decoded size of the responses to requests that this task makes inside the context.
 
-    Args:
-        size_bytes: The limit.
-        expects_events: Whether the replies are streamed, with one event per token.
+    `expects_events` says whether the replies are streamed, with one event per token.
     """
     max_body_token = _max_body_bytes.set(size_bytes)
     events_token = _expects_events.set(expects_events)
@@ -162,11 +151,7 @@ async def _request_plain_body(request: Any) -> None:
 
 
 async def _check_response(protocol: WireProtocol, response: Any) -> None:
-    """Refuse a response that is not an answer, and bound the body of any other.
-
-    Raises:
-        ResponseRefused: The response is a redirect, an unexpected stream, or in an unknown encoding.
-    """
+    """Refuse a redirect, an unexpected stream and an unknown encoding, and bound the body of any other response."""
     if 300 <= response.status_code < 400:
         location = response.headers.get("location", "")
         destination = ascii(location[:QUOTED_CHARS]) if location else "nowhere"

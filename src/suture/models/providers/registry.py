@@ -207,11 +207,7 @@ def _build_langchain_model(
 
 
 def open_model_lazily(settings: Settings, name: str) -> Model:
-    """Open a model as `open_model_by_name` does, but report missing prerequisites only when it is called.
-
-    Raises:
-        UsageError: The name is not a model name.
-    """
+    """Open a model as `open_model_by_name` does, but report missing prerequisites only when it is called."""
     try:
         return open_model_by_name(settings, name)
     except PrerequisiteError as fault:

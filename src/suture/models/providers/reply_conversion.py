@@ -46,8 +46,7 @@ def convert_answers(
 ) -> list[Reply]:
     """Convert the answers of one request into replies, each with its own token count.
 
-    Raises:
-        ResponseRefused: A text is longer than the requested tokens can be.
+    A text that is longer than the requested tokens can be is refused.
     """
     replies = [_convert_answer(answer, messages, sampling, name, len(answers)) for answer in answers]
     if len(replies) == 1:
@@ -111,12 +110,8 @@ def _add_usage(
 ) -> Reply:
     """Return the reply with the tokens that are charged to the budget.
 
-    Args:
-        reply: The reply without its usage.
-        reported: The provider's usage, with LangChain's keys; empty if it reports none.
-        messages: The prompt, oldest message first.
-        sampling: How the reply was generated.
-        reply_count: How many replies the request returned; the provider counts them together.
+    `reported` is the provider's usage with LangChain's keys. The provider counts all `reply_count` replies of a
+    request together.
     """
     prompt_tokens = _plausible(
         reported.get("input_tokens"),

@@ -38,11 +38,7 @@ class LoadedWeights:
 
 
 class TransformersModel:
-    """A causal language model that runs in this process.
-
-    Args:
-        model: Its name on the hub, or a folder.
-        settings: Seed, time limit, quantization and the hub's token.
+    """A causal language model that runs in this process, from the hub or a local folder.
 
     Raises:
         PrerequisiteError: A required package is missing, or the name is also a folder here.
@@ -61,11 +57,7 @@ class TransformersModel:
                 raise PrerequisiteError(f"{self.name!r} needs the package {package!r}", remedy=remedy)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        """Generate one reply, loading the weights if necessary; see `Model.complete`.
-
-        Raises:
-            PrerequisiteError: The weights cannot be loaded.
-        """
+        """Generate one reply, loading the weights if necessary; see `Model.complete`."""
         cancelled = threading.Event()
         try:
             return await asyncio.to_thread(self._complete, tuple(messages), sampling, cancelled)

@@ -33,8 +33,6 @@ class StructuredAnswer(Generic[T]):
     """A validated value and the reply that it was read from.
 
     Attributes:
-        value: The value.
-        reply: The reply that contains it.
         salvaged: Whether the reply was not plain JSON as requested.
         calls: How many calls were made, including this one.
     """

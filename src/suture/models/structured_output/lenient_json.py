@@ -48,11 +48,7 @@ class _LenientParser:
         self.depth = 0
 
     def parse_object(self) -> dict[str, Any]:
-        """Read an object.
-
-        Raises:
-            NotJsonLike: There is no object, or a part of it is missing.
-        """
+        """Read an object; raise `NotJsonLike` if there is none, or if a part of it is missing."""
         self._open_bracket("{")
         members: dict[str, Any] = {}
         while not self._closes("}"):
@@ -191,11 +187,7 @@ def find_objects(text: str, names: Collection[str]) -> Iterator[dict[str, Any]]:
     """Yield the objects in a text that may be the requested one, including those inside mere wrappers.
 
     Text that is marked as thinking is a draft and ignored. So is an object inside another one that already
-    has a requested member: an example within a bad answer is not the answer.
-
-    Args:
-        text: The reply's text.
-        names: Names of the requested members.
+    has one of the requested member names: an example within a bad answer is not the answer.
     """
     requested = {normalise_name(name) for name in names}
     text = _strip_thinking(text)
@@ -255,12 +247,8 @@ def _unwrap(data: Any, requested: Collection[str]) -> Iterator[dict[str, Any]]:
 def find_labelled_fields(text: str, names: Collection[str]) -> dict[str, str] | None:
     """Return the members of an object that was written as lines `name: value` or tags `<name>value</name>`.
 
-    Args:
-        text: The reply's text.
-        names: Names of the requested members; any other name is ordinary text.
-
-    Returns:
-        Name -> text, or `None` if a name occurs twice, which is ambiguous.
+    Names that are not among the requested ones are ordinary text. The result is `None` if a name occurs twice,
+    which is ambiguous.
     """
     requested = {normalise_name(name) for name in names}
     text = _strip_thinking(text)

@@ -147,12 +147,7 @@ class ParsedReply(Generic[T]):
 def parse_reply(text: str, type_: type[T], *, salvage: bool = True) -> ParsedReply[T]:
     """Parse a complete reply; truncated ones must not be passed here.
 
-    A reply with two different values is refused.
-
-    Args:
-        text: The reply's text.
-        type_: The type of the value.
-        salvage: Whether anything but plain JSON is read.
+    Without `salvage` only plain JSON is read. A reply with two different values is refused.
 
     Raises:
         UnreadableReply: The reply has no such value.

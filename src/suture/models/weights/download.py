@@ -221,13 +221,7 @@ def pull_weights(
 ) -> Path:
     """Download any entry, in the catalogue or not; see `pull_model`.
 
-    Args:
-        entry: The catalogue entry.
-        cache: The folder `paths.cache`, where weights are stored.
-        progress: Called with the progress.
-        say: Called with messages about sources.
-        token: Token for the Hugging Face hub.
-        free_bytes: Returns the space left on a folder's disk.
+    `free_bytes` returns the space left on a folder's disk.
     """
     target, partial_file = weights_path(entry, cache), partial_path(entry, cache)
     report_wait = partial(say, f"another process is fetching {entry.name}: waiting for it")

@@ -105,11 +105,7 @@ CATALOGUE: Mapping[str, CatalogueEntry] = {
 
 
 def find_catalogue_entry(name: str) -> CatalogueEntry:
-    """Return the entry called `name`.
-
-    Raises:
-        UsageError: There is none.
-    """
+    """Return the entry called `name`; raise `UsageError` if there is none."""
     entry = CATALOGUE.get(name)
     if entry is None:
         raise UsageError(

@@ -163,10 +163,7 @@ def remove_model(name: str, cache: Path) -> int:
 def lock_weights(entry: CatalogueEntry, cache: Path, *, on_wait: Callable[[], None]) -> Iterator[None]:
     """Hold a model's files for this process alone.
 
-    Args:
-        entry: The model's catalogue entry.
-        cache: The folder `paths.cache`, where weights are stored.
-        on_wait: Called once if another process holds the files, before waiting for it; it may raise instead.
+    `on_wait` is called once if another process holds the files, before waiting for it; it may raise instead.
     """
     target = weights_path(entry, cache)
     try:

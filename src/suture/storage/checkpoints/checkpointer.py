@@ -19,13 +19,10 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_checkpointer(location: Path | str) -> AsyncIterator[BaseCheckpointSaver[Any]]:
-    """Open the checkpoint database, and create it if it is missing.
+    """Open the checkpoint database, and create it if it is missing; yield a checkpointer for this event loop only.
 
     Args:
         location: The SQLite file, or the URL of a PostgreSQL database.
-
-    Yields:
-        A checkpointer for `StateGraph.compile`, for this event loop only.
 
     Raises:
         StorageError: The file cannot be opened, is not a database, belongs to another program, or is damaged;

@@ -43,14 +43,9 @@ def split_words(content: str) -> list[str]:
 def match_all_words(
     connection: Connection, table: Table, query: str, *, namespace: str, limit: int
 ) -> list[int]:
-    """Return the ids of rows that contain all words of a query, the best first.
+    """Return the ids of the namespace's rows that contain all words of a query, the best first.
 
-    Args:
-        connection: In a transaction.
-        table: One of `suture.storage.database.tables.SEARCHED_TABLES`.
-        query: Words; punctuation between them is ignored.
-        namespace: Namespace of the rows.
-        limit: Maximum number of ids.
+    The table is one of `tables.SEARCHED_TABLES`. Punctuation in the query is ignored.
     """
     words = list(dict.fromkeys(split_words(query)))[:MAX_INDEXED_WORDS]
     if not words:
@@ -69,11 +64,7 @@ def match_all_words(
 def rank_similar_rows(store: Store, name: str, query: str, *, limit: int) -> list[int]:
     """Return the ids of rows that contain some words of a query, the best first; see `select_rare_words`.
 
-    Args:
-        store: The database.
-        name: A table of `suture.storage.database.tables.SEARCHED_TABLES`.
-        query: Words; punctuation between them is ignored.
-        limit: Maximum number of ids.
+    The table called `name` is one of `tables.SEARCHED_TABLES`. Punctuation in the query is ignored.
     """
     words = list(dict.fromkeys(split_words(query)))[:MAX_INDEXED_WORDS]
     if not words:
@@ -90,9 +81,7 @@ def select_rare_words(row_counts: Mapping[str, int]) -> list[str]:
     """Return the rarest words, as many as have `MAX_RANKED_ROWS` rows together.
 
     A word in very many rows says little about which row is meant, and ranking all of its rows takes long.
-
-    Args:
-        row_counts: Word -> approximate number of rows that contain it.
+    `row_counts` maps each word to the approximate number of rows that contain it.
     """
     rare_words: list[str] = []
     total = 0

@@ -28,13 +28,7 @@ def find_stored_keys(store: Store, name: str, keys: Iterable[str]) -> frozenset[
 
 
 def insert_missing(store: Store, name: str, rows: Sequence[Row]) -> None:
-    """Insert the rows whose keys are missing, all or none.
-
-    Args:
-        store: The database.
-        name: The table.
-        rows: The columns without the namespace; all rows have the same ones.
-    """
+    """Insert the rows whose keys are missing, all or none; the namespace is added to their columns."""
     insert = postgresql.insert if store.is_postgresql else sqlite.insert
     statement = insert(METADATA.tables[name]).on_conflict_do_nothing()  # another process may insert first
     with store.write_transaction() as connection:
@@ -101,15 +95,7 @@ def rows_by_key_prefix(store: Store, name: str, prefix: str, limit: int = 3) -> 
 
 
 def change_rows(store: Store, changes: Iterable[tuple[str, str, Change]]) -> frozenset[str]:
-    """Change rows depending on their content, in one transaction that locks them.
-
-    Args:
-        store: The database.
-        changes: Triples `(table, key, change)`.
-
-    Returns:
-        The keys that have a row.
-    """
+    """Apply changes `(table, key, change)` in one transaction that locks the rows; return the keys that have one."""
     stored_keys = set()
     with store.write_transaction() as connection:
         for name, key, change in changes:

@@ -31,12 +31,7 @@ UNFINISHED_OUTCOMES = ("running", "waiting")
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectionUpdate:
-    """The result of an update.
-
-    Attributes:
-        runs: How many runs were read.
-        up_to_date: How many runs needed no reading.
-    """
+    """How many runs an update read, and how many needed no reading."""
 
     runs: int
     up_to_date: int

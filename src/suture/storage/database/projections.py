@@ -95,16 +95,7 @@ DEFAULT_NAMESPACE = "default"
 
 @dataclass(frozen=True, kw_only=True)
 class RunRows:
-    """The rows of one run.
-
-    Attributes:
-        namespace: The run's namespace.
-        run_id: The run's id.
-        task: The row of `tasks`.
-        iterations: Rows of `iterations`, in order.
-        metrics: Rows of `metrics`.
-        approvals: Rows of `approvals`, in order.
-    """
+    """The rows of one run: one of `tasks`, and any number of the other tables."""
 
     namespace: str
     run_id: str

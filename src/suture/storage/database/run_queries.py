@@ -29,10 +29,7 @@ class RunQuery:
 
     Attributes:
         words: All of them occur in the task, its project, its outcome or its errors.
-        outcome: The outcome or state.
         kind: `write` or `heal`.
-        language: The code's language.
-        recipe: The recipe's name.
         model: A part of the model's name.
         project: A part of the project's folder.
         error: The kind of an error in the run, such as `KeyError`.

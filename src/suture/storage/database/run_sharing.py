@@ -19,13 +19,8 @@ CHECKPOINTS = "checkpoints.db"
 def share_run(settings: Settings, folder: RunFolder) -> Iterator[Callable[[], None] | None]:
     """Hold a run if runs are shared, and send the rest of it at the end.
 
-    Yields:
-        A function that sends everything new in the folder; `None` if runs are not shared.
-
-    Raises:
-        UsageError: Another process writes this run, or `store.url` is not a PostgreSQL database.
-        PrerequisiteError: The tables are missing.
-        StorageError: The database cannot be reached.
+    The context is a function that sends everything new in the folder, or `None` if runs are not shared. Raises
+    as `SharedRun` and `open_shared_store`.
     """
     if settings.store.runs == "local":
         yield None

@@ -233,11 +233,7 @@ def open_configured_store(settings: Settings, *, init: bool = False) -> Store:
 
 
 def database_url(url: str | None, home: Path) -> URL:
-    """Parse a database URL for SQLAlchemy.
-
-    Raises:
-        UsageError: It is not a URL of SQLite or PostgreSQL.
-    """
+    """Parse a database URL for SQLAlchemy; refuse any but those of SQLite and PostgreSQL."""
     if not url:
         return URL.create("sqlite", database=str(home / DATABASE_FILE))
     try:

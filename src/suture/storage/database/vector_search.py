@@ -43,14 +43,7 @@ def find_nearest(
 
 
 def create_vector_index(store: Store, names: Iterable[str], embedder: str, size: int) -> bool:
-    """Create the indexes of an embedder's vectors if the database supports them; return whether it does.
-
-    Args:
-        store: The database.
-        names: The tables.
-        embedder: Identity of the embedder.
-        size: Length of its vectors.
-    """
+    """Create indexes of an embedder's vectors, which have `size` numbers; return whether the database supports it."""
     if not store.is_postgresql or size > MAX_INDEXED_DIMENSIONS:
         return False
     digest = hashlib.sha256(embedder.encode()).hexdigest()[:8]

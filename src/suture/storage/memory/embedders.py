@@ -186,12 +186,7 @@ NAMES = "hashed, minilm, openai:MODEL, ollama:MODEL or none"
 
 
 def open_embedder(settings: Settings) -> Embedder | None:
-    """Return the embedder that `memory.embedder` names; `None` if items are found by their words alone.
-
-    Raises:
-        UsageError: The name is unknown.
-        PrerequisiteError: Its weights are not installed.
-    """
+    """Return the embedder that `memory.embedder` names; `None` if items are found by their words alone."""
     name = settings.memory.embedder
     provider, _, model = name.partition(":")
     if name == "none":

@@ -31,11 +31,7 @@ from suture.storage.tuning import (
 
 
 def extract_items(folder: RunFolder, events: Sequence[Event]) -> tuple[MemoryItem, ...]:
-    """Return the items that a run contributes; none if it did not end, or replays another run.
-
-    Raises:
-        StorageError: A blob cannot be read.
-    """
+    """Return the items that a run contributes; none if it did not end, or replays another run."""
     started, ended = first_payload(events, RunStarted), last_payload(events, RunFinished)
     if started is None or ended is None or started.replayed_run or not (started.task and ended.result):
         return ()
@@ -161,12 +157,7 @@ def _find_operators(events: Sequence[Event], result: Result) -> tuple[str, ...]:
 
 
 def render_failure(fingerprint: FailureFingerprint, patch: str) -> str:
-    """Return what a prompt says about a failure: short, with the changed lines.
-
-    Args:
-        fingerprint: The failure.
-        patch: The unified diff that repaired it; empty if nothing did.
-    """
+    """Return what a prompt says about a failure and the unified diff that repaired it, which may be empty."""
     function = f" in {fingerprint.function}" if fingerprint.function else ""
     failure = f"{fingerprint.signature}{function}"
     if not patch:

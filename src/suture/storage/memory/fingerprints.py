@@ -56,9 +56,8 @@ LITERAL = re.compile(r"(?<!\w)[\[({](?:[\s,:]|<value>|<number>|<path>|<id>|None|
 def error_signature(error: str) -> str:
     """Return one line: an error without paths, numbers, addresses and quoted values; its type stays.
 
-    Args:
-        error: What was raised, as `TypeError: ...`, or a log. Of a log, the last line that names an error is
-            used, else the first line. An empty text gives `Failure`.
+    The error is what was raised, as `TypeError: ...`, or a log. Of a log, the last line that names an error is
+    used, else the first line. An empty text gives `Failure`.
     """
     lines = [line.strip() for line in error.splitlines() if line.strip()]
     if not lines:
@@ -110,11 +109,9 @@ def describe_difference(actual_source: str, expected_source: str) -> str:
 
 
 def syntax_shape(source: str, line: int | None) -> str:
-    """Return the syntax node kinds around a line: the enclosing statements, then what is in them.
+    """Return the syntax node kinds around a line of Python: the enclosing statements, then what is in them.
 
-    Args:
-        source: Python text; other text has no shape.
-        line: The line's number, from 1.
+    Other text has no shape. The line is numbered from 1.
     """
     tree = parse_module(source)
     if tree is None or line is None:
@@ -215,13 +212,7 @@ def embedding_text(signature: str, shape: str, search_text: str) -> str:
 def fingerprint_failures(
     verdict: Verdict, files: Mapping[str, bytes], task: Task
 ) -> list[FailureFingerprint]:
-    """Return the kinds of failures in a verdict, each once, the most frequent first.
-
-    Args:
-        verdict: The verdict on the files.
-        files: Path -> content.
-        task: The task; its statement is part of the search text.
-    """
+    """Return the kinds of failures in the verdict on some files, each once, the most frequent first."""
     by_signature: dict[str, list[Counterexample]] = {}
     for outcome in verdict.outcomes:
         if outcome.counterexample and not outcome.passed:

@@ -34,12 +34,7 @@ BATCH = 256
 
 @dataclass(frozen=True, kw_only=True)
 class ImportCount:
-    """The result of an import.
-
-    Attributes:
-        read: Items in the file.
-        new: Items that were unknown before.
-    """
+    """How many items a file had, and how many of them were unknown before."""
 
     read: int
     new: int
@@ -56,18 +51,12 @@ def export_lines(store: Store) -> Iterator[str]:
 def import_lines(
     store: Store, lines: Iterable[str], embedder: Embedder | None, *, file_name: str
 ) -> ImportCount:
-    """Import items: known ones are not duplicated, and their uses elsewhere are added to those here.
+    """Import the lines of an export: known items are not duplicated, and their uses elsewhere are added here.
 
     All lines are parsed before the first item is stored. Items that were forgotten here stay forgotten.
 
-    Args:
-        store: The database.
-        lines: Lines that `export_lines` wrote.
-        embedder: Computes vectors of new items.
-        file_name: The file's name, for messages.
-
     Raises:
-        UsageError: The lines are not such an export.
+        UsageError: The lines are not such an export; the message names the file.
     """
     items = _parse_lines(lines, file_name)
     new_count = 0
@@ -88,10 +77,6 @@ def push_to_hub(store: Store, repo: str, *, token: str, endpoint: str | None = N
         repo: `owner/name`; the data set is created if it is missing.
         token: Token of a user with write access.
         endpoint: The hub's address, if not the usual one.
-
-    Raises:
-        PrerequisiteError: There is no token, or `huggingface-hub` is not installed.
-        StorageError: The hub refused the request or cannot be reached.
     """
     lines = list(export_lines(store))
     item_count = len(lines) - 1  # the first line is the format

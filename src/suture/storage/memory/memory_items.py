@@ -31,12 +31,9 @@ class MemoryItem:
     """Something remembered across runs; its fields are the columns of its table.
 
     Attributes:
-        table: The item's table.
         run_id: The run that contributed it first.
         event_seq: Number of the event there that it comes from.
-        source: `run`, `import` or `placebo`.
         state: `active`; `evicted` because it did not help; or `forgotten` on a person's request.
-        language: The code's language.
         kind: Kind of the error, as `fingerprints.error_class` returns it, or of the task.
         text: Shown to people and models.
         error_signature: See `fingerprints.error_signature`.
@@ -52,7 +49,6 @@ class MemoryItem:
         healed_recalled: How many of the runs that saw it were healed.
         healed_withheld: How many of the runs from which it was withheld were healed.
         details: `operators` that repaired the failure; `runs` whose uses were counted.
-        search_text: The text for full-text search.
     """
 
     table: MemoryTableName
@@ -115,10 +111,9 @@ def item_to_plain(item: MemoryItem) -> dict[str, Any]:
 
 
 def parse_item(plain: Mapping[str, Any]) -> MemoryItem:
-    """Parse JSON values into an item; unknown names are ignored, and the key is computed again.
+    """Parse JSON values into an item; raise `ValueError` if they are none.
 
-    Raises:
-        ValueError: They are not an item.
+    Unknown names are ignored, and the key is computed again.
     """
     names = {column.name for column in fields(MemoryItem)}
     values = {name: value for name, value in plain.items() if name in names}

@@ -47,15 +47,10 @@ Row = Mapping[str, Any]
 def store_items(
     store: Store, items: Sequence[MemoryItem], embedder: Embedder | None
 ) -> dict[MemoryTableName, int]:
-    """Store items that are not there yet; existing ones stay unchanged, including their counts.
+    """Store items that are not there yet; return how many of the given items belong to each table.
 
-    Args:
-        store: The database.
-        items: The items; secrets are removed.
-        embedder: Computes their vectors; without one they are found by their words.
-
-    Returns:
-        How many of the given items belong to each table.
+    Secrets are removed. Existing items stay unchanged, including their counts. Without an embedder, items have no
+    vector and are found by their words.
     """
     items_by_key: dict[str, MemoryItem] = {}
     for item in map(sanitise_item, items):
@@ -117,11 +112,7 @@ def iter_items(
 ) -> Iterator[MemoryItem]:
     """Yield items by table, the oldest first.
 
-    Args:
-        store: The database.
-        tables: The tables.
-        state: Only items in this state; all if `None`.
-        run: Only items that this run contributed.
+    `state` selects items in one state, and `None` all. `run` selects the items that one run contributed.
     """
     for name in tables:
         last_id = 0
@@ -131,11 +122,7 @@ def iter_items(
 
 
 def find_item(store: Store, key_prefix: str) -> MemoryItem:
-    """Return the only item whose key starts with a prefix.
-
-    Raises:
-        UsageError: There is none, or several.
-    """
+    """Return the only item whose key starts with a prefix; raise `UsageError` if there is none, or several."""
     items = []
     for name in MEMORY_TABLE_NAMES:
         items += [item_from_row(name, row) for row in rows_by_key_prefix(store, name, key_prefix)]
@@ -159,13 +146,7 @@ def set_state(store: Store, keys: Sequence[tuple[MemoryTableName, str]], state: 
 def record_use(store: Store, name: MemoryTableName, key: str, run: str, *, shown: bool, healed: bool) -> None:
     """Count one use of an item; a run is counted only once.
 
-    Args:
-        store: The database.
-        name: The item's table.
-        key: The item's key.
-        run: The run's id.
-        shown: Whether the run saw the item; otherwise the item was withheld.
-        healed: Whether the run was healed.
+    `shown` says whether the run saw the item; otherwise the item was withheld.
     """
 
     def count_use(row: Row) -> Row | None:

@@ -33,11 +33,7 @@ BATCH = 16
 
 
 class MiniLm:
-    """The packaged MiniLM.
-
-    Args:
-        folder: Folder with `model.safetensors` and `tokenizer.json`; the installed package's by default.
-    """
+    """The packaged MiniLM; `folder` holds `model.safetensors` and `tokenizer.json`."""
 
     identity = "minilm-l6-v2:384"
 

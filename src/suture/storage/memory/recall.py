@@ -58,10 +58,6 @@ def recall_memories(
         limit: Maximum number of items.
         embedding_text: The text that the query's vector is computed from; `words` if empty.
         search_words: Whether words are searched too.
-
-    Raises:
-        StorageError: The database failed.
-        ModelError: The embedder failed.
     """
     vector = embedder.embed([embedding_text or words])[0] if embedder else None
     matches: list[MemoryMatch] = []

@@ -39,10 +39,7 @@ RECALL_PREFIX = "From an earlier run: "
 def recall_for_run(settings: Settings, task: Task, verdict: Verdict | None) -> MemoryRecalled:
     """Recall what earlier runs teach about this one, as the event for the ledger.
 
-    Args:
-        settings: How memories are used, the database and the embedder.
-        task: The task.
-        verdict: The verdict on the unchanged code; `None` if there is none to repair.
+    `verdict` is the verdict on the unchanged code; `None` if there is none to repair.
     """
     use = settings.memory.use
     tables: tuple[MemoryTableName, ...]
@@ -95,10 +92,9 @@ def _learn_items(
     events: Sequence[Event],
     items: Sequence[MemoryItem],
 ) -> dict[MemoryTableName, int]:
-    """Store items and count the run's uses of recalled ones; repeating it changes nothing.
+    """Store items and count the run's uses of recalled ones; return how many items belong to each table.
 
-    Returns:
-        How many items belong to each table.
+    Repeating it changes nothing.
     """
     from suture.storage.memory.memory_store import evict_useless, record_use, store_items
 
@@ -232,11 +228,8 @@ def _operator_prior(matches: Sequence[MemoryMatch], uses: Sequence[RecalledMemor
 def operator_factors(repairs: Iterable[tuple[tuple[str, ...], float]]) -> Mapping[str, float]:
     """Return operator -> how much likelier its mutations are; operators without evidence are omitted.
 
-    A factor is an operator's share in a Dirichlet distribution over the operators with a uniform prior,
-    divided by the uniform share.
-
-    Args:
-        repairs: Pairs `(operators that repaired a similar failure, its similarity in [0, 1])`.
+    A factor is an operator's share in a Dirichlet distribution over the operators with a uniform prior, divided
+    by the uniform share. `repairs` are pairs `(operators that repaired a similar failure, its similarity)`.
     """
     weights: Counter[str] = Counter()
     for operators, weight in repairs:

@@ -73,11 +73,9 @@ class SharedJobs:
         return _parse_row(stored) if stored is not None else None
 
     def list_changed(self, since_s: float, unfinished: Collection[str] = ()) -> list[JobRow]:
-        """Return the jobs that changed since then, those that have not ended, and those with given ids.
+        """Return the jobs that changed since then, those that have not ended, and the `unfinished` ids.
 
-        Args:
-            since_s: By the database's clock; slightly older changes are returned again.
-            unfinished: Ids of jobs that are returned in any case.
+        `since_s` is a time of the database's clock; slightly older changes are returned again.
         """
         in_namespace = jobs.c.namespace == self.store.namespace
         is_requested = or_(
@@ -96,12 +94,9 @@ class SharedJobs:
         return _parse_row(row) if row is not None else None
 
     def end(self, job: str, ending: str, *, unless_started: bool = False) -> bool:
-        """Store how a job ended if that is not known yet, and return whether it was stored.
+        """Store how a job ended, as JSON text, if that is not known yet; return whether it was stored.
 
-        Args:
-            job: The job's id.
-            ending: How it ended, as JSON text.
-            unless_started: Do nothing if a worker has started the job.
+        With `unless_started` nothing is stored if a worker has started the job.
         """
         conditions = [jobs.c.id == job, jobs.c.ending.is_(None)]
         if unless_started:

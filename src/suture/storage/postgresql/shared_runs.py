@@ -85,10 +85,7 @@ class SharedRun:
     def push(self) -> None:
         """Send what is new; a lost connection is opened again once.
 
-        Raises:
-            UsageError: Another process has taken over the run.
-            StorageError: The database failed. The local folder is complete and is sent when the run
-                continues.
+        If it fails, the local folder is complete and is sent when the run continues.
         """
         try:
             self._send()
@@ -177,9 +174,7 @@ def read_shared_ledger(connection: Connection, run: str) -> bytes:
 def fetch_run(settings: Settings, name: str) -> None:
     """Copy a run from the database to this machine if it has progressed further there.
 
-    Args:
-        settings: They name the database and the folder of state.
-        name: An id, or its start or end. Nothing happens if it matches no run, or several.
+    `name` is an id, or its start or end. Nothing happens if it matches no run, or several.
     """
     store = open_shared_store(settings)
     with store, store.read_transaction() as connection:
@@ -192,11 +187,6 @@ def fetch_run(settings: Settings, name: str) -> None:
 
 def fetch_runs(store: Store, home: Path, runs: Collection[str]) -> dict[str, str]:
     """Copy those of some runs to this machine that have progressed on other machines.
-
-    Args:
-        store: A PostgreSQL database.
-        home: The folder of state.
-        runs: Ids of the runs.
 
     Returns:
         Id of each run that cannot be copied -> the reason.
@@ -282,11 +272,7 @@ def wait_for_release(settings: Settings, run: str, *, timeout_s: float) -> None:
 
 
 def _is_ahead(folder: RunFolder, shared_ledger: bytes) -> bool:
-    """Return whether the database has more of the run than this machine.
-
-    Raises:
-        StorageError: Each has something that the other lacks.
-    """
+    """Return whether the database has more of the run than this machine; refuse if each has what the other lacks."""
     try:
         local_ledger = folder.ledger_path.read_bytes()
     except FileNotFoundError:
