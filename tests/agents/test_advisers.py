@@ -9,12 +9,11 @@ import pytest
 from suture.agents import EarlierAttempt, PromptDraft, RepairBrief, draft_coder_prompt, packaged_prompt
 from suture.agents.roles.advisers import (
     CritiqueReply,
-    LessonsBrief,
     LessonsReply,
     draft_critique_prompt,
     draft_lessons_prompt,
 )
-from suture.core.records import Counterexample, Critique, Lesson, decode_record, encode_record
+from suture.core.records import Counterexample, Critique, decode_record, encode_record
 from suture.errors import MalformedReply
 from suture.models import Message, Sampling
 from suture.models.structured_output import ask_structured
@@ -64,14 +63,16 @@ async def test_an_unusable_critique_is_malformed(reply: str) -> None:
         await ask_structured(model.complete, prompt_of(critique()), CritiqueReply, Sampling())
 
 
-def lessons(known: Sequence[Lesson] = ()) -> PromptDraft:
+def lessons(known: Sequence[str] = ()) -> PromptDraft:
     tried = EarlierAttempt(label="sample 1", passed=1, total=3, first_failure="`f(1)` gave 1")
-    brief = LessonsBrief(statement="Add one.", history=[tried], remarks=["x is returned"], known=known)
-    return draft_lessons_prompt(brief, packaged_prompt("summariser"))
+    prompt = packaged_prompt("summariser")
+    return draft_lessons_prompt(
+        prompt, statement="Add one.", history=[tried], remarks=["x is returned"], lessons=known
+    )
 
 
 def test_the_summariser_sees_attempts_and_lessons() -> None:
-    text = shown(lessons([Lesson(text="Add before you return.")]))
+    text = shown(lessons(["Add before you return."]))
     for part in ("Add one.", "sample 1: 1 of 3", "x is returned", "Add before you return.", "at most 5"):
         assert part in text
     assert "Lessons so far" not in shown(lessons())
@@ -81,7 +82,7 @@ async def test_lessons_are_few_and_unique() -> None:
     replies = ['{"lessons": ["Add one!", "add ONE", "Return it."]}', '{"lessons": []}']
     model = ScriptedModel(replies, repeat_last=True)
     answer = await ask_structured(model.complete, prompt_of(lessons()), LessonsReply, Sampling())
-    assert answer.value.record() == (Lesson(text="Add one!"), Lesson(text="Return it."))
+    assert answer.value.unique() == ("Add one!", "Return it.")
     with pytest.raises(MalformedReply):
         await ask_structured(model.complete, prompt_of(lessons()), LessonsReply, Sampling())
 

@@ -41,7 +41,7 @@ def test_an_endless_reply_is_abandoned(name: str, finish: str) -> None:
         with contextlib.suppress(MalformedReply):
             assert all(len(text) < 2 * CHARS for text in files_from_reply(reply, brief).values())
     with contextlib.suppress(MalformedReply):
-        assert len(checks_from_reply(reply, provenance="spec", entry_point="add", trust=0.0).checks) <= 24
+        assert len(checks_from_reply(reply, provenance="spec", entry_point="add").checks) <= 24
 
 
 def test_real_replies_of_models_are_parsed() -> None:

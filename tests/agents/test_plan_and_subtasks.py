@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from suture.agents import PromptDraft, packaged_prompt
-from suture.agents.roles.advisers import PlanBrief, PlanReply, draft_plan_prompt
-from suture.agents.roles.subtask_coder import SubtaskBrief, write_subtask
-from suture.agents.tools.in_memory_files import InMemoryFiles, merge_subtask_files
+from suture.agents.roles.advisers import PlanReply, draft_plan_prompt
+from suture.agents.roles.subtask_coder import InMemoryFiles, SubtaskBrief, merge_subtask_files, write_subtask
 from suture.agents.tools.react_loop import ToolAction, ToolTrail
 from suture.agents.tuning import MAX_TOOL_FILES
-from suture.core.records import Lesson, Plan, Subtask
+from suture.core.records import Plan, Subtask
 from suture.errors import MalformedReply
 from suture.models import Reply, Sampling
 from suture.models.structured_output import ask_structured as ask_typed
@@ -26,10 +25,13 @@ def code(text: str) -> str:
 
 
 def plan() -> PromptDraft:
-    brief = PlanBrief(
-        statement="Sort words.", module="words.py", project=["words.py"], lessons=[Lesson(text="No regex.")]
+    return draft_plan_prompt(
+        packaged_prompt("planner"),
+        statement="Sort words.",
+        module="words.py",
+        project=["words.py"],
+        lessons=["No regex."],
     )
-    return draft_plan_prompt(brief, packaged_prompt("planner"))
 
 
 async def test_a_plan_is_a_record_that_can_be_followed() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bare_pytest import BARE_PYTEST
 from suture.agents import RepairBrief, Suspect, draft_coder_prompt, fit_prompt, packaged_prompt
-from suture.agents.context.related_functions import find_related_functions
+from suture.agents.context.suspects import find_related_functions
 from suture.api import HealOptions, heal
 from suture.core.ledger.kinds import PartialRepair
 from suture.core.records import Counterexample

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from suture.agents import Suspect
-from suture.agents.context.excerpts import make_excerpt
-from suture.agents.context.search_clues import find_suspicious_functions, load_search_clues
+from suture.agents.context.file_selection import make_excerpt
+from suture.agents.context.suspects import find_suspicious_functions, load_search_clues
 from suture.agents.tuning import MAX_WHOLE_FILE_CHARS, SURROUNDING_LINES
 from suture.core.ledger import Event
 from suture.core.ledger.kinds import PartialRepair, SuspectLine

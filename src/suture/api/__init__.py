@@ -8,9 +8,9 @@ Interfaces and benchmarks import this package. It imports none of them.
 
 from suture.api.delivery.apply import apply, undo, verify
 from suture.api.heal_and_solve import heal, solve, stream
+from suture.api.interruption import run_sync
 from suture.api.options import HealOptions, RunOptions, WriteOptions
 from suture.api.past_runs import fork_from_iteration, load_recorded_run, pending_review, replay, resume
-from suture.api.run_lifecycle import run_sync
 from suture.api.self_healing_agent import SelfHealingAgent
 from suture.core.ledger.kinds import Choice, DistinguishingInput, ReviewChoice
 from suture.core.ledger.reading import Listener

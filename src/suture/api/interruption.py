@@ -25,11 +25,11 @@ CLEANUP_TIMEOUT_S = 5.0
 Both times are chosen by judgement; not measured."""
 
 
-def run_interruptibly(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, where no event loop is running yet.
+def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run one of this package's coroutines to its end, where no event loop is running yet.
 
     Raises:
-        KeyboardInterrupt: The user stopped it, and it did not turn that into an error of its own.
+        KeyboardInterrupt: The user stopped it before a run had begun. Later a run ends as `Cancelled`.
     """
     is_main_thread = threading.current_thread() is threading.main_thread()
     if not is_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:

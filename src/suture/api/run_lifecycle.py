@@ -10,10 +10,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from suture.api.delivery.deliver import DeliverableRun, Delivery, deliver
-from suture.api.interruption import run_interruptibly
 from suture.core.ledger import find_run
 from suture.core.ledger.event_log import EventLog
 from suture.core.ledger.reading import Listener, ListenerProgress, notify_listener
@@ -45,19 +44,9 @@ from suture.storage.tracing import export_run_trace, is_tracing_enabled
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-T = TypeVar("T")
 KEEP_IN_RUN_FOLDER = Delivery()
 DELIVERY_FAULTS = (UsageError, PrerequisiteError, SandboxError, StorageError)
 """Faults of a delivery, after which the repair is still in the run folder."""
-
-
-def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run one of this package's coroutines to its end, where no event loop is running yet.
-
-    Raises:
-        KeyboardInterrupt: The user stopped it before a run had begun.
-    """
-    return run_interruptibly(coroutine)
 
 
 async def execute_run(

@@ -10,7 +10,7 @@ from suture.agents.context.briefs import (
     with_advice,
     with_hints,
 )
-from suture.agents.context.search_clues import load_search_clues
+from suture.agents.context.suspects import load_search_clues
 from suture.agents.prompting.prompt_parts import EarlierAttempt
 from suture.agents.roles.coder import Brief, RepairBrief
 from suture.core.records import Move

@@ -123,11 +123,7 @@ class RoleCall:
         raise AssertionError("unreachable")
 
     async def ask_typed(self, draft: PromptDraft, type_: type[ReplyT]) -> ReplyT:
-        """Return a reply of type `type_`.
-
-        Raises:
-            MalformedReply: No reply could be used.
-        """
+        """Return a reply of type `type_`."""
         role_model = self.calls.models.for_role(self.role)
         room_tokens = prompt_room_tokens(role_model, self.calls.settings.model.context_tokens)
         fitted = await fit_prompt(draft, room_tokens, partial(count_tokens, role_model.model))

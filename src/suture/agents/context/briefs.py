@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from suture.agents.context.deciding_checks import collect_deciding_facts
-from suture.agents.context.excerpts import make_excerpt
-from suture.agents.context.file_selection import select_named_files, select_suspicious_files
-from suture.agents.context.related_functions import find_related_functions
-from suture.agents.context.search_clues import find_suspicious_functions
+from suture.agents.context.file_selection import make_excerpt, select_named_files, select_suspicious_files
+from suture.agents.context.suspects import find_related_functions, find_suspicious_functions
 from suture.agents.prompting.prompt_parts import EarlierAttempt, describe_fact
 from suture.agents.roles.coder import Brief, RepairBrief, WriteBrief
 from suture.agents.roles.project_coder import ProjectBrief, render_project_rules

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from suture.agents.replies.edit_blocks import HEAD
 from suture.agents.replies.fenced_blocks import fenced_blocks
-from suture.agents.tools.react_loop import INPUT_LINE, NEXT_LABEL, TOOL_LINE
+from suture.agents.tools.react_loop import INPUT_LINE, NEXT_LABEL, TOOL_LINE, find_first_match
 from suture.agents.tuning import MAX_COMMAND_CHARS, MAX_NEW_FILE_CHARS
 from suture.errors import MalformedReply
 from suture.models import ToolDeclaration
@@ -80,13 +80,9 @@ def parse_command(text: str) -> AgentCommand:
 
     A reply that names no tool means the shell if it holds a shell code block, and an edit if it holds
     search/replace blocks.
-
-    Raises:
-        MalformedReply: The reply names no tool or an unknown one, or its input is too long.
     """
     lines = cut_after_first_command(text).split("\n")
-    tool_lines = ((number, match) for number, line in enumerate(lines) if (match := TOOL_LINE.match(line)))
-    number, tool_line = next(tool_lines, (0, None))
+    number, tool_line = find_first_match(TOOL_LINE, lines)
     if tool_line is None:
         return _infer_command(text, lines)
     name, in_brackets = tool_line[1], tool_line[2] or ""
@@ -94,9 +90,9 @@ def parse_command(text: str) -> AgentCommand:
     if tool not in TOOL_NAMES:
         raise MalformedReply(f"there is no tool {name[:40]!r}, only {', '.join(TOOL_NAMES)}")
     below = lines[number + 1 :]
-    end = next((number for number, line in enumerate(below) if NEXT_LABEL.match(line)), len(below))
-    inputs = ((number, match[1]) for number, line in enumerate(below) if (match := INPUT_LINE.match(line)))
-    input_number, input_text = next(inputs, (end, ""))
+    end, _ = find_first_match(NEXT_LABEL, below)
+    input_number, input_line = find_first_match(INPUT_LINE, below)
+    input_text = input_line[1] if input_line else ""
     native_inputs = _decode_json_inputs(input_text)
     if native_inputs is not None:
         return _bounded_command(tool, native_inputs)

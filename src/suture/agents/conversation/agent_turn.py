@@ -54,7 +54,6 @@ class AgentChange:
     """What an agent changed.
 
     Attributes:
-        files: Path -> text.
         call: The hash of the last model call; empty if a program made the change.
     """
 

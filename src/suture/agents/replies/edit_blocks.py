@@ -39,11 +39,7 @@ class EditBlock:
 
 
 def split_edits(text: str) -> tuple[list[EditBlock], str]:
-    """Return `(blocks, rest)`: the search/replace blocks of a reply, and its text without them.
-
-    Raises:
-        EditDoesNotApply: A block has no end, or not exactly one divider.
-    """
+    """Return `(blocks, rest)`: the search/replace blocks of a reply, and its text without them."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     blocks: list[EditBlock] = []
     rest: list[str] = []
@@ -92,9 +88,6 @@ def apply_edits(
     Args:
         files: The files that may be changed.
         taken: All paths of the project; `None` if no file may be created.
-
-    Raises:
-        EditDoesNotApply: A block names no file that may be changed, or its text does not occur exactly once.
     """
     changed: dict[str, str] = {}
     for block in blocks:

@@ -227,9 +227,7 @@ class GeneratedChecks:
 
 
 @limit_parsing_work
-def checks_from_reply(
-    reply: Reply, provenance: Provenance, entry_point: str | None, *, trust: float = UNTRIED_TRUST
-) -> GeneratedChecks:
+def checks_from_reply(reply: Reply, provenance: Provenance, entry_point: str | None) -> GeneratedChecks:
     """Return the checks of a reply: its asserts, and loops and blocks that contain one.
 
     The bodies of functions without parameters whose names start with `test` count as top-level code;
@@ -238,7 +236,6 @@ def checks_from_reply(
 
     Args:
         entry_point: The function or class that each check must use; any if unknown.
-        trust: Trust in each check, in [0, 1].
 
     Raises:
         MalformedReply: No check is usable.
@@ -252,7 +249,7 @@ def checks_from_reply(
             dropped[reason] += 1
             continue
         *setup_sources, source = map(ast.unparse, [*setup, test])
-        checks.append(make_check(source, provenance, trust=trust, setup=setup_sources))
+        checks.append(make_check(source, provenance, trust=UNTRIED_TRUST, setup=setup_sources))
     usable = deduplicate_checks(checks)
     if len(usable) > MAX_CHECKS:
         dropped["too_many"] += len(usable) - MAX_CHECKS

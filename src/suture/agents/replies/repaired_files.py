@@ -25,10 +25,6 @@ def apply_repair(
 
     Args:
         blocks: Its code blocks. If there are edits, only blocks that name a file without an edit count.
-
-    Raises:
-        MalformedReply: The reply changes nothing, or cannot be merged without losing code.
-        EditDoesNotApply: An edit does not match exactly one place.
     """
     edited = apply_edits(edits, brief.files, brief.project)
     blocks = [block for block in blocks if block.path is not None] if edits else blocks
@@ -121,11 +117,7 @@ def _all_names(code: str) -> frozenset[str]:
 
 
 def _merge(original: str, code: str, entry_point: str | None) -> str:
-    """Replace the whole file, or only the definitions that the code contains.
-
-    Raises:
-        MalformedReply: The code is a part of the file without a unique place in it.
-    """
+    """Replace the whole file, or only the definitions that the code contains."""
     if _is_whole(code, original) or (
         not is_valid_python(code) and top_level_names(original) <= top_level_names(code)
     ):

@@ -49,11 +49,7 @@ def _choose_module(blocks: Sequence[CodeBlock], brief: WriteBrief) -> str:
 
 
 def _fallback_module(blocks: Sequence[CodeBlock], brief: WriteBrief) -> str:
-    """Return code without the entry point, if its verdict tells the model more than a refusal of the reply.
-
-    Raises:
-        MalformedReply: There is no such code.
-    """
+    """Return code without the entry point, if its verdict tells the model more than a refusal of the reply."""
     entry = brief.entry_point
     for block in blocks:
         defines_entry = entry and re.search(rf"\bdef {re.escape(entry)}\b", block.code)
@@ -169,9 +165,6 @@ def collect_written_files(
 
     Args:
         data: Its other blocks, such as JSON.
-
-    Raises:
-        MalformedReply: A required file is missing, or a file is not Python.
     """
     if not brief.allows_several_files:
         text = _choose_module(blocks, brief)

@@ -1,4 +1,5 @@
-"""Roles: for each one the brief that it needs, its prompt, and the type of its answer.
+"""Roles: for each one the brief that it needs, its prompt, and the reading of its answer.
 
-A role never decides anything. What it says is checked by trusted tests, or only informs another role.
+A role never decides anything. What it says is checked by trusted tests, or only informs another role. An answer
+that cannot be used raises `MalformedReply`.
 """

@@ -1,15 +1,14 @@
 """Roles that advise the coder: critic, planner, reviewer and summariser. They decide nothing.
 
-Each `*Reply` is the JSON that the model answers with; its `record` method returns the record that the run keeps.
+Each `*Reply` is the JSON that the model answers with. `record` returns the record that the run keeps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from suture.agents.prompting.fitting import PromptDraft
 from suture.agents.prompting.prompt_files import Prompt
@@ -30,7 +29,6 @@ from suture.core.records import (
     Concern,
     ConcernKind,
     Critique,
-    Lesson,
     Plan,
     Severity,
     Subtask,
@@ -38,10 +36,8 @@ from suture.core.records import (
 from suture.models.structured_output import describe_schema
 
 
-class CritiqueReply(BaseModel):
+class CritiqueReply(BaseModel, frozen=True, title="Critique"):
     """A `Critique` as a model writes it: the issues come first, so that the score follows from them."""
-
-    model_config = ConfigDict(frozen=True, title="Critique")
 
     issues: list[Annotated[str, Field(min_length=1, max_length=240)]] = Field(
         max_length=3, description="what is wrong, one sentence each; [] where nothing is"
@@ -68,25 +64,8 @@ def draft_critique_prompt(
     return PromptDraft(prompt=prompt, template="critique", texts=texts, parts=parts)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlanBrief:
-    """What the planner needs.
-
-    Attributes:
-        module: The file for the code.
-        project: Paths of existing files.
-    """
-
-    statement: str
-    module: str
-    project: Collection[str] = ()
-    lessons: Sequence[Lesson] = ()
-
-
-class SubtaskReply(BaseModel):
+class SubtaskReply(BaseModel, frozen=True, title="Subtask"):
     """A `Subtask` as a model writes it."""
-
-    model_config = ConfigDict(frozen=True, title="Subtask")
 
     goal: str = Field(min_length=1, max_length=300, description="what to write, in one sentence")
     needs: list[Annotated[int, Field(ge=1, le=MAX_SUBTASKS)]] = Field(
@@ -95,10 +74,8 @@ class SubtaskReply(BaseModel):
     )
 
 
-class PlanReply(BaseModel):
+class PlanReply(BaseModel, frozen=True, title="Plan"):
     """A `Plan` as a model writes it."""
-
-    model_config = ConfigDict(frozen=True, title="Plan")
 
     subtasks: list[SubtaskReply] = Field(min_length=1, max_length=MAX_SUBTASKS)
 
@@ -111,25 +88,38 @@ class PlanReply(BaseModel):
         return Plan(subtasks=tuple(subtasks))
 
 
-def draft_plan_prompt(brief: PlanBrief, prompt: Prompt) -> PromptDraft:
-    """Return the planner's prompt."""
+def draft_plan_prompt(
+    prompt: Prompt,
+    *,
+    statement: str,
+    module: str,
+    project: Iterable[str] = (),
+    lessons: Sequence[str] = (),
+) -> PromptDraft:
+    """Return the planner's prompt.
+
+    Args:
+        prompt: The prompt file `planner`.
+        statement: The task, in words or as a stub.
+        module: The file for the code.
+        project: Paths of existing files.
+        lessons: Lessons of earlier runs.
+    """
     texts = {
-        "task": render_task(brief.statement),
-        "module": brief.module,
+        "task": render_task(statement),
+        "module": module,
         "most": str(MAX_SUBTASKS),
         "format": describe_schema(PlanReply),
     }
     parts = {
-        "project": list_part("These files are there already", sorted(brief.project)),
-        "lessons": advice_part([lesson.text for lesson in brief.lessons]),
+        "project": list_part("These files are there already", sorted(project)),
+        "lessons": advice_part(lessons),
     }
     return PromptDraft(prompt=prompt, template="plan", texts=texts, parts=parts)
 
 
-class ConcernReply(BaseModel):
+class ConcernReply(BaseModel, frozen=True, title="Concern"):
     """A `Concern` as a model writes it: the problem comes first, so that the labels follow from it."""
-
-    model_config = ConfigDict(frozen=True, title="Concern")
 
     problem: str = Field(min_length=1, max_length=240, description="one sentence")
     kind: ConcernKind
@@ -137,10 +127,8 @@ class ConcernReply(BaseModel):
     line: int = Field(ge=0, description="the line of the code, 0 for none")
 
 
-class ReviewReply(BaseModel):
+class ReviewReply(BaseModel, frozen=True, title="Review"):
     """A `CodeReview` as a model writes it."""
-
-    model_config = ConfigDict(frozen=True, title="Review")
 
     concerns: list[ConcernReply] = Field(max_length=4, description="[] where there is nothing to say")
 
@@ -163,48 +151,44 @@ def draft_review_prompt(brief: RepairBrief, prompt: Prompt) -> PromptDraft:
     return PromptDraft(prompt=prompt, template="review", texts=texts, parts=parts)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LessonsBrief:
-    """What the summariser needs.
-
-    Attributes:
-        history: Earlier attempts, oldest first.
-        remarks: Remarks of the debugger or critic, one sentence each.
-        known: The lessons so far; the answer replaces them.
-    """
-
-    statement: str
-    history: Sequence[EarlierAttempt]
-    remarks: Sequence[str] = ()
-    known: Sequence[Lesson] = ()
-
-
-class LessonsReply(BaseModel):
+class LessonsReply(BaseModel, frozen=True, title="Lessons"):
     """Lessons as a model writes them."""
-
-    model_config = ConfigDict(frozen=True, title="Lessons")
 
     lessons: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
         min_length=1, max_length=MAX_LESSONS, description="one short sentence each"
     )
 
-    def record(self) -> tuple[Lesson, ...]:
+    def unique(self) -> tuple[str, ...]:
         """Return the lessons. Of lessons that consist of the same words, the first is kept."""
-        lesson_by_words = {_words(text): Lesson(text=text) for text in reversed(self.lessons)}
+        lesson_by_words = {_words(text): text for text in reversed(self.lessons)}
         return tuple(reversed(lesson_by_words.values()))
 
 
-def draft_lessons_prompt(brief: LessonsBrief, prompt: Prompt) -> PromptDraft:
-    """Return the summariser's prompt."""
+def draft_lessons_prompt(
+    prompt: Prompt,
+    *,
+    statement: str,
+    history: Sequence[EarlierAttempt],
+    remarks: Sequence[str] = (),
+    lessons: Sequence[str] = (),
+) -> PromptDraft:
+    """Return the summariser's prompt.
+
+    Args:
+        prompt: The prompt file `summariser`.
+        statement: The task, in words or as a stub; empty if there is only code and tests.
+        history: Earlier attempts, oldest first.
+        remarks: Remarks of the debugger or critic, one sentence each.
+        lessons: The lessons so far; the answer replaces them.
+    """
     texts = {
-        "task": render_optional_task(brief.statement, "Task:\n\n"),
+        "task": render_optional_task(statement, "Task:\n\n"),
         "count": str(MAX_LESSONS),
         "format": describe_schema(LessonsReply),
     }
-    lessons = [lesson.text for lesson in brief.known]
     parts = {
-        "history": attempts_part(brief.history),
-        "remarks": advice_part(brief.remarks),
+        "history": attempts_part(history),
+        "remarks": advice_part(remarks),
         "known": list_part("Lessons so far; keep those that still hold", lessons),
     }
     return PromptDraft(prompt=prompt, template="lessons", texts=texts, parts=parts)

@@ -125,8 +125,6 @@ def draft_coder_prompt(
     """Return the coder's prompt.
 
     Args:
-        brief: What to write or repair.
-        prompt: The coder's templates.
         use_prefill: Whether the reply is prefilled, so that the model writes only what is missing.
         sample_index: Number of the reply among those to the same brief, from 0. With a prefill, a repair asks
             for one function: the first reply for the likeliest suspect, the next one for the next suspect, and

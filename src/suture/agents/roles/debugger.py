@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from suture.agents.prompting.fitting import PromptDraft, PromptPart
 from suture.agents.prompting.prompt_files import Prompt
@@ -33,10 +33,8 @@ from suture.errors import MalformedReply
 from suture.models.structured_output import describe_schema
 
 
-class DiagnosisReply(BaseModel):
+class DiagnosisReply(BaseModel, frozen=True, title="Diagnosis"):
     """A `Diagnosis` as a model writes it: the cause comes first, so that the category follows from it."""
-
-    model_config = ConfigDict(frozen=True, title="Diagnosis")
 
     root_cause: str = Field(min_length=1, max_length=400, description="what goes wrong, and in which line")
     category: FaultCategory

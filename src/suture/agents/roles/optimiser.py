@@ -27,10 +27,5 @@ def draft_optimiser_prompt(brief: RepairBrief, prompt: Prompt, goal: OptimiseGoa
 
 
 def optimised_files(reply: Reply, brief: RepairBrief) -> dict[str, str]:
-    """Return the files that a reply rewrites, path -> text.
-
-    Raises:
-        MalformedReply: There is no code, or it changes nothing.
-        EditDoesNotApply: A search/replace block does not match exactly one place.
-    """
+    """Return the files that a reply rewrites, path -> text."""
     return files_from_reply(reply, replace(brief, project=None))  # A rewrite adds no files.

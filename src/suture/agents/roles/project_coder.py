@@ -112,12 +112,7 @@ def _fenced(path: str, text: str) -> str:
 
 @limit_parsing_work
 def files_from_project_reply(reply: Reply, brief: ProjectBrief) -> dict[str, str]:
-    """Return the files in a reply, path -> text.
-
-    Raises:
-        MalformedReply: There is no file, the reply was cut off, or the main file is missing.
-        EditDoesNotApply: A search/replace block does not match exactly one place.
-    """
+    """Return the files in a reply, path -> text."""
     edits, text = split_edits(reply.text)
     edited = apply_edits(edits, brief.files, brief.project)
     blocks = fenced_blocks(text)

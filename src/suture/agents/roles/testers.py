@@ -21,9 +21,9 @@ from suture.agents.prompting.prompt_parts import (
     render_user_hints,
 )
 from suture.agents.replies.fenced_blocks import fenced_blocks
-from suture.agents.replies.generated_checks import UNTRIED_TRUST, GeneratedChecks, checks_from_reply
+from suture.agents.replies.generated_checks import GeneratedChecks, checks_from_reply
 from suture.agents.tuning import MAX_REPRODUCER_CHARS, MAX_TEST_FILE_CHARS
-from suture.core.records import Language
+from suture.core.records import Language, Task
 from suture.errors import MalformedReply
 from suture.models import Reply
 from suture.project.languages import LANGUAGES, fill_placeholders
@@ -65,15 +65,9 @@ def _draft_tests(
     return PromptDraft(prompt=prompt, template="tests", texts=texts, parts=parts)
 
 
-def properties_from_reply(
-    reply: Reply, entry_point: str | None, *, trust: float = UNTRIED_TRUST
-) -> GeneratedChecks:
-    """Return the properties of a reply as checks that draw the same inputs in every run.
-
-    Raises:
-        MalformedReply: No check is usable.
-    """
-    generated = checks_from_reply(reply, "property", entry_point, trust=trust)
+def properties_from_reply(reply: Reply, entry_point: str | None) -> GeneratedChecks:
+    """Return the properties of a reply as checks that draw the same inputs in every run."""
+    generated = checks_from_reply(reply, "property", entry_point)
     checks = tuple(replace(check, source=_seed_randomness(check.source)) for check in generated.checks)
     return replace(generated, checks=checks)
 
@@ -127,45 +121,32 @@ def draft_adversarial_prompt(brief: AdversarialBrief, prompt: Prompt) -> PromptD
     return _draft_tests(brief, prompt, {"files": files_part(brief.files)}, "the code")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProjectTestBrief:
-    """What the tester of a project needs.
+def project_test_path(language: Language, project_name: str) -> str:
+    """Return the path of a new project's test file."""
+    return fill_placeholders((LANGUAGES[language].layout.test_file,), project_name, "")[0]
 
-    Attributes:
-        files: The written code, path -> text, so that the tests know what to call.
+
+def draft_project_test_prompt(
+    prompt: Prompt, *, task: Task, project_name: str, files: Mapping[str, str]
+) -> PromptDraft:
+    """Return the prompt for one test file with the usual test framework of the language.
+
+    The tests may use what the `files` (path -> text) of the written project define.
     """
-
-    statement: str
-    language: Language
-    name: str
-    files: Mapping[str, str]
-
-    @property
-    def path(self) -> str:
-        """Return the path of the test file."""
-        return fill_placeholders((LANGUAGES[self.language].layout.test_file,), self.name, "")[0]
-
-
-def draft_project_test_prompt(brief: ProjectTestBrief, prompt: Prompt) -> PromptDraft:
-    """Return the prompt for one test file with the usual test framework of the language."""
-    facts = LANGUAGES[brief.language]
+    facts = LANGUAGES[task.language]
     texts = {
-        "task": brief.statement.strip(),
-        "path": brief.path,
+        "task": task.statement.strip(),
+        "path": project_test_path(task.language, project_name),
         "tester": facts.layout.test_framework,
-        "style": facts.layout.style.format(name=brief.name),
+        "style": facts.layout.style.format(name=project_name),
     }
-    parts = {"files": files_part(brief.files, facts.fence)}
+    parts = {"files": files_part(files, facts.fence)}
     return PromptDraft(prompt=prompt, template="write", texts=texts, parts=parts)
 
 
 @limit_parsing_work
 def tests_from_project_reply(reply: Reply) -> str:
-    """Return the test file in a reply: its longest block of code.
-
-    Raises:
-        MalformedReply: There is none, it was cut off, or it is too long.
-    """
+    """Return the test file in a reply: its longest block of code."""
     blocks = [block for block in fenced_blocks(reply.text) if block.may_be_code and block.code.strip()]
     code = max((block.code for block in blocks if block.is_closed), key=len, default="")
     if not code or len(code) > MAX_TEST_FILE_CHARS:
@@ -173,48 +154,39 @@ def tests_from_project_reply(reply: Reply) -> str:
     return code
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReproducerBrief:
-    """What the reproducer needs to write a test that shows the issue.
+def draft_reproducer_prompt(
+    prompt: Prompt,
+    *,
+    statement: str,
+    path: str,
+    files: Mapping[str, str],
+    examples: str = "",
+    refused: Sequence[str] = (),
+    hints: Sequence[str] = (),
+) -> PromptDraft:
+    """Return the prompt for a test that shows an issue; `test_from_reply` reads the answer.
 
-    Attributes:
+    Args:
+        prompt: The prompt file `reproducer`.
         statement: The issue, in the user's words.
         path: The test file to write, relative to the project root.
         files: Code that the issue may concern, path -> text, the likeliest first.
         examples: A test file of the project, which shows how its code is imported and called.
         refused: Why earlier tests were unusable, the latest last.
+        hints: A person's hints about earlier tests.
     """
-
-    statement: str
-    path: str
-    files: Mapping[str, str]
-    examples: str = ""
-    refused: Sequence[str] = ()
-    hints: Sequence[str] = ()
-
-
-def draft_reproducer_prompt(brief: ReproducerBrief, prompt: Prompt) -> PromptDraft:
-    """Return the reproducer's prompt; `test_from_reply` reads the answer."""
-    texts = {
-        "task": render_task(brief.statement),
-        "path": brief.path,
-        "hints": render_user_hints(brief.hints),
-    }
+    texts = {"task": render_task(statement), "path": path, "hints": render_user_hints(hints)}
     parts = {
-        "files": files_part(brief.files),
-        "examples": examples_part(brief.examples),
-        "refused": refused_part(brief.refused),
+        "files": files_part(files),
+        "examples": examples_part(examples),
+        "refused": refused_part(refused),
     }
     return PromptDraft(prompt=prompt, template="test", texts=texts, parts=parts)
 
 
 @limit_parsing_work
 def test_from_reply(reply: Reply) -> str:
-    """Return the source of the test file in a reply.
-
-    Raises:
-        MalformedReply: There is no pytest function, it is too long to review, or it is no Unicode text.
-    """
+    """Return the source of the test file in a reply."""
     blocks = [block for block in fenced_blocks(reply.text) if block.may_be_code and block.is_closed]
     sources = [block.code for block in blocks] or [reply.text]
     source = next(filter(_holds_a_test, sources), None)

@@ -47,12 +47,7 @@ def draft_text_prompt(brief: TextBrief, prompt: Prompt) -> PromptDraft:
 
 @limit_parsing_work
 def files_from_text_reply(reply: Reply, brief: TextBrief) -> dict[str, str]:
-    """Return the files that a reply changes, path -> text.
-
-    Raises:
-        MalformedReply: There is no code, or it cannot be merged without losing code.
-        EditDoesNotApply: A search/replace block does not match exactly one place.
-    """
+    """Return the files that a reply changes, path -> text."""
     edits, text = split_edits(reply.text)
     fence = LANGUAGES[brief.language].fence
     blocks = [b for b in fenced_blocks(text) if b.is_closed and (b.may_be_code or b.label == fence)]

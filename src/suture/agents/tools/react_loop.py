@@ -51,13 +51,9 @@ class ToolAction:
 
 
 def read_action(text: str, tools: Collection[str]) -> ToolAction:
-    """Return the first action of a reply; what follows is a guess at the tool's result.
-
-    Raises:
-        MalformedReply: The reply names no tool, or an unknown one.
-    """
+    """Return the first action of a reply; what follows is a guess at the tool's result."""
     lines = text.split("\n")
-    number, match = _first_match(TOOL_LINE, lines)
+    number, match = find_first_match(TOOL_LINE, lines)
     if match is None:
         raise MalformedReply(f"there is no line `TOOL:` with one of {', '.join(sorted(tools))}, {DONE}")
     tool = match[1].lower()
@@ -68,7 +64,7 @@ def read_action(text: str, tools: Collection[str]) -> ToolAction:
     return _read_input(tool, match[2] or "", lines[number + 1 :])
 
 
-def _first_match(pattern: re.Pattern[str], lines: Sequence[str]) -> tuple[int, re.Match[str] | None]:
+def find_first_match(pattern: re.Pattern[str], lines: Sequence[str]) -> tuple[int, re.Match[str] | None]:
     """Return `(index, match)` of the first line that matches; `(number of lines, None)` if none does."""
     matches = ((number, match) for number, line in enumerate(lines) if (match := pattern.match(line)))
     return next(matches, (len(lines), None))
@@ -76,8 +72,8 @@ def _first_match(pattern: re.Pattern[str], lines: Sequence[str]) -> tuple[int, r
 
 def _read_input(tool: str, in_brackets: str, below: list[str]) -> ToolAction:
     """Return the action of a tool whose input is in brackets, as in `TOOL: f(x)`, or in the lines below."""
-    below = below[: _first_match(NEXT_LABEL, below)[0]]
-    number, match = _first_match(INPUT_LINE, below)
+    below = below[: find_first_match(NEXT_LABEL, below)[0]]
+    number, match = find_first_match(INPUT_LINE, below)
     blocks = [block.code for block in fenced_blocks("\n".join(below)) if block.may_be_code]
     input_text = in_brackets
     if match is not None:

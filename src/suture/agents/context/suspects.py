@@ -1,9 +1,10 @@
-"""Find functions that help to understand a suspicious one: its callers, and functions that are similar."""
+"""Find the functions that a search suspects, and the functions that help to understand those."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from suture.agents.context.file_selection import is_encodable
@@ -13,11 +14,49 @@ from suture.agents.tuning import (
     MAX_RELATED_FUNCTIONS,
     MAX_SCANNED_FILES,
     MIN_NAME_SIMILARITY,
+    MIN_SCORE_SHARE,
 )
+from suture.core.ledger import Event, last_payload
+from suture.core.ledger.kinds import SearchFinished, SuspectLine
 from suture.project.python_source.functions import FunctionFacts, iter_functions
+from suture.project.python_source.statements import split_lines
 
 INDENT = 4
+"""Blanks before the body of a function at the left margin."""
 WORD = re.compile(r"[A-Za-z][a-z]*|[0-9]+")
+"""A word of a name in snake case or camel case."""
+
+
+def load_search_clues(events: Sequence[Event]) -> SearchFinished:
+    """Return the result of a run's search without lines of low score; an empty one if there was no search."""
+    search = last_payload(events, SearchFinished) or SearchFinished()
+    best = max((fault.score for fault in search.faults), default=0.0)
+    return replace(
+        search, faults=tuple(fault for fault in search.faults if fault.score >= MIN_SCORE_SHARE * best)
+    )
+
+
+def find_suspicious_functions(files: Mapping[str, str], clues: SearchFinished) -> tuple[Suspect, ...]:
+    """Return the suspicious functions, each with its most suspicious line if there is a single one.
+
+    Args:
+        files: Path -> text. Faults in other files are left out.
+        clues: The clues; their line numbers refer to these texts.
+    """
+    worst_lines: dict[tuple[str, str], list[SuspectLine]] = {}
+    for fault in clues.faults:
+        if fault.path in files:
+            group = worst_lines.setdefault((fault.path, fault.function), [fault])
+            if fault.score == group[0].score and fault is not group[0]:
+                group.append(fault)
+    return tuple(
+        Suspect(path=path, function=function, line=_line(files[path], group[0]) if len(group) == 1 else "")
+        for (path, function), group in worst_lines.items()
+    )
+
+
+def _line(text: str, fault: SuspectLine) -> str:
+    return "".join(split_lines(text)[fault.line - 1 : fault.line]).strip()
 
 
 def find_related_functions(
@@ -26,7 +65,6 @@ def find_related_functions(
     """Return short functions that call a suspicious one, then those that are similar to it.
 
     Args:
-        suspects: The suspicious functions, the most likely first.
         texts: The project's code without its tests: path -> text.
         shown: Texts that the prompt shows in any case; functions in them are left out.
     """
