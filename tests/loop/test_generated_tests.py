@@ -13,7 +13,7 @@ from suture.core.settings import Settings
 from suture.errors import BudgetExceeded
 from suture.judge import Suite
 from suture.judge.trust.assessment import AssessedCheck, TrustAssessment, TrustSignals
-from suture.loop.context import RunContext, compose_context
+from suture.loop.context import RunContext
 from suture.loop.policy.attempts import Attempt
 from suture.loop.recipes.recipe_files import load_recipe
 from suture.loop.roles import generated_tests
@@ -46,19 +46,19 @@ async def test_a_test_that_was_not_tried_on_every_candidate_does_not_decide(
     role_model = RoleModel(chain=(ScriptedModel([]),), temperature=0.8, max_tokens=200)
     with Ledger(folder.ledger_path, FakeClock()) as ledger:
         models = RoleModels({"coder": role_model}, PriceTable({}))
-        context = compose_context(
-            RunSpec(
+        context = RunContext(
+            spec=RunSpec(
                 task=Task(statement="anything", checks=(OWN,)),
                 settings=settings,
                 project=Path(),
                 models=models,
             ),
-            folder,
-            ledger,
-            Budget(ledger, Limits(), FakeClock()),
-            models,
-            cast(Any, None),
-            load_recipe(settings.loop, 0.8),
+            folder=folder,
+            ledger=ledger,
+            budget=Budget(ledger, Limits(), FakeClock()),
+            models=models,
+            sandbox=cast(Any, None),
+            recipe=load_recipe(settings.loop, 0.8),
         )
         candidate = Candidate(files={"solution.py": "def f(x):\n    return x\n"}, origin="sample")
         verdict = Verdict(candidate=candidate.hash, outcomes=(), evidence="split")

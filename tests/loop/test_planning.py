@@ -15,7 +15,7 @@ from suture.core.records import Move, Plan, Subtask, Task
 from suture.core.settings import Settings
 from suture.errors import BudgetExceeded, MalformedReply, ModelError, ModelTimeout
 from suture.judge import Suite
-from suture.loop.context import RunContext, compose_context
+from suture.loop.context import RunContext
 from suture.loop.recipes.recipe_files import load_recipe
 from suture.loop.roles.planning import PlannedWriting, write_planned_files
 from suture.loop.run_spec import RunSpec
@@ -69,14 +69,14 @@ def context_of(model: ByPart, folder: RunFolder, ledger: Ledger, limits: Limits)
     settings, task = Settings(), Task(statement="anything")
     role_model = RoleModel(chain=(cast(Any, model),), temperature=0.8, max_tokens=200)
     models = RoleModels({"coder": role_model}, PriceTable({}))
-    return compose_context(
-        RunSpec(task=task, settings=settings, project=Path(), models=models),
-        folder,
-        ledger,
-        Budget(ledger, limits, FakeClock()),
-        models,
-        cast(Any, None),
-        load_recipe(settings.loop, 0.8),
+    return RunContext(
+        spec=RunSpec(task=task, settings=settings, project=Path(), models=models),
+        folder=folder,
+        ledger=ledger,
+        budget=Budget(ledger, limits, FakeClock()),
+        models=models,
+        sandbox=cast(Any, None),
+        recipe=load_recipe(settings.loop, 0.8),
     )
 
 
@@ -136,7 +136,7 @@ async def test_a_hard_case_has_its_parts_written_by_the_stronger_model(
     )
     role_models: dict[Role, RoleModel] = {"coder": usual, "escalate": stronger}
     context = context_of(weak, folder, ledger, Limits(attempts=2))
-    context = replace(context, calls=replace(context.calls, models=RoleModels(role_models, PriceTable({}))))
+    context = replace(context, models=RoleModels(role_models, PriceTable({})))
     suite = Suite(task=context.task, sandbox=context.sandbox, settings=context.settings.sandbox)
     await write_planned_files(planned_writing(context, suite, "escalate"))
     assert (weak.answered, strong.answered > 0) == (0, True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from suture.agents.calling.call_context import CallContext
 from suture.agents.prompting.prompt_files import PromptBook
 from suture.core.ledger import Budget, Ledger, RunFolder
-from suture.core.records import Candidate, Check, Task, Verdict, decode_record
+from suture.core.records import Check, Task, decode_record
 from suture.core.settings import Settings
 from suture.judge import Suite
 from suture.loop.recipes.recipe_files import RecipeExtensions
@@ -25,17 +26,15 @@ from suture.sandbox import Sandbox
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunContext:
-    """Everything that the nodes of one run work with; `compose_context` builds it.
+    """Everything that the nodes of one run work with.
 
     Attributes:
         spec: What the user requested.
+        models: The model of each role; every reply is stored in the run folder.
         recipe: Which moves and roles take part.
         interpreter: What `python` means in the test command; `None` if there is no such command.
+        prompts: The prompt files; by default those that ship with Suture.
         extensions: The extensions of installed packages that the recipe names.
-        calls: Makes the paid model calls.
-        suites: Prepares the suite that judges candidates.
-        candidates: Stores candidates and verdicts.
-        safety: Scans candidates before they run.
         prefetch: What was started ahead of a search.
     """
 
@@ -43,15 +42,50 @@ class RunContext:
     folder: RunFolder
     ledger: Ledger
     budget: Budget
+    models: RoleModels
     sandbox: Sandbox
     recipe: Recipe
-    interpreter: Interpreter | None
-    extensions: RecipeExtensions
-    calls: CallContext
-    suites: SuiteProvider
-    candidates: CandidateStore
-    safety: SafetyGate
+    interpreter: Interpreter | None = None
+    prompts: PromptBook = field(default_factory=PromptBook)
+    extensions: RecipeExtensions = field(default_factory=RecipeExtensions)
     prefetch: SearchPrefetch = field(default_factory=SearchPrefetch)
+
+    @cached_property
+    def suites(self) -> SuiteProvider:
+        """Prepares the suite that judges candidates."""
+        return SuiteProvider(
+            self.spec.task,
+            self.settings,
+            self.sandbox,
+            self.interpreter,
+            self.ledger,
+            self.budget,
+            vet=lambda candidate: self.safety.vet(candidate),
+        )
+
+    @cached_property
+    def safety(self) -> SafetyGate:
+        """Scans candidates before they run."""
+        return SafetyGate(self.settings.safety, self.suites, self.folder, self.ledger)
+
+    @cached_property
+    def candidates(self) -> CandidateStore:
+        """Stores candidates and verdicts."""
+        return CandidateStore(self.folder, self.ledger)
+
+    @cached_property
+    def calls(self) -> CallContext:
+        """Makes the paid model calls."""
+        return CallContext(
+            settings=self.settings,
+            folder=self.folder,
+            ledger=self.ledger,
+            budget=self.budget,
+            models=self.models,
+            prompts=self.prompts,
+            replayed_run=self.spec.replays,
+            replayed_events=self.spec.followed_events,
+        )
 
     @property
     def task(self) -> Task:
@@ -64,11 +98,6 @@ class RunContext:
         return self.spec.settings
 
     @property
-    def models(self) -> RoleModels:
-        """Return the model of each role."""
-        return self.calls.models
-
-    @property
     def trust_threshold(self) -> float:
         """Return the trust below which a check does not decide."""
         return self.settings.loop.trust_threshold
@@ -77,62 +106,6 @@ class RunContext:
     def has_model(self) -> bool:
         """Return whether there is a model that writes code."""
         return self.models.for_role("coder").model.name != NO_MODEL
-
-
-def compose_context(
-    spec: RunSpec,
-    folder: RunFolder,
-    ledger: Ledger,
-    budget: Budget,
-    models: RoleModels,
-    sandbox: Sandbox,
-    recipe: Recipe,
-    *,
-    interpreter: Interpreter | None = None,
-    prompts: PromptBook | None = None,
-    extensions: RecipeExtensions | None = None,
-) -> RunContext:
-    """Build the services of a run, and return its context.
-
-    Args:
-        models: The model of each role; every reply is stored in the run folder.
-        interpreter: What `python` means in the test command.
-        prompts: The prompt files; by default those that ship with Suture.
-
-    Raises:
-        UsageError: The settings name a safety rule that does not exist.
-    """
-
-    # The suite asks the safety gate, and the gate reads the suite's packages: one of them must refer to a
-    # variable that is set afterwards.
-    def vet(candidate: Candidate) -> Verdict | None:
-        return safety.vet(candidate)
-
-    suites = SuiteProvider(spec.task, spec.settings, sandbox, interpreter, ledger, budget, vet)
-    safety: SafetyGate = SafetyGate(spec.settings.safety, suites, folder, ledger)
-    return RunContext(
-        spec=spec,
-        folder=folder,
-        ledger=ledger,
-        budget=budget,
-        sandbox=sandbox,
-        recipe=recipe,
-        interpreter=interpreter,
-        extensions=extensions or RecipeExtensions(),
-        calls=CallContext(
-            settings=spec.settings,
-            folder=folder,
-            ledger=ledger,
-            budget=budget,
-            models=models,
-            prompts=prompts or PromptBook(),
-            replayed_run=spec.replays,
-            replayed_events=spec.followed_events,
-        ),
-        suites=suites,
-        candidates=CandidateStore(folder, ledger),
-        safety=safety,
-    )
 
 
 def coder_role(state: LoopState, context: RunContext) -> Role:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from suture.agents.prompting.prompt_files import PromptBook
 from suture.core.ledger import Budget, Ledger, Limits, SystemClock, new_run
 from suture.core.settings import project_prompts
-from suture.loop.context import RunContext, compose_context
+from suture.loop.context import RunContext
 from suture.loop.recipes.recipe_files import load_extensions, load_recipe
 from suture.loop.run_spec import RunSpec
 from suture.models import RecordedModel
@@ -64,14 +64,14 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
                 on_stored=share,
             )
             prompts = settings.paths.prompts or project_prompts(settings.paths.home, spec.project)
-            context = compose_context(
-                spec,
-                folder,
-                ledger,
-                Budget(ledger, limits, clock),
-                spec.models.with_wrapped_models(recorded_model),
-                sandbox,
-                recipe,
+            context = RunContext(
+                spec=spec,
+                folder=folder,
+                ledger=ledger,
+                budget=Budget(ledger, limits, clock),
+                models=spec.models.with_wrapped_models(recorded_model),
+                sandbox=sandbox,
+                recipe=recipe,
                 interpreter=interpreter,
                 prompts=PromptBook(prompts),
                 extensions=extensions,
