@@ -92,24 +92,21 @@ def diagnose_bubblewraps(paths: Iterable[str]) -> list[Requirement]:
 
 
 def _diagnose_version(path: str, version: tuple[int, ...], output: str) -> Requirement:
-    number = ".".join(map(str, version))
     if not version:
-        return Requirement(
-            name="bwrap", ok=False, detail=f"{path}: {output}", remedy=INSTALL_REMEDY, needed=False
-        )
-    if version < MIN_VERSION:
-        detail = f"{path} is version {number}; {'.'.join(map(str, MIN_VERSION))} or newer is needed"
-        return Requirement(name="bwrap", ok=False, detail=detail, remedy=INSTALL_REMEDY, needed=False)
-    warnings = []
-    if version < PATCHED_VERSION:
-        warnings.append(
-            "before 0.12 it follows planted links (CVE-2026-87766); Suture leaves no place to plant one"
-        )
-    if os.stat(path).st_mode & stat.S_ISUID:  # noqa: PTH116 - `path` is a plain string
-        warnings.append("it is setuid root, which is not needed")
-    return Requirement(
-        name="bwrap", ok=True, detail="; ".join([f"{path} is {number}", *warnings]), needed=False
-    )
+        problem = f"{path}: {output}"
+    elif version < MIN_VERSION:
+        number, minimum = ".".join(map(str, version)), ".".join(map(str, MIN_VERSION))
+        problem = f"{path} is version {number}; {minimum} or newer is needed"
+    else:
+        details = [f"{path} is {'.'.join(map(str, version))}"]
+        if version < PATCHED_VERSION:
+            details.append(
+                "before 0.12 it follows planted links (CVE-2026-87766); Suture leaves no place to plant one"
+            )
+        if os.stat(path).st_mode & stat.S_ISUID:  # noqa: PTH116 - `path` is a plain string
+            details.append("it is setuid root, which is not needed")
+        return Requirement(name="bwrap", ok=True, detail="; ".join(details), needed=False)
+    return Requirement(name="bwrap", ok=False, detail=problem, remedy=INSTALL_REMEDY, needed=False)
 
 
 def _query_version(path: str) -> tuple[tuple[int, ...], str]:

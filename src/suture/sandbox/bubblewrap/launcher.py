@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import importlib
-import importlib.resources
 import os
 import shutil
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 from suture.project.languages import Interpreter
 from suture.sandbox.bubblewrap.root_staging import StageCache
 from suture.sandbox.contract import BOX, Mount, ProgramLimits, RunRequest, StartMode
 from suture.sandbox.execution.memory_cgroups import MemoryCgroup, MemoryCgroups
-from suture.sandbox.execution.process import ColdRun, SupervisedRun, create_memory_file
+from suture.sandbox.execution.process import ColdRun, SupervisedRun, create_memory_file, read_source
 from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.execution.request_encoding import as_program_request, encode_request
 from suture.sandbox.mounts.mount_planning import ETC, HOST_ETC, OWN_ETC
@@ -142,11 +141,6 @@ def _system_mount_arguments() -> Iterator[str]:
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
 
 
-@cache
-def _supervisor_source() -> str:
-    return importlib.resources.files("suture.sandbox.execution").joinpath("supervisor.py").read_text("utf-8")
-
-
 @dataclass(frozen=True, kw_only=True)
 class LaunchPlan:
     """Everything that one start of bubblewrap needs.
@@ -240,7 +234,8 @@ class BubblewrapLauncher:
                 plan.filter_fd,
                 writable_dir=plan.mounts[-1].source if folder else "",
             )
-            supervisor = (self._interpreter.executable, "-I", "-S", "-B", "-c", _supervisor_source())
+            source = read_source("suture.sandbox.execution.supervisor")
+            supervisor = (self._interpreter.executable, "-I", "-S", "-B", "-c", source)
             command = (*plan.prefix, *arguments, *supervisor)
             running = await ColdRun.start(encoded, command, plan.inherit, plan.cgroup)
             cleanup_on_failure.pop_all()

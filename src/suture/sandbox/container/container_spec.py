@@ -13,14 +13,13 @@ import secrets
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from suture.project.languages import Interpreter
 from suture.sandbox import tuning
 from suture.sandbox.contract import BOX, SANDBOX_UIDS, Mount, ProgramLimits
+from suture.sandbox.execution.process import read_source
 from suture.sandbox.mounts.mount_planning import ETC, HOST_ETC
 from suture.sandbox.mounts.path_checks import SYSTEM_FOLDERS
 from suture.sandbox.seccomp import build_filter_for_host
@@ -83,11 +82,6 @@ HIDDEN_FOLDERS = ("/sys", "/run", "/var/tmp", "/dev/mqueue")
 host."""
 
 
-@cache
-def _filter_entry_source() -> str:
-    return resources.files("suture.sandbox.container").joinpath("filter_entry.py").read_text("utf-8")
-
-
 @dataclass(frozen=True, kw_only=True)
 class ContainerSpec:
     """A container that is about to be created.
@@ -120,7 +114,8 @@ class ContainerSpec:
         """Return the configuration, as the SDK's `create_container_from_config` takes it."""
         uid = secrets.choice(SANDBOX_UIDS)
         seccomp_filter = build_filter_for_host(namespaces=self.namespaces, memory_files=self.limits_memory)
-        arguments = ["-I", "-S", "-B", "-c", _filter_entry_source(), seccomp_filter.hex()]
+        source = read_source("suture.sandbox.container.filter_entry")
+        arguments = ["-I", "-S", "-B", "-c", source, seccomp_filter.hex()]
         host_config = self._host_config(client)
         if self.namespaces and not self.podman:
             # Docker's own command line does the same for `--security-opt systempaths=unconfined`. A masked

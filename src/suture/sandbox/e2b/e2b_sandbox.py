@@ -10,13 +10,13 @@ import secrets
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from importlib import resources
 from typing import Any
 
 from suture.errors import SandboxUnavailable, UsageError
 from suture.project.languages import Interpreter
 from suture.sandbox.contract import LIMIT_NAMES, SANDBOX_UIDS, Capabilities, Mount, ProgramLimits
 from suture.sandbox.e2b.e2b_transport import E2bTransport
+from suture.sandbox.execution.process import read_source
 from suture.sandbox.execution.program import SandboxNotStarted
 from suture.sandbox.seccomp import build_filter_for_host
 from suture.sandbox.tuning import MACHINE_EXTRA_LIFETIME_S
@@ -135,7 +135,7 @@ class E2bSandbox(ZygoteSandbox):
 
 
 def _command(limits: ProgramLimits) -> str:
-    bootstrap = resources.files("suture.sandbox.e2b").joinpath("bootstrap.py").read_text("utf-8")
+    bootstrap = read_source("suture.sandbox.e2b.bootstrap")
     seccomp_filter = build_filter_for_host(memory_files=False)  # nothing would count files in memory there
     uid, disk_bytes = str(secrets.choice(SANDBOX_UIDS)), str(limits.disk_mb << 20)
     arguments = [seccomp_filter.hex(), uid, disk_bytes, read_boot_source()]

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from functools import partial
 
 from suture.errors import SandboxBroken, UsageError
-from suture.sandbox.contract import Capabilities, ProgramLimits, RunRequest, RunResult
+from suture.sandbox.contract import ProgramLimits, RunRequest, RunResult
 from suture.sandbox.execution.process import SupervisedRun
 from suture.sandbox.execution.program import Program, SandboxNotStarted
 from suture.sandbox.execution.request_encoding import check_and_flatten
@@ -63,7 +63,7 @@ class FrameChannel:
 
 
 class BaseSandbox(ABC):
-    """A `contract.Sandbox` without its isolation: a back end implements `start_run`."""
+    """A `contract.Sandbox` without its isolation: a back end adds `start_run` and `capabilities`."""
 
     name: str
 
@@ -85,11 +85,6 @@ class BaseSandbox(ABC):
         Raises:
             SandboxNotStarted: The program that builds the sandbox failed.
         """
-        ...
-
-    @abstractmethod
-    async def capabilities(self) -> Capabilities:
-        """Return what this sandbox claims to do here; see `contract.Sandbox`."""
         ...
 
     async def run(self, request: RunRequest) -> RunResult:

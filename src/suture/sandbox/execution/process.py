@@ -8,6 +8,8 @@ import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from functools import cache
+from importlib import resources
 from typing import Protocol, Self
 
 from suture.sandbox.execution.memory_cgroups import MemoryCgroup
@@ -207,6 +209,13 @@ def kill_session(process: Process) -> None:
         for kill in (os.killpg, os.kill):
             with suppress(ProcessLookupError, PermissionError):
                 kill(process.pid, signal.SIGKILL)
+
+
+@cache
+def read_source(module: str) -> str:
+    """Return the source of a module of Suture that runs inside the sandbox."""
+    package, _, name = module.rpartition(".")
+    return resources.files(package).joinpath(f"{name}.py").read_text("utf-8")
 
 
 def create_memory_file(content: bytes) -> int:

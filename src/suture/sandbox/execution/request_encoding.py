@@ -7,7 +7,7 @@ import marshal
 import math
 import os
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from suture.errors import UsageError
@@ -97,24 +97,13 @@ def check_and_flatten(request: RunRequest) -> dict[str, Any]:
     _check_files(request)
     for path in request.collect:
         _check_path(path)
-    limits = request.limits
     return {
         "argv": list(request.argv),
         "python": request.python,
         "env": environment,
         "collect": list(request.collect),
         "collect_bytes": MAX_COLLECTED_BYTES,
-        "wall_s": limits.wall_s,
-        "limits": {
-            "cpu_s": math.ceil(limits.cpu_s),
-            "memory_mb": limits.memory_mb,
-            "total_memory_mb": limits.total_memory_mb,
-            "processes": limits.processes,
-            "disk_mb": limits.disk_mb,
-            "inodes": limits.inodes,
-            "file_mb": limits.file_mb,
-            "open_files": limits.open_files,
-        },
+        "limits": {**asdict(request.limits), "cpu_s": math.ceil(request.limits.cpu_s)},
     }
 
 

@@ -14,7 +14,7 @@ from suture.core.safe_files import write_file_atomically
 from suture.sandbox import WRITABLE_DIR, Mount, discover_toolchain
 from suture.sandbox.packages.client import TEMP_DIR, Client, filtered_environment, missing_client, run_client
 from suture.sandbox.packages.index_proxy import parse_origin
-from suture.sandbox.packages.installer import FETCHED, PackagesRefused, WorkFolder
+from suture.sandbox.packages.installer import FETCHED, Installer, PackagesRefused, WorkFolder
 from suture.sandbox.packages.network_access import (
     NetworkAccess,
     add_netrc_login,
@@ -51,7 +51,7 @@ BUILT_IN_LANGUAGES = ("module fetched", "go 1.17")
 MAX_MESSAGE_CHARS = 300
 
 
-class Go:
+class Go(Installer):
     """The `require` lines of `go.mod`."""
 
     manifest = "go.mod"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.resources
 import json
 import os
 import secrets
@@ -12,13 +11,13 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from suture.core.settings.schema import IsolationLevel
 from suture.errors import SandboxBroken
 from suture.sandbox.contract import ProgramLimits, RunRequest, Sandbox
+from suture.sandbox.execution.process import read_source
 from suture.sandbox.self_test.canary import identify_kernel
 from suture.sandbox.tuning import CANARY_TIMEOUT_S, CANARY_TOTAL_MEMORY_MB, SURVIVOR_TIMEOUT_S
 
@@ -239,13 +238,8 @@ async def _test_ending_limits(sandbox: Sandbox) -> dict[str, bool]:
     }
 
 
-@cache
-def _source() -> str:
-    return importlib.resources.files("suture.sandbox.self_test").joinpath("canary.py").read_text("utf-8")
-
-
 def _program(function: str, argument: object) -> str:
-    return f"{_source()}\n{function}({argument!r})\n"
+    return f"{read_source('suture.sandbox.self_test.canary')}\n{function}({argument!r})\n"
 
 
 def _last_line(errors: bytes) -> str:

@@ -40,7 +40,7 @@ def main() -> None:
         return
     box = supervisor.open_box()
     os.write(report_fd, b"S")
-    deadline = time.monotonic() + request["wall_s"]
+    deadline = time.monotonic() + request["limits"]["wall_s"]
     pid = os.fork()
     if pid == 0:
         supervisor.exec_program(request)

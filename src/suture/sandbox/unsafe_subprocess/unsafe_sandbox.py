@@ -10,13 +10,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
 from suture.errors import UsageError
 from suture.sandbox.contract import BOX, LIMIT_NAMES, Capabilities, RunRequest, RunResult
 from suture.sandbox.execution.base_sandbox import BaseSandbox, FrameChannel, system_error
-from suture.sandbox.execution.process import ColdRun, SupervisedRun
+from suture.sandbox.execution.process import ColdRun, SupervisedRun, read_source
 from suture.sandbox.execution.request_encoding import as_program_request, check_and_flatten, encode_request
 from suture.sandbox.runtimes.discovery import get_own_interpreter
 from suture.sandbox.tuning import REAPER_KILL_TIMEOUT_S
@@ -126,15 +125,11 @@ class ReapedRun(ColdRun):
 class _SingleRun(BaseSandbox):
     """One program in its own folder."""
 
-    name = UnsafeSubprocess.name
+    name: str = UnsafeSubprocess.name
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._box, self._tmp = folder / "box", folder / "tmp"
-
-    async def capabilities(self) -> Capabilities:
-        """Return those of the sandbox that it belongs to."""
-        return await UnsafeSubprocess().capabilities()
 
     def translate_request(self, request: RunRequest) -> RunRequest:
         """Return a request that names this folder in place of `BOX`."""
@@ -192,9 +187,8 @@ def _reaper_source(folder: str) -> str:
 @cache
 def _combined_source() -> str:
     """Return `supervisor.py` as a module, followed by the reaper as the program."""
-    package = resources.files("suture.sandbox")
-    supervisor_source = package.joinpath("execution/supervisor.py").read_text("utf-8")
-    reaper_source = package.joinpath("unsafe_subprocess/reaper.py").read_text("utf-8")
+    supervisor_source = read_source("suture.sandbox.execution.supervisor")
+    reaper_source = read_source("suture.sandbox.unsafe_subprocess.reaper")
     return (
         "import types; supervisor = types.ModuleType('supervisor')\n"
         f"exec(compile({supervisor_source!r}, '<supervisor>', 'exec', dont_inherit=True), "

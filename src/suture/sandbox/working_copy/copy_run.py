@@ -9,12 +9,11 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib import resources
 from typing import Any, Literal
 
 from suture.sandbox import tuning
-from suture.sandbox.contract import LIBRARY, Mount, ProgramLimits, RunRequest, Sandbox
+from suture.sandbox.contract import LIBRARY, Mount, ProgramLimits, RunRequest, RunResult, Sandbox
+from suture.sandbox.execution.process import read_source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +153,7 @@ async def run_in_copy(command: CopyCommand, sandbox: Sandbox) -> CopyRun:
         output_bytes=2 * command.max_output_bytes + tuning.COPY_REPORT_BYTES,
     )
     request = RunRequest(
-        python=_program(),
+        python=f"{read_source('suture.sandbox.working_copy.command_runner')}\n\nmain()\n",
         files={f"{LIBRARY}/.keep": b"", **command.files},
         stdin=json.dumps(instructions).encode("ascii"),
         mounts=command.mounts,
@@ -162,42 +161,33 @@ async def run_in_copy(command: CopyCommand, sandbox: Sandbox) -> CopyRun:
         collect=(REPORT_PATH,),
     )
     result = await sandbox.run(request)
-    ending_line, _, output = result.stdout.partition(b"\n")
-    ending = _parse_ending(ending_line) if result.status == "ok" else None
-    if ending is None:
-        ending_by_status: dict[str, CopyEnding] = {"memory": "memory", "timeout": "timeout"}
-        return CopyRun(
-            ending=ending_by_status.get(result.status, "killed"),
-            exit_code=result.exit_code,
-            duration_s=result.wall_s,
-            output=(result.stdout + result.stderr).decode("utf-8", "replace"),
-            printed_bytes=len(result.stdout) + len(result.stderr),
-            changes=FileChanges(),
-        )
-    return CopyRun(
-        **ending,
-        output=output.decode("utf-8", "replace"),
-        changes=parse_changes(result.files.get(REPORT_PATH, b"")),
+    ending_by_status: dict[str, CopyEnding] = {"memory": "memory", "timeout": "timeout"}
+    return _parse_report(result) or CopyRun(
+        ending=ending_by_status.get(result.status, "killed"),
+        exit_code=result.exit_code,
+        duration_s=result.wall_s,
+        output=(result.stdout + result.stderr).decode("utf-8", "replace"),
+        printed_bytes=len(result.stdout) + len(result.stderr),
+        changes=FileChanges(),
     )
 
 
-def _parse_ending(line: bytes) -> dict[str, Any] | None:
-    """Parse the line that says how the command ended; `None` if it makes no sense."""
+def _parse_report(result: RunResult) -> CopyRun | None:
+    """Parse what `command_runner.py` printed; `None` if it was ended or if that makes no sense."""
+    line, _, output = result.stdout.partition(b"\n")
+    if result.status != "ok":
+        return None
     try:
         report = json.loads(line)
         if report["ended"] not in ("exit", "timeout", "not_started"):
             return None
-        return {
-            "ending": report["ended"],
-            "exit_code": int(report["code"]),
-            "duration_s": max(0.0, float(report["seconds"])),
-            "printed_bytes": max(0, int(report["bytes"])),
-        }
+        return CopyRun(
+            ending=report["ended"],
+            exit_code=int(report["code"]),
+            duration_s=max(0.0, float(report["seconds"])),
+            output=output.decode("utf-8", "replace"),
+            printed_bytes=max(0, int(report["bytes"])),
+            changes=parse_changes(result.files.get(REPORT_PATH, b"")),
+        )
     except (ValueError, TypeError, KeyError, OverflowError):
         return None
-
-
-@cache
-def _program() -> str:
-    source = resources.files("suture.sandbox.working_copy").joinpath("command_runner.py").read_text("utf-8")
-    return f"{source}\n\nmain()\n"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib import resources
 
+from suture.sandbox.execution.process import read_source
 from suture.sandbox.seccomp import build_filter_for_host
 
 PARTS = (
@@ -33,10 +32,9 @@ lookups of its libraries. `MALLOC_ARENA_MAX`: glibc reserves 64 MiB of address s
 and the limit on address space has room for only some twenty."""
 
 
-@cache
 def read_boot_source() -> str:
     """Return the source of the program that loads the zygote."""
-    return _read("suture.sandbox.zygote.inside.boot")
+    return read_source("suture.sandbox.zygote.inside.boot")
 
 
 def build_bundle(
@@ -58,7 +56,7 @@ def build_bundle(
         hidden_folders: Folders inside the sandbox that each run covers with an empty one.
         fd_socket: The file descriptor of the socket through which the zygote receives descriptors.
     """
-    sources = [*((name, "") for name in PACKAGES), *((name, _read(name)) for name in PARTS)]
+    sources = [*((name, "") for name in PACKAGES), *((name, read_source(name)) for name in PARTS)]
     settings = {
         "filter": build_filter_for_host().hex(),
         "modules": {_module(path): content.decode("utf-8") for path, content in modules.items()},
@@ -79,9 +77,3 @@ def _with_length(value: object) -> bytes:
 
 def _module(path: str) -> str:
     return path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-
-
-@cache
-def _read(name: str) -> str:
-    package, _, module = name.rpartition(".")
-    return resources.files(package).joinpath(f"{module}.py").read_text("utf-8")

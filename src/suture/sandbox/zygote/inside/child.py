@@ -79,7 +79,7 @@ def run_child(
             with suppress(OSError):
                 kernel.become_subreaper()  # as PID 1 of a namespace does
         os.chdir("/box")
-        files, wall_s = request.pop("files"), request["wall_s"]
+        files = request.pop("files")
         forked = request["forked"] and not shadows_imported_module(files)
         try:
             for path, content in files.items():
@@ -95,7 +95,7 @@ def run_child(
         os.write(2, str(fault).encode())
         os._exit(1)
     os.write(REPORT_FD, b"S")
-    deadline = time.monotonic() + wall_s
+    deadline = time.monotonic() + request["limits"]["wall_s"]
     pid = os.fork()
     if pid == 0:
         oom_kills.close()
