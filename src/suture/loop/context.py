@@ -54,12 +54,12 @@ class RunContext:
     def suites(self) -> SuiteProvider:
         """Prepares the suite that judges candidates."""
         return SuiteProvider(
-            self.spec.task,
-            self.settings,
-            self.sandbox,
-            self.interpreter,
-            self.ledger,
-            self.budget,
+            user_task=self.spec.task,
+            settings=self.settings,
+            sandbox=self.sandbox,
+            interpreter=self.interpreter,
+            ledger=self.ledger,
+            budget=self.budget,
             vet=lambda candidate: self.safety.vet(candidate),
         )
 

@@ -28,12 +28,12 @@ class Lineage:
         return cls(round=round_, start=round_)
 
 
+@dataclass(frozen=True, eq=False)
 class CandidateStore:
     """The candidates of a run: their blobs in the run folder, and their proposals in the ledger."""
 
-    def __init__(self, folder: RunFolder, ledger: Ledger) -> None:
-        self._folder = folder
-        self._ledger = ledger
+    _folder: RunFolder
+    _ledger: Ledger
 
     def save(self, record: Candidate | Verdict) -> str:
         """Store a record, and return the hash of its blob."""

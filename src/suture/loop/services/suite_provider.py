@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from suture.core.ledger import Budget, Ledger
 from suture.core.ledger.kinds import PackagesInstalled
@@ -18,46 +18,37 @@ from suture.sandbox import Sandbox
 from suture.sandbox.packages import AddedPackages, InstalledPackages, NewProjectPackages, packages_for_task
 
 
+@dataclass(kw_only=True, eq=False)
 class SuiteProvider:
     """Prepares the task's suite once, and again when a person has accepted a new test.
 
     The suite is only a cache: what a run decides by is in the graph's state, the ledger and the run folder.
 
-    Args:
-        task: The task as the user gave it.
+    Attributes:
+        user_task: The task as the user gave it.
         interpreter: The program that the test command's `python` means.
         budget: The run's budget, which limits the time of one run of the tests.
         vet: Returns a verdict on a candidate that must not run, else `None`.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        settings: Settings,
-        sandbox: Sandbox,
-        interpreter: Interpreter | None,
-        ledger: Ledger,
-        budget: Budget,
-        vet: Callable[[Candidate], Verdict | None],
-    ) -> None:
-        self._user_task = task
-        self._settings = settings
-        self._sandbox = sandbox
-        self._interpreter = interpreter
-        self._ledger = ledger
-        self._budget = budget
-        self._vet = vet
-        self._task_with_test: Task | None = None
-        self._suite: Suite | None = None
+    user_task: Task
+    settings: Settings
+    sandbox: Sandbox
+    interpreter: Interpreter | None
+    ledger: Ledger
+    budget: Budget
+    vet: Callable[[Candidate], Verdict | None]
+    _task_with_test: Task | None = None
+    _suite: Suite | None = None
 
     @property
     def task(self) -> Task:
         """Return the task, including the test that a person has accepted, if any."""
-        if self._user_task.kind != "heal" or not self._user_task.statement:
-            return self._user_task  # Only a bug report leads to such a test.
+        if self.user_task.kind != "heal" or not self.user_task.statement:
+            return self.user_task  # Only a bug report leads to such a test.
         if self._task_with_test is None:
-            task = add_accepted_test(self._user_task, self._ledger.events)
-            if task is self._user_task:
+            task = add_accepted_test(self.user_task, self.ledger.events)
+            if task is self.user_task:
                 return task
             self._task_with_test, self._suite = task, None
         return self._task_with_test
@@ -78,19 +69,19 @@ class SuiteProvider:
         if self._suite is None:
             suite = await prepare_suite(
                 task,
-                self._sandbox,
+                self.sandbox,
                 self._limits(),
-                self._interpreter,
+                self.interpreter,
                 run=runs_baseline,
-                packages=packages_for_task(task, self._settings, on_installed=self._record_packages),
+                packages=packages_for_task(task, self.settings, on_installed=self._record_packages),
             )
-            self._suite = replace(suite, vet=self._vet)
+            self._suite = replace(suite, vet=self.vet)
         return self._suite
 
     async def prepare(self, task: Task) -> Suite:
         """Prepare the suite of another task with the same sandbox, such as the task with one more test."""
-        suite = await prepare_suite(task, self._sandbox, self._settings.sandbox, self._interpreter, run=False)
-        return replace(suite, vet=self._vet)
+        suite = await prepare_suite(task, self.sandbox, self.settings.sandbox, self.interpreter, run=False)
+        return replace(suite, vet=self.vet)
 
     def test_sources(self) -> dict[str, str]:
         """Return the project's test files, path -> text; none before the suite is prepared."""
@@ -98,11 +89,11 @@ class SuiteProvider:
         return {path: decode_text(self.task.files[path]) for path in paths if path in self.task.files}
 
     def _record_packages(self, installed: InstalledPackages) -> None:
-        self._ledger.append(PackagesInstalled(packages=installed.names))
+        self.ledger.append(PackagesInstalled(packages=installed.names))
 
     def _limits(self) -> SandboxSettings:
         """Return the sandbox limits. One run of the tests leaves time for another, which a repair needs."""
-        limits, left_s = self._settings.sandbox, self._budget.remaining_s()
+        limits, left_s = self.settings.sandbox, self.budget.remaining_s()
         if not left_s:
             return limits
         timeout_s = min(limits.test_timeout_s, MAX_RUN_SHARE * left_s)
