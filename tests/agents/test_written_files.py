@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from suture.agents import WriteBrief, files_from_reply
-from suture.agents.replies.coder_reply import surplus_files_in_reply
+from suture.agents.replies.written_files import surplus_files_in_reply
 from suture.errors import MalformedReply
 from suture.loop.intake.test_subject import asks_for_several_files, find_requested_files
 from suture.models import Reply

@@ -202,6 +202,7 @@ async def fork_from_iteration(
 
 
 def _candidate_files(candidate: str | Mapping[str, str], recorded: RecordedRun) -> Mapping[str, str]:
+    """Return the files of a candidate that a user gave: path -> text, or the text of the task's module."""
     if not isinstance(candidate, str):
         return candidate
     if not candidate:
@@ -258,11 +259,7 @@ def load_recorded_run(run: str | Path, settings: Settings | None = None) -> Reco
 
 
 def find_run_folder(run: str | Path, settings: Settings | None = None) -> RunFolder:
-    """Return the folder of a run.
-
-    Args:
-        run: `last`, an id, the unique start or end of one, or the folder itself.
-        settings: Settings for the folder of the runs; by default from the environment and the settings files.
+    """Return the folder of a run: `last`, an id, the unique start or end of one, or the folder itself.
 
     Raises:
         UsageError: There is no such run.

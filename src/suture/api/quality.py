@@ -24,16 +24,13 @@ async def measure_run_quality(
     settings: Settings | None = None,
     sandbox: Sandbox | None = None,
 ) -> dict[str, QualityResult]:
-    """Measure the code that a run ended with. The evaluators decide nothing.
+    """Measure the code that a run ended with, and return each evaluator's result. They decide nothing.
 
     Args:
         run: `last`, an id, the unique start or end of one, or a run folder.
         names: The evaluators by name; empty for all.
         settings: Settings for keys and folders; by default from the environment and the settings files.
         sandbox: The sandbox; by default that of the recorded settings.
-
-    Returns:
-        Name of the evaluator -> its result, or why it has none.
 
     Raises:
         UsageError: There is no such run or evaluator, or the run has no Python code to measure.

@@ -52,13 +52,7 @@ DELIVERY_FAULTS = (UsageError, PrerequisiteError, SandboxError, StorageError)
 async def execute_run(
     spec: RunSpec, delivery: Delivery = KEEP_IN_RUN_FOLDER, *, on_event: Listener | None = None
 ) -> Result:
-    """Execute the run that `spec` requests, deliver its repair, and return its result.
-
-    Args:
-        spec: The run.
-        delivery: What to do with a repair.
-        on_event: Called with each event of the run's ledger.
-    """
+    """Execute the run that `spec` requests, deliver its repair, and return its result."""
     progress = ListenerProgress(on_event) if on_event is not None else None
     if progress is not None and spec.on_review is not None:
         spec = replace(spec, on_review=_after_all_events(spec.on_review, progress))
@@ -171,11 +165,7 @@ def _mention_saved_result(fault: SutureError, result: Result, context: RunContex
 
 
 def load_replies(replies: str | Path | None, settings: Settings) -> ReplyRecording | None:
-    """Return the recorded replies of a run or a file; `None` if there is nothing to load.
-
-    Raises:
-        UsageError: There is no such run or file.
-    """
+    """Return the recorded replies of a run or a file; `None` if there is nothing to load."""
     if replies is None:
         return None
     path = Path(replies)
@@ -193,8 +183,7 @@ async def open_run_models(
     """Open the models of a run, and close at the end those that the caller did not pass in.
 
     Args:
-        settings: The settings, which name the models.
-        model: The model that the caller passed in or named.
+        model: The model that the caller passed in or named; `None` for those of the settings.
         live: Whether models are asked at all; if not, none is opened.
         deferred: Whether the run may end without asking a model. A missing model is then an error only when it
             is asked.

@@ -55,7 +55,6 @@ class ModelQuestion:
     """A question to the model of a role.
 
     Attributes:
-        messages: The prompt.
         prompt: The hash of the prompt file, for the ledger.
         sampling: How to sample. Its `max_tokens` is the limit of the role's setting.
         move: The kind of the move that the reply is for; empty if it does not bring a candidate. Only a
@@ -113,14 +112,23 @@ async def ask(question: ModelQuestion, calls: CallContext) -> Reply:
 
 async def _ask_with_features(question: ModelQuestion, model: Model, calls: CallContext) -> Reply:
     """Ask one model with prefill or tools where it supports them, and without them if it refuses that."""
-    adapted = _adapt_question(question, model, calls)
+    adapted, prefill = question, ""
+    if question.tools and supports_tool_calls(model.name, calls.settings):
+        adapted = replace(question, sampling=replace(question.sampling, tools=question.tools), tools=())
+    elif question.prefill is not None and supports_prefill(model.name, calls.settings):
+        prefill = question.prefill.text
+        if model.name.startswith("anthropic:"):
+            # Anthropic refuses a prefill that ends in white space. Code continues on a new line without it.
+            prefill = prefill.rstrip()
+        messages = (*question.messages, Message(role="assistant", content=prefill))
+        sampling = replace(question.sampling, stop=question.prefill.stop)
+        adapted = replace(question, messages=messages, sampling=sampling, prefill=None)
     try:
         reply = await _ask_model(adapted, model, calls)
     except ModelRequestRejected:
         if adapted is question:
             raise
         return await _ask_model(question, model, calls)
-    prefill = adapted.messages[-1].content if len(adapted.messages) > len(question.messages) else ""
     return replace(reply, text=prefill + reply.text, prefill=prefill)
 
 
@@ -175,20 +183,6 @@ async def _ask_model(question: ModelQuestion, model: Model, calls: CallContext) 
         raise
     _record_call(question, reply, price, reservation, calls)
     return reply
-
-
-def _adapt_question(question: ModelQuestion, model: Model, calls: CallContext) -> ModelQuestion:
-    """Return the question with the features that this model supports: tool calls, else prefill."""
-    if question.tools and supports_tool_calls(model.name, calls.settings):
-        return replace(question, sampling=replace(question.sampling, tools=question.tools), tools=())
-    prefill = question.prefill
-    if prefill is None or not supports_prefill(model.name, calls.settings):
-        return question
-    # Anthropic refuses a prefill that ends in white space. Code continues on a new line without it as well.
-    text = prefill.text.rstrip() if model.name.startswith("anthropic:") else prefill.text
-    messages = (*question.messages, Message(role="assistant", content=text))
-    sampling = replace(question.sampling, stop=prefill.stop)
-    return replace(question, messages=messages, sampling=sampling, prefill=None)
 
 
 def _has_reply_of_killed_process(

@@ -44,10 +44,10 @@ def select_suspicious_files(
     texts = {path: decode_text(content) for path, content in files.items() if path.endswith(".py")}
     texts = {path: text for path, text in texts.items() if is_encodable(text)}
     editable = {path for path in texts if path not in protected}
-    named = [path for path in (*located, *(fact.file for fact in facts)) if path in editable]
+    suspicious = [path for path in (*located, *(fact.file for fact in facts)) if path in editable]
     tests = [path for path in texts if path not in editable]
     imported = _find_imported_files(tests, texts)
-    ranked = dict.fromkeys([*named, *(path for path in imported if path in editable), *sorted(editable)])
+    ranked = dict.fromkeys([*suspicious, *(path for path in imported if path in editable), *sorted(editable)])
     if not ranked:
         raise UsageError(
             "no file can be repaired: each is protected, or is not text in the encoding that it declares",

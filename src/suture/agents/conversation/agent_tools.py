@@ -18,6 +18,7 @@ from suture.agents.conversation.project_copy import ProjectCopy, select_text_cha
 from suture.agents.conversation.task_briefing import make_briefing
 from suture.agents.prompting.prompt_parts import describe_fact
 from suture.agents.replies.edit_blocks import apply_edits, is_creatable, split_edits
+from suture.agents.tools.react_loop import cut_middle
 from suture.agents.tuning import (
     MAX_COMMAND_OUTPUT_CHARS,
     MAX_LISTED_FACTS,
@@ -76,7 +77,7 @@ class AgentTools:
                 result = ToolResult(observation=_read_file(command.input, files), changed=changed)
             case _:
                 result = ToolResult(observation=_search(command.input, files), changed=changed)
-        return replace(result, observation=_shorten_output(result.observation))
+        return replace(result, observation=cut_middle(result.observation, MAX_COMMAND_OUTPUT_CHARS))
 
     async def _run_shell(
         self, line: str, files: Mapping[str, bytes], changed: Mapping[str, str]
@@ -224,11 +225,3 @@ def join_limited(lines: Sequence[str], limit: int) -> str:
     """Join the first lines, and say how many more there are."""
     more = f"\n... and {len(lines) - limit} more" if len(lines) > limit else ""
     return "\n".join(lines[:limit]) + more
-
-
-def _shorten_output(text: str) -> str:
-    """Cut a long observation in the middle."""
-    if len(text) <= MAX_COMMAND_OUTPUT_CHARS:
-        return text
-    half = MAX_COMMAND_OUTPUT_CHARS // 2
-    return f"{text[:half]}\n... {len(text) - MAX_COMMAND_OUTPUT_CHARS} characters are cut ...\n{text[-half:]}"

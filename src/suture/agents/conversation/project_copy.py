@@ -78,10 +78,6 @@ class ProjectCopy:
         )
         return await run_in_copy(command, self.sandbox)
 
-    def on_the_host(self, host: Sandbox) -> ProjectCopy:
-        """Return the same copy on the host itself."""
-        return replace(self, sandbox=host, on_host=True)
-
     def _limits(self, timeout_s: float) -> ProgramLimits:
         if not self.on_host:
             limits = make_test_limits(self.settings, timeout_s, self.task.language)

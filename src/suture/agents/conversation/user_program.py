@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 from suture.agents.calling.budgeted_call import BudgetedCall, find_prior_decision, reserve
@@ -85,28 +86,26 @@ async def _run_program(turn: AgentTurn) -> CopyRun:
         "SUTURE_FAILING": test_names.decode("utf-8", "ignore"),
         "SUTURE_TEST_COMMAND": briefing.command,
     }
-    if not settings.outside:
-        line, program = _command_in_sandbox(command)
+    # The user was warned about the host when they asked for it.
+    host = UnsafeSubprocess(notice=lambda: None) if settings.outside else None
+    try:
+        if host is not None:
+            copy = replace(copy, sandbox=host, on_host=True)
+            line, env = _with_absolute_program(command), {**os.environ, **env}
+        else:
+            line, program = _command_in_sandbox(command)
+            documents |= program
         return await copy.run(
             line,
             turn.files,
             timeout_s,
             env=env,
-            library_files={**documents, **program},
-            max_output_bytes=MAX_PROGRAM_OUTPUT_BYTES,
-        )
-    host = UnsafeSubprocess(notice=lambda: None)  # The user was warned when they asked for it.
-    try:
-        return await copy.on_the_host(host).run(
-            _with_absolute_program(command),
-            turn.files,
-            timeout_s,
-            env={**os.environ, **env},
             library_files=documents,
             max_output_bytes=MAX_PROGRAM_OUTPUT_BYTES,
         )
     finally:
-        await host.close()
+        if host is not None:
+            await host.close()
 
 
 def _find_program(command: str) -> tuple[str, Path | None]:

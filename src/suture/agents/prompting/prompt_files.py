@@ -132,8 +132,8 @@ def parse_prompt(raw: Any, source: str, packaged: Prompt | None = None) -> Promp
     for name, template in file.templates.items():
         where = f"{source}: template {name!r}"
         if packaged is not None and name not in packaged.templates:
-            known = ", ".join(packaged.templates)
-            raise UsageError(f"{where} is not a template of the role", remedy=f"one of {known}")
+            role_templates = ", ".join(packaged.templates)
+            raise UsageError(f"{where} is not a template of the role", remedy=f"one of {role_templates}")
         templates[name] = _check_template(template, where, packaged.templates[name] if packaged else None)
     content = {
         "name": file.name,

@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from suture.agents.replies.edit_blocks import split_edits
 from suture.agents.replies.fenced_blocks import CodeBlock, fenced_blocks
 from suture.agents.replies.repaired_files import apply_repair
-from suture.agents.replies.written_files import collect_written_files, find_surplus_files
+from suture.agents.replies.written_files import collect_written_files
 from suture.agents.roles.coder import RepairBrief, WriteBrief
 from suture.agents.tuning import MAX_REPEATED_LINES, MIN_REPETITIONS
 from suture.errors import EditDoesNotApply, MalformedReply
@@ -118,16 +118,6 @@ def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str,
         return files
     originals = brief.files if isinstance(brief, RepairBrief) else {}
     return {path: add_known_imports(text, originals.get(path, "")) for path, text in files.items()}
-
-
-@limit_parsing_work
-def surplus_files_in_reply(
-    reply: Reply, brief: WriteBrief | RepairBrief, files: Mapping[str, str]
-) -> tuple[str, ...]:
-    """Return the paths in a reply that `files_from_reply` (whose result is `files`) did not use; sorted."""
-    if isinstance(brief, WriteBrief):
-        return find_surplus_files(fenced_blocks(reply.text), files)
-    return find_surplus_files(fenced_blocks(split_edits(reply.text)[1]), files, tuple(brief.files))
 
 
 def is_truncated_reply(reply: Reply) -> bool:

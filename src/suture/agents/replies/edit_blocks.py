@@ -151,5 +151,6 @@ def is_creatable(path: str, taken: Collection[str]) -> bool:
     is_plain = bool(parts) and "/".join(parts) == path and not any(part.startswith(".") for part in parts)
     folders = {str(parent) for parent in PurePosixPath(path).parents}
     return is_plain and not any(
-        other == path or other in folders or other.startswith(f"{path}/") for other in taken
+        taken_path == path or taken_path in folders or taken_path.startswith(f"{path}/")
+        for taken_path in taken
     )

@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from suture.agents.replies.edit_blocks import is_creatable
-from suture.agents.replies.fenced_blocks import SHELL_LABELS, CodeBlock
-from suture.agents.roles.coder import WriteBrief
+from suture.agents.replies.edit_blocks import is_creatable, split_edits
+from suture.agents.replies.fenced_blocks import SHELL_LABELS, CodeBlock, fenced_blocks
+from suture.agents.roles.coder import RepairBrief, WriteBrief
 from suture.errors import MalformedReply
+from suture.models import Reply
 from suture.project.python_source.imports import loaded_files
-from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.parsing import limit_parsing_work, parse_module
 from suture.project.python_source.splicing import preserves_definitions, top_level_names
 from suture.project.python_source.statements import (
     Definition,
@@ -187,25 +188,23 @@ def collect_written_files(
     return files
 
 
-def find_surplus_files(
-    blocks: Iterable[CodeBlock], written: Mapping[str, str], known: Collection[str] = ()
+@limit_parsing_work
+def surplus_files_in_reply(
+    reply: Reply, brief: WriteBrief | RepairBrief, files: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the names of files in a reply that are not used; sorted.
-
-    Args:
-        written: The files made from it, path -> text.
-        known: Paths of files that the model saw: it may have quoted them.
-    """
-    used_names = frozenset[str]().union(*map(top_level_names, written.values()))
+    """Return the paths in a reply that `files_from_reply` (whose result is `files`) did not use; sorted."""
+    text, used_paths = reply.text, tuple(files)
+    if isinstance(brief, RepairBrief):
+        text, used_paths = split_edits(text)[1], (*files, *brief.files)  # It may quote the files that it saw.
+    used_names = frozenset[str]().union(*map(top_level_names, files.values()))
     surplus = set()
-    for block in blocks:
+    for block in fenced_blocks(text):
         path = block.path
         is_example = fence_label(block) in SHELL_LABELS or _is_bad_example(block)
         if path is None or not block.code.strip() or is_example:
             continue
         is_used_path = any(
-            path == used or used.endswith(f"/{path}") or path.endswith(f"/{used}")
-            for used in (*written, *known)
+            path == used or used.endswith(f"/{path}") or path.endswith(f"/{used}") for used in used_paths
         )
         names = top_level_names(block.code)
         if not is_used_path and not (names and names <= used_names):

@@ -99,9 +99,6 @@ def draft_plan_prompt(
     """Return the planner's prompt.
 
     Args:
-        prompt: The prompt file `planner`.
-        statement: The task, in words or as a stub.
-        module: The file for the code.
         project: Paths of existing files.
         lessons: Lessons of earlier runs.
     """
@@ -175,8 +172,6 @@ def draft_lessons_prompt(
     """Return the summariser's prompt.
 
     Args:
-        prompt: The prompt file `summariser`.
-        statement: The task, in words or as a stub; empty if there is only code and tests.
         history: Earlier attempts, oldest first.
         remarks: Remarks of the debugger or critic, one sentence each.
         lessons: The lessons so far; the answer replaces them.

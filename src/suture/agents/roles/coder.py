@@ -175,8 +175,8 @@ def _limit_to_one_function(draft: PromptDraft, brief: RepairBrief, sample_index:
 
 
 def _draft_repair(brief: RepairBrief, prompt: Prompt) -> PromptDraft:
-    shown = {**brief.files, **brief.excerpts}
-    is_long = sum(map(len, shown.values())) > LONG_CODE_CHARS
+    shown_code = {**brief.files, **brief.excerpts}
+    is_long = sum(map(len, shown_code.values())) > LONG_CODE_CHARS
     if brief.excerpts or (is_long and brief.project is not None):
         reply_format = prompt.render("edits")
     elif len(brief.files) == 1:
@@ -196,6 +196,6 @@ def _draft_repair(brief: RepairBrief, prompt: Prompt) -> PromptDraft:
         "refused": refused_part(brief.refused),
         "advice": advice_part(brief.advice),
         **failure_parts(brief.facts, brief.output, brief.divergences),
-        "files": files_part(shown),
+        "files": files_part(shown_code),
     }
     return PromptDraft(prompt=prompt, template="repair", texts=texts, parts=parts)

@@ -167,7 +167,6 @@ def draft_reproducer_prompt(
     """Return the prompt for a test that shows an issue; `test_from_reply` reads the answer.
 
     Args:
-        prompt: The prompt file `reproducer`.
         statement: The issue, in the user's words.
         path: The test file to write, relative to the project root.
         files: Code that the issue may concern, path -> text, the likeliest first.

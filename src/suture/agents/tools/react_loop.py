@@ -165,7 +165,7 @@ async def run_tool_loop(
             number=len(steps) + 1,
             tool=action.tool,
             input=action.input,
-            observation=_shorten_result(result),
+            observation=cut_middle(result, MAX_OBSERVATION_CHARS),
             code=action.code,
             chosen=chosen,
         )
@@ -212,11 +212,12 @@ def _choose_action(
         return action
 
 
-def _shorten_result(text: str) -> str:
-    if len(text) <= MAX_OBSERVATION_CHARS:
+def cut_middle(text: str, max_chars: int) -> str:
+    """Return a text without its middle if it is too long."""
+    if len(text) <= max_chars:
         return text
-    half = MAX_OBSERVATION_CHARS // 2
-    return f"{text[:half]}\n... {len(text) - MAX_OBSERVATION_CHARS} characters are cut ...\n{text[-half:]}"
+    half = max_chars // 2
+    return f"{text[:half]}\n... {len(text) - max_chars} characters are cut ...\n{text[-half:]}"
 
 
 def render_tools(tools: Sequence[AgentTool]) -> str:

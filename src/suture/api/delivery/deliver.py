@@ -49,7 +49,6 @@ class Delivery:
     """What to do with a repair.
 
     Attributes:
-        how: The method.
         target: The branch, the patch file, or the folder; empty for the other methods.
     """
 
@@ -63,7 +62,6 @@ class DeliverableRun:
 
     Attributes:
         task: The task; its files are those before the change.
-        folder: The run folder.
         ledger: Records what is done to the user's tree.
         prepare: Prepares the suite of a task, where other files than the run's have to pass too.
         accepted: The test that a person accepted in the run, which is delivered too: path -> content.
@@ -89,17 +87,14 @@ def choose_delivery(
     Raises:
         UsageError: They asked for more than one.
     """
-    requested: list[Delivery] = []
-    if apply:
-        requested.append(Delivery(how="apply"))
-    if commit:
-        requested.append(Delivery(how="commit"))
-    if branch is not None:
-        requested.append(Delivery(how="branch", target=branch))
-    if patch is not None:
-        requested.append(Delivery(how="patch", target=str(patch)))
-    if into is not None:
-        requested.append(Delivery(how="into", target=str(Path(into).absolute())))
+    targets: dict[DeliveryMethod, str | None] = {
+        "apply": "" if apply else None,
+        "commit": "" if commit else None,
+        "branch": branch,
+        "patch": str(patch) if patch is not None else None,
+        "into": str(Path(into).absolute()) if into is not None else None,
+    }
+    requested = [Delivery(how=how, target=target) for how, target in targets.items() if target is not None]
     if len(requested) > 1:
         flags = " and ".join(f"--{delivery.how}" for delivery in requested)
         raise UsageError(f"{flags} exclude each other", remedy="give one of them")
@@ -138,8 +133,8 @@ def require_no_overwrite(
 
     Args:
         folder: The folder that would be written to.
-        paths: The files, relative to it.
-        command: The command that writes them to another folder.
+        paths: The files, relative to the folder.
+        command: The command that writes them to another folder, for the message.
 
     Raises:
         UsageError: One of the files exists.

@@ -13,7 +13,8 @@ from suture.agents.conversation.agent_loop import run_agent
 from suture.agents.conversation.agent_turn import AgentTurn
 from suture.agents.conversation.task_briefing import make_briefing
 from suture.agents.conversation.user_program import run_user_program
-from suture.agents.replies.coder_reply import files_from_reply, surplus_files_in_reply
+from suture.agents.replies.coder_reply import files_from_reply
+from suture.agents.replies.written_files import surplus_files_in_reply
 from suture.agents.roles.coder import RepairBrief
 from suture.agents.roles.project_coder import ProjectBrief, files_from_project_reply
 from suture.agents.roles.text_coder import TextBrief, files_from_text_reply
