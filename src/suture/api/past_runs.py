@@ -70,11 +70,12 @@ async def replay(
     """
     recorded = load_recorded_run(run, settings)
     folder, events = recorded.folder, recorded.events
+    budget = recorded.settings.budget.model_dump() | {"seconds": None}
     async with open_run_models(recorded.settings, model or recorded.model, live=or_live) as models:
         spec = replace(
             recorded.spec(models, sandbox),
             run_id=run_id,
-            limits=Limits(**{**recorded.settings.budget.model_dump(), "seconds": None}),
+            limits=Limits(**budget),
             source=load_recording(folder.path, may_be_empty=True),
             or_live=or_live,
             origin=load_fork_origin(folder, events),

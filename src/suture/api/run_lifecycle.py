@@ -188,12 +188,14 @@ async def open_run_models(
         deferred: Whether the run may end without asking a model. A missing model is then an error only when it
             is asked.
     """
-    if not live:
-        opener: Any = lambda _, name: replay_only_model(name)  # noqa: E731
-    else:
-        opener = open_model_lazily if deferred else open_model_by_name
+
+    def open_model(model_settings: Settings, name: str) -> Model:
+        if not live:
+            return replay_only_model(name)
+        return (open_model_lazily if deferred else open_model_by_name)(model_settings, name)
+
     helpers = load_recipe(settings.loop, settings.model.temperature).helpers
-    models = open_role_models(settings, model, opener=opener, in_use=("coder", *helpers.model_roles))
+    models = open_role_models(settings, model, opener=open_model, in_use=("coder", *helpers.model_roles))
     try:
         yield models
     finally:

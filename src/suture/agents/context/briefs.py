@@ -81,9 +81,11 @@ class BriefBuilder:
         task, candidate = self.task, parent.candidate
         is_new = task.kind == "write"
         may_create_files = is_new and task.allows_more_files
+        # The task's modules come first: a prompt that is too long loses the last files.
+        paths = dict.fromkeys(path for path in (*task.modules, *candidate.files) if path in candidate.files)
         brief = RepairBrief(
             statement=task.statement,
-            files=_order_files(candidate, task) if is_new else {},
+            files={path: candidate.files[path] for path in paths} if is_new else {},
             entry_point=task.entry_point,
             facts=collect_deciding_facts(parent.verdict, self.trust_threshold),
             output=parent.verdict.output,
@@ -99,14 +101,14 @@ class BriefBuilder:
         task = self.task
         is_new = task.project is not None and task.project.is_new
         candidate_files = parent.candidate.files if parent else {}
-        existing = {} if is_new else self._select_writable_files(candidate_files)
+        files = dict(candidate_files)
+        if not is_new:
+            for path, text in self._select_writable_files(candidate_files).items():
+                files.setdefault(path, text)
         brief = ProjectBrief(
             statement=task.statement,
             rules=render_project_rules(task),
-            files={
-                **candidate_files,
-                **{p: text for p, text in existing.items() if p not in candidate_files},
-            },
+            files=files,
             entry=task.module if task.project is None or is_new else "",
             tests=_render_given_tests(task),
             project=frozenset((*task.files, *candidate_files)),
@@ -176,7 +178,9 @@ class BriefBuilder:
         code = {
             path: decode_text(files[path])
             for path in files
-            if path.endswith(".py") and not self._is_test(path)
+            if path.endswith(".py")
+            and path not in self.suite.test_files
+            and not is_protected(path, DEFAULT_PROTECTED)
         }
         return replace(
             brief,
@@ -191,9 +195,6 @@ class BriefBuilder:
 
     def _protected_files(self, files: Mapping[str, bytes]) -> tuple[str, ...]:
         return find_protected_files(dict.fromkeys(files, ""), self.suite)
-
-    def _is_test(self, path: str) -> bool:
-        return path in self.suite.test_files or is_protected(path, DEFAULT_PROTECTED)
 
 
 def _render_visible_tests(task: Task) -> str:
@@ -216,13 +217,6 @@ def _render_given_tests(task: Task) -> str:
 def _join_user_tests(task: Task, files: Iterable[str]) -> str:
     asserts = [check.source for check in task.checks if check.provenance == "user"]
     return "\n".join(text.strip("\n") for text in [*asserts, *files])
-
-
-def _order_files(candidate: Candidate, task: Task) -> dict[str, str]:
-    """Return a candidate's files, the task's modules first: a prompt that is too long loses the last ones."""
-    return {
-        path: candidate.files[path] for path in (*task.modules, *candidate.files) if path in candidate.files
-    }
 
 
 def _suspicious_lines(

@@ -182,7 +182,8 @@ STRATEGIES: dict[str, Callable[[StrategyArgs, StrategyOptions], str]] = {
 
 UNTRIED_TRUST = 0.0
 """Trust in a generated check that has not been compared with anything yet."""
-COMPOUND_STATEMENTS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
+TEST_STATEMENTS = (ast.Assert, ast.For, ast.While, ast.If, ast.With, ast.Try)
+"""Statements that are a test if they are, or contain, an assert."""
 
 DropReason = Literal[
     "cut_off",
@@ -295,7 +296,8 @@ def _tests_in_body(
     body: Sequence[ast.stmt], outer: Scope, dropped: Counter[DropReason]
 ) -> Iterator[tuple[ast.stmt, Scope]]:
     for number, node in enumerate(body):
-        if isinstance(node, ast.Assert) or (isinstance(node, COMPOUND_STATEMENTS) and _holds_assert(node)):
+        has_assert = any(isinstance(part, ast.Assert) for part in ast.walk(node))
+        if isinstance(node, TEST_STATEMENTS) and has_assert:
             yield node, (*outer, *body[:number])
         elif isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
             if _is_hypothesis_test(node):
@@ -310,10 +312,6 @@ def _tests_in_body(
                 yield from _tests_in_body(node.body, (*outer, *body), dropped)
         elif isinstance(node, ast.ClassDef) and node.name.lower().startswith("test"):
             dropped["test_class"] += 1
-
-
-def _holds_assert(node: ast.stmt) -> bool:
-    return any(isinstance(part, ast.Assert) for part in ast.walk(node))
 
 
 def _unusable_reason(test: ast.stmt, setup: Sequence[ast.stmt], entry_point: str | None) -> DropReason | None:

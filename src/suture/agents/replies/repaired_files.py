@@ -118,23 +118,18 @@ def _all_names(code: str) -> frozenset[str]:
 
 def _merge(original: str, code: str, entry_point: str | None) -> str:
     """Replace the whole file, or only the definitions that the code contains."""
-    if _is_whole(code, original) or (
-        not is_valid_python(code) and top_level_names(original) <= top_level_names(code)
-    ):
+    names = top_level_names(code)
+    if is_valid_python(original):
+        is_whole = preserves_definitions(code, original)
+    else:  # A file that does not parse as a whole can still be read piece by piece.
+        is_whole = all(top_level_names(chunk) <= names for chunk in _split_chunks(original))
+    if is_whole or (not is_valid_python(code) and top_level_names(original) <= names):
         return strip_examples(code) if entry_point else code
     spliced = splice(original, code) if is_valid_python(original) else _replace_chunks(original, code)
     if spliced is None:
-        lost = ", ".join(sorted(top_level_names(original) - top_level_names(code))) or "parts of the file"
+        lost = ", ".join(sorted(top_level_names(original) - names)) or "parts of the file"
         raise MalformedReply(f"the reply is not the whole file: it leaves out {lost}")
     return spliced
-
-
-def _is_whole(code: str, original: str) -> bool:
-    if is_valid_python(original):
-        return preserves_definitions(code, original)
-    # A file that does not parse as a whole can still be read piece by piece.
-    names = frozenset[str]().union(*map(top_level_names, _split_chunks(original)))
-    return names <= top_level_names(code)
 
 
 def _replace_chunks(original: str, code: str) -> str | None:

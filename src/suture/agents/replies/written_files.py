@@ -170,9 +170,12 @@ def collect_written_files(
     if not brief.allows_several_files:
         text = _choose_module(blocks, brief)
         return {brief.module: text, **_imported_by(text, blocks, brief)}
-    files = _strip_common_folder(
-        _named_files(blocks) | _named_files([block for block in data if _is_data(block)]), brief
-    )
+    data_files = [
+        block
+        for block in data
+        if not (block.path or ".py").endswith(".py") and fence_label(block) not in SHELL_LABELS
+    ]
+    files = _strip_common_folder(_named_files(blocks) | _named_files(data_files), brief)
     unnamed = [block for block in blocks if block.path is None]
     if not files.keys() & {brief.module, _as_package(brief.module)} and (unnamed or not files):
         files = {brief.module: _choose_module(unnamed or blocks, brief), **files}
@@ -223,10 +226,6 @@ def _named_files(blocks: Iterable[CodeBlock]) -> dict[str, str]:
         if earlier is None or preserves_definitions(block.code, earlier) or not is_valid_python(earlier):
             files[path] = block.code
     return files
-
-
-def _is_data(block: CodeBlock) -> bool:
-    return not (block.path or ".py").endswith(".py") and fence_label(block) not in SHELL_LABELS
 
 
 def fence_label(block: CodeBlock) -> str:
