@@ -10,8 +10,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from suture.project.languages.calling.go_calls import GO_CALLS
-from suture.project.languages.grammars import Grammars
+from suture.project.languages.calling.go_calls import GO_CALLS, GO_GRAMMARS
 from suture.project.languages.language import (
     LanguageFacts,
     PackageCache,
@@ -56,34 +55,16 @@ SYNTAX = SyntaxTemplates(
     null="nil",
     append="{0} = append({0}, {1})",
     wrappers=(
-        "len({})",
-        "-{}",
-        "strings.ToLower({})",
-        "strings.TrimSpace({})",
-        "math.Abs({})",
-        "int({})",
-        "float64({})",
-        "{}[1:]",
-        "{}[0]",
-        "string({})",
-        "{} % 2",
-        "{}.Len()",
-        "&{}",
-        "*{}",
-        "math.Floor({})",
-        "math.Ceil({})",
-        "math.Round({})",
-        "strings.ToUpper({})",
-        "{}[:len({})-1]",
+        "len({})", "-{}", "strings.ToLower({})", "strings.TrimSpace({})", "math.Abs({})", "int({})",
+        "float64({})", "{}[1:]", "{}[0]", "string({})", "{} % 2", "{}.Len()", "&{}", "*{}",
+        "math.Floor({})", "math.Ceil({})", "math.Round({})", "strings.ToUpper({})", "{}[:len({})-1]",
     ),
     default_returns=("true", "false", "0", "nil", '""', "-1", "1"),
     min_max=(),
     slices=("{0}[{1}:]", "{0}[:{1}]"),
     confusable_names=CONFUSABLE_NAMES,
     concatenations=("append({0}, {1}...)",),
-)
-
-
+)  # fmt: skip
 SOURCE_POSITION = re.compile(r"^\s*(?:\S*?: )?([\w./-]+\.go):(\d+)(?::\d+)?:? ?(.*)$")
 FRAME = re.compile(r"^\s+(/\S+\.go):(\d+)")
 MODULE = re.compile(rb"^module\s+\"?([^\s\"]+)", re.MULTILINE)
@@ -103,11 +84,15 @@ if it fails."""
 PANIC = re.compile(r"^(?:\s*)((?:panic|fatal error): .*?)(?: \[recovered\])?$")
 
 
+TestKey = tuple[str, str]
+"""`(package, test)`; the test is empty for the package as a whole."""
+
+
 def read_stream(output: RunnerOutput) -> Report:
     """Read the output of `go test -json`, and the messages of the compiler next to it."""
     printed: list[str] = []
-    messages: dict[tuple[str, str], list[str]] = {}
-    outcomes: dict[tuple[str, str], str] = {}
+    messages: dict[TestKey, list[str]] = {}
+    outcomes: dict[TestKey, str] = {}
     for line in output.stdout.decode("utf-8", "replace").splitlines():
         event = _event(line)
         if event is None:
@@ -123,9 +108,7 @@ def read_stream(output: RunnerOutput) -> Report:
         elif event.get("Action") == "output":
             printed.append(str(event.get("Output", "")))
             messages.setdefault(key, []).append(str(event.get("Output", "")).rstrip("\n"))
-    outcomes = {
-        key: _attested_status(key, status, outcomes, messages, output) for key, status in outcomes.items()
-    }
+    outcomes = {key: _attested_status(key, outcomes, messages, output) for key in outcomes}
     tests = [_report_test(key, status, messages, output) for key, status in outcomes.items() if key[1]]
     packages_with_tests = {package for package, test in outcomes if test}
     failing_packages = {package for (package, test), status in outcomes.items() if test and status == "fail"}
@@ -142,17 +125,16 @@ def read_stream(output: RunnerOutput) -> Report:
 
 
 def _attested_status(
-    key: tuple[str, str],
-    status: str,
-    outcomes: Mapping[tuple[str, str], str],
-    messages: dict[tuple[str, str], list[str]],
+    key: TestKey,
+    outcomes: Mapping[TestKey, str],
+    messages: dict[TestKey, list[str]],
     output: RunnerOutput,
 ) -> str:
     """Return the outcome of a test: a reported pass counts only if the test program attests it.
 
     The output alone is not enough, because the code under test can print what looks like a pass.
     """
-    package, test = key
+    (package, test), status = key, outcomes[key]
     if output.attested is None or status != "pass" or not test:
         return status
     if any(outcome == "fail" for (name, _), outcome in outcomes.items() if name == package):
@@ -175,37 +157,38 @@ def _event(line: str) -> Mapping[str, Any] | None:
 
 
 def _report_test(
-    key: tuple[str, str], status: str, messages: Mapping[tuple[str, str], list[str]], output: RunnerOutput
+    key: TestKey, status: str, messages: Mapping[TestKey, list[str]], output: RunnerOutput
 ) -> ReportedTest:
-    name = f"{_folder(key[0], output)}::{key[1]}"
+    package, test = key
+    test_id = f"{_folder(package, output)}::{test}"
     if status != "fail":
-        return ReportedTest(id=name, status="passed" if status == "pass" else "skipped")
-    return _report_failure(name, key[0], messages.get(key, []), output)
+        return ReportedTest(id=test_id, status="passed" if status == "pass" else "skipped")
+    return _report_failure(test_id, package, messages.get(key, []), output)
 
 
-def _report_failure(name: str, package: str, lines: list[str], output: RunnerOutput) -> ReportedTest:
+def _report_failure(test_id: str, package: str, lines: list[str], output: RunnerOutput) -> ReportedTest:
     panic = next((match[1] for line in lines if (match := PANIC.match(line))), "")
     frames = [(m[1].removeprefix(f"{output.root}/"), int(m[2])) for line in lines if (m := FRAME.match(line))]
-    project_frames = [place for place in frames if place[0] in output.files]
+    project_frames = [frame for frame in frames if frame[0] in output.files]
     if panic:
         path, line_number = project_frames[0] if project_frames else ("", None)
-        return ReportedTest(id=name, status="failed", message=panic, file=path, line=line_number)
+        return ReportedTest(id=test_id, status="failed", message=panic, file=path, line=line_number)
     folder = _folder(package, output)
     for number, line in enumerate(lines):
         if match := SOURCE_POSITION.match(line):
             path = match[1].removeprefix("./")
             file = path if path in output.files else f"{folder}/{path}".removeprefix("./")
-            further_lines = [
-                text.strip() for text in lines[number + 1 :] if not text.strip().startswith(("---", "==="))
-            ]
-            message = " ".join((match[3], *further_lines)).strip()[:MAX_FAILURE_MESSAGE_CHARS]
-            return ReportedTest(id=name, status="failed", message=message, file=file, line=int(match[2]))
-    remaining_lines = [
-        text.strip() for text in lines if text.strip() and not text.strip().startswith(("===", "---"))
-    ]
-    return ReportedTest(
-        id=name, status="failed", message=" ".join(remaining_lines)[:MAX_FAILURE_MESSAGE_CHARS]
-    )
+            message = " ".join((match[3], *_message_lines(lines[number + 1 :]))).strip()
+            message = message[:MAX_FAILURE_MESSAGE_CHARS]
+            return ReportedTest(id=test_id, status="failed", message=message, file=file, line=int(match[2]))
+    message = " ".join(line for line in _message_lines(lines) if line)[:MAX_FAILURE_MESSAGE_CHARS]
+    return ReportedTest(id=test_id, status="failed", message=message)
+
+
+def _message_lines(lines: list[str]) -> list[str]:
+    """Return the lines of a message, without those in which `go test` names the tests."""
+    stripped = (line.strip() for line in lines)
+    return [line for line in stripped if not line.startswith(("===", "---"))]
 
 
 def _compiler_errors(package: str, output: RunnerOutput, printed: str) -> list[str]:
@@ -266,7 +249,6 @@ def find_go_run_files(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{glob}*.go" for glob in expand_word_globs(program) if glob.endswith("/"))
 
 
-GRAMMARS: Grammars = {"": ("tree_sitter_go", "language")}
 GO = LanguageFacts(
     label="Go",
     fence="go",
@@ -287,14 +269,8 @@ GO = LanguageFacts(
     ),
     line_comment="//",
     test_files=("*_test.go", "testdata/"),
-    config_globs=(
-        "go.mod",
-        "go.work",
-        "go.sum",
-        "go.work.sum",
-        # Assertion libraries are often vendored.
-        "/vendor/**/*.go",
-    ),
+    # Assertion libraries are often vendored.
+    config_globs=("go.mod", "go.work", "go.sum", "go.work.sum", "/vendor/**/*.go"),
     find_loaded_files=find_go_run_files,
     detect_test_command=detect_go_tests,
     installation=("bin", "pkg", "src"),
@@ -315,9 +291,9 @@ GO = LanguageFacts(
     ),
     find_missing=find_missing_module,
     test_count_pattern=re.compile(rb"^=== RUN ", re.MULTILINE),
-    grammars=GRAMMARS,
+    grammars=GO_GRAMMARS,
     safety_rules=in_go.RULES,
-    find_unsafe_uses=partial(find_uses_by_query, GRAMMARS, in_go.QUERIES),
+    find_unsafe_uses=partial(find_uses_by_query, GO_GRAMMARS, in_go.QUERIES),
     new_project=GO_LAYOUT,
     definition_pattern=DEFINITION,
     syntax=SYNTAX,

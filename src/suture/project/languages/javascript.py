@@ -24,47 +24,38 @@ from suture.project.languages.safety_rules.rule import find_uses_by_query
 from suture.project.tuning import MAX_FAILURE_MESSAGE_CHARS
 
 GLOBAL_NAMES = frozenset(
-    " ".join(
-        (
-            "AbortController AbortSignal AggregateError Array ArrayBuffer Atomics BigInt BigInt64Array",
-            "BigUint64Array Blob Boolean Buffer DataView Date Error EvalError Event EventTarget",
-            "FinalizationRegistry Float32Array Float64Array FormData Function Headers Infinity Int16Array",
-            "Int32Array Int8Array Intl Iterator JSON Map Math MessageChannel NaN Number Object Promise",
-            "Proxy RangeError ReferenceError Reflect RegExp Request Response Set SharedArrayBuffer String",
-            "Symbol SyntaxError TextDecoder TextEncoder TypeError URIError URL URLSearchParams Uint16Array",
-            "Uint32Array Uint8Array Uint8ClampedArray WeakMap WeakRef WeakSet WebAssembly __dirname",
-            "__filename arguments atob btoa clearImmediate clearInterval clearTimeout console crypto",
-            "decodeURI decodeURIComponent define document encodeURI encodeURIComponent escape eval exports",
-            "fetch global globalThis isFinite isNaN module navigator parseFloat parseInt performance",
-            "process queueMicrotask require self setImmediate setInterval setTimeout structuredClone this",
-            "undefined unescape window",
-        )
-    ).split()
+    """
+    AbortController AbortSignal AggregateError Array ArrayBuffer Atomics BigInt BigInt64Array BigUint64Array
+    Blob Boolean Buffer DataView Date Error EvalError Event EventTarget FinalizationRegistry Float32Array
+    Float64Array FormData Function Headers Infinity Int16Array Int32Array Int8Array Intl Iterator JSON Map
+    Math MessageChannel NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Request
+    Response Set SharedArrayBuffer String Symbol SyntaxError TextDecoder TextEncoder TypeError URIError URL
+    URLSearchParams Uint16Array Uint32Array Uint8Array Uint8ClampedArray WeakMap WeakRef WeakSet WebAssembly
+    __dirname __filename arguments atob btoa clearImmediate clearInterval clearTimeout console crypto
+    decodeURI decodeURIComponent define document encodeURI encodeURIComponent escape eval exports fetch
+    global globalThis isFinite isNaN module navigator parseFloat parseInt performance process queueMicrotask
+    require self setImmediate setInterval setTimeout structuredClone this undefined unescape window
+    """.split()  # noqa: SIM905
 )
 BUILTIN_MEMBERS = frozenset(
-    " ".join(
-        (
-            "abs add all allSettled any apply assign at bind call catch ceil charAt charCodeAt clear",
-            "codePointAt concat constructor copyWithin create defineProperties defineProperty delete",
-            "description done endsWith entries every exec fill filter finally find findIndex findLast",
-            "findLastIndex flags flat flatMap floor forEach freeze from fromCharCode fromCodePoint",
-            "fromEntries get getDate getDay getFullYear getHours getMilliseconds getMinutes getMonth",
-            "getOwnPropertyDescriptor getOwnPropertyNames getOwnPropertySymbols getPrototypeOf getSeconds",
-            "getTime getTimezoneOffset global groupBy has hasOwn hasOwnProperty hypot ignoreCase includes",
-            "index indexOf input is isArray isExtensible isFinite isFrozen isInteger isNaN isSafeInteger",
-            "isSealed join keys lastIndex lastIndexOf length localeCompare log log10 log2 map match",
-            "matchAll max message min name next normalize now of padEnd padStart parse parseFloat parseInt",
-            "pop pow preventExtensions propertyIsEnumerable prototype push race raw reduce reduceRight",
-            "reject repeat replace replaceAll resolve return reverse round seal search set setDate",
-            "setFullYear setHours setMinutes setMonth setSeconds setTime shift sign size slice some sort",
-            "source splice split sqrt stack startsWith stringify substr substring test then throw toFixed",
-            "toISOString toJSON toLocaleString toLowerCase toPrecision toReversed toSorted toString",
-            "toUpperCase trim trimEnd trimStart trunc unshift value valueOf values with write",
-        )
-    ).split()
+    """
+    abs add all allSettled any apply assign at bind call catch ceil charAt charCodeAt clear codePointAt
+    concat constructor copyWithin create defineProperties defineProperty delete description done endsWith
+    entries every exec fill filter finally find findIndex findLast findLastIndex flags flat flatMap floor
+    forEach freeze from fromCharCode fromCodePoint fromEntries get getDate getDay getFullYear getHours
+    getMilliseconds getMinutes getMonth getOwnPropertyDescriptor getOwnPropertyNames getOwnPropertySymbols
+    getPrototypeOf getSeconds getTime getTimezoneOffset global groupBy has hasOwn hasOwnProperty hypot
+    ignoreCase includes index indexOf input is isArray isExtensible isFinite isFrozen isInteger isNaN
+    isSafeInteger isSealed join keys lastIndex lastIndexOf length localeCompare log log10 log2 map match
+    matchAll max message min name next normalize now of padEnd padStart parse parseFloat parseInt pop pow
+    preventExtensions propertyIsEnumerable prototype push race raw reduce reduceRight reject repeat replace
+    replaceAll resolve return reverse round seal search set setDate setFullYear setHours setMinutes setMonth
+    setSeconds setTime shift sign size slice some sort source splice split sqrt stack startsWith stringify
+    substr substring test then throw toFixed toISOString toJSON toLocaleString toLowerCase toPrecision
+    toReversed toSorted toString toUpperCase trim trimEnd trimStart trunc unshift value valueOf values with
+    write
+    """.split()  # noqa: SIM905
 )
-
-
 CONFUSABLE_NAMES = (
     ("min", "max"),
     ("floor", "ceil", "round", "trunc", "abs"),
@@ -97,39 +88,12 @@ SYNTAX = SyntaxTemplates(
     null="null",
     append="{}.push({});",
     wrappers=(
-        "Math.abs({})",
-        "Math.floor({})",
-        "{}.length",
-        "-{}",
-        "{}.toLowerCase()",
-        "{}.sort()",
-        "Math.ceil({})",
-        "Math.round({})",
-        "{}.reverse()",
-        "Number({})",
-        "String({})",
-        "{}.toString()",
-        "{}.trim()",
-        "{}.slice(1)",
-        "{}.slice(0, -1)",
-        "{}[0]",
-        "[...{}]",
-        "{}.toUpperCase()",
-        "{}.join('')",
-        "{}.split('')",
-        "parseInt({})",
-        "{} % 2",
-        "await {}",
-        "[...new Set({})]",
-        "[{}]",
-        "{}.slice()",
-        "Math.sqrt({})",
-        "{}.sort((a, b) => a - b)",
-        "({} ?? '')",
-        "({} ?? 0)",
-        "Math.max(0, {})",
-        "Math.min(0, {})",
-        "Math.max(1, {})",
+        "Math.abs({})", "Math.floor({})", "{}.length", "-{}", "{}.toLowerCase()", "{}.sort()",
+        "Math.ceil({})", "Math.round({})", "{}.reverse()", "Number({})", "String({})", "{}.toString()",
+        "{}.trim()", "{}.slice(1)", "{}.slice(0, -1)", "{}[0]", "[...{}]", "{}.toUpperCase()",
+        "{}.join('')", "{}.split('')", "parseInt({})", "{} % 2", "await {}", "[...new Set({})]", "[{}]",
+        "{}.slice()", "Math.sqrt({})", "{}.sort((a, b) => a - b)", "({} ?? '')", "({} ?? 0)",
+        "Math.max(0, {})", "Math.min(0, {})", "Math.max(1, {})",
     ),
     default_returns=("true", "false", "0", "[]", "''", "null", "-1", "1", "undefined"),
     min_max=("Math.max({0}, {1})", "Math.min({0}, {1})"),
@@ -138,12 +102,10 @@ SYNTAX = SyntaxTemplates(
     concatenations=("{0}.concat({1})",),
     global_names=GLOBAL_NAMES,
     builtin_members=BUILTIN_MEMBERS,
-)
-
+)  # fmt: skip
 COMMAND_NAMES = re.compile(r"node|npm|npx|yarn|pnpm|jest|mocha|vitest|ava|tap|tsx|ts-node")
-VARIABLES = {  # CI: otherwise some test runners wait for changes of files
-    **{"CI": "true", "NO_UPDATE_NOTIFIER": "1", "npm_config_update_notifier": "false"},
-}
+# CI: otherwise some test runners wait for changes of files.
+VARIABLES = {"CI": "true", "NO_UPDATE_NOTIFIER": "1", "npm_config_update_notifier": "false"}
 ERROR_LINE = re.compile(
     r"^\W*(?:Uncaught )?[A-Z]?\w*(?:Error|Exception)(?: \[\w+\])?:|Cannot find (?:module|package) '"
     r"|\bERR_ASSERTION\b"
@@ -211,9 +173,8 @@ def _read_test(event: Mapping[str, Any], output: RunnerOutput) -> ReportedTest:
     message = COLOUR_CODE.sub("", str(event.get("message") or ""))
     stack = COLOUR_CODE.sub("", str(event.get("stack") or ""))
     positions = [(path.removeprefix(root_prefix), int(line)) for path, line in STACK_POSITION.findall(stack)]
-    position = next(
-        (position for position in positions if position[0] in output.files), (file, event.get("line"))
-    )
+    in_project = (position for position in positions if position[0] in output.files)
+    position = next(in_project, (file, event.get("line")))
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     return ReportedTest(
         id=test_id,
@@ -318,34 +279,14 @@ TYPESCRIPT_GRAMMARS: Grammars = {
     ".js": JAVASCRIPT_GRAMMAR,
 }
 CONFIG_GLOBS = (
-    "package.json",
-    "jest.config.*",
-    "vitest.config.*",
-    "vite.config.*",
-    "babel.config.*",
-    ".babelrc*",
-    ".mocharc*",
-    "node_modules/",
-    ".pnp.*",
-    "vitest.workspace.*",
-    ".swcrc",
-    "*.conf.[cm]js",
+    "package.json", "jest.config.*", "vitest.config.*", "vite.config.*", "babel.config.*", ".babelrc*",
+    ".mocharc*", "node_modules/", ".pnp.*", "vitest.workspace.*", ".swcrc", "*.conf.[cm]js",
     # Configuration of other test runners, and of compilers and bundlers.
-    "/*.config.[jt]s",
-    "/*.config.[cm][jt]s",
-    "ava.config.*",
-    "*.conf.js",
-    "tsconfig*.json",
-    # Setup files with the usual names.
-    "jest.setup.*",
-    "jest-setup.*",
-    "vitest.setup.*",
-    "vitest-setup.*",
-    "setupTests.*",
-    "package-lock.json",
-    "npm-shrinkwrap.json",
-    "pnpm-lock.yaml",
-)
+    "/*.config.[jt]s", "/*.config.[cm][jt]s", "ava.config.*", "*.conf.js", "tsconfig*.json",
+    # Setup files with the usual names, and lock files.
+    "jest.setup.*", "jest-setup.*", "vitest.setup.*", "vitest-setup.*", "setupTests.*",
+    "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml",
+)  # fmt: skip
 COMMON_FACTS: dict[str, Any] = {
     "config_globs": CONFIG_GLOBS,
     "program": "node",
@@ -370,21 +311,10 @@ JAVASCRIPT = LanguageFacts(
     fence="javascript",
     extensions=(".js", ".cjs", ".mjs", ".jsx"),
     test_files=(
-        "__tests__/",
-        "__mocks__/",
-        "*.test.js",
-        "*.test.[cm]js",
-        "*.test.jsx",
-        "*.spec.js",
-        "*.spec.[cm]js",
-        "*.spec.jsx",
+        "__tests__/", "__mocks__/",
+        "*.test.js", "*.test.[cm]js", "*.test.jsx", "*.spec.js", "*.spec.[cm]js", "*.spec.jsx",
         # The names that `node --test` recognises, and the folder of mocha and jasmine.
-        "/test.js",
-        "/test.[cm]js",
-        "test-*.js",
-        "test-*.[cm]js",
-        "*[-_]test.js",
-        "*[-_]test.[cm]js",
+        "/test.js", "/test.[cm]js", "test-*.js", "test-*.[cm]js", "*[-_]test.js", "*[-_]test.[cm]js",
         "/spec/**/*.js",
     ),
     detect_test_command=detect_npm_tests,
@@ -394,22 +324,15 @@ JAVASCRIPT = LanguageFacts(
     new_project=JAVASCRIPT_LAYOUT,
     calls=JAVASCRIPT_CALLS,
     **COMMON_FACTS,
-)
+)  # fmt: skip
 TYPESCRIPT = LanguageFacts(
     label="TypeScript",
     fence="typescript",
     extensions=(".ts", ".cts", ".mts", ".tsx"),
     compiled=True,
     test_files=(
-        "*.test.ts",
-        "*.test.[cm]ts",
-        "*.test.tsx",
-        "*.spec.ts",
-        "*.spec.[cm]ts",
-        "*.spec.tsx",
-        "/test.ts",
-        "*[-_]test.ts",
-        "/spec/**/*.ts",
+        "*.test.ts", "*.test.[cm]ts", "*.test.tsx", "*.spec.ts", "*.spec.[cm]ts", "*.spec.tsx", "/test.ts",
+        "*[-_]test.ts", "/spec/**/*.ts",
     ),
     grammars=TYPESCRIPT_GRAMMARS,
     find_unsafe_uses=partial(find_uses_by_query, TYPESCRIPT_GRAMMARS, in_javascript.QUERIES),
@@ -417,4 +340,4 @@ TYPESCRIPT = LanguageFacts(
     new_project=TYPESCRIPT_LAYOUT,
     calls=TYPESCRIPT_CALLS,
     **COMMON_FACTS,
-)
+)  # fmt: skip

@@ -142,9 +142,8 @@ class LanguageFacts:
             UsageError: No new code can be written in this language.
         """
         if self.new_project is None:
-            raise UsageError(
-                f"nothing new can be written in {self.label}", remedy="heal existing code: suture heal"
-            )
+            message = f"nothing new can be written in {self.label}"
+            raise UsageError(message, remedy="heal existing code: suture heal")
         return self.new_project
 
 

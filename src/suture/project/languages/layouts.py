@@ -82,15 +82,14 @@ def _python_manifest(kind: ProjectKind, name: str) -> Mapping[str, str]:
     return {"pyproject.toml": "\n".join(lines) + "\n", **package}
 
 
-PYTHON_ENTRY = "{name}/__main__.py"
+def _entry_files(entry: str, library: str = "") -> Mapping[ProjectKind, str]:
+    """Return the entry files of a layout; the library has the same one as the others if it is not given."""
+    return {"web_app": entry, "data_pipeline": entry, "cli_tool": entry, "library": library or entry}
+
+
 PYTHON_LAYOUT = ProjectLayout(
     module="solution.py",
-    entry={
-        "web_app": PYTHON_ENTRY,
-        "data_pipeline": PYTHON_ENTRY,
-        "cli_tool": PYTHON_ENTRY,
-        "library": "{name}/__init__.py",
-    },
+    entry=_entry_files("{name}/__main__.py", library="{name}/__init__.py"),
     manifest=_python_manifest,
     ignored=("__pycache__/", "*.egg-info/", ".pytest_cache/", ".venv/", "*.db", "dist/"),
     build=(("python", "-m", "compileall", "-q", "{name}"),),
@@ -149,15 +148,9 @@ NODE_PACKAGES_NOTE = (
     "Use Node's own modules where they will do; a package that is needed stands in `package.json`, which is "
     "then written whole, with its version under `dependencies`."
 )
-JAVASCRIPT_ENTRY = "src/index.js"
 JAVASCRIPT_LAYOUT = ProjectLayout(
     module="solution.js",
-    entry={
-        "web_app": JAVASCRIPT_ENTRY,
-        "data_pipeline": JAVASCRIPT_ENTRY,
-        "cli_tool": JAVASCRIPT_ENTRY,
-        "library": JAVASCRIPT_ENTRY,
-    },
+    entry=_entry_files("src/index.js"),
     manifest=_javascript_manifest,
     ignored=("node_modules/", "*.log", ".env", "coverage/"),
     build=(("node", "--check", "{entry}"),),
@@ -176,16 +169,10 @@ JAVASCRIPT_LAYOUT = ProjectLayout(
     function_note="Export it: `module.exports = {{ {name} }}`.",
     crash_marker="\n    at ",
 )
-TYPESCRIPT_ENTRY = "src/index.ts"
 TYPESCRIPT_LAYOUT = replace(
     JAVASCRIPT_LAYOUT,
     module="solution.ts",
-    entry={
-        "web_app": TYPESCRIPT_ENTRY,
-        "data_pipeline": TYPESCRIPT_ENTRY,
-        "cli_tool": TYPESCRIPT_ENTRY,
-        "library": TYPESCRIPT_ENTRY,
-    },
+    entry=_entry_files("src/index.ts"),
     manifest=_typescript_manifest,
     build=(),
     start=("tsx", "{entry}"),
@@ -207,10 +194,9 @@ def _go_manifest(kind: ProjectKind, name: str) -> Mapping[str, str]:
     return {"go.mod": f"module {name}\n\ngo 1.18\n"}
 
 
-GO_ENTRY = "main.go"
 GO_LAYOUT = ProjectLayout(
     module="solution.go",
-    entry={"web_app": GO_ENTRY, "data_pipeline": GO_ENTRY, "cli_tool": GO_ENTRY, "library": "{name}.go"},
+    entry=_entry_files("main.go", library="{name}.go"),
     manifest=_go_manifest,
     ignored=("/{name}", "*.test", "*.out", "*.db"),
     build=(("go", "build", "-o", "/tmp/built-{name}", "."),),

@@ -45,11 +45,9 @@ PLAIN_NAME = re.compile(r"[a-z][\w.-]*")
 def detect_npm_tests(signs: ProjectOverview) -> tuple[tuple[str, ...], str] | None:
     """Return `npm test` if the project has such a script."""
     script = _scripts(signs.files).get("test", "")
-    return (
-        (("npm", "test"), "package.json has a test script")
-        if script.strip() and NO_SCRIPT not in script
-        else None
-    )
+    if not script.strip() or NO_SCRIPT in script:
+        return None
+    return ("npm", "test"), "package.json has a test script"
 
 
 def find_started_scripts(command: Collection[str], files: Mapping[str, bytes]) -> tuple[str, ...]:
@@ -98,9 +96,9 @@ def find_reachable_scripts(command: Collection[str], files: Mapping[str, bytes])
         words = BETWEEN_WORDS.split(line)
         if any(PurePosixPath(word).name in SCRIPT_STARTERS for word in words):
             patterns = [word for word in words if "*" in word][:MAX_SCRIPT_PATTERNS]
-            names = {*words, *(name for name in scripts for word in patterns if fnmatchcase(name, word))}
-            names_with_hooks = {f"{before}{name}" for name in names for before in ("pre", "", "post")}
-            waiting += [script for name, script in scripts.items() if name in names_with_hooks]
+            matching = {name for name in scripts for pattern in patterns if fnmatchcase(name, pattern)}
+            names = {hook for name in (*words, *matching) for hook in _with_hooks(name)}
+            waiting += [script for name, script in scripts.items() if name in names]
     lines = (" ".join(command), *reached)
     return (*reached, *(line for line in _package_scripts(lines, files) if line not in reached))
 
@@ -108,21 +106,18 @@ def find_reachable_scripts(command: Collection[str], files: Mapping[str, bytes])
 def _package_scripts(lines: Sequence[str], files: Mapping[str, bytes]) -> Iterator[str]:
     """Yield the scripts of packages within a project that some lines may start, with the project's paths."""
     words = {word for line in lines for word in BETWEEN_WORDS.split(line)}
-    inner_packages = (
-        path for path in files if path.endswith("/package.json") and "node_modules/" not in path
-    )
     if not any(PurePosixPath(word).name in WORKSPACE_RUNNERS for word in words):
         return
+    package_paths = (path for path in files if path.endswith("/package.json") and "node_modules/" not in path)
     folders = _certain_folders(lines)
-    for path in islice(inner_packages, MAX_WORKSPACE_PACKAGES):
+    for path in islice(package_paths, MAX_WORKSPACE_PACKAGES):
         folder = path.rpartition("/")[0]
         if folders and folder not in folders:
             continue
         package_files = {"package.json": files[path]}
+        names = {"run", "run-script", "test", *_scripts(package_files)}
         for line in find_reachable_scripts(("npm", "run", "test", *words), package_files):
-            yield " ".join(
-                _prefix_words(line.split(), folder, {"run", "run-script", "test", *_scripts(package_files)})
-            )
+            yield " ".join(_prefix_words(line.split(), folder, names))
 
 
 def _prefix_words(words: Sequence[str], folder: str, names: Collection[str]) -> Iterator[str]:
@@ -130,16 +125,16 @@ def _prefix_words(words: Sequence[str], folder: str, names: Collection[str]) -> 
 
     Files get the package's folder as a prefix, and commands that run scripts of the package get `--prefix`.
     """
-    running = False
+    is_after_runner = False
     for word in words:
         if word[0] in "-/&|;":
-            running = running and word[0] not in "&|;"
+            is_after_runner = is_after_runner and word[0] not in "&|;"
             yield word
         elif word in RUNNERS:
-            running = True
+            is_after_runner = True
             yield from (word, "--prefix", folder)
         else:
-            yield word if running and word in names else f"{folder}/{word}"
+            yield word if is_after_runner and word in names else f"{folder}/{word}"
 
 
 def _certain_folders(lines: Sequence[str]) -> set[str]:
@@ -212,19 +207,9 @@ TASK_FILES_BY_PROGRAM: Mapping[str, tuple[str, ...]] = {
 """Program -> files that define its tasks. Their formats are not parsed: every line that starts a program
 counts."""
 TASK_FILES = (
-    *MAKEFILES,
-    "*.mk",
-    *JUSTFILES,
-    "tox.toml",
-    "dodo.py",
-    "Rakefile",
-    "Taskfile.y*ml",
-    "fabfile.py",
-    "hatch.toml",
-    "pixi.toml",
-    "gulpfile.*",
-    "Gruntfile.*",
-)
+    *MAKEFILES, "*.mk", *JUSTFILES, "tox.toml", "dodo.py", "Rakefile", "Taskfile.y*ml", "fabfile.py",
+    "hatch.toml", "pixi.toml", "gulpfile.*", "Gruntfile.*",
+)  # fmt: skip
 """Globs of the files that define tasks, besides the configuration of languages."""
 PROGRAM_START = re.compile(
     r"(?<![\w.-])(?:python[\d.]*|py\.?test|coverage|node|tsx|np[mx]|yarn|pnpm|mocha|tape|ava|go|sh|bash)(?![\w.-])"
@@ -258,15 +243,13 @@ def find_task_commands(words: Sequence[str], files: Mapping[str, bytes]) -> Iter
         words: The words of a command.
         files: The project's files, path -> content.
     """
-    for at, word in enumerate(words):
+    for index, word in enumerate(words):
         name = PurePosixPath(word).name
         if name in MAKE or name == "just":
-            yield from _target_lines(words[at + 1 :], files, JUSTFILES if name == "just" else MAKEFILES)
+            yield from _target_lines(words[index + 1 :], files, JUSTFILES if name == "just" else MAKEFILES)
         for path in TASK_FILES_BY_PROGRAM.get(name, ()):
-            lines = _text(files, path).splitlines()
-            yield from islice(
-                (line[:MAX_TASK_LINE_CHARS] for line in lines if PROGRAM_START.search(line)), MAX_TASK_LINES
-            )
+            lines = filter(PROGRAM_START.search, _text(files, path).splitlines())
+            yield from (line[:MAX_TASK_LINE_CHARS] for line in islice(lines, MAX_TASK_LINES))
 
 
 def _target_lines(
@@ -276,25 +259,25 @@ def _target_lines(
     options = {before: word for before, word in pairwise(words) if before in WITH_VALUE}
     folder = options.get("-C", options.get("--directory", ""))
     file = next((options[option] for option in WITH_VALUE[:4] if option in options), "")
-    paths = [posixpath.normpath(posixpath.join(folder, one)) for one in ([file] if file else default_files)]
+    names = [file] if file else default_files
+    paths = [posixpath.normpath(posixpath.join(folder, name)) for name in names]
     targets = _Targets()
     _parse_targets(next((_text(files, path) for path in paths if path in files), ""), folder, files, targets)
     default_targets = [name for name in targets.runs if not name.startswith(".")][:1]
     waiting, seen, count = [word for word in words if word in targets.runs] or default_targets, set[str](), 0
     while waiting and count < MAX_TASK_LINES:
-        name = waiting.pop(0)
-        needs = targets.needs.get(name, [])
-        for line in targets.runs.get(name, []) if name not in seen else []:
+        target = waiting.pop(0)
+        if target in seen:
+            continue
+        needs = targets.needs.get(target, [])
+        for line in targets.runs.get(target, []):
             count += 1
             with_needs = line.replace("$<", next(iter(needs), "")).replace("$^", " ".join(needs))
-            expanded = (
-                _expand_variables(with_needs[:MAX_TASK_LINE_CHARS], targets.variables)
-                .replace("$$", "$")
-                .lstrip("@+- \t")
-            )
-            yield " ".join(_in_folder(folder, word) for word in expanded.split())
-        waiting += [one for one in needs if one not in seen] if name not in seen else []
-        seen.add(name)
+            expanded = _expand_variables(with_needs[:MAX_TASK_LINE_CHARS], targets.variables)
+            words_of_line = expanded.replace("$$", "$").lstrip("@+- \t").split()
+            yield " ".join(_in_folder(folder, word) for word in words_of_line)
+        waiting += [need for need in needs if need not in seen]
+        seen.add(target)
 
 
 def _in_folder(folder: str, word: str) -> str:
@@ -320,22 +303,20 @@ def _parse_targets(
         elif match := TARGET_RULE.fullmatch(line):
             # In a justfile, the words after the first name are parameters.
             names = _expand_variables(match[1], targets.variables).split()
+            needs = _expand_variables(match[2], targets.variables).split()
             for name in names:
                 targets.runs.setdefault(name, []).extend([match[3]] if match[3] else [])
-                targets.needs.setdefault(name, []).extend(
-                    _expand_variables(match[2], targets.variables).split()
-                )
+                targets.needs.setdefault(name, []).extend(needs)
 
 
 def _expand_variables(text: str, variables: Mapping[str, str]) -> str:
     """Return a line with its variables replaced by their values."""
     for _ in range(MAX_TASK_INDIRECTIONS):
-        new = VARIABLE_REFERENCE.sub(lambda name: variables.get(name[1] or name[2], ""), text)[
-            :MAX_TASK_LINE_CHARS
-        ]
-        if new == text:
+        expanded = VARIABLE_REFERENCE.sub(lambda match: variables.get(match[1] or match[2], ""), text)
+        expanded = expanded[:MAX_TASK_LINE_CHARS]
+        if expanded == text:
             break
-        text = new
+        text = expanded
     return text
 
 

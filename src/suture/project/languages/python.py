@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import dropwhile, islice, pairwise
 from pathlib import PurePosixPath
 
 from suture.project.languages.interpreter import PACKAGES_MOUNT, Interpreter
@@ -28,38 +28,19 @@ PYTEST_CONFIGURATION: Mapping[str, bytes] = {
 }
 """Files that configure pytest -> text that they must contain for that."""
 CONFIG_GLOBS = (
-    "pytest.ini",
-    ".pytest.ini",
-    "pytest.toml",
-    ".pytest.toml",
-    "tox.ini",
-    "setup.cfg",
-    "pyproject.toml",
-    "noxfile.py",
+    *PYTEST_CONFIGURATION, "noxfile.py", "requirements*.txt", "constraints*.txt",
     # Files that Python runs at start-up.
-    "sitecustomize.py",
-    "usercustomize.py",
-    "sitecustomize/",
-    "usercustomize/",
-    "*.pth",
+    "sitecustomize.py", "usercustomize.py", "sitecustomize/", "usercustomize/", "*.pth",
     # Metadata that makes pytest load a plugin as if it were installed.
-    "*.dist-info/",
-    "*.egg-info/",
+    "*.dist-info/", "*.egg-info/",
     # Modules in the project shadow the real ones of the same name.
-    "/pytest.py",
-    "/pytest/",
-    "/_pytest/",
-    "/pluggy/",
-    "/unittest.py",
-    "/unittest/",
-    "requirements*.txt",
-    "constraints*.txt",
-)
+    "/pytest.py", "/pytest/", "/_pytest/", "/pluggy/", "/unittest.py", "/unittest/",
+)  # fmt: skip
 """Globs of files that decide the outcome of a test command, or what it loads."""
 UNITTEST_OPTIONS = {
-    **{"-s": "start", "--start-directory": "start", "-p": "pattern", "--pattern": "pattern"},
-    **{"-t": "top", "--top-level-directory": "top", "-k": "names"},
-}
+    "-s": "start", "--start-directory": "start", "-p": "pattern", "--pattern": "pattern", "-t": "top",
+    "--top-level-directory": "top", "-k": "names",
+}  # fmt: skip
 """Options of unittest with a value -> what the value is."""
 TEST_CASE = re.compile(rb"^class \w+\(.*TestCase\b.*\):", re.MULTILINE)
 PYTEST_TEST = re.compile(rb"^(?:async )?def test|^\s*(?:import|from) pytest\b", re.MULTILINE)
@@ -72,11 +53,9 @@ TEST_DEFINITION = re.compile(rb"^[ \t]*(?:async )?def test", re.MULTILINE)
 def detect_python_tests(signs: ProjectOverview) -> tuple[tuple[str, ...], str] | None:
     """Return a pytest command; a unittest command only if pytest is not installed and not needed."""
     files, tests = signs.files, signs.tests
-    config_file = next(
-        (name for name, marker in PYTEST_CONFIGURATION.items() if name in files and marker in files[name]), ""
-    )
-    if config_file:
-        return PYTEST_COMMAND, f"{config_file} configures pytest"
+    for config_file, marker in PYTEST_CONFIGURATION.items():
+        if config_file in files and marker in files[config_file]:
+            return PYTEST_COMMAND, f"{config_file} configures pytest"
     if not tests:
         return None
     unittest_files = [name for name in tests if TEST_CASE.search(files[name])]
@@ -125,10 +104,8 @@ def find_python_test_files(words: Sequence[str]) -> Iterator[str]:
         plugins = (word.replace(".", "/") for before, word in pairs if before == "-p")
         yield from (glob for name in plugins for glob in (f"/{name}.py", f"/{name}/"))
         return
-    python_at = next(
-        (n for n, word in enumerate(words) if PYTHON.fullmatch(PurePosixPath(word).name)), len(words)
-    )
-    program = next((word for word in words[python_at + 1 :] if not word.startswith("-")), "")
+    after_python = dropwhile(lambda word: not PYTHON.fullmatch(PurePosixPath(word).name), words)
+    program = next((word for word in islice(after_python, 1, None) if not word.startswith("-")), "")
     yield from (f"{glob}__main__.py" for glob in expand_word_globs(program) if glob.endswith("/"))
 
 

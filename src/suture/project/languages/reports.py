@@ -41,8 +41,6 @@ class RunnerOutput:
     """The output of a test run.
 
     Attributes:
-        stdout: Its stdout.
-        stderr: Its stderr.
         events: Verified events of Suture's reporter; empty if the runner has none.
         files: The project, path -> content.
         root: The project's folder during the run.

@@ -16,14 +16,8 @@ from suture.project.languages.language import expand_word_globs
 from suture.project.tuning import MAX_CONFIGURED_NAMES, MAX_RUNNER_CONFIG_BYTES
 
 PYTEST_CONFIG_FILES = (
-    "pytest.ini",
-    ".pytest.ini",
-    "pytest.toml",
-    ".pytest.toml",
-    "pyproject.toml",
-    "tox.ini",
-    "setup.cfg",
-)
+    "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "tox.ini", "setup.cfg",
+)  # fmt: skip
 PLUGIN_ENTRY_POINT = re.compile(rb"\bpytest11\b")
 PACKAGE_METADATA_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 ADDOPTS = re.compile(r"^\s*addopts\s*=(.*(?:\n(?!\s*[\w.-]+\s*=|\[[\w.-]|\[\[).*)*)", re.MULTILINE)
@@ -53,21 +47,13 @@ def find_pytest_plugins(files: Mapping[str, bytes]) -> Iterator[str]:
     """
     if any(PLUGIN_ENTRY_POINT.search(files.get(path, b"")) for path in PACKAGE_METADATA_FILES):
         return
-    names = [
-        name
-        for path in PYTEST_CONFIG_FILES
-        for options in ADDOPTS.findall(_text(files, path))
-        for name in PLUGIN_OPTION.findall(options)
-    ]
-    listing_paths = (
-        path for path in files if MAY_LIST_PLUGINS.fullmatch(path) and b"pytest_plugins" in files[path]
-    )
-    names += [
-        name
-        for path in listing_paths
-        for value in PLUGIN_LIST.findall(_text(files, path))
-        for name in QUOTED.findall(value)
-    ]
+    names: list[str] = []
+    for path in PYTEST_CONFIG_FILES:
+        for options in ADDOPTS.findall(_text(files, path)):
+            names += PLUGIN_OPTION.findall(options)
+    for path in filter(MAY_LIST_PLUGINS.fullmatch, files):
+        for plugins in PLUGIN_LIST.findall(_text(files, path)) if b"pytest_plugins" in files[path] else ():
+            names += QUOTED.findall(plugins)
     for name in islice(dict.fromkeys(names), MAX_CONFIGURED_NAMES):
         module_path = name.replace(".", "/")
         yield from (f"**/{module_path}.py", f"**/{module_path}/__init__.py")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class CallDriver:
     """A program of a language that loads a candidate and answers calls.
 
     Attributes:
-        read: Returns the values of comma-separated literals; `None` if one is not a literal.
+        read_literals: Returns the values of comma-separated literals; `None` if one is not a literal.
         files: Returns the files to put next to the candidate, path -> content.
         argv: Returns the command that starts it. It communicates on file descriptors 3 and 4.
         null: The null value of the language.
@@ -69,6 +70,11 @@ class CallDriver:
 
 class NotALiteral(Exception):
     """The syntax is not a literal that Suture reads."""
+
+
+def read_driver_program(name: str) -> bytes:
+    """Return a driver program of this package."""
+    return resources.files(__package__).joinpath(name).read_bytes()
 
 
 def node_text(node: Node) -> str:

@@ -6,7 +6,6 @@ import ast
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from importlib import resources
 from typing import TYPE_CHECKING
 
 from suture.project.languages.calling.call_driver import (
@@ -15,14 +14,15 @@ from suture.project.languages.calling.call_driver import (
     JsonPlus,
     NotALiteral,
     node_text,
+    read_driver_program,
     read_literals,
 )
-from suture.project.languages.grammars import parse_tree
+from suture.project.languages.grammars import Grammars, parse_tree
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-GRAMMARS = {"": ("tree_sitter_go", "language")}
+GO_GRAMMARS: Grammars = {"": ("tree_sitter_go", "language")}
 DRIVER = "calls/calls.go"
 PREFIX = "package p\n\nvar _ = "
 ANY_ERROR = ["error", None, None]
@@ -55,7 +55,7 @@ def read_values(text: str) -> tuple[JsonPlus, ...] | None:
     """Return the values of comma-separated literals as JSON-plus; `None` if one is not a literal."""
     if not text.strip():
         return ()
-    root = parse_tree(f"{PREFIX}{text}\n", "a.go", GRAMMARS)
+    root = parse_tree(f"{PREFIX}{text}\n", "a.go", GO_GRAMMARS)
     if root.has_error or root.named_child_count != 2 or root.named_children[1].named_child_count != 1:
         return None
     spec = root.named_children[1].named_children[0]
@@ -77,8 +77,8 @@ def _value(node: Node) -> JsonPlus:
         return text[1:-1]
     if node.type in ("interpreted_string_literal", "rune_literal"):
         # Python understands all of Go's escapes.
-        read = ast.literal_eval(text)
-        return ord(read) if node.type == "rune_literal" else read
+        content = ast.literal_eval(text)
+        return ord(content) if node.type == "rune_literal" else content
     if node.type == "composite_literal":
         return _composite(node)
     if node.type == "literal_value":
@@ -156,8 +156,8 @@ def explain_unsupported(statement: str, name: str) -> str:
         return "it is a method"
     if match[2]:
         return "it has type parameters"
-    found = re.search(r"\bfunc\b|\bchan\b", match[3])
-    return f"a {found[0]} stands in its signature" if found else ""
+    keyword = re.search(r"\bfunc\b|\bchan\b", match[3])
+    return f"a {keyword[0]} stands in its signature" if keyword else ""
 
 
 def _files(site: CallSite) -> Mapping[str, bytes]:
@@ -170,9 +170,11 @@ def _files(site: CallSite) -> Mapping[str, bytes]:
         folder=site.folder,
         name=site.name,
     )
-    driver = resources.files("suture.project.languages.calling").joinpath("calls.go").read_bytes()
     folder = site.module.rpartition("/")[0]
-    return {f"{root}{site.folder}/{DRIVER}": driver, f"{folder}/suture_test.go".lstrip("/"): glue.encode()}
+    return {
+        f"{root}{site.folder}/{DRIVER}": read_driver_program("calls.go"),
+        f"{folder}/suture_test.go".lstrip("/"): glue.encode(),
+    }
 
 
 def _module_root(site: CallSite) -> str:
@@ -187,8 +189,8 @@ def _argv(site: CallSite) -> tuple[str, ...]:
     root = _module_root(site)
     package = site.module[len(root) :].rpartition("/")[0]
     build = f"go test -c -o /tmp/calls {shlex.quote(f'./{package}')} </dev/null >&2"
-    go_there = f"cd {shlex.quote(f'./{root}')} && " if root else ""
-    return ("sh", "-c", f"{go_there}{build} && exec /tmp/calls 3<&0 4>&1 </dev/null >&2")
+    change_folder = f"cd {shlex.quote(f'./{root}')} && " if root else ""
+    return ("sh", "-c", f"{change_folder}{build} && exec /tmp/calls 3<&0 4>&1 </dev/null >&2")
 
 
 GO_CALLS = CallDriver(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import resources
 from typing import TYPE_CHECKING
 
 from suture.project.languages.calling.call_driver import (
@@ -14,6 +13,7 @@ from suture.project.languages.calling.call_driver import (
     JsonPlus,
     NotALiteral,
     node_text,
+    read_driver_program,
     read_literals,
 )
 from suture.project.languages.grammars import parse_tree
@@ -64,7 +64,7 @@ def _value(node: Node) -> JsonPlus:
     if node.type == "unary_expression" and text[0] in "+-":
         return _signed(text[0], _value(node.named_children[0]))
     if node.type == "new_expression":
-        return _made(node)
+        return _new_object(node)
     raise NotALiteral
 
 
@@ -112,10 +112,10 @@ def _pair(node: Node) -> list[JsonPlus]:
     return [str(_number(node_text(key))) if key.type == "number" else node_text(key), _value(value)]
 
 
-def _made(node: Node) -> JsonPlus:
-    kind, given = node.child_by_field_name("constructor"), node.child_by_field_name("arguments")
-    name = node_text(kind) if kind else ""
-    values = [_value(child) for child in given.named_children] if given else []
+def _new_object(node: Node) -> JsonPlus:
+    constructor, arguments = node.child_by_field_name("constructor"), node.child_by_field_name("arguments")
+    name = node_text(constructor) if constructor else ""
+    values = [_value(child) for child in arguments.named_children] if arguments else []
     if name in ("Map", "Set") and len(values) <= 1:
         items = values[0][1] if values and isinstance(values[0], list) and values[0][0] == "list" else None
         if values and items is None:
@@ -135,8 +135,7 @@ def _item(item: JsonPlus) -> list[JsonPlus]:
 
 
 def _files(site: CallSite) -> Mapping[str, bytes]:
-    driver = resources.files("suture.project.languages.calling").joinpath(DRIVER).read_bytes()
-    return {f"{site.folder}/{DRIVER}": driver}
+    return {f"{site.folder}/{DRIVER}": read_driver_program(DRIVER)}
 
 
 JAVASCRIPT_CALLS = CallDriver(

@@ -34,23 +34,25 @@ def build_overlay(program: str, folder: str) -> Mapping[str, bytes]:
         folder: Folder in which the files will be.
     """
     source = Path(program).resolve().parent.parent / "src" / "testing"
+    replacements = (
+        ("testing.go", ENDS, "func (m *M) sutureRun() (code int) {"),
+        ("testing.go", REPORTS, RECORD),
+        ("fuzz.go", REPORTS, RECORD),
+        ("example.go", EXAMPLES, RECORD_EXAMPLE),
+    )
     try:
-        whole, fuzz, example = (
-            (source / name).read_text("utf-8") for name in ("testing.go", "fuzz.go", "example.go")
-        )
+        texts = {name: (source / name).read_text("utf-8") for name, _, _ in replacements}
     except (OSError, UnicodeDecodeError):
         return {}
-    whole, ends = ENDS.subn("func (m *M) sutureRun() (code int) {", whole)
-    whole, tests = REPORTS.subn(RECORD, whole)
-    fuzz, fuzzed = REPORTS.subn(RECORD, fuzz)
-    example, examples = EXAMPLES.subn(RECORD_EXAMPLE, example)
-    if (ends, tests, fuzzed, examples) != (1, 1, 1, 1):
-        return {}
-    more = resources.files(__package__).joinpath("attestation.go").read_text("utf-8")
-    texts = {"testing.go": whole + more.partition("\n")[2], "fuzz.go": fuzz, "example.go": example}
-    places = {str(source / name): f"{folder}/testing/{name}" for name in texts}
-    overlay_candidate = {OVERLAY: json.dumps({"Replace": places}).encode()}
-    return {**overlay_candidate, **{f"testing/{name}": text.encode() for name, text in texts.items()}}
+    for name, pattern, replacement in replacements:
+        texts[name], count = pattern.subn(replacement, texts[name])
+        if count != 1:
+            return {}
+    attestation = resources.files(__package__).joinpath("attestation.go").read_text("utf-8")
+    texts["testing.go"] += attestation.partition("\n")[2]  # without its package clause
+    overlay = {"Replace": {str(source / name): f"{folder}/testing/{name}" for name in texts}}
+    files = {f"testing/{name}": text.encode() for name, text in texts.items()}
+    return {OVERLAY: json.dumps(overlay).encode(), **files}
 
 
 def create_tokens(files: Iterable[str]) -> Mapping[str, bytes]:
@@ -67,18 +69,18 @@ def read_attestations(report: bytes, tokens: Collection[bytes]) -> Mapping[str, 
         tokens: The tokens of the run. Each is valid for one package.
     """
     owners: dict[bytes, bytes] = {}
-    found: dict[bytes, dict[str, str]] = {}
+    outcomes: dict[bytes, dict[str, str]] = {}
     for line in report.split(b"\n"):
         token, *fields = line.split(b"\t")
         if token not in tokens or not fields:
             continue
         if owners.setdefault(token, fields[0]) != fields[0]:
             return {}  # a package used the token of another one
-        of_package = found.setdefault(fields[0], {})
+        package_outcomes = outcomes.setdefault(fields[0], {})
         for field in fields[1:]:
             status, _, name = field.decode("utf-8", "replace").partition(" ")
-            of_package[name] = status
-    return {package.decode("utf-8", "replace"): tests for package, tests in found.items()}
+            package_outcomes[name] = status
+    return {package.decode("utf-8", "replace"): tests for package, tests in outcomes.items()}
 
 
 GO_ATTESTATION = Attestation(

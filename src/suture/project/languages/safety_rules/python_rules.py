@@ -72,22 +72,10 @@ RULE_BY_NAME: Mapping[str, str] = {
 }  # fmt: skip
 """A name with its module -> its rule, whether it is called or passed on."""
 TEXT_RUNNING_RULES = ("python.eval", "python.exec", "python.compile")
-DECODING_FUNCTIONS = frozenset(
-    (
-        "b64decode",
-        "b32decode",
-        "b16decode",
-        "a85decode",
-        "b85decode",
-        "urlsafe_b64decode",
-        "decodebytes",
-        "unhexlify",
-        "fromhex",
-        "decompress",
-        "a2b_base64",
-        "urlopen",
-    )
-)
+DECODING_FUNCTIONS = frozenset((
+    "b64decode", "b32decode", "b16decode", "a85decode", "b85decode", "urlsafe_b64decode", "decodebytes",
+    "unhexlify", "fromhex", "decompress", "a2b_base64", "urlopen",
+))  # fmt: skip
 """Calls that decode or download the text that is run."""
 FETCHING_PREFIXES = ("requests.", "httpx.", "urllib.request.", "aiohttp.", "codecs.decode", "marshal.load")
 PROCESS_STARTERS = tuple(
@@ -153,18 +141,14 @@ class _Names:
             return {"__builtins__": "builtins"}.get(full_name, full_name)
         if not isinstance(node, ast.Call) or not node.args or depth > MAX_NAME_PARTS:
             return ""
-        function, last_argument = self.resolve(node.func, depth), node.args[-1]
-        text = (
-            last_argument.value
-            if isinstance(last_argument, ast.Constant) and isinstance(last_argument.value, str)
-            else ""
-        )
+        function = self.resolve(node.func, depth)
         if function in ("__import__", "builtins.__import__", "importlib.import_module"):
             module = node.args[0]
             return str(module.value) if isinstance(module, ast.Constant) else ""
-        if function == "getattr" and len(node.args) == 2 and text:
+        if function == "getattr" and len(node.args) == 2:
+            attribute = node.args[1].value if isinstance(node.args[1], ast.Constant) else ""
             owner = self.resolve(node.args[0], depth)
-            return f"{owner}.{text}" if owner else ""
+            return f"{owner}.{attribute}" if owner and attribute and isinstance(attribute, str) else ""
         return ""
 
 
@@ -175,24 +159,20 @@ def _find_rules(node: ast.Name | ast.Attribute | ast.Call | ast.Dict, names: _Na
             yield rule
     elif isinstance(node, ast.Call):
         name = names.resolve(node.func)
-        by_getattr = RULE_BY_NAME.get(names.resolve(node)) if name == "getattr" else None
-        if by_getattr:
-            yield by_getattr
-        if RULE_BY_NAME.get(name) in TEXT_RUNNING_RULES and any(
-            _is_hidden(part, names) for part in _all_arguments(node)
-        ):
+        rule = RULE_BY_NAME.get(names.resolve(node)) if name == "getattr" else None
+        if rule:
+            yield rule
+        runs_text = RULE_BY_NAME.get(name) in TEXT_RUNNING_RULES
+        if runs_text and any(_is_hidden(argument, names) for argument in _all_arguments(node)):
             yield "python.hidden-code"
         yield from _find_call_rules(name, node, names)
 
 
 def _find_call_rules(name: str, node: ast.Call, names: _Names) -> Iterator[str]:
-    last = name.rpartition(".")[2] or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
-    keywords = {value.arg: value.value for value in node.keywords if value.arg}
-    if (
-        name in PROCESS_STARTERS
-        and "shell" in keywords
-        and not _is_constant(keywords["shell"], False, 0, None)
-    ):
+    last_name = name.rpartition(".")[2] or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
+    keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+    has_shell = "shell" in keywords and not _is_constant(keywords["shell"], False, 0, None)
+    if name in PROCESS_STARTERS and has_shell:
         yield "python.shell"
     if name in ("yaml.load", "yaml.load_all"):
         loader = keywords.get("Loader") or (node.args[1] if len(node.args) > 1 else None)
@@ -202,19 +182,18 @@ def _find_call_rules(name: str, node: ast.Call, names: _Names) -> Iterator[str]:
         yield "python.pickle"
     if "verify" in keywords and _is_constant(keywords["verify"], False):
         yield "python.tls-off"
-    if last == "run" and _is_constant(keywords.get("debug"), True):
+    if last_name == "run" and _is_constant(keywords.get("debug"), True):
         yield "python.debug-server"
-    if last in LISTENERS or "host" in keywords or "bind" in keywords:
-        values = [
-            part
-            for argument in _all_arguments(node)
-            for part in (argument.elts if isinstance(argument, ast.Tuple) else (argument,))
-        ]
+    if last_name in LISTENERS or "host" in keywords or "bind" in keywords:
+        values: list[ast.expr] = []
+        for argument in _all_arguments(node):
+            values += argument.elts if isinstance(argument, ast.Tuple) else [argument]
         # In `bind(("", 80))`, the empty host means every address.
-        is_socket_address = last == "bind" and bool(node.args) and isinstance(node.args[0], ast.Tuple)
-        if any(_is_constant(value, *EVERY_ADDRESS, *([""] if is_socket_address else [])) for value in values):
+        is_socket_address = last_name == "bind" and bool(node.args) and isinstance(node.args[0], ast.Tuple)
+        addresses = (*EVERY_ADDRESS, "") if is_socket_address else EVERY_ADDRESS
+        if any(_is_constant(value, *addresses) for value in values):
             yield "python.all-interfaces"
-    if last in ("execute", "executemany", "executescript") and node.args and _builds_sql(node.args[0]):
+    if last_name in ("execute", "executemany", "executescript") and node.args and _builds_sql(node.args[0]):
         yield "python.sql"
 
 
