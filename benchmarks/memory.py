@@ -34,7 +34,6 @@ from suture.mutation.edits import apply_edits
 from suture.project.workspace import unified_diff
 from suture.search.ordering.candidate_order import generate_python_mutants, order_single_changes
 from suture.storage.database.full_text_search import index_text
-from suture.storage.database.memory_rows import insert_missing, rows_after
 from suture.storage.database.store import Store, open_store
 from suture.storage.database.vector_search import find_nearest
 from suture.storage.memory.embedders import Embedder, HashedNgrams
@@ -46,7 +45,7 @@ from suture.storage.memory.fingerprints import (
     fingerprint_failures,
 )
 from suture.storage.memory.memory_items import MemoryItem
-from suture.storage.memory.memory_store import store_items
+from suture.storage.memory.memory_store import insert_missing, rows_after, store_items
 from suture.storage.memory.minilm import MiniLm, is_installed
 from suture.storage.memory.recall import MemoryMatch, recall_memories
 from suture.storage.memory.run_memory import operator_factors

@@ -7,11 +7,11 @@ from pathlib import Path
 from sqlalchemy import text
 
 from suture.storage.database.full_text_search import rank_similar_rows, select_rare_words
-from suture.storage.database.memory_rows import insert_missing
 from suture.storage.database.store import Store, open_store
 from suture.storage.database.vector_search import create_vector_index, find_nearest
 from suture.storage.memory.embedders import HashedNgrams
 from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES
+from suture.storage.memory.memory_store import insert_missing
 from suture.storage.memory.minilm import MiniLm
 
 

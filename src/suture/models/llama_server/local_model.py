@@ -20,6 +20,7 @@ from suture.models.chat_model import Message, Reply, Sampling
 from suture.models.llama_server.server_process import LlamaServer
 from suture.models.llama_server.shared_servers import get_shared_server
 from suture.models.providers.connections import connect_openai
+from suture.models.providers.error_mapping import ModelTarget
 from suture.models.providers.langchain_model import LangChainModel
 from suture.models.tuning import BATCH_WINDOW_S, SERVER_EXIT_WAIT_S
 from suture.models.weights.model_catalogue import find_catalogue_entry
@@ -179,10 +180,9 @@ class LocalModel:
             prefill_body={},  # llama.cpp's server continues a last assistant message by itself
             streams=True,
         )
+        target = ModelTarget(name=self.name, secret=server.key)
         seed = self._settings.model.seed
-        return LangChainModel(
-            self.name, connect, seed=seed, timeout_s=timeout_s, retries=0, secret=server.key
-        )
+        return LangChainModel(target, connect, seed=seed, timeout_s=timeout_s, retries=0)
 
     def _server(self) -> LlamaServer:
         return get_shared_server(self._entry, self._path, self._settings)

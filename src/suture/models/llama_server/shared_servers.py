@@ -15,7 +15,7 @@ from pathlib import Path
 from suture.core.settings.schema import Settings
 from suture.errors import ModelError, PrerequisiteError
 from suture.models.llama_server.server_process import LlamaServer, LlamaServerOptions, start_llama_server
-from suture.models.llama_server.thread_calibration import available_memory_bytes, calibrate_threads
+from suture.models.llama_server.thread_calibration import calibrate_threads
 from suture.models.tuning import (
     MAX_PROMPT_CACHE_BYTES,
     MAX_SERVER_SLOTS,
@@ -64,9 +64,11 @@ def size_server(
     Raises:
         PrerequisiteError: There is too little memory; nothing was loaded.
     """
+    import psutil  # type: ignore[import-untyped]  # ships no type information
+
     context_tokens = settings.model.context_tokens
     if free_bytes is None:
-        free_bytes = available_memory_bytes()
+        free_bytes = int(psutil.virtual_memory().available)
     min_slots = settings.model.slots or 1
     if required_memory_bytes(entry, context_tokens, min_slots) > free_bytes:
         remedy = "lower model.slots" if min_slots > 1 else "take a smaller model"

@@ -30,13 +30,6 @@ def usable_cores() -> int:
     return max(1, min(psutil.cpu_count(logical=False) or 1, len(os.sched_getaffinity(0))))
 
 
-def available_memory_bytes() -> int:
-    """Return the memory that is available without swapping."""
-    import psutil
-
-    return int(psutil.virtual_memory().available)
-
-
 def cpu_name() -> str:
     """Return the processor's name as the system reports it."""
     try:

@@ -33,38 +33,32 @@ class LangChainModel:
     """A LangChain chat model behind our seam.
 
     Args:
-        name: `provider:model`.
+        target: The model's name, and what messages about a fault say of it.
         connect: Makes the connection. It is called once per event loop, because an async HTTP client belongs
             to the loop that first used it and fails in the next one.
         seed: Reply `index` is generated with `seed + index`, if the provider takes a seed.
         timeout_s: Limit of one call in seconds, including retries and the wait for its turn.
         retries: Maximum number of retries, where the error table allows them.
-        secret: The key, which is masked in messages.
-        address: The server's address, for messages.
-        key_variable: Where users set the key, for messages.
         endpoint: The rate limits that all models at one address share; by default this model has its own.
     """
 
     def __init__(
         self,
-        name: str,
+        target: ModelTarget,
         connect: Callable[[], Connection],
         *,
-        seed: int = 0,
-        timeout_s: float = 600,
-        retries: int = 2,
-        secret: str = "",
-        address: str = "",
-        key_variable: str = "",
+        seed: int,
+        timeout_s: float,
+        retries: int,
         endpoint: Endpoint | None = None,
     ) -> None:
-        self.name = name
+        self.name = target.name
         self._connect = connect
         self._seed = seed
         self._timeout_s = timeout_s
         self._retries = retries
-        self._target = ModelTarget(name=name, address=address, secret=secret, key_variable=key_variable)
-        self._endpoint = endpoint or Endpoint(name, EndpointLimits(concurrency=64))
+        self._target = target
+        self._endpoint = endpoint or Endpoint(target.name, EndpointLimits(concurrency=64))
         self._connections: WeakKeyDictionary[asyncio.AbstractEventLoop, Connection] = WeakKeyDictionary()
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:

@@ -21,6 +21,7 @@ from suture.errors import PrerequisiteError, UsageError
 from suture.models.chat_model import NO_MODEL, Model, UnavailableModel, model_required_error
 from suture.models.providers.connections import Connection, connect_anthropic, connect_ollama, connect_openai
 from suture.models.providers.endpoints import EndpointLimits, get_endpoint
+from suture.models.providers.error_mapping import ModelTarget
 from suture.models.providers.langchain_model import LangChainModel
 from suture.models.providers.urls import mask_credentials
 from suture.models.scripted_model import open_script
@@ -82,7 +83,10 @@ def wrap_langchain_chat(settings: Settings, chat: BaseChatModel) -> Model:
     """Return a LangChain chat model behind our seam."""
     kind = str(getattr(chat, "_llm_type", type(chat).__name__))
     model = getattr(chat, "model_name", None) or getattr(chat, "model", None) or type(chat).__name__
-    return _build_langchain_model(settings, f"{kind}:{model}", lambda: Connection(chat=chat))
+    name = f"{kind}:{model}"
+    return _build_langchain_model(
+        settings, ModelTarget(name=name), lambda: Connection(chat=chat), address=name
+    )
 
 
 def open_model_by_name(settings: Settings, name: str) -> Model:
@@ -169,40 +173,30 @@ def _open_remote_model(settings: Settings, name: str, provider: ProviderSpec) ->
             context_tokens=settings.model.context_tokens,
         )
     else:
-        address = base_url if scheme == "openai" else base_url or provider.address
-        connect = partial(connect_openai, model, key=key or "none", base_url=address, timeout_s=timeout_s)
-    return _build_langchain_model(
-        settings,
-        name,
-        connect,
-        secret=key,
-        address=base_url or provider.address,
-        key_variable=provider.key_variable,
+        # OpenAI's own SDK knows its address; `None` also tells `connect_openai` that it is OpenAI itself.
+        openai_url = base_url if scheme == "openai" else base_url or provider.address
+        connect = partial(connect_openai, model, key=key or "none", base_url=openai_url, timeout_s=timeout_s)
+    address = base_url or provider.address
+    target = ModelTarget(
+        name=name, address=mask_credentials(address), secret=key, key_variable=provider.key_variable
     )
+    return _build_langchain_model(settings, target, connect, address=address)
 
 
 def _build_langchain_model(
-    settings: Settings,
-    name: str,
-    connect: Callable[[], Connection],
-    *,
-    secret: str = "",
-    address: str = "",
-    key_variable: str = "",
+    settings: Settings, target: ModelTarget, connect: Callable[[], Connection], *, address: str
 ) -> LangChainModel:
+    """Return a model whose rate limits are shared with all models at this address."""
     limits = EndpointLimits(
         concurrency=settings.model.concurrency, requests_per_minute=settings.model.requests_per_minute
     )
     return LangChainModel(
-        name,
+        target,
         connect,
         seed=settings.model.seed,
         timeout_s=settings.model.timeout_s,
         retries=settings.model.retries,
-        secret=secret,
-        address=mask_credentials(address),
-        key_variable=key_variable,
-        endpoint=get_endpoint(address or name, limits),
+        endpoint=get_endpoint(address, limits),
     )
 
 

@@ -45,8 +45,12 @@ class TransformersModel:
     """
 
     def __init__(self, model: str, settings: Settings) -> None:
-        _refuse_ambiguous_name(model)
         self.name = f"huggingface:{model}"
+        if not model.startswith(("/", "./", "../")) and Path(model).exists():  # Transformers would load it
+            raise PrerequisiteError(
+                f"{self.name!r} could be a model of the hub, and there is a folder {model!r} here",
+                remedy=f"for the folder say huggingface:./{model}; for the hub's model go to another folder",
+            )
         self._model = model
         self._settings = settings.model
         token = settings.keys.huggingface
@@ -167,15 +171,6 @@ def _load_weights(model: str, quantization: str, token: str | None) -> LoadedWei
     if quantization == "none" and torch.cuda.is_available():
         weights = weights.to("cuda")
     return LoadedWeights(tokenizer=tokenizer, weights=weights.eval(), busy=threading.Lock())
-
-
-def _refuse_ambiguous_name(model: str) -> None:
-    """Refuse a hub name that is also a folder here, because Transformers would load the folder."""
-    if not model.startswith(("/", "./", "../")) and Path(model).exists():
-        raise PrerequisiteError(
-            f"'huggingface:{model}' could be a model of the hub, and there is a folder {model!r} here",
-            remedy=f"for the folder say huggingface:./{model}; for the hub's model go to another folder",
-        )
 
 
 def _encode_prompt(tokenizer: Any, messages: tuple[Message, ...]) -> Any:

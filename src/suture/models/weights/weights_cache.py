@@ -10,30 +10,13 @@ import fcntl
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from suture.core.safe_files import write_file_atomically
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.models.weights.model_catalogue import CATALOGUE, CatalogueEntry, find_catalogue_entry
-
-
-@dataclass(frozen=True, kw_only=True)
-class HashStamp:
-    """A file's identity and hash.
-
-    Attributes:
-        inode: The file's inode; a replacement has another one.
-        mtime_ns: Modification time in nanoseconds since the epoch.
-        size_bytes: The file's length.
-        sha256: Hash of its content, in hexadecimal digits.
-    """
-
-    inode: int
-    mtime_ns: int
-    size_bytes: int
-    sha256: str
 
 
 def stamp_path(path: Path) -> Path:
@@ -45,10 +28,10 @@ def cached_sha256(path: Path) -> str:
     """Return a file's hash, from its stamp if the file is unchanged."""
     try:
         stamp_before = _make_stamp(path, "")
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            stored = HashStamp(**json.loads(stamp_path(path).read_bytes()))
-            if stored == _make_stamp(path, stored.sha256):
-                return stored.sha256
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+            stored = json.loads(stamp_path(path).read_bytes())
+            if stored == _make_stamp(path, stored["sha256"]):
+                return str(stored["sha256"])
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if stamp_before == _make_stamp(path, ""):  # the file did not change meanwhile
@@ -61,12 +44,18 @@ def cached_sha256(path: Path) -> str:
 def write_stamp(path: Path, sha256: str) -> None:
     """Store the hash of a file in its present state; without a stamp the hash is computed each time."""
     with contextlib.suppress(StorageError):
-        write_file_atomically(stamp_path(path), json.dumps(asdict(_make_stamp(path, sha256))).encode("ascii"))
+        write_file_atomically(stamp_path(path), json.dumps(_make_stamp(path, sha256)).encode("ascii"))
 
 
-def _make_stamp(path: Path, sha256: str) -> HashStamp:
+def _make_stamp(path: Path, sha256: str) -> dict[str, int | str]:
+    """Return a file's hash with what changes when the file does; a replacement has another inode."""
     stat = path.stat()
-    return HashStamp(inode=stat.st_ino, mtime_ns=stat.st_mtime_ns, size_bytes=stat.st_size, sha256=sha256)
+    return {
+        "inode": stat.st_ino,
+        "mtime_ns": stat.st_mtime_ns,
+        "size_bytes": stat.st_size,
+        "sha256": sha256,
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,6 @@ This package reads a run folder and sends its spans where OpenTelemetry's standa
 The loop does not know it. It sends hashes and counts: no prompt, no reply, no code.
 """
 
-from suture.storage.tracing.opentelemetry_export import export_run_trace, is_tracing_enabled
-from suture.storage.tracing.spans import Span, build_spans
+from suture.storage.tracing.run_traces import Span, build_spans, export_run_trace, is_tracing_enabled
 
 __all__ = ["Span", "build_spans", "export_run_trace", "is_tracing_enabled"]

@@ -46,9 +46,8 @@ MAX_TEXT_WIDTH = 70
 @handle_errors
 def stats(assignments: Assignments = None, as_json: Json = False) -> None:
     """Show how many memories there are and whether they help: shown, held back, placebo."""
-    from suture.storage.database.memory_rows import count_by_state
     from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES
-    from suture.storage.memory.memory_store import iter_items
+    from suture.storage.memory.memory_store import count_by_state, iter_items
     from suture.storage.memory.retention import count_uses_by_arm, estimate_uplift
 
     with _open_store(assignments) as (_, store):
