@@ -76,7 +76,7 @@ async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, 
     async with context.budget.time_limit():
         tests = [decode_text(suite.task.files[path]) for path in targets.command.test_files]
         hunks = await find_suspect_hunks(targets, texts, context)
-        found = await search_python(
+        result = await search_python(
             targets.command,
             texts,
             targets.failing,
@@ -86,22 +86,21 @@ async def mutate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, 
             baseline=targets.statuses,
             pool=await context.prefetch.take_pool(targets.command, suite),
         )
-        unparsable = "" if found.plausible else _find_unparsable_python_file(baseline, texts)
+        unparsable = "" if result.plausible else _find_unparsable_python_file(baseline, texts)
         if unparsable:
             # No operator applies to a file that does not parse: so far only reverted changes were tried.
-            remaining_limits = limits.minus(found.seconds, found.tried_count)
+            remaining_limits = limits.minus(result.seconds, result.tried_count)
             project = failing_project(suite, targets.command, texts, baseline)
-            found = await recover_python(project, unparsable, remaining_limits, tests)
+            result = await recover_python(project, unparsable, remaining_limits, tests)
         repairs, difference = await rank_python_repairs(
-            found, targets.command, tests, seed=limits.seed, seconds=_ranking_s(limits, found)
+            result, targets.command, tests, seed=limits.seed, seconds=_ranking_s(limits, result)
         )
         divergences: dict[str, str] = {}
         if not repairs and baseline is not None:  # For the model that is asked next.
             facts = collect_deciding_facts(baseline, context.trust_threshold)
-            changes = [change for change, _ in found.partial]
-            divergences = await find_divergences(facts, changes, found.texts, context)
-    context.ledger.append(_search_event(found, repairs, difference, divergences))
-    return _save_repairs(repairs, difference, context)
+            changes = [change for change, _ in result.partial]
+            divergences = await find_divergences(facts, changes, result.texts, context)
+    return _finish_search(result, repairs, difference, divergences, context)
 
 
 async def _search_other_language(
@@ -113,12 +112,11 @@ async def _search_other_language(
     _record_start(texts, len(split_outcomes(baseline.outcomes)[0]), limits, context)
     async with context.budget.time_limit():
         project = failing_project(suite, suite.command, texts, baseline)
-        found = await _run_tree_search(suite, project, baseline, limits, context)
+        result = await _run_tree_search(suite, project, baseline, limits, context)
         repairs, difference = await rank_tree_repairs(
-            found, project, project.test_texts(), seed=limits.seed, seconds=_ranking_s(limits, found)
+            result, project, project.test_texts(), seed=limits.seed, seconds=_ranking_s(limits, result)
         )
-    context.ledger.append(_search_event(found, repairs, difference, {}))
-    return _save_repairs(repairs, difference, context)
+    return _finish_search(result, repairs, difference, {}, context)
 
 
 async def _run_tree_search(
@@ -134,11 +132,11 @@ async def _run_tree_search(
         is_certain = not unparsable.line
         recovery_s = limits.max_seconds * (1.0 if is_certain else tuning.UNPARSABLE_FILE_SHARE)
         recovery_limits = replace(limits, max_seconds=recovery_s)
-        found = await recover_with_tree_sitter(project, unparsable, recovery_limits, wall_s=baseline.wall_s)
-        limits = limits.minus(found.seconds, found.tried_count)
+        result = await recover_with_tree_sitter(project, unparsable, recovery_limits, wall_s=baseline.wall_s)
+        limits = limits.minus(result.seconds, result.tried_count)
         is_over = limits.max_seconds < tuning.MIN_SEARCH_S or not limits.max_candidates
-        if found.plausible or (found.tried_count and is_certain) or is_over:
-            return found
+        if result.plausible or (result.tried_count and is_certain) or is_over:
+            return result
     return await search_with_tree_sitter(project, limits, early)
 
 
@@ -154,16 +152,6 @@ def _record_start(texts: Mapping[str, str], failing: int, limits: SearchLimits, 
     )
 
 
-def _save_repairs(
-    repairs: tuple[Repair, ...], difference: DistinguishingInput | None, context: RunContext
-) -> dict[str, Any]:
-    """Store the repairs for the node `try_repairs`, which may have to wait for a person."""
-    if not repairs:
-        return {"searched": True}
-    found = PlausibleRepairs(repairs=repairs, difference=difference)
-    return {"searched": True, "found_repairs": context.folder.save_record(found)}
-
-
 def _find_unparsable_python_file(baseline: Verdict | None, texts: Mapping[str, str]) -> str:
     """Return the editable file that Python could not parse in the tests' run; empty if there is none."""
     facts = baseline.counterexamples if baseline else ()
@@ -171,23 +159,38 @@ def _find_unparsable_python_file(baseline: Verdict | None, texts: Mapping[str, s
     return next((path for path in paths if path in texts), "")
 
 
-def _ranking_s(limits: SearchLimits, found: SearchResult) -> float:
+def _ranking_s(limits: SearchLimits, result: SearchResult) -> float:
     """Return the seconds for ranking: what the search left, and at least the time of a few calls."""
-    return max(tuning.MIN_RANKING_S, limits.max_seconds - found.seconds)
+    return max(tuning.MIN_RANKING_S, limits.max_seconds - result.seconds)
 
 
-def _search_event(
-    found: SearchResult,
+def _finish_search(
+    result: SearchResult,
+    repairs: tuple[Repair, ...],
+    difference: DistinguishingInput | None,
+    divergences: Mapping[str, str],
+    context: RunContext,
+) -> dict[str, Any]:
+    """Record the search, and store its repairs for `try_repairs`, which may have to wait for a person."""
+    context.ledger.append(_make_search_event(result, repairs, difference, divergences))
+    if not repairs:
+        return {"searched": True}
+    plausible = PlausibleRepairs(repairs=repairs, difference=difference)
+    return {"searched": True, "found_repairs": context.folder.save_record(plausible)}
+
+
+def _make_search_event(
+    result: SearchResult,
     repairs: tuple[Repair, ...],
     difference: DistinguishingInput | None,
     divergences: Mapping[str, str],
 ) -> SearchFinished:
-    spectrum = found.spectrum
+    spectrum = result.spectrum
     return SearchFinished(
-        candidates_tried=found.tried_count,
-        seconds=round(found.seconds, 3),
-        ending=found.ending,
-        plausible_count=len(found.plausible),
+        candidates_tried=result.tried_count,
+        seconds=round(result.seconds, 3),
+        ending=result.ending,
+        plausible_count=len(result.plausible),
         repairs=tuple(
             FoundRepair(
                 label=repair.proposal.label,
@@ -201,20 +204,20 @@ def _search_event(
         ),
         partial=tuple(
             PartialRepair(path=change.path, label=change.label, passing=trial.passing, failing=trial.failing)
-            for change, trial in found.partial[:5]
+            for change, trial in result.partial[:5]
         ),
         agreement=TrialAgreement(
             compared=spectrum.compared,
             disagreements=len(spectrum.disagreements),
             disagreeing_tests=spectrum.disagreements[: tuning.MAX_LISTED_LINES],
             untraced=spectrum.untraced,
-            notes=tuple(found.notes),
-            localisation_s=round(found.localisation_s, 3),
-            mutation_s=round(found.generation_s, 3),
+            notes=tuple(result.notes),
+            localisation_s=round(result.localisation_s, 3),
+            mutation_s=round(result.generation_s, 3),
         ),
         distinguishing_input=difference,
-        faults=found.suspect_lines[: tuning.MAX_LISTED_LINES],
-        broken_operators=tuple(found.operator_failures[: tuning.MAX_LISTED_LINES]),
+        faults=result.suspect_lines[: tuning.MAX_LISTED_LINES],
+        broken_operators=tuple(result.operator_failures[: tuning.MAX_LISTED_LINES]),
         divergences=divergences,
     )
 
@@ -224,8 +227,8 @@ async def try_repairs(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
     context, blob = runtime.context, state.get("found_repairs", "")
     if not blob:
         return {}
-    found = decode_record(PlausibleRepairs, context.folder.load_json(blob))
-    difference = found.difference
+    plausible = decode_record(PlausibleRepairs, context.folder.load_json(blob))
+    difference = plausible.difference
     if difference is not None and context.spec.asks_to_distinguish:
         key = {"stage": "distinguish", "call": difference.call, "answers": difference.answer_pair}
         question = ReviewAsked(
@@ -237,14 +240,14 @@ async def try_repairs(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
         )
         # LangGraph runs this node again from its start when the answer is there: so far, nothing was changed.
         answer: Mapping[str, Any] = interrupt(encode_record(question))
-        found = apply_choice(found, answer["choice"])
+        plausible = apply_choice(plausible, answer["choice"])
     suite = await load_deciding_suite(role_contributions(state), context)
-    judged = await _judge_repairs(found, suite, state, context)
+    judged = await _judge_repairs(plausible, suite, state, context)
     return {"found_repairs": "", "judged": encode_attempts((*judged_attempts(state), *judged))}
 
 
 async def _judge_repairs(
-    found: PlausibleRepairs, suite: Suite, state: LoopState, context: RunContext
+    plausible: PlausibleRepairs, suite: Suite, state: LoopState, context: RunContext
 ) -> list[Attempt]:
     """Judge the most likely repairs one after the other, until one of them passes.
 
@@ -255,8 +258,8 @@ async def _judge_repairs(
     run_s = baseline.wall_s if baseline is not None else 0.0
     judged: list[Attempt] = []
     faults: list[SandboxError] = []
-    for repair in found.repairs[: tuning.MAX_JUDGED_REPAIRS]:
-        proposal = _propose(repair, found, context)
+    for repair in plausible.repairs[: tuning.MAX_JUDGED_REPAIRS]:
+        proposal = _propose(repair, plausible, context)
         try:
             candidate = context.candidates.load(proposal.blob)
             verdict = await judge(candidate, suite, context, trial_run_s=run_s)
@@ -277,18 +280,18 @@ async def _judge_repairs(
     return judged
 
 
-def _propose(repair: Repair, found: PlausibleRepairs, context: RunContext) -> Attempt:
+def _propose(repair: Repair, plausible: PlausibleRepairs, context: RunContext) -> Attempt:
     """Propose a repair, with how it compares to the other plausible repairs."""
     candidate = Candidate(
         files={repair.proposal.path: repair.text},
         origin="mutation",
         label=f"mutation, {repair.proposal.label}",
     )
-    remaining = {other.proposal.label for other in found.repairs}  # A person may have ruled out some.
+    remaining = {other.proposal.label for other in plausible.repairs}  # A person may have ruled out some.
     rivals = tuple(label for label in repair.rivals if label in remaining)
-    rival_scores = sum(other.score for other in found.repairs if other.proposal.label in repair.rivals)
+    rival_scores = sum(other.score for other in plausible.repairs if other.proposal.label in repair.rivals)
     total_score = repair.score + rival_scores
-    other_count = sum(1 + len(other.equivalents) for other in found.repairs) - 1
+    other_count = sum(1 + len(other.equivalents) for other in plausible.repairs) - 1
     proposal = replace(
         context.candidates.make_proposal(candidate),
         warnings=tuple(map(render_tampering_warning, repair.warnings)),

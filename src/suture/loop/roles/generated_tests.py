@@ -186,10 +186,11 @@ def _assessment_event(assessment: TrustAssessment) -> TestsAssessed:
         candidates=assessment.candidates,
         behaviours=assessment.behaviours,
         tests=tuple(
-            AssessedTest(test=one.check.source, trust=one.check.trust, reasons=tuple(one.reasons))
-            for one in assessment.kept
+            AssessedTest(test=entry.check.source, trust=entry.check.trust, reasons=tuple(entry.reasons))
+            for entry in assessment.kept
         ),
         removed=tuple(
-            RemovedTest(test=one.check.source, reason=render_rejection(one)) for one in assessment.removed
+            RemovedTest(test=entry.check.source, reason=render_rejection(entry))
+            for entry in assessment.removed
         ),
     )
