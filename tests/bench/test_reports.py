@@ -20,8 +20,8 @@ from suture.bench.reports import (
     render_markdown_report,
     write_report,
 )
-from suture.bench.reports.budgets import compare_caps
 from suture.bench.reports.html_report import render_html_report
+from suture.bench.reports.report_summary import compare_caps
 from suture.bench.reports.tables import budget_tables, build_tables
 from suture.bench.rows import BenchmarkRow
 from suture.errors import StorageError, UsageError

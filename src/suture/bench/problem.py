@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -64,6 +64,10 @@ class Problem:
     def solution(self) -> dict[str, str]:
         """The files of the reference solution, path -> text."""
         return {MODULE: self.reference, **self.reference_beside}
+
+
+ProblemFactory = Callable[..., Problem]
+"""`Problem`, with those fields filled in that are the same for the whole data set."""
 
 
 def build_task(problem: Problem, regime: Regime = "visible") -> Task:

@@ -1,4 +1,4 @@
-"""Turning one record of a data set into a problem.
+"""Turn a record of a data set into a problem.
 
 Two formats are read: the published format of the set, and a common one (`id`, `prompt`, `reference`, `buggy`,
 `visible_tests`, `hidden_tests`) for local collections.
@@ -10,12 +10,10 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from suture.bench.problem import Problem
+from suture.bench.problem import Problem, ProblemFactory
 from suture.project.python_source.parsing import parse_module
 
 Record = Mapping[str, Any]
-ProblemFactory = Callable[..., Problem]
-"""`Problem` with the fields filled in that are the same for the whole data set."""
 Adapter = Callable[[Any, ProblemFactory], Problem | None]
 """Turns a record into a problem, or into `None` if the record cannot be judged as data."""
 
@@ -40,13 +38,13 @@ def adapt_mbpp(record: Record, make: ProblemFactory) -> Problem:
     if "test_list" not in record:
         return _common(record, make, statement=record["prompt"], visible=record["visible_tests"])
     imports = list(record.get("test_imports", ()))
-    first, *_ = record["test_list"]
+    first_test, *_ = record["test_list"]
     return make(
         id=f"MBPP/{record['task_id']}",
         kind="write",
-        statement=f"{record['prompt']}\n{first}",
-        entry_point=_defined_and_called(record["code"], first),
-        visible="\n".join([*imports, first]),
+        statement=f"{record['prompt']}\n{first_test}",
+        entry_point=_tested_function(record["code"], first_test),
+        visible="\n".join([*imports, first_test]),
         hidden="\n".join([*imports, *record["test_list"]]),
         reference=record["code"],
     )
@@ -62,10 +60,10 @@ def adapt_humanevalfix(record: Record, make: ProblemFactory) -> Problem:
 
     The example tests of one record are not valid Python; the examples in its statement are visible instead.
     """
-    published = "buggy_solution" in record
-    visible = record["example_test" if published else "visible_tests"]
+    is_published_format = "buggy_solution" in record
+    visible = record["example_test" if is_published_format else "visible_tests"]
     visible = visible if parse_module(visible) else ""
-    if not published:
+    if not is_published_format:
         return _common(record, make, kind="heal", given=record["buggy"], visible=visible)
     return make(
         id=record["task_id"],
@@ -100,8 +98,8 @@ def _common(
     )
 
 
-def _defined_and_called(code: str, test: str) -> str:
-    """Return the function of the code that a test calls."""
+def _tested_function(code: str, test: str) -> str:
+    """Return the function that the code defines and a test calls; the last function if there is none."""
     called = {node.id for node in ast.walk(ast.parse(test)) if isinstance(node, ast.Name)}
     defined = [node.name for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)]
     return next((name for name in reversed(defined) if name in called), defined[-1])

@@ -1,4 +1,4 @@
-"""The known data sets, and where each one is searched for."""
+"""The known data sets, where each one is searched for, and how its problems are loaded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import partial
 
 from suture.bench.datasets.adapters import (
     Adapter,
-    ProblemFactory,
     adapt_humaneval,
     adapt_humanevalfix,
     adapt_mbpp,
@@ -17,7 +16,7 @@ from suture.bench.datasets.adapters import (
 from suture.bench.datasets.evalplus import adapt_humaneval_plus, adapt_mbpp_plus
 from suture.bench.datasets.leetcode import adapt_leetcode
 from suture.bench.datasets.sources import RecordPlaces, StoredRecord, load_records
-from suture.bench.problem import Problem
+from suture.bench.problem import Problem, ProblemFactory
 from suture.bench.suites import adapt_suture, adapt_suture_heal, load_suite_tasks
 from suture.core.plugins import load_plugin
 from suture.errors import UsageError
@@ -123,29 +122,28 @@ def load_problems(name: str, *, ids: Sequence[str] = (), first: int | None = Non
     if name in DATASETS:
         dataset = DATASETS[name]
         make = partial(Problem, dataset=name, licence=dataset.licence, source=dataset.source)
-        problems = list(_adapted(name, dataset, make))
+        problems = list(_load_known_problems(name, dataset, make))
     else:
-        provided = load_plugin(GROUP, name, what="set", where="a set", built_in=DATASETS)()
-        problems = [replace(problem, dataset=name) for problem in provided]
+        load_provided = load_plugin(GROUP, name, what="set", where="a set", built_in=DATASETS)
+        problems = [replace(problem, dataset=name) for problem in load_provided()]
     if not problems:
         raise UsageError(f"the set {name!r} holds no task", remedy="put the set's own file in its place")
     if ids:
-        known = {problem.id: problem for problem in problems}
-        unknown = [wanted for wanted in ids if wanted not in known]
+        problems_by_id = {problem.id: problem for problem in problems}
+        unknown = [problem_id for problem_id in ids if problem_id not in problems_by_id]
         if unknown:
             raise UsageError(f"{name} has no task {unknown[0]!r}", remedy=f"ids look like {problems[0].id!r}")
-        problems = [known[wanted] for wanted in ids]
+        problems = [problems_by_id[problem_id] for problem_id in ids]
     return tuple(problems[:first])
 
 
-def _records(name: str, dataset: Dataset) -> Iterable[StoredRecord]:
+def _load_known_problems(name: str, dataset: Dataset, make: ProblemFactory) -> Iterable[Problem]:
+    records: Iterable[StoredRecord]
     if dataset.places is not None:
-        return load_records(name, dataset.places)
-    return (StoredRecord(place="a task of Suture's own", record=task) for task in load_suite_tasks())
-
-
-def _adapted(name: str, dataset: Dataset, make: ProblemFactory) -> Iterable[Problem]:
-    for stored in _records(name, dataset):
+        records = load_records(name, dataset.places)
+    else:
+        records = (StoredRecord(place="a task of Suture's own", record=task) for task in load_suite_tasks())
+    for stored in records:
         try:
             problem = dataset.adapter(stored.record, make)
             if problem is not None:

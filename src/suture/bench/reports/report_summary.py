@@ -1,14 +1,14 @@
-"""A report as a record: sections with metrics and tests, and the warnings that come first."""
+"""Build the report of some rows as a record: warnings, and a section with metrics and tests for each cell."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from suture.bench.measures.arm_metrics import ArmMetrics, Ratio, compute_arm_metrics
+from suture.bench.measures.arm_metrics import ArmMetrics, Ratio, SolvedShare, compute_arm_metrics
 from suture.bench.problem import Regime
 from suture.bench.reports.arm_comparison import ArmComparison, adjust_comparisons, compare_arms
-from suture.bench.reports.cells import BASELINES, Cell, group_into_cells
+from suture.bench.reports.cells import BASELINES, Cell, group_into_cells, sort_arms
 from suture.bench.rows import BenchmarkRow
 
 REGIME_TEXTS: dict[Regime, str] = {
@@ -79,24 +79,57 @@ def build_report(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class CapComparison:
+    """What each arm solves at each cap, in cells that differ only in the cap.
+
+    Attributes:
+        title: Data set, regime and model.
+        caps: The caps, the smallest first.
+        arms: Arm -> its result at each cap, `None` if it did not run; baselines come first.
+    """
+
+    title: str
+    caps: tuple[int, ...]
+    arms: dict[str, tuple[SolvedShare | None, ...]]
+
+
+def compare_caps(sections: Sequence[ReportSection]) -> Iterator[CapComparison]:
+    """Yield one comparison for each data set, regime and model, in the order of the sections."""
+    groups: dict[tuple[str, str, str], list[ReportSection]] = {}
+    for section in sections:
+        groups.setdefault((section.dataset, section.regime, section.model), []).append(section)
+    for (dataset, regime, model), members in groups.items():
+        solved = {(arm.arm, section.cap): arm.solved for section in members for arm in section.arms}
+        caps = tuple(sorted(section.cap for section in members))
+        yield CapComparison(
+            title=f"{dataset}, regime {regime}, {model}",
+            caps=caps,
+            arms={
+                arm: tuple(solved.get((arm, cap)) for cap in caps)
+                for arm in sort_arms({name for name, _ in solved})
+            },
+        )
+
+
 def render_sessions(report: BenchmarkReport) -> Iterator[str]:
     """Yield the environment of each session of each benchmark, as text."""
     for name, sessions in report.sessions.items():
-        for number, made in enumerate(sessions or [{}], 1):
-            which = f", session {number}" if len(sessions) > 1 else ""
-            measured_with = "; ".join(f"{what} {value}" for what, value in made.items())
-            yield f"Benchmark {name}{which}: {measured_with or 'environment not known'}."
+        for number, environment in enumerate(sessions or [{}], 1):
+            session_text = f", session {number}" if len(sessions) > 1 else ""
+            environment_text = "; ".join(f"{key} {value}" for key, value in environment.items())
+            yield f"Benchmark {name}{session_text}: {environment_text or 'environment not known'}."
 
 
 def _report_warnings(cells: Sequence[Cell]) -> Iterator[str]:
     if not cells:
         yield "There are no rows, so there are no numbers."
-    bare = [
+    missing = [
         f"{' or '.join(cell.missing_baselines)} in {cell.title}" for cell in cells if cell.missing_baselines
     ]
-    if bare:
+    if missing:
         yield (
-            f"NO EQUAL-BUDGET BASELINE: there are no rows of {'; of '.join(bare)}. Without them the numbers "
+            f"NO EQUAL-BUDGET BASELINE: there are no rows of {'; of '.join(missing)}. Without them the numbers "
             "do not show that a loop does better than sampling with the same tokens."
         )
 
@@ -133,9 +166,9 @@ def _warnings(cell: Cell, arms: Sequence[ArmMetrics]) -> Iterator[str]:
     for arm in arms:
         yield from _caveats(arm)
     for name, rows in cell.arms.items():
-        if over := sum(row.completion_tokens > cell.cap for row in rows):
+        if over_cap := sum(row.completion_tokens > cell.cap for row in rows):
             yield (
-                f"{name}: {over} runs generated more than the cap. The table of solved tasks and the tests "
+                f"{name}: {over_cap} runs generated more than the cap. The table of solved tasks and the tests "
                 "stop at the cap; the other figures are of the whole runs."
             )
         # A run that did not use a role says nothing about that role's prompt.
@@ -153,10 +186,10 @@ def _caveats(arm: ArmMetrics) -> Iterator[str]:
     if arm.ungraded:
         yield f"{arm.arm}: {arm.ungraded} of {arm.runs} runs left out: their result is not graded."
     if arm.unknown.count:
-        least = Ratio(count=arm.spent.solved, of=arm.runs)
+        lower_bound = Ratio(count=arm.spent.solved, of=arm.runs)
         yield (
             f"{arm.arm}: were all of its runs without a number wrong, it would have solved "
-            f"{least.count} of {least.of} ({least.share:.1%})."
+            f"{lower_bound.count} of {lower_bound.of} ({lower_bound.share:.1%})."
         )
     if arm.timeouts:
         yield (
@@ -168,36 +201,40 @@ def _caveats(arm: ArmMetrics) -> Iterator[str]:
             f"{arm.arm}: a candidate counted as wrong because it broke the sandbox twice, which harmless "
             f"code in between and afterwards did not: {', '.join(arm.sandbox_breakers)}."
         )
-    if weak := {kind: n for kind, n in arm.evidence.items() if kind != "split"}:
-        counts = ", ".join(f"{n} by {kind}" for kind, n in weak.items())
+    if weak_evidence := {kind: count for kind, count in arm.evidence.items() if kind != "split"}:
+        counts = ", ".join(f"{count} by {kind}" for kind, count in weak_evidence.items())
         yield f"{arm.arm}: verdicts that code under test could reach: {counts} (see verdicts)."
 
 
 def _resolution(comparisons: Sequence[ArmComparison]) -> str:
     if not comparisons:
         return "There are no comparisons."
-    found = [one.detectable for one in comparisons]
-    sizes = [size for size in found if size is not None]
-    tasks = sorted({one.tasks for one in comparisons})
-    count = f"{tasks[0]}" if len(tasks) == 1 else f"{tasks[0]} to {tasks[-1]}"
-    at = f"With {count} tasks in common, tested exactly at p <= 0.05 over {len(comparisons)} comparisons"
-    if len(sizes) < len(found):
-        return f"{at}, some arms could not be distinguished at all: the sample is too small."
+    sizes = [comparison.detectable for comparison in comparisons if comparison.detectable is not None]
+    tasks = sorted({comparison.tasks for comparison in comparisons})
+    task_count = f"{tasks[0]}" if len(tasks) == 1 else f"{tasks[0]} to {tasks[-1]}"
+    condition = (
+        f"With {task_count} tasks in common, tested exactly at p <= 0.05 over {len(comparisons)} comparisons"
+    )
+    if len(sizes) < len(comparisons):
+        return f"{condition}, some arms could not be distinguished at all: the sample is too small."
     return (
-        f"{at}, a true difference of {100 * max(sizes):.1f} points is found four times in five whichever "
+        f"{condition}, a true difference of {100 * max(sizes):.1f} points is found four times in five whichever "
         "arms are compared; a smaller one is missed more often, so none found does not mean none there."
     )
 
 
 def render_shown_checks(rows: Iterable[BenchmarkRow]) -> str:
-    """Return for how many tasks the visible checks are the hidden ones, as text; empty if for none."""
-    shown = {row.problem: row.hidden_checks_visible for row in rows if row.regime != "oracle"}
-    count = sum(shown.values())
+    """Return for how many tasks the visible checks are the hidden ones, as text; empty if for none.
+
+    Rows of the regime `oracle` are skipped, because they are labelled so.
+    """
+    are_visible = {row.problem: row.hidden_checks_visible for row in rows if row.regime != "oracle"}
+    count = sum(are_visible.values())
     if not count:
         return ""
-    if count < len(shown):
+    if count < len(are_visible):
         return (
-            f"In {count} of {len(shown)} tasks the visible checks are the hidden ones, "
+            f"In {count} of {len(are_visible)} tasks the visible checks are the hidden ones, "
             "so that a claim cannot be wrong there."
         )
     return (

@@ -1,4 +1,4 @@
-"""The metrics of many runs as one HTML page that needs no script and no network."""
+"""Render the metrics of many runs as one HTML page that needs no script and no network."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from suture.bench.reports.markup import Markup, element, joined
 
 WIDTH, ROW, LABEL = 720.0, 22.0, 190.0
 MAX_BARS = 40
+"""Bars of one plot, so that it fits a screen."""
 BAR, PALE = "fill:var(--s1)", "fill:var(--line)"
 INK = "fill:var(--ink)"
 PLOTS = (
@@ -20,11 +21,11 @@ PLOTS = (
     ("tokens_by_move", "Tokens by move", "tokens"),
     ("candidates", "Candidates by origin", "candidates"),
 )
-"""Keys of a summary, each a name -> number."""
+"""(key of the summary, heading, unit) of each plot; the value of the key maps names to numbers."""
 
 
 def render_run_metrics_page(summary: Mapping[str, Any], title: str) -> str:
-    """Return the page as HTML."""
+    """Return the page as HTML for a summary by `suture.storage.database.run_queries.summarise_runs`."""
     style = resources.files("suture.bench.reports").joinpath("page.css").read_text("utf-8")
     parts = [element("h1", title), element("p", _sentence(summary))]
     for key, name, unit in PLOTS:
@@ -60,34 +61,35 @@ def _sentence(summary: Mapping[str, Any]) -> str:
 
 def bars(values: Mapping[str, float], caption: str) -> Markup:
     """Plot named numbers as bars, the largest first."""
-    shown = list(values.items())[:MAX_BARS]
-    most = max(value for _, value in shown) or 1.0
-    room = WIDTH - LABEL - 100
+    entries = list(values.items())[:MAX_BARS]
+    largest = max(value for _, value in entries) or 1.0
+    max_width = WIDTH - LABEL - 100
     rows = []
-    for number, (name, value) in enumerate(shown):
+    for number, (name, value) in enumerate(entries):
         y = number * ROW
-        width = max(1.0, room * value / most)
+        width = max(1.0, max_width * value / largest)
         rows += [
             element("text", name, x=LABEL - 8, y=y + 15, text_anchor="end", style=INK),
             element("rect", x=LABEL, y=y + 4, width=width, height=ROW - 8, style=BAR),
             element("text", f"{round(value, 1):,}", x=LABEL + width + 6, y=y + 15, style=INK),
         ]
-    return _plot(caption, len(shown) * ROW, rows)
+    return _plot(caption, len(entries) * ROW, rows)
 
 
 def days(by_day: Mapping[str, Mapping[str, int]]) -> Markup:
     """Plot the runs of each day as bars, with the healed ones darker."""
-    shown = list(by_day.items())[-MAX_BARS:]
-    most = max(day["runs"] for _, day in shown)
-    step, height = WIDTH / len(shown), 140.0
+    entries = list(by_day.items())[-MAX_BARS:]
+    most_runs = max(day["runs"] for _, day in entries)
+    step, height = WIDTH / len(entries), 140.0
+    width = min(step * 0.7, 40.0)
     rows = []
-    for number, (name, day) in enumerate(shown):
+    for number, (name, day) in enumerate(entries):
         x = number * step + step * 0.15
         for key, fill in (("runs", PALE), ("healed", BAR)):
-            tall = height * day[key] / most
-            bar = element("rect", x=x, y=height - tall, width=min(step * 0.7, 40.0), height=tall, style=fill)
-            rows.append(bar)
-        if number % max(1, len(shown) // 8) == 0:
+            bar_height = height * day[key] / most_runs
+            y = height - bar_height
+            rows.append(element("rect", x=x, y=y, width=width, height=bar_height, style=fill))
+        if number % max(1, len(entries) // 8) == 0:  # about eight labels
             rows.append(element("text", name[5:], x=x, y=height + 16, style=INK))
     return _plot("Runs by day; coloured: healed", height + 24, rows)
 

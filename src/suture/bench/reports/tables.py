@@ -1,4 +1,4 @@
-"""The tables of a section as plain text cells, used by every format of the report."""
+"""Build the tables of a section with cells of plain text, for every format of the report."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from suture.bench.measures.arm_metrics import ArmMetrics, GeneratedTests, Ratio,
 from suture.bench.measures.calibration import Calibration
 from suture.bench.measures.paired_statistics import Interval
 from suture.bench.reports.arm_comparison import ArmComparison
-from suture.bench.reports.budgets import CapComparison
-from suture.bench.reports.report_summary import ReportSection
+from suture.bench.reports.report_summary import CapComparison, ReportSection
 
 NO_VALUE = "-"
 """Shown for a missing number."""
@@ -76,17 +75,17 @@ def comparison_table(comparisons: tuple[ArmComparison, ...]) -> Table:
         ),
         rows=tuple(
             (
-                f"{one.second} against {one.first}",
-                f"{one.tasks} ({one.runs})",
-                str(one.only_first),
-                str(one.only_second),
-                _points(one.difference),
-                _p(one.p_value),
-                _p(one.adjusted),
-                NO_VALUE if one.detectable is None else f"{100 * one.detectable:.1f}",
-                f"{one.missing_first} / {one.missing_second} / {one.unknown}",
+                f"{test.second} against {test.first}",
+                f"{test.tasks} ({test.runs})",
+                str(test.only_first),
+                str(test.only_second),
+                _points(test.difference),
+                _p_value(test.p_value),
+                _p_value(test.adjusted),
+                NO_VALUE if test.detectable is None else f"{100 * test.detectable:.1f}",
+                f"{test.missing_first} / {test.missing_second} / {test.unknown}",
             )
-            for one in comparisons
+            for test in comparisons
         ),
         note="""Same tasks, same seeds, same cap. Difference: second minus first in points of tasks, with a
         95% interval: with one seed the one that goes with p (Fay and Lumbard 2021), with several a
@@ -97,13 +96,13 @@ def comparison_table(comparisons: tuple[ArmComparison, ...]) -> Table:
     )
 
 
-def budget_tables(budgets: CapComparison) -> Iterator[Table]:
+def budget_tables(comparison: CapComparison) -> Iterator[Table]:
     """Yield what the arms solve at each cap, and the prompt tokens that they use."""
-    head = ("arm", *(f"{cap:,} tokens" for cap in budgets.caps))
+    head = ("arm", *(f"{cap:,} tokens" for cap in comparison.caps))
     yield Table(
         caption="Solved by the hidden checks, with a cap of so many generated tokens on each task",
         head=head,
-        rows=tuple((arm, *(_solved(at) for at in found)) for arm, found in budgets.arms.items()),
+        rows=tuple((arm, *map(_solved, results)) for arm, results in comparison.arms.items()),
         note="""Each cap is a run of its own, with the same replies. Share of tasks with its 95% interval;
         then runs solved of runs with a known truth. A dash: not run.""",
     )
@@ -111,8 +110,8 @@ def budget_tables(budgets: CapComparison) -> Iterator[Table]:
         caption="Prompt tokens beside them",
         head=head,
         rows=tuple(
-            (arm, *(NO_VALUE if at is None else f"{at.prompt_tokens:,.0f}" for at in found))
-            for arm, found in budgets.arms.items()
+            (arm, *(NO_VALUE if result is None else f"{result.prompt_tokens:,.0f}" for result in results))
+            for arm, results in comparison.arms.items()
         ),
         note="Mean of a run.",
     )
@@ -185,19 +184,20 @@ def _cost_table(section: ReportSection) -> Table:
 def _cost_row(arm: ArmMetrics) -> tuple[str, ...]:
     spent = arm.spent
     totals = (spent.completion_tokens, spent.prompt_tokens, spent.calls, spent.seconds, spent.model_s)
+    costs = (_number(spent.per_solved(total)) for total in totals)
     cost_usd = spent.per_solved(spent.cost_usd)
-    each = (_number(spent.per_solved(total)) for total in totals)
-    return (arm.arm, str(spent.solved), *each, NO_VALUE if cost_usd is None else f"{cost_usd:.4f}")
+    return (arm.arm, str(spent.solved), *costs, NO_VALUE if cost_usd is None else f"{cost_usd:.4f}")
 
 
 def _rounds_table(section: ReportSection) -> Table:
-    rounds = sorted({one.rounds for arm in section.arms for one in arm.rounds})
-    counts = {arm.arm: {one.rounds: one.runs for one in arm.rounds} for arm in section.arms}
+    counts = {arm.arm: {entry.rounds: entry.runs for entry in arm.rounds} for arm in section.arms}
+    rounds = sorted({number for runs in counts.values() for number in runs})
     return Table(
         caption="Rounds",
-        head=("arm", *(f"{n} {'round' if n == 1 else 'rounds'}" for n in rounds)),
+        head=("arm", *(f"{number} {'round' if number == 1 else 'rounds'}" for number in rounds)),
         rows=tuple(
-            (name, *(_count(of[n]) if n in of else NO_VALUE for n in rounds)) for name, of in counts.items()
+            (name, *(_count(runs[number]) if number in runs else NO_VALUE for number in rounds))
+            for name, runs in counts.items()
         ),
         note="""Runs that ended right, of the runs that took so many rounds.""",
     )
@@ -207,46 +207,40 @@ def _errors_table(section: ReportSection) -> Table:
     return Table(
         caption="Initial failures by error class",
         head=("arm", "error of the first candidate", "healed"),
-        rows=tuple((arm.arm, one.error, _count(one.healed)) for arm in section.arms for one in arm.errors),
+        rows=tuple(
+            (arm.arm, error_class.error, _count(error_class.healed))
+            for arm in section.arms
+            for error_class in arm.errors
+        ),
         note="""Of the runs whose first candidate is wrong with this error on the visible checks, those that
         ended right. None seen: it passed all that was visible. No candidate: none was proposed.""",
     )
 
 
 def _pass_table(section: ReportSection) -> Table:
-    most = max((len(arm.pass_at) for arm in section.arms), default=0)
+    max_k = max((len(arm.pass_at) for arm in section.arms), default=0)
+    rows = []
+    for arm in section.arms:
+        cells = [f"{entry.share:.1%} (n = {entry.tasks})" for entry in arm.pass_at]
+        rows.append((arm.arm, *cells, *[NO_VALUE] * (max_k - len(cells))))
     return Table(
         caption="pass@k over seeds",
-        head=("arm", *(f"k = {k}" for k in range(1, most + 1))),
-        rows=tuple(
-            (
-                arm.arm,
-                *(f"{one.share:.1%} (n = {one.tasks})" for one in arm.pass_at),
-                *(NO_VALUE for _ in range(most - len(arm.pass_at))),
-            )
-            for arm in section.arms
-        ),
+        head=("arm", *(f"k = {k}" for k in range(1, max_k + 1))),
+        rows=tuple(rows),
         note="""Unbiased, each seed a fresh draw of the whole arm; n in tasks. Candidates inside one run are
         no such draws, because a run stops when it is content.""",
     )
 
 
 def _calibration_table(section: ReportSection) -> Table:
+    rows = []
+    for arm in section.arms:
+        accuracies = [_accuracy_at(arm.calibration, coverage) for coverage in COVERAGES]
+        rows.append((arm.arm, str(arm.claimed.of), *_calibration_errors(arm.calibration), *accuracies))
     return Table(
         caption="Final confidence against the truth",
-        head=("arm", "runs", "Brier", "ECE", *(f"right at {c:.0%} coverage" for c in COVERAGES)),
-        rows=tuple(
-            (
-                arm.arm,
-                str(arm.claimed.of),
-                *(
-                    (f"{found.brier:.3f}", f"{found.ece:.3f}", *(_accuracy_at(found, c) for c in COVERAGES))
-                    if (found := arm.calibration)
-                    else (NO_VALUE,) * (2 + len(COVERAGES))
-                ),
-            )
-            for arm in section.arms
-        ),
+        head=("arm", "runs", "Brier", "ECE", *(f"right at {share:.0%} coverage" for share in COVERAGES)),
+        rows=tuple(rows),
         note="""Brier: mean squared error, 0.25 for always saying one half. ECE: mean gap over ten bins.
         Coverage: the share of the most confident runs that is kept, at least so many.""",
     )
@@ -267,25 +261,35 @@ def _tests_table(section: ReportSection) -> Table:
     )
 
 
-def _tests_cells(found: GeneratedTests) -> tuple[str, ...]:
-    calibration = found.calibration
-    errors = (f"{calibration.brier:.3f}", f"{calibration.ece:.3f}") if calibration else (NO_VALUE, NO_VALUE)
-    return (_count(found.decided), _count(found.others), str(found.unknown), *errors)
+def _tests_cells(tests: GeneratedTests) -> tuple[str, ...]:
+    counts = (_count(tests.decided), _count(tests.others), str(tests.unknown))
+    return (*counts, *_calibration_errors(tests.calibration))
 
 
-def _accuracy_at(found: Calibration, coverage: float) -> str:
-    kept, accuracy = min(point for point in found.selective if point[0] >= coverage - 1e-9)
-    return f"{accuracy:.1%} (of {kept:.0%})"
+def _calibration_errors(calibration: Calibration | None) -> tuple[str, str]:
+    if calibration is None:
+        return NO_VALUE, NO_VALUE
+    return f"{calibration.brier:.3f}", f"{calibration.ece:.3f}"
 
 
-def _p(value: float) -> str:
+def _accuracy_at(calibration: Calibration | None, min_coverage: float) -> str:
+    """Return the accuracy at the smallest coverage that is large enough."""
+    if calibration is None:
+        return NO_VALUE
+    coverage, accuracy = min(point for point in calibration.selective if point[0] >= min_coverage - 1e-9)
+    return f"{accuracy:.1%} (of {coverage:.0%})"
+
+
+def _p_value(value: float) -> str:
     return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-def _solved(at: SolvedShare | None) -> str:
-    if at is None or at.share is None:
+def _solved(result: SolvedShare | None) -> str:
+    if result is None or result.share is None:
         return NO_VALUE
-    return f"{_percent(at.share)} {at.runs.count}/{at.runs.of}"
+    share = result.share
+    interval_text = f"[{share.low:.1%}, {share.high:.1%}]"
+    return f"{share.estimate:.1%} {interval_text} {result.runs.count}/{result.runs.of}"
 
 
 def _claimed_minus_solved(arm: ArmMetrics) -> str:
@@ -294,19 +298,15 @@ def _claimed_minus_solved(arm: ArmMetrics) -> str:
     return f"{100 * (arm.claimed.count - arm.spent.solved) / arm.claimed.of:+.1f} points"
 
 
-def _percent(interval: Interval) -> str:
-    return f"{interval.estimate:.1%} [{interval.low:.1%}, {interval.high:.1%}]"
-
-
 def _points(interval: Interval | None) -> str:
     if interval is None:
         return NO_VALUE
     return f"{100 * interval.estimate:+.1f} [{100 * interval.low:+.1f}, {100 * interval.high:+.1f}]"
 
 
-def _count(count: Ratio) -> str:
-    share = count.share
-    return f"0 of {count.of}" if share is None else f"{count.count} of {count.of} ({share:.1%})"
+def _count(ratio: Ratio) -> str:
+    share_text = "" if ratio.share is None else f" ({ratio.share:.1%})"
+    return f"{ratio.count} of {ratio.of}{share_text}"
 
 
 def _number(value: float | None) -> str:

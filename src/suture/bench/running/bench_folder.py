@@ -1,4 +1,4 @@
-"""A benchmark folder: the plan, one line for each finished row, and the run folders below it."""
+"""The folder of a benchmark: its plan, its finished rows, and the run folders below it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from suture.core.safe_files import write_file_atomically
 from suture.errors import StorageError, UsageError
 
 RowKey = tuple[str, str, str, str, int, int]
-"""Data set, task, arm, model, cap, seed."""
+"""(data set, task, arm, model, cap, seed) of a row."""
 
 
 def row_key(row: BenchmarkRow) -> RowKey:
@@ -55,8 +55,8 @@ class BenchFolder:
 
     def write_plan(self, plan: BenchmarkPlan) -> None:
         """Save the plan; the benchmark keeps its id, or gets one."""
-        known = plan.id or (self.plan().id if self.exists else "")
-        self._write("plan.json", encode_record(replace(plan, id=known or secrets.token_hex(8))))
+        benchmark_id = plan.id or (self.plan().id if self.exists else "") or secrets.token_hex(8)
+        self._write("plan.json", encode_record(replace(plan, id=benchmark_id)))
 
     @property
     def id(self) -> str:
@@ -74,14 +74,14 @@ class BenchFolder:
         self._write("references.json", {name: encode_record(grade) for name, grade in grades.items()})
 
     def controls(self) -> list[tuple[str, str]]:
-        """Load data set and id of the tasks on which the controls ran."""
+        """Load (data set, task) of each task on which the controls ran."""
         if not (self.path / "controls.json").is_file():
             return []
         return [(dataset, task) for dataset, task in self._read("controls.json")["tried"]]
 
-    def write_controls(self, tried: Sequence[tuple[str, str]]) -> None:
-        """Save on which tasks the controls scored what they must."""
-        self._write("controls.json", {"right": 1, "wrong": 0, "tried": list(tried)})
+    def write_controls(self, tasks: Sequence[tuple[str, str]]) -> None:
+        """Save (data set, task) of each task on which the controls scored what they must."""
+        self._write("controls.json", {"right": 1, "wrong": 0, "tried": list(tasks)})
 
     def rows(self) -> list[BenchmarkRow]:
         """Load the finished rows. A last line that a crash cut short is skipped."""
@@ -92,8 +92,8 @@ class BenchFolder:
             try:
                 rows.append(decode_record(BenchmarkRow, json.loads(line)))
             except (ValueError, TypeError) as fault:
-                where = f"line {number} of {str(self.rows_path)!r}"
-                raise StorageError(f"{where} is not a benchmark row: {fault}") from fault
+                line_name = f"line {number} of {str(self.rows_path)!r}"
+                raise StorageError(f"{line_name} is not a benchmark row: {fault}") from fault
         return rows
 
     def write_rows(self, rows: list[BenchmarkRow]) -> None:
@@ -132,14 +132,14 @@ class BenchFolder:
     def _read(self, name: str) -> dict[str, Any]:
         path = self.path / name
         try:
-            found: dict[str, Any] = json.loads(path.read_bytes())
+            values: dict[str, Any] = json.loads(path.read_bytes())
         except FileNotFoundError as fault:
             raise UsageError(
                 f"there is no benchmark in {str(self.path)!r}", remedy="begin one: suture bench run"
             ) from fault
         except (OSError, ValueError) as fault:
             raise StorageError(f"{str(path)!r} cannot be read: {fault}") from fault
-        return found
+        return values
 
     def _write(self, name: str, value: Mapping[str, Any]) -> None:
         write_file_atomically(self.path / name, json.dumps(value, indent=1).encode("ascii"))
@@ -148,10 +148,19 @@ class BenchFolder:
 def require_same_tasks(
     folder: BenchFolder, problems: Mapping[tuple[str, str], Problem], rows: Sequence[BenchmarkRow]
 ) -> None:
-    """Check that no task has changed since its row was written."""
+    """Check that no task has changed since its row was written; rows with a fault are skipped.
+
+    `problems` maps (data set, task) to the present task. Rows of other tasks are skipped too.
+    """
     hashes = {key: problem.content_hash for key, problem in problems.items()}
-    measured = {(row.dataset, row.problem, row.problem_hash) for row in rows if not row.fault}
-    changed = sorted({task for dataset, task, was in measured if hashes.get((dataset, task), was) != was})
+    measured_hashes = {(row.dataset, row.problem, row.problem_hash) for row in rows if not row.fault}
+    changed = sorted(
+        {
+            task
+            for dataset, task, measured_hash in measured_hashes
+            if hashes.get((dataset, task), measured_hash) != measured_hash
+        }
+    )
     if changed:
         raise UsageError(
             f"{', '.join(changed[:5])}{' and others' if len(changed) > 5 else ''}: not the task that was "

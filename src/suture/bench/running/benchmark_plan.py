@@ -48,7 +48,7 @@ class BenchmarkPlan:
         return tuple(problem for name, ids in self.ids.items() for problem in load_problems(name, ids=ids))
 
     def jobs(self) -> Iterator[tuple[str, str, str, str, int, int]]:
-        """Yield data set, task, arm, model, cap and seed of each row.
+        """Yield (data set, task, arm, model, cap, seed) of each row.
 
         The largest cap comes first, because its replies answer most calls of a smaller one.
         """
@@ -64,15 +64,17 @@ def choose_ids(
     """Return data set -> ids of the chosen tasks: the named ones, or the first ones of each set, or all."""
     if ids and not datasets:
         raise UsageError("tasks are named, but no data set", remedy="such as --dataset humaneval")
-    known = {name: [problem.id for problem in load_problems(name)] for name in datasets}
-    for wanted in ids:
-        if not any(wanted in held for held in known.values()):
-            raise UsageError(
-                f"there is no task {wanted!r}",
-                remedy=f"ids look like {', '.join(repr(held[0]) for held in known.values() if held)}",
-            )
-    chosen = {name: [i for i in ids if i in held] if ids else held for name, held in known.items()}
-    return {name: tuple(dict.fromkeys(held))[:first] for name, held in chosen.items() if held}
+    ids_by_dataset = {name: [problem.id for problem in load_problems(name)] for name in datasets}
+    for task in ids:
+        if not any(task in known_ids for known_ids in ids_by_dataset.values()):
+            examples = ", ".join(repr(known_ids[0]) for known_ids in ids_by_dataset.values() if known_ids)
+            raise UsageError(f"there is no task {task!r}", remedy=f"ids look like {examples}")
+    chosen: dict[str, tuple[str, ...]] = {}
+    for name, known_ids in ids_by_dataset.items():
+        chosen_ids = [task for task in ids if task in known_ids] if ids else known_ids
+        if chosen_ids:
+            chosen[name] = tuple(dict.fromkeys(chosen_ids))[:first]
+    return chosen
 
 
 def extend_plan(plan: BenchmarkPlan, more: BenchmarkPlan) -> BenchmarkPlan:
@@ -84,7 +86,7 @@ def extend_plan(plan: BenchmarkPlan, more: BenchmarkPlan) -> BenchmarkPlan:
         )
     ids = {
         name: tuple(dict.fromkeys((*plan.ids.get(name, ()), *more.ids.get(name, ()))))
-        for name in (*plan.ids, *(name for name in more.ids if name not in plan.ids))
+        for name in dict.fromkeys((*plan.ids, *more.ids))
     }
     return replace(
         plan,
@@ -93,12 +95,18 @@ def extend_plan(plan: BenchmarkPlan, more: BenchmarkPlan) -> BenchmarkPlan:
         models=tuple(dict.fromkeys((*plan.models, *more.models))),
         seeds=max(plan.seeds, more.seeds),
         caps=tuple(dict.fromkeys((*plan.caps, *more.caps))),
-        sessions=(*plan.sessions, *(one for one in more.sessions if one not in plan.sessions)),
+        sessions=(
+            *plan.sessions,
+            *(session for session in more.sessions if session not in plan.sessions),
+        ),
     )
 
 
 def describe_environment(arguments: Sequence[str]) -> dict[str, str]:
-    """Return the machine, versions, date and command; no number is published without them."""
+    """Return the machine, versions, date and command (from its arguments without the program).
+
+    No number is published without them.
+    """
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "cpu": cpu_name(),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from suture.bench.problem import MODULE, Problem
+from suture.bench.problem import MODULE, Problem, ProblemFactory
 from suture.judge import extract_examples
 
 
@@ -28,7 +28,11 @@ class PlantedFault:
     new: str
 
     def apply_to(self, project: Mapping[str, str]) -> dict[str, str]:
-        """Return the project with the change."""
+        """Return the project (path -> text) with the change.
+
+        Raises:
+            ValueError: The file does not contain the old text exactly once.
+        """
         text = project[self.file]
         if text.count(self.old) != 1:
             raise ValueError(f"{self.file!r} contains {self.old!r} {text.count(self.old)} times")
@@ -70,20 +74,20 @@ class SuiteTask:
 
 def load_suite_tasks() -> tuple[SuiteTask, ...]:
     """Return every task: first one of each category, then a second one of each, so any prefix is mixed."""
-    categories = _sorted(resources.files("suture.bench.suites") / "own")
-    places = [
-        (place, category.name, _task(category.name, folder))
+    categories = _sorted_subfolders(resources.files("suture.bench.suites") / "own")
+    entries = [
+        (index, category.name, _read_task(category.name, folder))
         for category in categories
-        for place, folder in enumerate(_sorted(category))
+        for index, folder in enumerate(_sorted_subfolders(category))
     ]
-    return tuple(task for *_, task in sorted(places, key=lambda entry: entry[:2]))
+    return tuple(task for *_, task in sorted(entries, key=lambda entry: entry[:2]))
 
 
-def _sorted(folder: Traversable) -> list[Traversable]:
+def _sorted_subfolders(folder: Traversable) -> list[Traversable]:
     return sorted((entry for entry in folder.iterdir() if entry.is_dir()), key=lambda entry: entry.name)
 
 
-def _task(category: str, folder: Traversable) -> SuiteTask:
+def _read_task(category: str, folder: Traversable) -> SuiteTask:
     spec = tomllib.loads((folder / "task.toml").read_text("utf-8"))
     beside = folder / "beside"
     files = sorted(beside.iterdir(), key=lambda file: file.name) if beside.is_dir() else []
@@ -105,15 +109,12 @@ def _task(category: str, folder: Traversable) -> SuiteTask:
     )
 
 
-Make = Callable[..., Problem]
-
-
-def adapt_suture(task: SuiteTask, make: Make) -> Problem:
+def adapt_suture(task: SuiteTask, make: ProblemFactory) -> Problem:
     """Return a task to write. The docstring's examples and the existing files are visible."""
     return make(
         id=f"suture/{task.category}/{task.name}",
         kind="write",
-        statement=_among(task) if task.beside else task.statement,
+        statement=_statement_with_files(task) if task.beside else task.statement,
         entry_point=task.entry_point,
         beside=task.beside,
         visible=_examples(task),
@@ -122,21 +123,21 @@ def adapt_suture(task: SuiteTask, make: Make) -> Problem:
     )
 
 
-def adapt_suture_heal(task: SuiteTask, make: Make) -> Problem:
+def adapt_suture_heal(task: SuiteTask, make: ProblemFactory) -> Problem:
     """Return the same task to heal: a project with one bug, which a visible failing assert reports."""
-    given = task.bug.apply_to(task.solution)
-    elsewhere = task.bug.file != MODULE
+    given_files = task.bug.apply_to(task.solution)
+    is_in_other_file = task.bug.file != MODULE
     return make(
         id=f"suture-heal/{task.category}/{task.name}",
         kind="heal",
         statement=task.statement,
         entry_point=task.entry_point,
-        given=given.pop(MODULE),
-        beside=given,
+        given=given_files.pop(MODULE),
+        beside=given_files,
         visible=f"{_examples(task)}\n{task.report}",
         hidden=task.hidden,
         reference=task.solution[MODULE],
-        reference_beside={task.bug.file: task.solution[task.bug.file]} if elsewhere else {},
+        reference_beside={task.bug.file: task.solution[task.bug.file]} if is_in_other_file else {},
     )
 
 
@@ -145,7 +146,7 @@ def _examples(task: SuiteTask) -> str:
     return "\n".join(check.source.strip() for check in checks)
 
 
-def _among(task: SuiteTask) -> str:
+def _statement_with_files(task: SuiteTask) -> str:
     files = "\n".join(f"`{path}`:\n\n```python\n{text}```\n" for path, text in task.beside.items())
     return (
         f"Write the file `{MODULE}` of a project, with this function:\n\n"

@@ -1,4 +1,4 @@
-"""Grading a patch by the hidden tests of a task, after the run and outside of its reach.
+"""Grade a patch by the hidden tests of a task, after the run and outside of its reach.
 
 As in the original, the patch is applied to the commit, the tests of `test_patch` are added, and the task is
 resolved if every test of FAIL_TO_PASS and PASS_TO_PASS passes. Stricter than the original, tests and files
@@ -28,7 +28,7 @@ class PatchGrade:
         resolved: Whether every test that must pass does.
         applied: Whether the patch applies and is not empty.
         failed: Ids of tests that had to pass and did not, sorted.
-        refused_files: Files of the patch that were not used: tests, and files that decide how they run.
+        left_out: Files of the patch that were not used: tests, files that decide how they run, deletions.
         note: Why the patch was not run, if it was not.
     """
 
@@ -68,7 +68,7 @@ async def grade_patch(
         base = apply_patch(files, task.test_patch)
     except DiffDoesNotApply as fault:
         raise UsageError(f"{task.instance_id}: its test_patch does not apply: {fault}") from fault
-    wanted = (*task.fail_to_pass, *task.pass_to_pass)
+    required_tests = {*task.fail_to_pass, *task.pass_to_pass}
     if not patch.strip():
         return PatchGrade(resolved=False, applied=False, note="the patch is empty")
     try:
@@ -78,12 +78,15 @@ async def grade_patch(
     suite = await prepare_suite(
         Task(statement="", kind="heal", files=base, test_command=command), sandbox, settings, interpreter
     )
-    texts = {path: decode_text(content) for path, content in after.items() if files.get(path) != content}
-    refused = find_protected_files(texts, suite)
-    gone = tuple(path for path in files if path not in after)
-    candidate = Candidate(files={k: v for k, v in texts.items() if k not in refused}, origin="user")
-    verdict = await check_candidate(candidate, suite)
-    failed = tuple(sorted(set(wanted) - verdict.passed))
+    changed = {path: decode_text(content) for path, content in after.items() if files.get(path) != content}
+    protected = find_protected_files(changed, suite)
+    deleted = tuple(path for path in files if path not in after)
+    used = {path: text for path, text in changed.items() if path not in protected}
+    verdict = await check_candidate(Candidate(files=used, origin="user"), suite)
+    failed = tuple(sorted(required_tests - verdict.passed))
     return PatchGrade(
-        resolved=not failed and bool(wanted), applied=True, failed=failed, left_out=(*refused, *gone)
+        resolved=not failed and bool(required_tests),
+        applied=True,
+        failed=failed,
+        left_out=(*protected, *deleted),
     )

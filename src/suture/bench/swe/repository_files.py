@@ -1,4 +1,4 @@
-"""A repository's files at a commit, and files with a patch applied as git applies it."""
+"""Read a repository's files at a commit, and apply patches to files as git does."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_commit_files(task: SweTask, repos: Path) -> dict[str, bytes]:
 
 def find_patched_paths(patch: str) -> frozenset[str]:
     """Return the paths that a patch changes."""
-    return frozenset(path for found in DIFF_HEADER.findall(patch) for path in found if path)
+    return frozenset(path for groups in DIFF_HEADER.findall(patch) for path in groups if path)
 
 
 def apply_patch(files: Mapping[str, bytes], patch: str) -> dict[str, bytes]:
@@ -52,10 +52,10 @@ def apply_patch(files: Mapping[str, bytes], patch: str) -> dict[str, bytes]:
     """
     if not patch.strip():
         return dict(files)
-    touched = find_patched_paths(patch)
+    patched_paths = find_patched_paths(patch)
     with tempfile.TemporaryDirectory(prefix="suture-patch-") as temporary:
         folder = Path(temporary).resolve()
-        for path in touched & files.keys():
+        for path in patched_paths & files.keys():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(files[path])
         try:
@@ -69,5 +69,6 @@ def apply_patch(files: Mapping[str, bytes], patch: str) -> dict[str, bytes]:
             )
         except StorageError as fault:
             raise DiffDoesNotApply(fault.message) from fault
-        after = take_snapshot(folder, secrets=("*",)).files if any(folder.iterdir()) else {}
-    return {**{path: content for path, content in files.items() if path not in touched}, **after}
+        patched = take_snapshot(folder, secrets=("*",)).files if any(folder.iterdir()) else {}
+    unpatched = {path: content for path, content in files.items() if path not in patched_paths}
+    return {**unpatched, **patched}

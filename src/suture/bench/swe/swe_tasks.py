@@ -1,4 +1,4 @@
-"""Reading task records and predictions in the format of SWE-bench.
+"""Read task records and predictions in the format of SWE-bench.
 
 Source: Jimenez et al., "SWE-bench: Can Language Models Resolve Real-World GitHub Issues?" (2024).
 """
@@ -6,6 +6,7 @@ Source: Jimenez et al., "SWE-bench: Can Language Models Resolve Real-World GitHu
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ TEXT_FIELDS = ("instance_id", "repo", "base_commit", "patch", "test_patch")
 
 @dataclass(frozen=True, kw_only=True)
 class SweTask:
-    """One task record.
+    """A task record of SWE-bench.
 
     Attributes:
         repo: The repository as `owner/name`; its folder is `owner__name` or `name`.
@@ -51,10 +52,11 @@ def read_tasks(path: Path) -> tuple[SweTask, ...]:
     Raises:
         UsageError: The file cannot be read, or a line is not such a record; the message names the line.
     """
-    tasks = [_task(value, f"{path}:{number}") for number, value in _lines(path)]
-    twice = {task.instance_id for task in tasks if sum(t.instance_id == task.instance_id for t in tasks) > 1}
-    if twice:
-        raise UsageError(f"{path}: there are two records {min(twice)!r}")
+    tasks = [_parse_task(values, f"{path}:{number}") for number, values in _read_lines(path)]
+    counts = Counter(task.instance_id for task in tasks)
+    duplicates = [instance_id for instance_id, count in counts.items() if count > 1]
+    if duplicates:
+        raise UsageError(f"{path}: there are two records {min(duplicates)!r}")
     return tuple(tasks)
 
 
@@ -70,19 +72,20 @@ def read_predictions(path: Path) -> dict[str, str]:
     Raises:
         UsageError: The file cannot be read, or a line is not a prediction.
     """
-    found: dict[str, str] = {}
-    for number, value in _lines(path):
-        name, patch = value.get("instance_id"), value.get("model_patch", "") or ""
-        if not isinstance(name, str) or not isinstance(patch, str):
+    predictions: dict[str, str] = {}
+    for number, values in _read_lines(path):
+        instance_id, patch = values.get("instance_id"), values.get("model_patch", "") or ""
+        if not isinstance(instance_id, str) or not isinstance(patch, str):
             raise UsageError(
                 f"{path}:{number}: not a prediction: instance_id and model_patch must be strings"
             )
-        found[name] = patch
-    return found
+        predictions[instance_id] = patch
+    return predictions
 
 
-def _lines(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
-    values: list[tuple[int, Mapping[str, Any]]] = []
+def _read_lines(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
+    """Return (line number, JSON object) of each line that is not blank."""
+    numbered_objects: list[tuple[int, Mapping[str, Any]]] = []
     for number, line in enumerate(read_text_file(path, MAX_FILE_BYTES, "the file of tasks").splitlines(), 1):
         if not line.strip():
             continue
@@ -92,28 +95,29 @@ def _lines(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
             raise UsageError(f"{path}:{number}: invalid JSON: {fault}") from fault
         if not isinstance(value, dict):
             raise UsageError(f"{path}:{number}: not a JSON object")
-        values.append((number, value))
-    return values
+        numbered_objects.append((number, value))
+    return numbered_objects
 
 
-def _task(value: Mapping[str, Any], where: str) -> SweTask:
+def _parse_task(values: Mapping[str, Any], location: str) -> SweTask:
     for name in TEXT_FIELDS:
-        if not isinstance(value.get(name), str):
-            raise UsageError(f"{where}: {name} is missing or not a string")
+        if not isinstance(values.get(name), str):
+            raise UsageError(f"{location}: {name} is missing or not a string")
     return SweTask(
-        **{name: value[name] for name in TEXT_FIELDS},
-        problem_statement=str(value.get("problem_statement", "")),
-        fail_to_pass=_ids(value, "FAIL_TO_PASS", where),
-        pass_to_pass=_ids(value, "PASS_TO_PASS", where),
+        **{name: values[name] for name in TEXT_FIELDS},
+        problem_statement=str(values.get("problem_statement", "")),
+        fail_to_pass=_parse_test_ids(values, "FAIL_TO_PASS", location),
+        pass_to_pass=_parse_test_ids(values, "PASS_TO_PASS", location),
     )
 
 
-def _ids(value: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
-    raw = value.get(name)
-    try:
-        listed = json.loads(raw) if isinstance(raw, str) else raw
-    except ValueError:
-        listed = None
-    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-        raise UsageError(f"{where}: {name} is not a list of tests")
-    return tuple(listed)
+def _parse_test_ids(values: Mapping[str, Any], name: str, location: str) -> tuple[str, ...]:
+    test_ids = values.get(name)
+    if isinstance(test_ids, str):
+        try:
+            test_ids = json.loads(test_ids)
+        except ValueError:
+            test_ids = None
+    if not isinstance(test_ids, list) or not all(isinstance(test_id, str) for test_id in test_ids):
+        raise UsageError(f"{location}: {name} is not a list of tests")
+    return tuple(test_ids)
