@@ -85,8 +85,6 @@ def estimate_confidence(
     Args:
         threshold: Checks with less trust count nothing.
         before: The verdict on the code before the change, if there was code.
-        mutation_score: See `ConfidenceInputs`.
-        rivals: See `ConfidenceInputs`.
         share: The candidate's part of the summed scores of itself and its rivals, in (0, 1], if they were
             compared.
     """

@@ -40,7 +40,6 @@ class TamperingWarning:
     """One sign that a change games the tests.
 
     Attributes:
-        code: The kind of sign.
         names: The literals, functions or variables that it is about, sorted; empty for the other codes.
     """
 

@@ -40,7 +40,6 @@ class GradedOutcome:
     """The outcome of a hidden test program.
 
     Attributes:
-        outcome: The outcome of the program as a single check.
         cpu_s: CPU seconds that the candidate used; `None` if it shared a process with the tests, or if the
             sandbox does not measure it.
     """
@@ -122,7 +121,6 @@ async def run_programs(
     Args:
         suite: The suite that judges the candidate; its checks are not run.
         programs: Python sources that use the task's module. In other languages the result is always an error.
-        wall_s: The time limit of each program in seconds.
     """
     if suite.calls is not None or (suite.vet is not None and suite.vet(candidate) is not None):
         return (ProgramOutcome(status="error"),) * len(programs)

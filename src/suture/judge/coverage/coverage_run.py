@@ -65,7 +65,6 @@ async def measure_coverage(suite: Suite, after: Mapping[str, bytes]) -> Coverage
     """Run a suite's test command on changed files, and record which of the touched statements run.
 
     Args:
-        suite: The suite; its task holds the files before the change.
         after: The project with the change.
     """
     statements_by_path = find_touched_by_file(suite.task.files, after)

@@ -39,7 +39,6 @@ class ComparisonLimits:
         edges: Calls at the edges of their types, such as zero or an empty list, if the others show no
             difference.
         call_timeout_s: Wall-clock seconds of one call, unless the settings allow less.
-        timeout_s: Wall-clock seconds of the whole comparison.
         concurrency: Candidates that run at the same time.
     """
 

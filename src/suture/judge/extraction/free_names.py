@@ -27,10 +27,8 @@ class NameUse:
     """How a test uses one name.
 
     Attributes:
-        called: Whether the name is called somewhere.
         raised: Whether the name stands where only an exception can stand.
         as_data: Whether every use works with plain data, such as a comparison with a number.
-        attributes: The attributes that are read from the name.
     """
 
     called: bool = False

@@ -89,8 +89,6 @@ class TaskNames:
     Attributes:
         files: Paths of the modules that a program may import; a standard library name is never one of them.
         module: The path of the module whose names the program may use without an import.
-        functions: Names known to be functions, such as the entry point.
-        classes: Names known to be classes.
         only: The names that may be imported from `module`; `None` for all. If the candidate chose the
             module's path, the test may mean a library by that name.
         beside: Paths of further modules of the task, which are searched for names that `module` lacks.

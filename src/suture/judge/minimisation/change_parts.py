@@ -36,7 +36,6 @@ class ChangePart:
 
     Attributes:
         name: Where the edits are, for people, such as `shop/prices.py (cheapest)`.
-        edits: The edits, in the order of files and lines.
     """
 
     name: str

@@ -127,7 +127,6 @@ class ChangeBehaviour:
     """The behaviour of a change, to be compared with that of parts of it.
 
     Attributes:
-        suite: The suite that the change passes.
         files: The change, path -> text.
         compared: Number of calls that were compared so far.
     """

@@ -164,7 +164,6 @@ class MutantSelection:
 
     Attributes:
         generated: Number of mutants that they were selected from.
-        mutants: The selected mutants, not run yet.
     """
 
     generated: int

@@ -34,7 +34,6 @@ class CommandRun:
         outcomes: The outcomes of its tests, or one outcome of the whole command.
         output: What it printed, as a verdict keeps it.
         notes: What limits the evidence of the run.
-        wall_s: Its wall-clock seconds.
     """
 
     outcomes: tuple[CheckOutcome, ...]

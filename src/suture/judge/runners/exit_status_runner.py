@@ -88,7 +88,6 @@ class ExitStatusRunner:
 
         Args:
             tests: Ids of the tests of interest. The command cannot select tests, so it runs whole.
-            wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
         """
         if self._trial_argv is None:
             self._trial_argv, trial = await self._find_trial_argv()

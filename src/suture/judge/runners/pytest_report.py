@@ -29,12 +29,10 @@ class PytestReport:
     """The report of one pytest run.
 
     Attributes:
-        begun: Whether pytest started at all.
         named: Files, folders and ids that the command names.
         patterns: Name patterns of test files, from pytest's settings.
         left_out: Names of folders that pytest does not enter.
         rootdir: The folder that pytest's ids are relative to, relative to the project's root.
-        items: Ids of the collected tests.
         examples: Id of a docstring's test -> its examples, each as source and expected output.
         files: Files that hold the other tests.
         deselected: Ids that the command's own options excluded.
@@ -79,7 +77,6 @@ def read_report(content: bytes, key: bytes) -> PytestReport:
     """Read a report up to the first line that does not verify or that the plugin would not write.
 
     Args:
-        content: The report, with the lines of all processes.
         key: The run's secret.
     """
     reports = {name: _read_process(*lines) for name, lines in streams(content, key).items()}

@@ -101,7 +101,6 @@ class PytestRunner:
             only: Ids of the tests to run; empty for all.
             isolated: Ids of the tests that also run in a process of their own.
             compile_for_later: Whether to keep the bytecode of this run; the files must be the task's own.
-            wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
         """
         key = secrets.token_bytes(32)
         project_files = drop_private_files(files)

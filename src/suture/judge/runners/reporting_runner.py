@@ -149,7 +149,6 @@ class ReportingRunner:
 
         Args:
             tests: Ids of the tests of interest; empty for all. The command runs whole.
-            wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
         """
         outcomes = self._make_outcomes(await self._run(files, wall_s))
         return tuple(outcome for outcome in outcomes if not tests or outcome.check_id in tests)

@@ -197,8 +197,6 @@ class TestCommand:
 
         Args:
             tests: Ids of the tests. A command that is not pytest runs whole, once for both.
-            isolated: Ids of the tests that also run in isolation.
-            wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
 
         Returns:
             The outcomes of the tests together, and those of the isolated tests.

@@ -36,7 +36,6 @@ class ShownCommand:
     """A command line that a statement shows.
 
     Attributes:
-        words: The program's name and its arguments.
         output: The lines that the program must print; empty if the statement shows none.
     """
 

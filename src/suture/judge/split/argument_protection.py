@@ -60,8 +60,6 @@ class _Statement:
     """A statement, or the head of a compound one such as `for x in xs:`.
 
     Attributes:
-        lines: The lines of the expressions.
-        expressions: What the statement evaluates.
         assignments: Pairs (target, value).
         kind: The name of the statement's class in `ast`.
     """

@@ -312,9 +312,6 @@ def _render_expectation(test: ast.expr, names: dict[str, Any], local_names: Mapp
 def run_unittest(module: Any, may_skip: bool) -> None:
     """Run all unittest tests of a program in place of its `unittest.main()`.
 
-    Args:
-        may_skip: Whether the program's text skips tests.
-
     Raises:
         TestsFailed: A test failed, did not run, or was skipped although the program's text skips none.
     """

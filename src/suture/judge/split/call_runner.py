@@ -52,11 +52,7 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class CallRunner:
-    """Judges candidates by calls of the task's function.
-
-    Attributes:
-        interpreter: The interpreter and toolchain of the language.
-    """
+    """Judges candidates by calls of the task's function."""
 
     task: Task
     sandbox: Sandbox
@@ -135,11 +131,7 @@ class CallRunner:
 
 
 class _CandidateSession:
-    """The call driver's process with one candidate, which is started again after it died.
-
-    Args:
-        wall_s: The time limit of each call in seconds.
-    """
+    """The call driver's process with one candidate, which is started again after it died."""
 
     def __init__(self, runner: CallRunner, files: Mapping[str, bytes], wall_s: float) -> None:
         self._runner = runner

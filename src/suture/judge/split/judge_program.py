@@ -33,7 +33,6 @@ def run_program(request: dict[str, Any], ask: Ask) -> dict[str, Any]:
 
     Args:
         request: The fields `source`, `names` and `expects` of a `ProgramPlan`.
-        ask: Sends a request to the candidate and returns its reply.
 
     Returns:
         `passed`, whether the program passed. If it did not, also `fact`, or `live` with the reason why the

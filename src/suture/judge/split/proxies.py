@@ -84,7 +84,6 @@ class OpaqueObject:
 
     Args:
         handle: The object's handle (see wire.py).
-        kind: The name of the object's type.
         truth: Whether the object is true; `None` for a class, a function or an exception, where the question
             makes no sense.
     """

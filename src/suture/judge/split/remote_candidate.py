@@ -86,7 +86,6 @@ class RemoteCandidate:
 
         Args:
             target: `module` and `name` of the function.
-            name: The function's name for messages.
 
         Raises:
             NeedsLiveObjects: An argument is not data.

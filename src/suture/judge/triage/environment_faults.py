@@ -60,12 +60,7 @@ BUILD_PROJECT = "build the project as its build files describe, for example with
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentFault:
-    """Why a test fails through no fault of the code.
-
-    Attributes:
-        explanation: What is missing, in words.
-        advice: What the user can do.
-    """
+    """Why a test fails through no fault of the code."""
 
     explanation: str
     advice: str

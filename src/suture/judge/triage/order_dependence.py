@@ -24,11 +24,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(kw_only=True)
 class Reruns:
-    """Runs tests of the task again on the unchanged files.
-
-    Attributes:
-        timeout_s: Wall-clock seconds of one rerun.
-    """
+    """Runs tests of the task again on the unchanged files."""
 
     suite: Suite
     command: TestCommand

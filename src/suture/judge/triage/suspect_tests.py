@@ -107,10 +107,8 @@ class Contradiction:
     """A call for which a test and a docstring expect different results.
 
     Attributes:
-        call: The call, as source.
         tested: The result that the test expects, as source.
         documented: The result in the docstring, as source.
-        file: The file of the docstring.
     """
 
     call: str

@@ -22,7 +22,6 @@ class ObservedCall:
     """A call of the project's code that a test made.
 
     Attributes:
-        line: The first line of the function.
         arguments: The `repr` of the tuple of arguments; empty if it could not be made.
     """
 
@@ -87,7 +86,6 @@ class Spectrum:
     """What trials of the unchanged code showed.
 
     Attributes:
-        tests: The tests that ran.
         import_lines: Path -> the lines that ran while the tests were collected.
         collect_s: CPU seconds of the collection.
         collection_errors: Number of files that could not be collected.
@@ -128,7 +126,6 @@ class Proposal:
     """A candidate change of one file that can be tried.
 
     Attributes:
-        label: The change in a few words.
         score: How likely it is a repair, for ordering.
         is_swappable: Whether a process that has imported the file can be given the new code.
     """

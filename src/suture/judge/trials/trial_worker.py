@@ -99,7 +99,6 @@ class TrialWorker:
             tests: Ids of the tests; `None` for all in their order.
             slow: Failing test -> CPU seconds. It may never end, and it is traced without shortcuts.
             limit_cpu_s: CPU seconds of each other test.
-            timeout_s: Wall-clock seconds for all.
         """
         silence_s = max(MIN_SILENCE_S, 4 * max(slow.values(), default=0.0), min(timeout_s, limit_cpu_s))
         await self._send(
@@ -142,9 +141,7 @@ class TrialWorker:
             reimports: Whether the project is imported again for the candidate.
             max_failures: Failures after which the candidate is dropped, as `choose_failure_limits` returns.
             extra_cpu_s: CPU seconds that each test may take in addition to its limit.
-            traces_lines: Whether the lines of each test are recorded.
             silence_s: Wall-clock seconds without a message after which the trial is killed.
-            timeout_s: Wall-clock seconds of the trial.
             import_cpu_s: CPU seconds of importing the project again.
         """
         message: dict[str, Any] = {

@@ -53,7 +53,6 @@ class CheckClaim:
         call: The statements before the assert, and the call in it, as source; empty unless the check is a
             single assert of one call.
         expected: What the call should give; `None` if `call` is empty.
-        names: All names that the program reads.
         trivial: Whether it compares an expression with itself, or asserts a constant.
     """
 

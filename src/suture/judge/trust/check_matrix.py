@@ -21,7 +21,6 @@ class MatrixLimits:
 
     Attributes:
         check_timeout_s: Wall-clock seconds of one check, unless the settings allow less.
-        timeout_s: Wall-clock seconds of the whole matrix.
         concurrency: Candidates that run at the same time.
     """
 
@@ -37,7 +36,6 @@ class CandidateRow:
     """The outcomes of the checks on one candidate.
 
     Attributes:
-        candidate: Hash of the candidate.
         viable: Whether it passes every given check.
         statuses: Check id -> status; checks that did not run are missing.
     """

@@ -89,7 +89,6 @@ class Forks:
             act: The function; it receives a function that writes to the parent.
             silence_s: Wall-clock seconds without output after which the child is killed.
             end_s: Time on the monotonic clock at which the child is killed in any case.
-            on_output: Receives the output as it comes.
             propagates: An exception class; if the function raises it, it leaves this call in the child.
 
         Returns:
