@@ -178,7 +178,7 @@ async def fork_from_iteration(
         SutureError: As `solve` and `heal`.
     """
     recorded = load_recorded_run(run, settings)
-    if not recorded.own:
+    if not recorded.is_own:
         raise UsageError(
             f"run {recorded.folder.id} is not among your own runs",
             remedy="only its record is here: replay it",

@@ -176,6 +176,7 @@ async def _end_by_fault(fault: BaseException, context: RunContext, graph: Compil
 
 
 def _config(context: RunContext) -> RunnableConfig:
+    # More steps than a run takes: the budget and the policy end it, and not LangGraph's limit.
     return {"configurable": {"thread_id": context.folder.id}, "recursion_limit": 10_000}
 
 

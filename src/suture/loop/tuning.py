@@ -13,7 +13,10 @@ MAX_BUG_REPORT_CHARS = 6000
 MAX_REQUESTED_FILES = 30
 """File names read from a statement; chosen without a measurement."""
 MAX_STATEMENT_SCAN_CHARS = 100_000
-"""Characters of a statement that are searched for file names."""
+"""Characters of a statement that are searched for file names. Chosen by judgement; not measured."""
+REQUEST_WORDS_CHARS = 80
+"""Characters before a file name in which words that ask for the file are looked for. Chosen by judgement; not
+measured."""
 MAX_CALL_CHARS = 500
 """Characters within which the closing bracket of a call in a statement is looked for."""
 
@@ -107,13 +110,15 @@ MAX_TEST_ATTEMPTS = 3
 TEST_RETRY_TEMPERATURE = 0.6
 """Sampling temperature of the attempts after the first, which is greedy."""
 
-# --- What the ledger and the results list ---------------------------------------------------------------
+# --- What the ledger and the results list: chosen by judgement; not measured ----------------------------
 
 MAX_LISTED_TESTS = 500
 MAX_LISTED_LINES = 40
 MAX_LISTED_CHECKS = 50
 MAX_LISTED_FINDINGS = 20
 MAX_LISTED_RIVALS = 5
+MAX_LISTED_PARTIAL_REPAIRS = 5
+MAX_LISTED_STATEMENT_CHARS = 2000
 MAX_COMPARED_ATTEMPTS = 4
 """Earlier candidates that the debugger can compare with the failing one."""
 MAX_TEST_OUTPUT_CHARS = 300

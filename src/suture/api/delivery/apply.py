@@ -107,7 +107,7 @@ async def apply(
 
 def _load_healed_result(recorded: RecordedRun) -> Result:
     run = recorded.folder
-    if not recorded.own:
+    if not recorded.is_own:
         raise UsageError(f"run {run.id} is not among your own runs", remedy="heal it here, then apply that")
     finished = last_payload(recorded.events, RunFinished)
     if finished is None or finished.outcome != "healed":

@@ -123,14 +123,14 @@ def encode_settings(settings: Settings) -> dict[str, dict[str, Any]]:
 
 
 def restore_settings(
-    recorded: Mapping[str, Mapping[str, Any]], present: Settings, *, own: bool = True
+    recorded: Mapping[str, Mapping[str, Any]], present: Settings, *, is_own: bool = True
 ) -> Settings:
     """Return the settings of a recorded run, with the secrets and the folders of the present settings.
 
     Args:
         recorded: The value of `encode_settings`. Unknown settings are ignored, and missing ones get their
             defaults, because another version of Suture may have written the record.
-        own: Whether the record is the user's own. A record of somebody else chooses neither the sandbox nor
+        is_own: Whether the record is the user's own. A record of somebody else chooses neither the sandbox nor
             an address.
 
     Raises:
@@ -153,7 +153,7 @@ def restore_settings(
                 "model.base_url",
             )
             # Records hold neither keys nor the passwords in addresses.
-            if isinstance(present_value, SecretStr) or is_same_address or (is_users_choice and not own):
+            if isinstance(present_value, SecretStr) or is_same_address or (is_users_choice and not is_own):
                 values[field] = present_value
         groups[name] = values
     try:

@@ -68,8 +68,8 @@ def _is_same(value: str, expected: str) -> bool:
     """Return whether two texts are literals of the same type and value."""
     if not (_is_literal(value) and _is_literal(expected)):
         return False
-    first, second = ast.literal_eval(value), ast.literal_eval(expected)
-    return type(first) is type(second) and bool(first == second)
+    actual_value, expected_value = ast.literal_eval(value), ast.literal_eval(expected)
+    return type(actual_value) is type(expected_value) and bool(actual_value == expected_value)
 
 
 def _is_literal(text: str) -> bool:

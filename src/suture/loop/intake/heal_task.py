@@ -160,14 +160,16 @@ def _recognise_command(
     if language is None:
         # For example `make test`. A language that we parse comes first: more than the exit status can be
         # learnt from its tests.
-        present = detect_file_languages(name for name in unprotected if not only or is_protected(name, only))
-        parsed = [language for language in present if LANGUAGES[language].parsed]
-        if not parsed and len(present) > 1:
+        languages = detect_file_languages(
+            name for name in unprotected if not only or is_protected(name, only)
+        )
+        parsed = [language for language in languages if LANGUAGES[language].parsed]
+        if not parsed and len(languages) > 1:
             raise UsageError(
                 f"{' '.join(command)!r} does not tell which language it tests",
                 remedy="say which files may change: --only GLOB",
             )
-        language = next(iter((*parsed, *present, *LANGUAGES)))
+        language = next(iter((*parsed, *languages, *LANGUAGES)))
     return DetectedCommand(command=command, language=language, why="")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from suture.errors import UsageError
-from suture.loop.tuning import MAX_REQUESTED_FILES, MAX_STATEMENT_SCAN_CHARS
+from suture.loop.tuning import MAX_REQUESTED_FILES, MAX_STATEMENT_SCAN_CHARS, REQUEST_WORDS_CHARS
 from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import is_protected
 
@@ -161,7 +161,8 @@ def find_requested_files(statement: str) -> tuple[str, ...]:
     if len(paths) > 1:
         return paths
     is_requested = any(
-        REQUESTS_FILE.search(text[max(0, match.start() - 80) : match.start()]) for match in matches
+        REQUESTS_FILE.search(text[max(0, match.start() - REQUEST_WORDS_CHARS) : match.start()])
+        for match in matches
     )
     return paths if is_requested else ()
 

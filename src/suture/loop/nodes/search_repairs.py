@@ -204,7 +204,7 @@ def _make_search_event(
         ),
         partial=tuple(
             PartialRepair(path=change.path, label=change.label, passing=trial.passing, failing=trial.failing)
-            for change, trial in result.partial[:5]
+            for change, trial in result.partial[: tuning.MAX_LISTED_PARTIAL_REPAIRS]
         ),
         agreement=TrialAgreement(
             compared=spectrum.compared,

@@ -50,7 +50,7 @@ class RecipeHelpers(_Table):
     @property
     def model_roles(self) -> tuple[Role, ...]:
         """Return the roles whose models the helpers use."""
-        wanted: dict[Role, bool] = {
+        uses_role: dict[Role, bool] = {
             "planner": self.plan,
             "tester": self.spec_tests or self.property_tests or self.adversarial_tests,
             "critic": self.critic != "off" or bool(self.advisers),
@@ -59,13 +59,13 @@ class RecipeHelpers(_Table):
             "summariser": self.lessons,
             "optimiser": self.optimise,
         }
-        return tuple(role for role, is_wanted in wanted.items() if is_wanted)
+        return tuple(role for role, is_used in uses_role.items() if is_used)
 
     @property
     def writes_tests(self) -> bool:
         """Return whether any helper writes tests."""
-        own = self.spec_tests or self.property_tests or self.adversarial_tests
-        return own or bool(self.check_sources)
+        is_tester_used = self.spec_tests or self.property_tests or self.adversarial_tests
+        return is_tester_used or bool(self.check_sources)
 
 
 class Recipe(_Table):
@@ -129,8 +129,6 @@ class Recipe(_Table):
 
 def describe_recipe_fields() -> dict[str, str]:
     """Return every key of a recipe file and its documentation, in the order of this file."""
-    own = {name: field.description or "" for name, field in Recipe.model_fields.items() if name != "helpers"}
-    helpers = {
-        f"helpers.{name}": field.description or "" for name, field in RecipeHelpers.model_fields.items()
-    }
-    return own | helpers
+    fields = {name: field for name, field in Recipe.model_fields.items() if name != "helpers"}
+    fields |= {f"helpers.{name}": field for name, field in RecipeHelpers.model_fields.items()}
+    return {name: field.description or "" for name, field in fields.items()}

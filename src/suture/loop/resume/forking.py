@@ -111,8 +111,8 @@ async def _apply_changes(
     if not origin.files:
         return state, []
     best = find_best(judged_attempts(state))
-    shown = context.candidates.load(best.blob) if best else None
-    candidate = await make_edited_candidate(origin.files, shown, context)
+    base = context.candidates.load(best.blob) if best else None
+    candidate = await make_edited_candidate(origin.files, base, context)
     proposal = context.candidates.make_proposal(candidate)
     attempt = make_attempt(proposal, Lineage.beginning(state["round"]))
     state["proposals"] = [*state["proposals"], encode_record(attempt)]

@@ -18,6 +18,7 @@ from suture.loop.context import RunContext
 from suture.loop.recipes.recipe_files import list_recipes, render_recipe_toml
 from suture.loop.run_spec import ForkOrigin, RunSpec
 from suture.loop.state import SCHEMA_VERSION, LoopState, initial_state
+from suture.loop.tuning import MAX_LISTED_STATEMENT_CHARS
 from suture.models import RoleModels
 from suture.project.languages import Interpreter
 from suture.project.recorded_task import is_own_run, load_interpreter
@@ -43,7 +44,7 @@ class RecordedRun:
         project: The project's folder, which may be gone.
         schema_version: The version of the run's state.
         ended: Whether the run has ended.
-        own: Whether it is among the runs of whoever reads it. A run of somebody else chooses neither the
+        is_own: Whether it is among the runs of whoever reads it. A run of somebody else chooses neither the
             sandbox nor an address nor an interpreter, and changes no files.
         can_resume_after_end: Whether it can be resumed although it ended: the machinery failed, something was
             missing, or the user stopped it.
@@ -59,7 +60,7 @@ class RecordedRun:
     project: Path
     schema_version: int
     ended: bool
-    own: bool
+    is_own: bool
     can_resume_after_end: bool = False
     replays: str = ""
     events: tuple[Event, ...] = ()
@@ -83,7 +84,7 @@ class RecordedRun:
             version.
         """
         run = self.folder.id
-        if not self.own:
+        if not self.is_own:
             raise UsageError(
                 f"run {run} is not among your own runs",
                 remedy="replay it from its record: `suture replay` changes nothing",
@@ -136,7 +137,7 @@ def make_start_event(context: RunContext) -> RunStarted:
         escalation_model=escalation.model.name if escalation else "",
         schema_version=SCHEMA_VERSION,
         kind=task.kind,
-        statement=task.statement[:2000],
+        statement=task.statement[:MAX_LISTED_STATEMENT_CHARS],
         task=folder.save_record(task),
         recipe=context.recipe.name,
         model=context.models.for_role("coder").model.name,
@@ -174,8 +175,8 @@ def read_recorded_run(folder: RunFolder, present: Settings) -> RecordedRun:
             remedy="start it again: it was killed at once, or its ledger is damaged",
         )
     try:
-        own = is_own_run(folder, present.paths.home)
-        settings = restore_settings(folder.load_json(started.settings), present, own=own)
+        is_own = is_own_run(folder, present.paths.home)
+        settings = restore_settings(folder.load_json(started.settings), present, is_own=is_own)
         recipe_path = folder.path / RECIPE_FILE
         if recipe_path.is_file():
             loop_settings = settings.loop.model_copy(update={"recipe": str(recipe_path)})
@@ -190,7 +191,7 @@ def read_recorded_run(folder: RunFolder, present: Settings) -> RecordedRun:
             schema_version=started.schema_version,
             ended=final_event is not None,
             can_resume_after_end=final_event is not None and is_transient_end(final_event),
-            own=own,
+            is_own=is_own,
             replays=started.replayed_run,
             events=events,
         )

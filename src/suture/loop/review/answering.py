@@ -84,9 +84,9 @@ def _encode_answer(answered: ReviewAnswered) -> dict[str, Any]:
 
 
 async def make_edited_candidate(
-    files: Mapping[str, str], shown: Candidate | None, context: RunContext
+    files: Mapping[str, str], base: Candidate | None, context: RunContext
 ) -> Candidate:
-    """Return a candidate with a person's files over those of the candidate that was shown.
+    """Return a candidate with a person's files over those of the one that was edited, if there was one.
 
     Raises:
         UsageError: No candidate may write one of the files.
@@ -97,8 +97,8 @@ async def make_edited_candidate(
             f"no candidate may write {', '.join(protected)}", remedy="edit code that is not protected"
         )
     return Candidate(
-        files={**(shown.files if shown else {}), **files},
+        files={**(base.files if base else {}), **files},
         origin="edit",
-        parent=shown.hash if shown and shown.files else None,
+        parent=base.hash if base and base.files else None,
         label="edited by a person",
     )
