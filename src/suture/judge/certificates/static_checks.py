@@ -59,11 +59,11 @@ def require(holds: bool, name: ClaimName, detail: str) -> None:
         raise ClaimRefuted(name, detail)
 
 
-def require_equal(name: ClaimName, certified: Mapping[str, object], found: Mapping[str, object]) -> None:
-    """Raise `ClaimRefuted` unless the certified values are those that were found."""
-    keys = sorted(key for key in certified.keys() | found.keys() if certified.get(key) != found.get(key))
+def require_equal(name: ClaimName, certified: Mapping[str, object], actual: Mapping[str, object]) -> None:
+    """Raise `ClaimRefuted` unless the certified values are the actual ones."""
+    keys = sorted(key for key in certified.keys() | actual.keys() if certified.get(key) != actual.get(key))
     differences = [
-        f"{key} (certified {certified.get(key)!r}, found {found.get(key)!r})" for key in keys[:MAX_LISTED]
+        f"{key} (certified {certified.get(key)!r}, found {actual.get(key)!r})" for key in keys[:MAX_LISTED]
     ]
     more = f" and {len(keys) - MAX_LISTED} more" if len(keys) > MAX_LISTED else ""
     require(not keys, name, "; ".join(differences) + more)

@@ -90,21 +90,21 @@ class BehaviourComparison:
         return self.clusters[0][0] if self.clusters else None
 
 
-def render_comparison(found: BehaviourComparison) -> str:
+def render_comparison(comparison: BehaviourComparison) -> str:
     """Return what a comparison showed, in one line."""
-    total = sum(found.sizes)
-    largest = found.sizes[0] if found.sizes else 0
-    timed_out = f"; {found.timed_out} timed out on several calls" if found.timed_out else ""
+    total = sum(comparison.sizes)
+    largest = comparison.sizes[0] if comparison.sizes else 0
+    timed_out = f"; {comparison.timed_out} timed out on several calls" if comparison.timed_out else ""
     texts: dict[ComparisonCode, str] = {
         "single_candidate": "not compared: there is only one candidate",
         "no_known_call": "not compared: no other call is known",
         "no_comparable_call": "not compared: no call could be compared",
-        "all_alike": f"all {total} candidates answer {found.calls} further calls alike",
-        "majority": f"{largest} of {total} candidates answer {found.calls} further calls alike{timed_out}",
-        "no_majority": f"no majority: {total} candidates answer {found.calls} further calls in "
-        f"{len(found.sizes)} ways{timed_out}",
+        "all_alike": f"all {total} candidates answer {comparison.calls} further calls alike",
+        "majority": f"{largest} of {total} candidates answer {comparison.calls} further calls alike{timed_out}",
+        "no_majority": f"no majority: {total} candidates answer {comparison.calls} further calls in "
+        f"{len(comparison.sizes)} ways{timed_out}",
     }
-    return texts[found.code]
+    return texts[comparison.code]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,9 +203,9 @@ def _compare_answers(
     comparable: dict[int, dict[str, _Answer]] = {}
     for position in range(answered):
         row = {hash_: own_answers[position] for hash_, own_answers in in_time.items()}
-        known = {hash_: answer for hash_, answer in row.items() if answer is not None}
-        if len(known) == len(row):
-            comparable[position] = known
+        data_answers = {hash_: answer for hash_, answer in row.items() if answer is not None}
+        if len(data_answers) == len(row):
+            comparable[position] = data_answers
     if not comparable:
         return BehaviourComparison(code="no_comparable_call" if calls else "no_known_call")
     groups: dict[tuple[str, ...], list[str]] = {}

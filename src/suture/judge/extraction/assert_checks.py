@@ -102,8 +102,8 @@ def deduplicate_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
     """Return the checks without repetitions; equal ids of different programs get a hash appended."""
     by_id: dict[str, Check] = {}
     for check in checks:
-        first = by_id.setdefault(check.id, check)
-        if first.source != check.source:
+        earlier = by_id.setdefault(check.id, check)
+        if earlier.source != check.source:
             new_id = f"{check.id} #{content_hash(check.source)[:8]}"
             by_id.setdefault(new_id, replace(check, id=new_id))
     return tuple(by_id.values())

@@ -158,9 +158,11 @@ def _uses_setup(expression: ast.expr, setup_tree: ast.Module) -> bool:
 
 
 def _find_bound_names(tree: ast.AST) -> set[str]:
-    bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    bound: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
             bound.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             bound.add(node.name)

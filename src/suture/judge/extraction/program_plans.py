@@ -78,8 +78,8 @@ def find_stated_functions(statement: str) -> frozenset[str]:
 
 def find_stated_classes(*texts: str) -> frozenset[str]:
     """Return the classes that a task's statement, or the code that it gives, defines at the top level."""
-    found = (re.findall(r"^[ \t]*class[ \t]+(\w+)[ \t]*[(:]", text, re.MULTILINE) for text in texts)
-    return frozenset(name for names in found for name in names)
+    pattern = re.compile(r"^[ \t]*class[ \t]+(\w+)[ \t]*[(:]", re.MULTILINE)
+    return frozenset(name for text in texts for name in pattern.findall(text))
 
 
 @dataclass(frozen=True, kw_only=True)

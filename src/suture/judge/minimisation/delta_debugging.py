@@ -2,7 +2,7 @@
 
 The algorithm is `ddmin` (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002). Its
 oracle, the function that judges a smaller change, is the trusted suite. Code that no test needs may still be
-right. So code that a person or a model wrote as a unit is not cut, and code that changes an answer is kept.
+right. So code that a person or a model wrote as a unit is not cut, and code that changes an answer stays.
 """
 
 from __future__ import annotations
@@ -76,18 +76,18 @@ async def minimise(
     """
     search = _Search(before=before, files=files, oracle=oracle, runs_left=max_runs)
     parts = split_into_parts(before, files)
-    kept, is_minimal = await search.ddmin(parts)
-    if is_equivalent is not None and len(kept) < len(parts):
-        kept = await _restore_behaviour(parts, kept, search, is_equivalent)
-    left_out = tuple(part.name for part in parts if part not in kept)
+    remaining, is_minimal = await search.ddmin(parts)
+    if is_equivalent is not None and len(remaining) < len(parts):
+        remaining = await _restore_behaviour(parts, remaining, search, is_equivalent)
+    left_out = tuple(part.name for part in parts if part not in remaining)
     summary = MinimisationSummary(
         edits_found=_count_line_edits(parts),
-        edits=_count_line_edits(kept),
+        edits=_count_line_edits(remaining),
         runs=max_runs - search.runs_left,
         is_minimal=is_minimal,
         left_out=left_out,
     )
-    return MinimisedChange(files=search.apply_parts(kept) if left_out else dict(files), summary=summary)
+    return MinimisedChange(files=search.apply_parts(remaining) if left_out else dict(files), summary=summary)
 
 
 async def minimise_lines(
@@ -96,10 +96,10 @@ async def minimise_lines(
     """Make a change smaller line by line. Only changes that a search assembled may be cut in this way."""
     search = _Search(before=before, files=files, oracle=oracle, runs_left=max_runs)
     blocks = [edit for path in sorted(files) for edit in diff_blocks(path, before.get(path), files[path])]
-    kept, _ = await search.ddmin([ChangePart(name="", edits=(block,)) for block in blocks])
+    remaining, _ = await search.ddmin([ChangePart(name="", edits=(block,)) for block in blocks])
     lines = [
         ChangePart(name="", edits=(line,))
-        for part in kept
+        for part in remaining
         for block in part.edits
         for line in _split_by_line(block)
     ]
@@ -114,17 +114,17 @@ async def minimise_lines(
 
 
 async def _restore_behaviour(
-    parts: list[ChangePart], kept: list[ChangePart], search: _Search, is_equivalent: ChangeOracle
+    parts: list[ChangePart], remaining: list[ChangePart], search: _Search, is_equivalent: ChangeOracle
 ) -> list[ChangePart]:
-    """Return the kept parts, together with each dropped part that changes an answer."""
-    if await is_equivalent(search.apply_parts(kept)):
-        return kept
+    """Return the remaining parts, together with each dropped part that changes an answer."""
+    if await is_equivalent(search.apply_parts(remaining)):
+        return remaining
     needed = [
         part
         for part in parts
-        if part not in kept and not await is_equivalent(search.apply_parts(_without(parts, [part])))
+        if part not in remaining and not await is_equivalent(search.apply_parts(_without(parts, [part])))
     ]
-    restored = [part for part in parts if part in kept or part in needed]
+    restored = [part for part in parts if part in remaining or part in needed]
     if len(restored) == len(parts) or not needed:
         return parts
     files = search.apply_parts(restored)

@@ -274,18 +274,18 @@ def _is_fact(fact: object) -> bool:
     return isinstance(example, list) and len(example) == 3 and {"type", "text", "line"} <= fact.keys()
 
 
-def find_unstable_functions(first: Sequence[str], second: Sequence[str]) -> frozenset[str]:
+def find_unstable_functions(ids: Sequence[str], other_ids: Sequence[str]) -> frozenset[str]:
     """Return the test functions whose parameter ids differ between two collections of the same files.
 
     That happens if an id contains a time, a random number or an address. Such a test is identified by its
     position among the tests of its function. Both collections must be of the unchanged code, because a
     candidate can choose the names of tests.
     """
-    ids_by_function, other_ids = _group_by_function(first), _group_by_function(second)
+    groups, other_groups = _group_by_function(ids), _group_by_function(other_ids)
     return frozenset(
         function
-        for function, ids in ids_by_function.items()
-        if ids != other_ids.get(function) and len(ids) == len(other_ids.get(function, ()))
+        for function, group in groups.items()
+        if group != other_groups.get(function) and len(group) == len(other_groups.get(function, ()))
     )
 
 

@@ -203,7 +203,8 @@ class ReportingRunner:
         for test in self._list_expected_tests():
             # A file that the base run reported as a whole may report its single tests now.
             if test.id not in tests and test.id not in files_with_tests:
-                outcomes.append(self._make_missing(test.id, run, with_fact=all(o.passed for o in outcomes)))
+                all_passed = all(outcome.passed for outcome in outcomes)
+                outcomes.append(self._make_missing(test.id, run, with_fact=all_passed))
         if run is not self._base:
             outcomes += self._find_machinery_changes(run)
         if run.result.status == "ok" and run.report.has_finished:

@@ -207,7 +207,9 @@ class RemoteCandidate:
             fault = exception_class.__new__(exception_class)
             fault.args = (described["text"],)
         if type(state) is dict:
-            fault.__dict__.update({n: v for n, v in state.items() if type(n) is str and n.isidentifier()})
+            for name, value in state.items():
+                if type(name) is str and name.isidentifier():
+                    fault.__dict__[name] = value
         fault.suture_place = (described["file"], described["line"])  # type: ignore[attr-defined]  # read by run_program
         return fault
 

@@ -91,7 +91,10 @@ def build_spectrum(
         import_lines=data.import_lines or find_import_lines(texts),
         collect_s=collection.seconds,
         collection_errors=collection.errors,
-        calls=tuple(ObservedCall(path=c[0], function=c[1], line=c[2], arguments=c[3]) for c in calls),
+        calls=tuple(
+            ObservedCall(path=path, function=function, line=line, arguments=arguments)
+            for path, function, line, arguments in calls
+        ),
         collected=collected,
         failing_in_suite=failing,
         target_tests=target_tests,
@@ -157,18 +160,18 @@ def _choose_target_tests(
 
 def _find_disagreements(data: TraceData, user_outcomes: Mapping[str, str]) -> tuple[TrialDisagreement, ...]:
     """Return tests whose outcome differs from the user's run, as far as it is known there."""
-    found: dict[str, TrialDisagreement] = {}
+    disagreements: dict[str, TrialDisagreement] = {}
     for test, report in data.ordered.items():
         expected = COMPARABLE_OUTCOMES.get(user_outcomes.get(test, ""))
         if expected is not None and expected != COMPARABLE_OUTCOMES[report.outcome]:
-            found[test] = TrialDisagreement(test=test, run=user_outcomes[test], trial=report.outcome)
+            disagreements[test] = TrialDisagreement(test=test, run=user_outcomes[test], trial=report.outcome)
     for test, report in data.alone.items():
         expected = COMPARABLE_OUTCOMES.get(user_outcomes.get(test, ""))
-        if expected == "failed" != COMPARABLE_OUTCOMES[report.outcome] and test not in found:
-            found[test] = TrialDisagreement(
+        if expected == "failed" != COMPARABLE_OUTCOMES[report.outcome] and test not in disagreements:
+            disagreements[test] = TrialDisagreement(
                 test=test, run=user_outcomes[test], trial=report.outcome, only_in_isolation=True
             )
-    return tuple(found.values())
+    return tuple(disagreements.values())
 
 
 def compute_cpu_limits(spectrum: Spectrum) -> dict[str, tuple[float, float]]:

@@ -202,4 +202,5 @@ class TrialWorker:
 def _describe_change(proposal: Proposal | None) -> dict[str, Any]:
     if proposal is None:
         return {}
-    return {"path": proposal.path, "edits": [[e.start, e.end, e.text] for e in proposal.edits]}
+    edits = [[edit.start, edit.end, edit.text] for edit in proposal.edits]
+    return {"path": proposal.path, "edits": edits}

@@ -123,7 +123,7 @@ def filter_checks(
         entry_point: The function that the checks must use, if it is known.
     """
     examples = tuple(claim for check in given if (claim := parse_claim(check)) is not None)
-    kept: list[Check] = []
+    usable: list[Check] = []
     claims: list[CheckClaim] = []
     removed: list[RejectedCheck] = []
     record = {check.provenance: (0, 0) for check in generated}
@@ -138,7 +138,7 @@ def filter_checks(
             or _reject_repetition(check, claim, claims)
         )
         if rejected is None:
-            kept.append(check)
+            usable.append(check)
             claims.append(claim)
             continue
         removed.append(rejected)
@@ -147,10 +147,10 @@ def filter_checks(
         wrong += rejected.code == "contradicts_given"
         record[check.provenance] = (right, wrong)
     # Different checks may have equal ids, so they are renamed together with the given ones.
-    named = deduplicate_checks((*given, *kept))[len(deduplicate_checks(given)) :]
+    renamed = deduplicate_checks((*given, *usable))[len(deduplicate_checks(given)) :]
     return FilteredChecks(
-        checks=named,
-        claims={check.id: claim for check, claim in zip(named, claims, strict=True)},
+        checks=renamed,
+        claims={check.id: claim for check, claim in zip(renamed, claims, strict=True)},
         removed=tuple(removed),
         record=record,
     )
