@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from suture.core.settings.schema import Settings
-from suture.models.providers.connections import is_loopback
+from suture.models.providers.connections import is_loopback, mask_credentials
 from suture.models.providers.registry import PROVIDERS
-from suture.models.providers.urls import mask_credentials
 from suture.models.tuning import MAX_OLLAMA_LISTING_BYTES, OLLAMA_DETECTION_TIMEOUT_S
 from suture.models.weights.model_catalogue import CATALOGUE
 from suture.models.weights.weights_cache import list_cached_models

@@ -105,8 +105,8 @@ def calibrate_threads(
         speeds=speeds,
         load=round(load, 2),
     )
-    kept = [stored for stored in list_calibrations(cache) if _key(stored) != _key(calibration)]
-    entries = [asdict(stored) for stored in (*kept, calibration)]
+    others = [stored for stored in list_calibrations(cache) if _key(stored) != _key(calibration)]
+    entries = [asdict(stored) for stored in (*others, calibration)]
     write_file_atomically(_store_path(cache), json.dumps(entries, indent=1).encode())
     return calibration
 
@@ -137,7 +137,7 @@ def measure_speed(model_path: Path, threads: int) -> TokenSpeed:
     )
     server = start_llama_server(options)
     try:
-        answer = httpx.post(
+        response = httpx.post(
             f"{server.url}/completion",
             headers={"Authorization": f"Bearer {server.key}"},
             json={
@@ -149,7 +149,7 @@ def measure_speed(model_path: Path, threads: int) -> TokenSpeed:
             trust_env=False,
             timeout=120,
         )
-        timings = answer.raise_for_status().json()["timings"]
+        timings = response.raise_for_status().json()["timings"]
     except httpx.HTTPError as fault:
         raise ModelError(f"the embedded model did not answer while it was timed: {fault}") from fault
     finally:

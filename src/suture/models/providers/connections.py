@@ -7,6 +7,7 @@ every response below the SDK.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,9 @@ from suture.models.providers.http_guard import guarded_client_options
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+
+
+CREDENTIALS = re.compile(r"(?<=://)[^/\s]*@")
 
 
 async def _close_nothing() -> None:
@@ -132,3 +136,8 @@ def is_loopback(url: str | None) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def mask_credentials(text: str) -> str:
+    """Return a text with `***` in place of the user and password of each URL in it."""
+    return CREDENTIALS.sub("***@", text)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from suture.errors import ModelError, ModelRateLimited
-from suture.models.providers.urls import mask_credentials
+from suture.models.providers.connections import mask_credentials
 from suture.models.tuning import (
     CIRCUIT_BREAKER_FAULTS,
     CIRCUIT_BREAKER_PAUSE_S,

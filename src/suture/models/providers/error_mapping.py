@@ -16,9 +16,9 @@ from email.utils import parsedate_to_datetime
 from typing import Literal
 
 from suture.errors import ModelError, ModelNotFound, ModelRateLimited
+from suture.models.providers.connections import mask_credentials
 from suture.models.providers.error_table import ERROR_TABLE, ProviderErrorKind
 from suture.models.providers.http_guard import ResponseRefused
-from suture.models.providers.urls import mask_credentials
 from suture.models.tuning import MAX_RETRY_AFTER_S
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0

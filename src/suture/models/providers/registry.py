@@ -19,11 +19,16 @@ from suture.core.plugins import load_plugin, plugin_names
 from suture.core.settings.schema import Settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.models.chat_model import NO_MODEL, Model, UnavailableModel, model_required_error
-from suture.models.providers.connections import Connection, connect_anthropic, connect_ollama, connect_openai
+from suture.models.providers.connections import (
+    Connection,
+    connect_anthropic,
+    connect_ollama,
+    connect_openai,
+    mask_credentials,
+)
 from suture.models.providers.endpoints import EndpointLimits, get_endpoint
 from suture.models.providers.error_mapping import ModelTarget
 from suture.models.providers.langchain_model import LangChainModel
-from suture.models.providers.urls import mask_credentials
 from suture.models.scripted_model import open_script
 
 if TYPE_CHECKING:
@@ -35,14 +40,14 @@ class ProviderSpec:
     """A provider that is reached over HTTP through LangChain.
 
     Attributes:
-        packages: Python packages that must be installed.
+        package: The Python package that must be installed.
         extra: Suture's extra that installs them; empty for those that are always installed.
         address: The default base URL; `model.base_url` overrides it.
         needs_key: Whether that address refuses calls without a key.
         key_variable: The environment variable in which users keep the key.
     """
 
-    packages: tuple[str, ...]
+    package: str
     extra: str = ""
     address: str
     needs_key: bool = True
@@ -51,21 +56,21 @@ class ProviderSpec:
 
 PROVIDERS = {
     "openai": ProviderSpec(
-        packages=("langchain_openai",), address="https://api.openai.com/v1", key_variable="OPENAI_API_KEY"
+        package="langchain_openai", address="https://api.openai.com/v1", key_variable="OPENAI_API_KEY"
     ),
     "anthropic": ProviderSpec(
-        packages=("langchain_anthropic",),
+        package="langchain_anthropic",
         extra="anthropic",
         address="https://api.anthropic.com",
         key_variable="ANTHROPIC_API_KEY",
     ),
     "qwen": ProviderSpec(
-        packages=("langchain_openai",),
+        package="langchain_openai",
         address="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         key_variable="QWEN_API_KEY",
     ),
     "ollama": ProviderSpec(
-        packages=("langchain_ollama",),
+        package="langchain_ollama",
         extra="ollama",
         address="http://127.0.0.1:11434",
         needs_key=False,
@@ -144,12 +149,11 @@ def require_model_name(name: str) -> None:
 
 
 def _open_remote_model(settings: Settings, name: str, provider: ProviderSpec) -> Model:
-    for package in provider.packages:
-        if importlib.util.find_spec(package) is None:
-            raise PrerequisiteError(
-                f"{name!r} needs the package {package.replace('_', '-')!r}",
-                remedy=f'pip install "suture[{provider.extra}]"',
-            )
+    if importlib.util.find_spec(provider.package) is None:
+        raise PrerequisiteError(
+            f"{name!r} needs the package {provider.package.replace('_', '-')!r}",
+            remedy=f'pip install "suture[{provider.extra}]"',
+        )
     scheme, _, model = name.partition(":")
     # `model.base_url` belongs to the provider of `model.name`; a fallback of another provider ignores it.
     base_url = settings.model.base_url if settings.model.name.partition(":")[0] == scheme else None

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from suture.errors import PrerequisiteError, StorageError
-from suture.models.providers.urls import mask_credentials
+from suture.models.providers.connections import mask_credentials
 from suture.models.tuning import CONNECT_TIMEOUT_S, PARALLEL_WHEELS, STALL_TIMEOUT_S
 from suture.models.weights.model_catalogue import (
     CatalogueEntry,
@@ -80,13 +80,13 @@ def _read_hub(source: HubFile, offset: int, size_bytes: int, token: str) -> Iter
         headers["Authorization"] = f"Bearer {token}"
     timeout = httpx.Timeout(STALL_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
     try:
-        with httpx.stream("GET", url, headers=headers, timeout=timeout, follow_redirects=True) as answer:
-            if answer.status_code not in (200, 206):
-                raise SourceUnavailable(f"it answered HTTP {answer.status_code}")
-            start = offset if answer.status_code == 206 else 0  # a server may ignore the range
-            if int(answer.headers.get("content-length", size_bytes - start)) != size_bytes - start:
+        with httpx.stream("GET", url, headers=headers, timeout=timeout, follow_redirects=True) as response:
+            if response.status_code not in (200, 206):
+                raise SourceUnavailable(f"it answered HTTP {response.status_code}")
+            start = offset if response.status_code == 206 else 0  # a server may ignore the range
+            if int(response.headers.get("content-length", size_bytes - start)) != size_bytes - start:
                 raise SourceUnavailable("it answered with a file of another size")
-            yield from _skip_bytes(answer.iter_bytes(CHUNK_BYTES), offset - start)
+            yield from _skip_bytes(response.iter_bytes(CHUNK_BYTES), offset - start)
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ImportError) as fault:
         # ImportError: the environment names a proxy scheme for which httpx needs another package.
         raise SourceUnavailable(f"it cannot be reached: {mask_credentials(str(fault))}") from fault

@@ -68,7 +68,7 @@ def _extract_failures(
             kind=error_class(fingerprint.signature),
             text=render_failure(fingerprint, patch),
             error_signature=fingerprint.signature,
-            counterexample=fingerprint.fact,
+            counterexample=fingerprint.counterexample,
             diagnosis=diagnosis,
             code_shape=fingerprint.shape,
             patch=patch,

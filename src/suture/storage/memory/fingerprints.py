@@ -184,14 +184,14 @@ class FailureFingerprint:
         signature: See `counterexample_signature`.
         function: The failing function, if known.
         shape: Kinds of syntax nodes in it.
-        fact: The call, the expected and the actual value; empty if unknown.
+        counterexample: The call, the expected and the actual value; empty if unknown.
         search_text: All words that it is found by.
     """
 
     signature: str
     function: str = ""
     shape: str = ""
-    fact: str = ""
+    counterexample: str = ""
     search_text: str = ""
 
     @property
@@ -235,26 +235,27 @@ def fingerprint_task(task: Task) -> FailureFingerprint:
 def _make_fingerprint(
     signature: str, counterexamples: Sequence[Counterexample], texts: Mapping[str, str], task: Task
 ) -> FailureFingerprint:
+    # One with a location comes first, because it says more.
     located = (example for example in counterexamples if example.file and example.line)
-    counterexample = next(located, counterexamples[0])
+    example = next(located, counterexamples[0])
     source, shape, name = "", "", ""
-    if counterexample.file in texts and counterexample.line:
-        shape = syntax_shape(texts[counterexample.file], counterexample.line)
-        name, source = _find_enclosing_function(texts[counterexample.file], counterexample.line)
+    if example.file in texts and example.line:
+        shape = syntax_shape(texts[example.file], example.line)
+        name, source = _find_enclosing_function(texts[example.file], example.line)
     if not source:
-        name, source = _find_called_function(counterexample.call or counterexample.check_id, texts)
+        name, source = _find_called_function(example.call or example.check_id, texts)
         shape = _list_node_kinds(source)
     parts = [
-        counterexample.call,
-        f"expected {counterexample.expected}" if counterexample.expected else "",
-        f"got {counterexample.actual}" if counterexample.actual else "",
+        example.call,
+        f"expected {example.expected}" if example.expected else "",
+        f"got {example.actual}" if example.actual else "",
     ]
-    fact = "; ".join(part for part in parts if part) or counterexample.exception
+    text = "; ".join(part for part in parts if part) or example.exception
     return FailureFingerprint(
         signature=signature,
         function=name,
         shape=shape,
-        fact=fact[:MAX_CODE_CHARS],
+        counterexample=text[:MAX_CODE_CHARS],
         search_text=f"{signature}\n{shape}\n{name}\n{task.statement}\n{source[:MAX_CODE_CHARS]}",
     )
 

@@ -112,14 +112,14 @@ def _parse_lines(lines: Iterable[str], file_name: str) -> list[MemoryItem]:
         try:
             if len(line) > MAX_LINE_CHARS or len(items) > MAX_ITEMS:
                 raise ValueError("it is too long")
-            plain = json.loads(line)
-            if not isinstance(plain, dict):
+            values = json.loads(line)
+            if not isinstance(values, dict):
                 raise ValueError("it is not an object")
             if number == 1:
-                if plain.get("format") != FORMAT:
+                if values.get("format") != FORMAT:
                     raise ValueError(f"it does not start with the format {FORMAT!r}")
                 continue
-            item = parse_item(plain)
+            item = parse_item(values)
         except (ValueError, RecursionError) as fault:
             raise UsageError(
                 f"line {number} of {file_name!r} is not a memory item: {fault}",
