@@ -222,9 +222,8 @@ class BubblewrapLauncher:
         `WRITABLE_DIR`.
         """
         encoded = encode_request(as_program_request(request, self._interpreter.executable))
-        with ExitStack() as stack, ExitStack() as cleanup_on_failure:
-            extra = [Mount(source=folder, target=WRITABLE_DIR)] if folder else []
-            plan = await self._plan_launch(path, [*mounts, *extra], self._filter(), stack, cleanup_on_failure)
+        extra = [Mount(source=folder, target=WRITABLE_DIR)] if folder else []
+        async with self._plan_launch(path, [*mounts, *extra]) as plan:
             if plan.cgroup is not None:
                 plan.cgroup.limit_growth(request.limits.total_memory_mb)
             arguments = bubblewrap_arguments(
@@ -237,41 +236,36 @@ class BubblewrapLauncher:
             source = read_source("suture.sandbox.execution.supervisor")
             supervisor = (self._interpreter.executable, "-I", "-S", "-B", "-c", source)
             command = (*plan.prefix, *arguments, *supervisor)
-            running = await ColdRun.start(encoded, command, plan.inherit, plan.cgroup)
-            cleanup_on_failure.pop_all()
-        yield running
+            cold_run = await ColdRun.start(encoded, command, plan.inherit, plan.cgroup)
+        yield cold_run
 
     async def _start_zygote(self, path: str, mounts: Sequence[Mount], spec: ZygoteSpec) -> Zygote:
-        with ExitStack() as stack, ExitStack() as cleanup_on_failure:
-            plan = await self._plan_launch(
-                path, mounts, self._filter(namespaces=True), stack, cleanup_on_failure
-            )
+        async with self._plan_launch(path, mounts, namespaces=True) as plan:
             arguments = bubblewrap_zygote_arguments(plan.mounts, plan.etc, plan.filter_fd)
-            # preloaded code may be a project's own, which must not get a socket to the host
-            fd_sender = None if spec.preload else FdSender()
-            if fd_sender is not None:
-                stack.callback(fd_sender.close_remote_end)
-                cleanup_on_failure.callback(fd_sender.close)
-                plan = replace(plan, inherit=(*plan.inherit, fd_sender.remote_fd))
-            payload = build_bundle(
-                dict(spec.modules),
-                spec.preload,
-                [mount.target for mount in mounts],
-                fd_socket=fd_sender.remote_fd if fd_sender else None,
-            )
-            transport = await self._start_transport(plan, arguments, spec)
-            cleanup_on_failure.pop_all()
+            with ExitStack() as stack, ExitStack() as cleanup_on_failure:
+                # preloaded code may be a project's own, which must not get a socket to the host
+                fd_sender = None if spec.preload else FdSender()
+                if fd_sender is not None:
+                    stack.callback(fd_sender.close_remote_end)
+                    cleanup_on_failure.callback(fd_sender.close)
+                    plan = replace(plan, inherit=(*plan.inherit, fd_sender.remote_fd))
+                payload = build_bundle(
+                    dict(spec.modules),
+                    spec.preload,
+                    [mount.target for mount in mounts],
+                    fd_socket=fd_sender.remote_fd if fd_sender else None,
+                )
+                transport = await self._start_transport(plan, arguments, spec)
+                cleanup_on_failure.pop_all()
         return await Zygote.start(transport, payload, cgroup=plan.cgroup, fd_sender=fd_sender)
 
     async def _start_spare(
         self, path: str, size: ProgramLimits, mounts: Sequence[Mount], spec: ZygoteSpec
     ) -> Zygote:
-        with ExitStack() as stack, ExitStack() as cleanup_on_failure:
-            plan = await self._plan_launch(path, mounts, self._filter(), stack, cleanup_on_failure)
+        async with self._plan_launch(path, mounts) as plan:
             arguments = bubblewrap_arguments(plan.mounts, size, plan.etc, plan.filter_fd, is_zygote=True)
             payload = build_bundle(dict(spec.modules), spec.preload, [], namespaces=False)
             transport = await self._start_transport(plan, arguments, spec)
-            cleanup_on_failure.pop_all()
         return await Zygote.start(transport, payload, max_runs=1, cgroup=plan.cgroup)
 
     async def _start_transport(
@@ -282,43 +276,39 @@ class BubblewrapLauncher:
             plan.cgroup.limit_total(PRELOAD_MB)  # each run sets its own limit
         return await ProcessTransport.start(command, plan.inherit)
 
-    def _filter(self, *, namespaces: bool = False) -> bytes:
-        return build_filter_for_host(
+    @asynccontextmanager
+    async def _plan_launch(
+        self, path: str, mounts: Sequence[Mount], *, namespaces: bool = False
+    ) -> AsyncIterator[LaunchPlan]:
+        """Prepare a start of bubblewrap, which must have succeeded when the context is left normally.
+
+        Args:
+            namespaces: Whether the system call filter allows new namespaces.
+        """
+        seccomp_filter = build_filter_for_host(
             namespaces=namespaces, memory_files=self._cgroups.enforcement != "sampler"
         )
-
-    async def _plan_launch(
-        self,
-        path: str,
-        mounts: Sequence[Mount],
-        seccomp_filter: bytes,
-        stack: ExitStack,
-        cleanup_on_failure: ExitStack,
-    ) -> LaunchPlan:
-        """Prepare a start of bubblewrap.
-
-        `stack` releases what is needed until bubblewrap has started, and `cleanup_on_failure` what is needed
-        for as long as it runs.
-        """
         program_folder = folder_with_libraries(path)
         stage = await self._stages.prepare_stage(
             (program_folder, str(ETC), *(mount.source for mount in mounts))
         )
         program = stage.path_for(program_folder) + path[len(program_folder) :]
-        filter_fd = create_memory_file(seccomp_filter)
-        stack.callback(os.close, filter_fd)
-        try:
-            cgroup = self._cgroups.create()
-        except OSError as fault:
-            raise SandboxNotStarted(f"no control group: {fault}") from fault
-        if cgroup is not None:
-            cleanup_on_failure.callback(cgroup.schedule_removal)
-        return LaunchPlan(
-            # The process enters the control group first, while it still has the rights to do so.
-            prefix=(*(cgroup.enter_command if cgroup else ()), *stage.prefix, program),
-            mounts=tuple(Mount(source=stage.path_for(mount.source), target=mount.target) for mount in mounts),
-            etc=stage.path_for(str(ETC)),
-            filter_fd=filter_fd,
-            inherit=(filter_fd,) if stage.namespace is None else (filter_fd, stage.namespace),
-            cgroup=cgroup,
-        )
+        with ExitStack() as stack, ExitStack() as cleanup_on_failure:
+            filter_fd = create_memory_file(seccomp_filter)
+            stack.callback(os.close, filter_fd)
+            try:
+                cgroup = self._cgroups.create()
+            except OSError as fault:
+                raise SandboxNotStarted(f"no control group: {fault}") from fault
+            if cgroup is not None:
+                cleanup_on_failure.callback(cgroup.schedule_removal)
+            yield LaunchPlan(
+                # The process enters the control group first, while it still has the rights to do so.
+                prefix=(*(cgroup.enter_command if cgroup else ()), *stage.prefix, program),
+                mounts=tuple(replace(mount, source=stage.path_for(mount.source)) for mount in mounts),
+                etc=stage.path_for(str(ETC)),
+                filter_fd=filter_fd,
+                inherit=(filter_fd,) if stage.namespace is None else (filter_fd, stage.namespace),
+                cgroup=cgroup,
+            )
+            cleanup_on_failure.pop_all()

@@ -72,7 +72,7 @@ class StageCache:
         """
         if os.geteuid() != 0:
             return RootStage(paths={})
-        uid = choose_unprivileged_uid(_uid_map())
+        uid = choose_unprivileged_uid(_read_uid_map())
         if uid is None:
             return RootStage(paths={})
         identity = (f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all")
@@ -140,7 +140,7 @@ def is_reachable(path: str) -> bool:
     return is_path_open and mode & needed == needed
 
 
-def _uid_map() -> str:
+def _read_uid_map() -> str:
     return Path("/proc/self/uid_map").read_text("ascii")
 
 

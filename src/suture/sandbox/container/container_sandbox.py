@@ -172,14 +172,13 @@ class ContainerSandbox(ZygoteSandbox):
         container_spec = ContainerSpec(
             image=self._image_name,
             mounts=(*(system_mounts() if self._image is None else ()), *mounts),
-            interpreter=self._own_interpreter,
+            executable=self._own_interpreter.executable,
             start=spec.start,
             limits=limits,
             labels={OWNER_LABEL: process_name()},
             runtime=self._runtime,
             namespaces=namespaces,
-            podman=engine.podman,
-            limits_memory=engine.limits_memory,
+            engine=engine,
         )
         payload = build_bundle(
             dict(spec.modules),
@@ -188,7 +187,7 @@ class ContainerSandbox(ZygoteSandbox):
             namespaces=namespaces,
             hidden_folders=HIDDEN_FOLDERS,
         )
-        config = await asyncio.to_thread(container_spec.build_config, engine.client)
+        config = await asyncio.to_thread(container_spec.build_config)
         transport = await ContainerTransport.start(engine, config, self._runtime)
         return await Zygote.start(transport, payload, max_runs=None if namespaces else 1)
 

@@ -14,19 +14,16 @@ import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from suture.project.languages import Interpreter
 from suture.sandbox import tuning
+from suture.sandbox.container.engine import Engine
 from suture.sandbox.contract import BOX, SANDBOX_UIDS, Mount, ProgramLimits
 from suture.sandbox.execution.process import read_source
 from suture.sandbox.mounts.mount_planning import ETC, HOST_ETC
 from suture.sandbox.mounts.path_checks import SYSTEM_FOLDERS
 from suture.sandbox.seccomp import build_filter_for_host
 from suture.sandbox.zygote.bundle import ZYGOTE_ENVIRONMENT, read_boot_source
-
-if TYPE_CHECKING:
-    from docker import APIClient
 
 REPOSITORY = "localhost/suture-empty"
 FOLDERS = dict.fromkeys(("dev", "etc", "etc/ssl", "opt", "proc", "sys", "var"), 0o755)
@@ -48,7 +45,9 @@ def pack_image(system_folders: Sequence[str] = SYSTEM_FOLDERS) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for name, mode in FOLDERS.items():
-            tar.addfile(_folder_entry(name, mode))
+            folder = tarfile.TarInfo(name)
+            folder.type, folder.mode = tarfile.DIRTYPE, mode
+            tar.addfile(folder)
         for name in system_folders:
             path = Path(name)
             if path.is_symlink():
@@ -61,12 +60,6 @@ def pack_image(system_folders: Sequence[str] = SYSTEM_FOLDERS) -> bytes:
             file.size, file.mode = len(content), 0o644
             tar.addfile(file, io.BytesIO(content))
     return buffer.getvalue()
-
-
-def _folder_entry(name: str, mode: int) -> tarfile.TarInfo:
-    folder = tarfile.TarInfo(name)
-    folder.type, folder.mode = tarfile.DIRTYPE, mode
-    return folder
 
 
 def system_mounts() -> Iterator[Mount]:
@@ -89,42 +82,42 @@ class ContainerSpec:
     Attributes:
         image: The image whose files are the container's root.
         mounts: What it shows of the host, read-only.
-        interpreter: The interpreter for Suture's own programs.
+        executable: The interpreter for Suture's own programs.
         start: The command that starts the zygote, up to its boot program.
         limits: The limits of the run, or of the runs.
         labels: The labels of the container.
         runtime: The engine's runtime, if not its default.
         namespaces: Whether its zygote makes new namespaces for each run; otherwise it serves one run.
-        podman: Whether the engine is Podman.
-        limits_memory: Whether the engine can limit a container's memory.
+        engine: The engine that will run it.
     """
 
     image: str
     mounts: Sequence[Mount]
-    interpreter: Interpreter
+    executable: str
     start: Sequence[str]
     limits: ProgramLimits
     labels: Mapping[str, str]
     runtime: str | None
     namespaces: bool
-    podman: bool
-    limits_memory: bool
+    engine: Engine
 
-    def build_config(self, client: APIClient) -> dict[str, Any]:
+    def build_config(self) -> dict[str, Any]:
         """Return the configuration, as the SDK's `create_container_from_config` takes it."""
         uid = secrets.choice(SANDBOX_UIDS)
-        seccomp_filter = build_filter_for_host(namespaces=self.namespaces, memory_files=self.limits_memory)
+        seccomp_filter = build_filter_for_host(
+            namespaces=self.namespaces, memory_files=self.engine.limits_memory
+        )
         source = read_source("suture.sandbox.container.filter_entry")
         arguments = ["-I", "-S", "-B", "-c", source, seccomp_filter.hex()]
-        host_config = self._host_config(client)
-        if self.namespaces and not self.podman:
+        host_config = self._host_config()
+        if self.namespaces and not self.engine.podman:
             # Docker's own command line does the same for `--security-opt systempaths=unconfined`. A masked
             # /proc would make the kernel refuse the new proc mount of each run.
             host_config.update({"MaskedPaths": [], "ReadonlyPaths": []})
-        config: dict[str, Any] = client.create_container_config(
+        config: dict[str, Any] = self.engine.client.create_container_config(
             self.image,
             [*arguments, *self.start, read_boot_source()],
-            entrypoint=[self.interpreter.executable],
+            entrypoint=[self.executable],
             user=f"{uid}:{uid}",
             hostname="box",
             stdin_open=True,
@@ -137,10 +130,10 @@ class ContainerSpec:
         )
         return config
 
-    def _host_config(self, client: APIClient) -> Any:
+    def _host_config(self) -> Any:
         types = importlib.import_module("docker.types")
         memory_bytes = (self.limits.total_memory_mb + tuning.CONTAINER_BASE_MB) * tuning.MIB
-        return client.create_host_config(
+        return self.engine.client.create_host_config(
             mounts=[
                 types.Mount(mount.target, mount.source, type="bind", read_only=True) for mount in self.mounts
             ],
@@ -184,6 +177,6 @@ class ContainerSpec:
         off for them. Suture's own filter replaces it.
         """
         relaxed = ["seccomp=unconfined", "apparmor=unconfined"] if self.namespaces else []
-        if self.namespaces and self.podman:
+        if self.namespaces and self.engine.podman:
             relaxed.append("systempaths=unconfined")
         return ["no-new-privileges", "label=disable", *relaxed]

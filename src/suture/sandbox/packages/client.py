@@ -22,7 +22,7 @@ from suture.sandbox import (
     RunRequest,
     get_own_interpreter,
 )
-from suture.sandbox.packages.index_proxy import IndexProxy
+from suture.sandbox.packages.index_proxy import HANDOVER_SOCKET, IndexProxy
 from suture.sandbox.packages.installer import PackagesRefused, WorkFolder
 from suture.sandbox.packages.network_access import NetworkAccess
 from suture.sandbox.tuning import CLIENT_TIMEOUT_S, MAX_CLIENT_MESSAGE_CHARS
@@ -47,17 +47,18 @@ TEMP_DIR = ".temporary"
 """The client's TMPDIR, below its folder."""
 ENTRY_CODE = f"""\
 import os, socket, sys
-if os.path.exists("{WRITABLE_DIR}/.listener"):
+if os.path.exists("{WRITABLE_DIR}/{HANDOVER_SOCKET}"):
     listener = socket.create_server(("127.0.0.1", {PORT}), backlog=128)
     with listener, socket.socket(socket.AF_UNIX) as host:
-        host.connect("{WRITABLE_DIR}/.listener")
+        host.connect("{WRITABLE_DIR}/{HANDOVER_SOCKET}")
         socket.send_fds(host, [b"d"], [listener.fileno()])
         host.recv(1)
 os.chdir("{WRITABLE_DIR}")
 os.makedirs(os.environ["TMPDIR"], exist_ok=True)
 os.execvp(sys.argv[1], sys.argv[1:])
 """
-"""Runs before the client inside the sandbox, and passes a listening socket to the proxy (`index_proxy.py`)."""
+"""Runs before the client inside the sandbox: it passes a listening socket to the proxy (see `index_proxy.py`),
+and waits until the proxy has it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +100,11 @@ async def run_client(
     if not work_folder.sandboxed:
         code, text = await _run_on_host(client, argv, work_folder.folder)
     else:
-        proxy = _create_proxy(access) if access is not None else None
+        proxy = None
+        if access is not None:
+            for origin in access.origins:
+                access.proxy_for(origin)  # raises for a proxy that cannot be used, before anything begins
+            proxy = IndexProxy(access.origins, access.proxy_for, access.host_aliases)
         code, text = await _run_in_sandbox(client, argv, work_folder.folder, access or NetworkAccess(), proxy)
         if code and proxy is not None and proxy.refused:
             servers = ", ".join(proxy.refused)
@@ -109,12 +114,6 @@ async def run_client(
         if code and proxy is not None and proxy.unreachable:
             raise unreachable_index(client.name, "no answer")
     _raise_for_output(client, code, text)
-
-
-def _create_proxy(access: NetworkAccess) -> IndexProxy:
-    for origin in access.origins:
-        access.proxy_for(origin)  # raises for a proxy that cannot be used, before anything begins
-    return IndexProxy(access.origins, access.proxy_for, access.host_aliases)
 
 
 def _raise_for_output(client: Client, code: int, text: str) -> None:

@@ -165,7 +165,8 @@ class _SingleRun(BaseSandbox):
         encoded = encode_request(
             replace(request, limits=replace(request.limits, processes=UNLIMITED_PROCESSES))
         )
-        command = (get_own_interpreter().executable, "-I", "-S", "-B", "-c", _reaper_source(str(self._box)))
+        source = f"import os; os.chdir({str(self._box)!r}); del os\n{_combined_source()}"
+        command = (get_own_interpreter().executable, "-I", "-S", "-B", "-c", source)
         reaped_run = await ReapedRun.start(encoded, command, ())
         try:
             yield reaped_run
@@ -178,10 +179,6 @@ def _make_folder() -> Path:
     for name in ("box", "tmp"):
         (folder / name).mkdir(mode=0o700)
     return folder
-
-
-def _reaper_source(folder: str) -> str:
-    return f"import os; os.chdir({folder!r}); del os\n{_combined_source()}"
 
 
 @cache
