@@ -90,18 +90,17 @@ class ZygoteSandbox(BaseSandbox):
                 self._is_chosen = True
 
     async def _try_modes(self) -> None:
-        failure = "set by sandbox.mode"
-        if self._requested_mode in ("auto", "warm"):
-            failure = await try_sandbox(self._start_trial_run)
-            if failure and self._requested_mode == "warm":
-                raise SandboxUnavailable(
-                    f"no warm {self.name}: {failure}", remedy="set sandbox.mode = 'auto'"
-                )
-        if failure:
-            is_auto = self._requested_mode == "auto"
-            is_spare = self._requested_mode == "spare" or (is_auto and self.spare_by_default)
-            self._mode, self._reason = ("spare" if is_spare else "cold"), failure
-            failure = await try_sandbox(self._start_trial_run)
+        is_auto = self._requested_mode == "auto"
+        reason = "set by sandbox.mode"
+        if is_auto or self._requested_mode == "warm":
+            reason = await try_sandbox(self._start_trial_run)
+            if not reason:
+                return
+            if not is_auto:
+                raise SandboxUnavailable(f"no warm {self.name}: {reason}", remedy="set sandbox.mode = 'auto'")
+        is_spare = self._requested_mode == "spare" or (is_auto and self.spare_by_default)
+        self._mode, self._reason = ("spare" if is_spare else "cold"), reason
+        failure = await try_sandbox(self._start_trial_run)
         if failure:
             raise SandboxUnavailable(f"no {self.name} works here: {failure}", remedy=self.remedy(failure))
 
@@ -122,21 +121,18 @@ class ZygoteSandbox(BaseSandbox):
     def _start_trial_run(self, request: RunRequest) -> AbstractAsyncContextManager[SupervisedRun]:
         return self._start(request, self._interpreter_mounts)
 
-    @asynccontextmanager
-    async def _start(
+    def _start(
         self, request: RunRequest, mounts: Sequence[Mount], conversation: bool = False
-    ) -> AsyncIterator[SupervisedRun]:
+    ) -> AbstractAsyncContextManager[SupervisedRun]:
         limits, is_warm = request.limits, self._mode == "warm"
         size_key: tuple[Hashable, ...] = (limits.total_memory_mb,)
         if not is_warm:  # the place itself has the folders' sizes; a warm zygote's child mounts its own
             size_key = (limits.total_memory_mb, limits.disk_mb, limits.inodes)
-        start = partial(self.start, limits, is_warm)
-        async with self._zygotes.start_run(
+        return self._zygotes.start_run(
             request,
             mounts,
-            start,
+            partial(self.start, limits, is_warm),
             size_key=size_key,
             start_next=self._mode == "spare",
             conversation=conversation,
-        ) as running:
-            yield running
+        )
