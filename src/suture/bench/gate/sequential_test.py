@@ -24,17 +24,17 @@ class SequentialDesign:
     """The stopping rules of a test.
 
     Attributes:
-        least: The rate that is good enough. At this rate or a better one, the test fails with a probability
+        good_rate: The rate that is good enough. At this rate or a better one, the test fails with a probability
             of at most `error`.
-        poor: The rate that is too poor. At this rate or a worse one, the test passes with a probability of at
+        poor_rate: The rate that is too poor. At this rate or a worse one, the test passes with a probability of at
             most `error`.
         error: Probability of an error of either kind, in [0, 1].
         fails: Entry n: the test fails after n + 1 tasks if at most so many are solved; -1 if it cannot fail yet.
         passes: Entry n: it passes after n + 1 tasks if at least so many are solved; n + 2 if it cannot pass yet.
     """
 
-    least: float
-    poor: float
+    good_rate: float
+    poor_rate: float
     error: float
     fails: tuple[int, ...]
     passes: tuple[int, ...]
@@ -69,19 +69,21 @@ class SequentialDecision:
     solved: int
 
 
-def design_sequential_test(least: float, margin: float, confidence: float, tasks: int) -> SequentialDesign:
+def design_sequential_test(
+    good_rate: float, margin: float, confidence: float, tasks: int
+) -> SequentialDesign:
     """Design a test.
 
     Args:
-        least: The rate that is good enough.
-        margin: How far below `least` a rate is too poor.
+        good_rate: The rate that is good enough.
+        margin: How far below `good_rate` a rate is too poor.
         confidence: One minus the error of either kind.
         tasks: Maximum number of tasks.
     """
-    poor, error = least - margin, 1 - confidence
-    if not 0 < poor < least < 1:
+    poor_rate, error = good_rate - margin, 1 - confidence
+    if not 0 < poor_rate < good_rate < 1:
         raise UsageError(
-            f"a rate of {least:g} with a margin of {margin:g} cannot be tested",
+            f"a rate of {good_rate:g} with a margin of {margin:g} cannot be tested",
             remedy="both the rate and the rate less the margin lie between 0 and 1",
         )
     if not 0.5 < confidence < 1:
@@ -89,14 +91,14 @@ def design_sequential_test(least: float, margin: float, confidence: float, tasks
     if tasks < 1:
         raise UsageError("there are no tasks to test with")
     # What a solved and a failed task add to the logarithm of the likelihood ratio, and where it stops the test.
-    solved_gain, failed_loss = math.log(least / poor), math.log((1 - poor) / (1 - least))
+    solved_gain, failed_loss = math.log(good_rate / poor_rate), math.log((1 - poor_rate) / (1 - good_rate))
     bound = -math.log(error)
     slope = solved_gain + failed_loss
     fails = [math.floor((n * failed_loss - bound) / slope) for n in range(1, tasks + 1)]
     passes = [math.ceil((n * failed_loss + bound) / slope) for n in range(1, tasks + 1)]
     early_design = SequentialDesign(
-        least=least,
-        poor=poor,
+        good_rate=good_rate,
+        poor_rate=poor_rate,
         error=error,
         fails=tuple(max(-1, count) for count in fails),
         passes=tuple(min(n + 2, count) for n, count in enumerate(passes)),
@@ -133,11 +135,11 @@ def decide(design: SequentialDesign, results: Iterable[bool]) -> SequentialDecis
 def _add_last_test(early_design: SequentialDesign) -> SequentialDesign:
     """Return a test that also decides after the last task, as strictly as the remaining errors allow."""
     tasks, error = early_design.tasks, early_design.error
-    _, failed, final_chances_at_least, _ = _sum_paths(early_design, early_design.least)
-    passed, _, final_chances_at_poor, _ = _sum_paths(early_design, early_design.poor)
+    _, failed, final_chances_at_good, _ = _sum_paths(early_design, early_design.good_rate)
+    passed, _, final_chances_at_poor, _ = _sum_paths(early_design, early_design.poor_rate)
     fails, passes = -1, tasks + 1
     for solved in range(tasks + 1):
-        failed += final_chances_at_least.get(solved, 0.0)
+        failed += final_chances_at_good.get(solved, 0.0)
         if failed > error:
             break
         fails = solved

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -28,8 +28,6 @@ from suture.interfaces.narrative.candidate_views import (
 from suture.interfaces.narrative.graph_progress import graph_as_json
 from suture.interfaces.narrative.run_list import list_matching_runs
 from suture.interfaces.narrative.run_story import step_as_json
-from suture.interfaces.web.access_tokens import Caller
-from suture.interfaces.web.authorization import require_role
 from suture.interfaces.web.event_stream import stream_events
 from suture.interfaces.web.problem_details import RequestRefused, problem_responses
 from suture.interfaces.web.rest_schemas import (
@@ -42,7 +40,14 @@ from suture.interfaces.web.rest_schemas import (
     RunFiles,
     RunPage,
 )
-from suture.interfaces.web.run_routes import Run, Runner, WebServiceDependency, require_ledger
+from suture.interfaces.web.route_dependencies import (
+    VIEWER,
+    Run,
+    Viewer,
+    WebServiceDependency,
+    require_ledger,
+    require_role,
+)
 from suture.interfaces.web.run_views import RUN_ROUTE, has_ledger, is_finished, queued_runs, run_details
 from suture.interfaces.web.web_service import BUDGET_NAMES
 from suture.judge.certificates import find_certificate
@@ -52,9 +57,7 @@ from suture.storage.database.projection_updates import catch_up
 from suture.storage.database.run_queries import RunQuery, summarise_runs
 from suture.storage.database.store import open_configured_store
 
-router = APIRouter(prefix="/v1")
-Viewer = Annotated[Caller, require_role("viewer")]
-Admin = Annotated[Caller, require_role("admin")]
+router = APIRouter(prefix="/v1", dependencies=[VIEWER])
 MAX_DIFF_BYTES = 64 * 2**20
 MAX_CERTIFICATE_BYTES = 64 * 2**20
 MAX_FOLDERS = 500
@@ -78,7 +81,6 @@ ResultT = TypeVar("ResultT")
 @router.get("/runs", responses=problem_responses())
 async def find_runs(
     service: WebServiceDependency,
-    _: Viewer,
     limit: Annotated[int, Query(ge=1, le=500)] = 20,
     offset: Annotated[int, Query(ge=0, le=100_000)] = 0,
     search: Annotated[FilterText, Query(description="Words that all appear in the task or its errors.")] = "",
@@ -111,7 +113,6 @@ async def find_runs(
 async def show_run(
     run: Run,
     service: WebServiceDependency,
-    _: Viewer,
     events: Annotated[bool, Query(description="Include the whole ledger.")] = False,
 ) -> RunDetails:
     """The current state of a run: state, outcome, spend, and the question that it waits for."""
@@ -128,7 +129,6 @@ async def follow_run(
     request: Request,
     run: Run,
     service: WebServiceDependency,
-    _: Viewer,
     last: Annotated[
         int | None, Header(alias="Last-Event-ID", description="The number of the last received event.")
     ] = None,
@@ -159,7 +159,6 @@ async def follow_run(
 async def diff(
     run: Run,
     service: WebServiceDependency,
-    _: Viewer,
     before: Annotated[
         str, Query(alias="from", max_length=64, description="A candidate, or `original`.")
     ] = "",
@@ -179,7 +178,7 @@ async def diff(
 
 
 @router.get("/runs/{run}/certificate", responses=problem_responses(404))
-async def certificate(run: Run, service: WebServiceDependency, _: Viewer) -> dict[str, Any]:
+async def certificate(run: Run, service: WebServiceDependency) -> dict[str, Any]:
     """The certificate of a healed result."""
     folder = service.find_run_folder_or_404(run)
     try:
@@ -193,7 +192,7 @@ async def certificate(run: Run, service: WebServiceDependency, _: Viewer) -> dic
 
 
 @router.get("/runs/{run}/files", responses=problem_responses(404))
-async def files(run: Run, service: WebServiceDependency, _: Viewer) -> RunFiles:
+async def files(run: Run, service: WebServiceDependency) -> RunFiles:
     """The files of the run's best candidate as text."""
     folder = service.find_run_folder_or_404(run)
     result = load_result(folder) if has_ledger(folder) else None
@@ -203,13 +202,13 @@ async def files(run: Run, service: WebServiceDependency, _: Viewer) -> RunFiles:
 
 
 @router.get("/recipes", responses=problem_responses())
-async def recipes(_: Viewer) -> list[dict[str, Any]]:
+async def recipes() -> list[dict[str, Any]]:
     """The available strategies."""
     return [describe_recipe(name).model_dump(mode="json") for name in list_recipes()]
 
 
 @router.get("/models", responses=problem_responses())
-async def models(service: WebServiceDependency, _: Viewer) -> ModelChoices:
+async def models(service: WebServiceDependency) -> ModelChoices:
     """The models that a caller can choose, and the embedded models that can be downloaded."""
     catalogue = [
         {"name": model.entry.name, "size_bytes": model.entry.size_bytes, "here": model.path is not None}
@@ -220,8 +219,8 @@ async def models(service: WebServiceDependency, _: Viewer) -> ModelChoices:
     )
 
 
-@router.get("/doctor", responses=problem_responses())
-async def doctor(service: WebServiceDependency, _: Admin) -> list[dict[str, Any]]:
+@router.get("/doctor", responses=problem_responses(), dependencies=[require_role("admin")])
+async def doctor(service: WebServiceDependency) -> list[dict[str, Any]]:
     """What is installed, what is missing, and how to get it."""
     rows = await asyncio.to_thread(lambda: list(examine_machine(service.settings)))
     return [asdict(row) for row in rows]
@@ -230,7 +229,6 @@ async def doctor(service: WebServiceDependency, _: Admin) -> list[dict[str, Any]
 @router.get("/metrics", responses=problem_responses())
 async def metrics(
     service: WebServiceDependency,
-    _: Viewer,
     kind: FilterText = "",
     model: FilterText = "",
     project: FilterText = "",
@@ -260,14 +258,14 @@ async def caller(service: WebServiceDependency, viewer: Viewer) -> CallerDetails
     )
 
 
-@router.get("/projects", responses=problem_responses())
-async def projects(service: WebServiceDependency, _: Runner) -> ProjectChoices:
+@router.get("/projects", responses=problem_responses(), dependencies=[require_role("runner")])
+async def projects(service: WebServiceDependency) -> ProjectChoices:
     """The allowed root folders, the folders in them, and the allowed prefixes of git URLs."""
     serve = service.settings.serve
     return await asyncio.to_thread(_list_projects, serve.roots, serve.git)
 
 
-def _list_projects(root_names: Iterable[str], git_prefixes: Iterable[str]) -> ProjectChoices:
+def _list_projects(root_names: Sequence[str], git_prefixes: Sequence[str]) -> ProjectChoices:
     roots = [Path(name).expanduser() for name in root_names]
     folders = sorted(path for root in roots for path in _list_folders(root))
     return ProjectChoices(roots=list(map(str, roots)), folders=folders[:MAX_FOLDERS], git=list(git_prefixes))
@@ -283,34 +281,32 @@ def _list_folders(root: Path) -> list[str]:
 
 
 @router.get("/runs/{run}/candidates", responses=problem_responses(404))
-async def candidates(run: Run, service: WebServiceDependency, _: Viewer) -> list[dict[str, Any]]:
+async def candidates(run: Run, service: WebServiceDependency) -> list[dict[str, Any]]:
     """A run's candidates in order, each with its parent."""
     return await _read_or_404(candidates_as_json, require_ledger(service, run))
 
 
 @router.get("/runs/{run}/candidates/{candidate}", responses=problem_responses(404))
-async def candidate(
-    run: Run, candidate: CandidateHash, service: WebServiceDependency, _: Viewer
-) -> dict[str, Any]:
+async def candidate(run: Run, candidate: CandidateHash, service: WebServiceDependency) -> dict[str, Any]:
     """The files of a candidate, and the result of each check."""
     return await _read_or_404(candidate_as_json, require_ledger(service, run), candidate)
 
 
 @router.get("/runs/{run}/graph", responses=problem_responses(404))
-async def graph(run: Run, service: WebServiceDependency, _: Viewer) -> dict[str, Any]:
+async def graph(run: Run, service: WebServiceDependency) -> dict[str, Any]:
     """The graph of the run's recipe, and the run's position in it."""
     return await _read_or_404(graph_as_json, require_ledger(service, run))
 
 
 @router.get("/runs/{run}/steps/{step}", responses=problem_responses(404))
-async def step(run: Run, step: StepNumber, service: WebServiceDependency, _: Viewer) -> dict[str, Any]:
+async def step(run: Run, step: StepNumber, service: WebServiceDependency) -> dict[str, Any]:
     """The run as it was after one of its steps, from which it can be forked."""
     return await _read_or_404(step_as_json, require_ledger(service, run), step)
 
 
 @router.get("/runs/{run}/compare/{other}", responses=problem_responses(404))
 async def compare(
-    run: Run, other: Annotated[str, PathPart(pattern=RUN_ID)], service: WebServiceDependency, _: Viewer
+    run: Run, other: Annotated[str, PathPart(pattern=RUN_ID)], service: WebServiceDependency
 ) -> RunComparison:
     """Two runs side by side: their first difference, and the diff of their results."""
 
@@ -327,13 +323,13 @@ async def compare(
 
 
 @router.get("/benchmarks", responses=problem_responses())
-async def benchmarks(service: WebServiceDependency, _: Viewer) -> list[str]:
+async def benchmarks(service: WebServiceDependency) -> list[str]:
     """The benchmarks that were run here."""
     return await asyncio.to_thread(list_benchmarks, service.settings.paths.home)
 
 
 @router.get("/benchmarks/{name}", responses=problem_responses(404))
-async def benchmark(name: BenchmarkName, service: WebServiceDependency, _: Viewer) -> dict[str, Any]:
+async def benchmark(name: BenchmarkName, service: WebServiceDependency) -> dict[str, Any]:
     """The report of a benchmark: its warnings, and its tables as text."""
     return await _read_or_404(benchmark_as_json, service.settings.paths.home, name)
 

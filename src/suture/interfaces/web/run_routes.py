@@ -5,16 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Path, Request
+from fastapi import APIRouter, Header, Request
 
 from suture.api import ReviewAnswer, pending_review
-from suture.core.ledger import RunFolder
 from suture.interfaces.jobs import Job
-from suture.interfaces.web.access_tokens import Caller
-from suture.interfaces.web.authorization import get_service, require_owner, require_role
 from suture.interfaces.web.problem_details import RequestRefused, problem_responses
 from suture.interfaces.web.rest_schemas import (
-    RUN_ID,
     ArchiveReceipt,
     CertificateCheck,
     ForkRequest,
@@ -22,20 +18,22 @@ from suture.interfaces.web.rest_schemas import (
     ReviewAnswerRequest,
     RunAccepted,
 )
-from suture.interfaces.web.run_views import RUN_ROUTE, has_ledger, run_receipt
+from suture.interfaces.web.route_dependencies import (
+    Reviewer,
+    Run,
+    Runner,
+    WebServiceDependency,
+    require_ledger,
+    require_owner,
+)
+from suture.interfaces.web.run_views import RUN_ROUTE, run_receipt
 from suture.interfaces.web.web_service import WebService
 
 router = APIRouter(prefix="/v1")
-Run = Annotated[
-    str, Path(pattern=RUN_ID, description="The run's id.", examples=["20260101-000000000-abcdef"])
-]
 Key = Annotated[
     str,
     Header(alias="Idempotency-Key", description="Requests with the same key are executed once."),
 ]
-WebServiceDependency = Annotated[WebService, Depends(get_service)]
-Runner = Annotated[Caller, require_role("runner")]
-Reviewer = Annotated[Caller, require_role("reviewer")]
 ARCHIVE_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -145,11 +143,3 @@ async def cancel(run: Run, service: WebServiceDependency, caller: Runner) -> Run
 
 def _job_receipt(service: WebService, job: Job) -> RunAccepted:
     return run_receipt(service.pool, service.job_folder(job))
-
-
-def require_ledger(service: WebService, run: str) -> RunFolder:
-    """Return the folder of a run that has started."""
-    folder = service.find_run_folder_or_404(run)
-    if not has_ledger(folder):
-        raise RequestRefused(404, f"run {run} has not started yet", remedy="retry when it is running")
-    return folder

@@ -7,7 +7,7 @@ from typing import Any
 from suture.api import Review, pending_review
 from suture.core.ledger import RunFolder, get_run_state, read_ledger
 from suture.errors import StorageError
-from suture.interfaces.jobs import JobEnd, JobRegistry
+from suture.interfaces.jobs import JobRegistry
 from suture.interfaces.narrative.review_text import review_as_json
 from suture.interfaces.narrative.run_story import run_as_json
 from suture.interfaces.web.rest_schemas import RunAccepted, RunDetails
@@ -43,6 +43,9 @@ def run_details(pool: JobRegistry, folder: RunFolder, *, with_events: bool) -> R
     """Return the current state of a run, whose folder may not exist yet."""
     job, state = pool.find_last_job(folder.id), run_state(pool, folder)
     end = pool.end_of(job) if job is not None else None
+    error = None
+    if end is not None and end.error:
+        error = {"detail": end.error, "remedy": end.remedy, "fault": end.fault, "exit_code": end.exit_code}
     fields: dict[str, Any] = {}
     if has_ledger(folder):
         run_json = run_as_json(folder)
@@ -59,7 +62,7 @@ def run_details(pool: JobRegistry, folder: RunFolder, *, with_events: bool) -> R
         run=folder.id,
         state=state,
         caller=job.caller if job is not None else None,
-        error=_job_error(end) if end is not None and end.error else None,
+        error=error,
         **fields,
     )
 
@@ -73,11 +76,6 @@ def _editable_texts(review: Review) -> dict[str, str]:
             break
         texts[path] = text
     return texts
-
-
-def _job_error(end: JobEnd) -> dict[str, Any]:
-    """Return why a job failed, with the command line's message."""
-    return {"detail": end.error, "remedy": end.remedy, "fault": end.fault, "exit_code": end.exit_code}
 
 
 def is_finished(pool: JobRegistry, folder: RunFolder) -> bool:

@@ -21,9 +21,9 @@ from suture.interfaces.web.problem_details import (
     add_problems,
     problem_responses,
 )
-from suture.interfaces.web.read_routes import Viewer
 from suture.interfaces.web.request_guard import RequestGuard
 from suture.interfaces.web.rest_schemas import Health
+from suture.interfaces.web.route_dependencies import VIEWER
 from suture.interfaces.web.server_metrics import RequestCounter, ServerMetrics
 from suture.interfaces.web.web_service import WebService
 
@@ -133,8 +133,10 @@ async def ready(request: Request) -> Response:
     return JSONResponse(health.model_dump(), status_code=200 if ok else 503)
 
 
-@probes.get("/metrics", responses=problem_responses(), response_class=PlainTextResponse)
-async def prometheus(request: Request, _: Viewer) -> Response:
+@probes.get(
+    "/metrics", responses=problem_responses(), response_class=PlainTextResponse, dependencies=[VIEWER]
+)
+async def prometheus(request: Request) -> Response:
     """Return metrics for Prometheus."""
     return Response(request.app.state.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 

@@ -112,14 +112,14 @@ def print_result(
     from suture.bench.gate.sequential_test import compute_chances
     from suture.core.records import encode_record
 
-    good, poor = compute_chances(design, design.least), compute_chances(design, design.poor)
+    good, poor = compute_chances(design, design.good_rate), compute_chances(design, design.poor_rate)
     if as_json:
         chances = {"at_least": encode_record(good), "at_poor": encode_record(poor)}
-        rates = {"standing": result.standing, "least": design.least, "poor": design.poor}
+        rates = {"standing": result.standing, "least": design.good_rate, "poor": design.poor_rate}
         print_json({**encode_record(result), **rates, "chances": chances})
         return
     print_text(gate_sentence(baseline, design, result, model))
-    for rate, chance in ((design.least, good), (design.poor, poor)):
+    for rate, chance in ((design.good_rate, good), (design.poor_rate, poor)):
         print_text(
             f"  at a true rate of {rate:.1%} it passes {chance.passed:.1%}, fails {chance.failed:.1%} and is "
             f"undecided {chance.undecided:.1%} of the time, after {chance.tasks:.0f} tasks on average"
@@ -139,10 +139,10 @@ def gate_sentence(baseline: GateBaseline, design: SequentialDesign, result: Gate
     """Return the result and what it means."""
     confidence = f"with {1 - design.error:.0%} confidence"
     verdict_texts: dict[GateStanding, str] = {
-        "passed": f"the rate is above {design.poor:.1%} {confidence}",
-        "failed": f"the rate is below {design.least:.1%} {confidence}",
-        "undecided": f"too few tasks to distinguish a rate of {design.least:.1%} from "
-        f"{design.poor:.1%} {confidence}",
+        "passed": f"the rate is above {design.poor_rate:.1%} {confidence}",
+        "failed": f"the rate is below {design.good_rate:.1%} {confidence}",
+        "undecided": f"too few tasks to distinguish a rate of {design.good_rate:.1%} from "
+        f"{design.poor_rate:.1%} {confidence}",
         "broken": f"{len(result.skipped)} more have no grade because the infrastructure failed, "
         "so there is no verdict",
     }

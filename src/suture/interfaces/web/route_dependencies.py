@@ -1,14 +1,17 @@
-"""Dependencies of the routes that identify the caller and check the caller's role."""
+"""What routes depend on: the service, the run in the path, and a caller with a certain role."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 
+from suture.core.ledger import RunFolder
 from suture.interfaces.jobs import Job
 from suture.interfaces.web.access_tokens import LOCAL, Caller, Role
 from suture.interfaces.web.problem_details import RequestRefused
+from suture.interfaces.web.rest_schemas import RUN_ID
+from suture.interfaces.web.run_views import has_ledger
 from suture.interfaces.web.web_service import WebService
 
 
@@ -47,7 +50,25 @@ def require_role(role: Role) -> Any:
     return Depends(check)
 
 
+VIEWER = require_role("viewer")
+Viewer = Annotated[Caller, VIEWER]
+Runner = Annotated[Caller, require_role("runner")]
+Reviewer = Annotated[Caller, require_role("reviewer")]
+WebServiceDependency = Annotated[WebService, Depends(get_service)]
+Run = Annotated[
+    str, Path(pattern=RUN_ID, description="The run's id.", examples=["20260101-000000000-abcdef"])
+]
+
+
 def require_owner(caller: Caller, job: Job) -> None:
     """Check that the caller may stop a job: its owner and admins may."""
     if job.caller != caller.name and not caller.has_role("admin"):
         raise RequestRefused(403, f"{job.run} belongs to another caller", remedy="ask its owner or an admin")
+
+
+def require_ledger(service: WebService, run: str) -> RunFolder:
+    """Return the folder of a run that has started."""
+    folder = service.find_run_folder_or_404(run)
+    if not has_ledger(folder):
+        raise RequestRefused(404, f"run {run} has not started yet", remedy="retry when it is running")
+    return folder
