@@ -75,7 +75,11 @@ class SupervisedRun(Protocol):
 
 
 class ColdRun:
-    """A sandbox that was built for one program. Create it with `ColdRun.start`."""
+    """A sandbox that was built for one program. Create it with `ColdRun.start`.
+
+    The pipe that carries the request is the *lifeline*: it stays open as long as the host lives, and the
+    supervisor ends when it is closed.
+    """
 
     def __init__(
         self,

@@ -59,6 +59,21 @@ def main() -> None:
         os.closerange(start, end)  # such as the mount namespace through which the launcher came
     forbid_inspection()
     reset_sigint()
+    serve(request_fd, report_fd, wait_for_program, kill_remaining)
+
+
+def serve(
+    request_fd: int,
+    report_fd: int,
+    wait: Callable[[int, float, int, int], tuple[bytes, int]],
+    kill: Callable[[], None],
+) -> None:
+    """Run the requested program and report on it.
+
+    Args:
+        wait: Waits for the program, as `wait_for_program` does.
+        kill: Kills whatever the program left behind.
+    """
     request = marshal.loads(read_exactly(request_fd, int.from_bytes(read_exactly(request_fd, 8), "big")))
     try:
         for path, content in request["files"].items():
@@ -72,8 +87,8 @@ def main() -> None:
     pid = os.fork()
     if pid == 0:
         exec_program(request)
-    kind, number = wait_for_program(pid, deadline, request["limits"]["total_memory_mb"] * MIB, request_fd)
-    kill_remaining()
+    kind, number = wait(pid, deadline, request["limits"]["total_memory_mb"] * MIB, request_fd)
+    kill()
     with open(report_fd, "wb") as report:
         report.writelines(build_report(kind, number, request, box))
 

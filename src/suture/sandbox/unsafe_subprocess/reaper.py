@@ -1,4 +1,4 @@
-"""Replaces `supervisor.main` without a sandbox: it sends the same report, and ends every descendant.
+"""Replaces `supervisor.main` without a sandbox: it serves the same request, and ends every descendant.
 
 It runs on a bare interpreter after `supervisor.py`, in the same process; `supervisor` is that module.
 """
@@ -6,7 +6,6 @@ It runs on a bare interpreter after `supervisor.py`, in the same process; `super
 from __future__ import annotations
 
 import ctypes
-import marshal
 import os
 import sys
 import time
@@ -21,42 +20,18 @@ SET_CHILD_SUBREAPER = 36
 SIGKILL = 9
 TICK_S = 0.02
 """Seconds between two checks of a program's time and memory."""
-MIB = 1 << 20
 
 
 def main() -> None:
     """Serve the one request, in the folder that this process was started in."""
-    request_fd, report_fd = int(sys.argv[1]), int(sys.argv[2])
     # A process that loses its parent becomes our child, so that it can be found.
     ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    request = marshal.loads(
-        supervisor.read_exactly(request_fd, int.from_bytes(supervisor.read_exactly(request_fd, 8), "big"))
-    )
-    try:
-        for path, content in request["files"].items():
-            supervisor.write_request_file(path, content)
-    except OSError as fault:
-        os.write(report_fd, b"X" + os.strerror(fault.errno or 0).encode())
-        return
-    box = supervisor.open_box()
-    os.write(report_fd, b"S")
-    deadline = time.monotonic() + request["limits"]["wall_s"]
-    pid = os.fork()
-    if pid == 0:
-        supervisor.exec_program(request)
-    kind, number = wait_for_program(pid, deadline, request, request_fd)
-    kill_descendants()
-    with open(report_fd, "wb") as report:
-        report.writelines(supervisor.build_report(kind, number, request, box))
+    supervisor.serve(int(sys.argv[1]), int(sys.argv[2]), wait_for_program, kill_descendants)
 
 
-def wait_for_program(
-    pid: int, deadline: float, request: dict[str, object], lifeline: int
-) -> tuple[bytes, int]:
+def wait_for_program(pid: int, deadline: float, max_bytes: int, lifeline: int) -> tuple[bytes, int]:
     """Wait for the program; see `supervisor.wait_for_program`."""
     os.set_blocking(lifeline, False)
-    limits = request["limits"]
-    assert isinstance(limits, dict)
     while time.monotonic() < deadline:
         ended_pid, status = os.waitpid(pid, os.WNOHANG)
         if ended_pid and os.WIFSIGNALED(status):
@@ -66,8 +41,7 @@ def wait_for_program(
         if host_is_gone(lifeline):
             kill_descendants()
             os._exit(1)
-        pids = find_descendants()
-        if sum(supervisor.resident_bytes(str(pid)) for pid in pids) > limits["total_memory_mb"] * MIB:
+        if sum(supervisor.resident_bytes(str(pid)) for pid in find_descendants()) > max_bytes:
             return b"m", 0
         time.sleep(TICK_S)
     return b"t", 0
