@@ -11,13 +11,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from suture.agents.tuning import (
-    MAX_EXCERPT_CHARS,
-    MAX_EXCERPT_FUNCTION_CHARS,
-    MAX_SELECTED_CHARS,
-    MAX_WHOLE_FILE_CHARS,
-    SURROUNDING_LINES,
-)
+from suture.agents import tuning
 from suture.core.records import Counterexample, Language
 from suture.errors import UsageError
 from suture.project.languages import LANGUAGES, is_source
@@ -71,7 +65,7 @@ def _take_while_fitting(texts: Mapping[str, str]) -> dict[str, str]:
     """Return as many whole files as fit into `MAX_SELECTED_CHARS`; the first one in any case."""
     selected: dict[str, str] = {}
     for path, text in texts.items():
-        if not selected or sum(map(len, selected.values())) + len(text) <= MAX_SELECTED_CHARS:
+        if not selected or sum(map(len, selected.values())) + len(text) <= tuning.MAX_SELECTED_CHARS:
             selected[path] = text
     return selected
 
@@ -156,14 +150,14 @@ def make_excerpt(text: str, suspicious: Sequence[int]) -> str | None:
     Args:
         suspicious: Suspicious lines, counted from 1, the most suspicious first.
     """
-    tree = parse_module(text) if len(text) > MAX_WHOLE_FILE_CHARS else None
+    tree = parse_module(text) if len(text) > tuning.MAX_WHOLE_FILE_CHARS else None
     if tree is None:
         return None
     lines = split_lines(text)
     selected: set[int] = set()
     for line in suspicious:
         part = _lines_around(tree, line, lines)
-        if part and (not selected or _size(selected | part, lines) <= MAX_EXCERPT_CHARS):
+        if part and (not selected or _size(selected | part, lines) <= tuning.MAX_EXCERPT_CHARS):
             selected |= part
     if not selected:
         return None
@@ -174,9 +168,11 @@ def make_excerpt(text: str, suspicious: Sequence[int]) -> str | None:
 def _lines_around(tree: ast.Module, line: int, lines: Sequence[str]) -> set[int]:
     """Return the numbers of the lines to show for a suspicious line: its function, or its surroundings."""
     function = set(_function_around(tree.body, line))
-    if function and _size(function, lines) <= MAX_EXCERPT_FUNCTION_CHARS:
+    if function and _size(function, lines) <= tuning.MAX_EXCERPT_FUNCTION_CHARS:
         return function
-    near = set(range(max(1, line - SURROUNDING_LINES), min(line + SURROUNDING_LINES, len(lines)) + 1))
+    near = set(
+        range(max(1, line - tuning.SURROUNDING_LINES), min(line + tuning.SURROUNDING_LINES, len(lines)) + 1)
+    )
     return near | set(_headers_around(tree.body, line)) if line in near else set()
 
 

@@ -7,15 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from suture.agents import tuning
 from suture.agents.context.file_selection import is_encodable
 from suture.agents.prompting.prompt_parts import RelatedFunction, Suspect
-from suture.agents.tuning import (
-    MAX_RELATED_FUNCTION_CHARS,
-    MAX_RELATED_FUNCTIONS,
-    MAX_SCANNED_FILES,
-    MIN_NAME_SIMILARITY,
-    MIN_SCORE_SHARE,
-)
 from suture.core.ledger import Event, last_payload
 from suture.core.ledger.kinds import SearchFinished, SuspectLine
 from suture.project.python_source.functions import FunctionFacts, iter_functions
@@ -32,7 +26,7 @@ def load_search_clues(events: Sequence[Event]) -> SearchFinished:
     search = last_payload(events, SearchFinished) or SearchFinished()
     best = max((fault.score for fault in search.faults), default=0.0)
     return replace(
-        search, faults=tuple(fault for fault in search.faults if fault.score >= MIN_SCORE_SHARE * best)
+        search, faults=tuple(fault for fault in search.faults if fault.score >= tuning.MIN_SCORE_SHARE * best)
     )
 
 
@@ -73,7 +67,7 @@ def find_related_functions(
     nearest_first = sorted(texts, key=lambda path: (PurePosixPath(path).parent not in folders, path))
     functions = [
         function
-        for path in nearest_first[:MAX_SCANNED_FILES]
+        for path in nearest_first[: tuning.MAX_SCANNED_FILES]
         for function in iter_functions(path, texts[path])
     ]
     suspicious = [f for location in locations for f in functions if (f.path, _short_name(f)) == location]
@@ -81,7 +75,7 @@ def find_related_functions(
         function
         for function in functions
         if function not in suspicious
-        and 0 < len(function.source) <= MAX_RELATED_FUNCTION_CHARS
+        and 0 < len(function.source) <= tuning.MAX_RELATED_FUNCTION_CHARS
         and is_encodable(function.source)
         and not any(function.source in text for text in shown)
     ]
@@ -92,10 +86,10 @@ def find_related_functions(
                 related.setdefault(function, _related_function(function, f"calls {_short_name(suspect)}"))
     for suspect in suspicious:
         most_similar = sorted(others, key=lambda function: -_similarity(function, suspect))
-        for function in most_similar[:MAX_RELATED_FUNCTIONS]:
-            if _similarity(function, suspect) >= MIN_NAME_SIMILARITY:
+        for function in most_similar[: tuning.MAX_RELATED_FUNCTIONS]:
+            if _similarity(function, suspect) >= tuning.MIN_NAME_SIMILARITY:
                 related.setdefault(function, _related_function(function, f"is like {_short_name(suspect)}"))
-    return tuple(related.values())[:MAX_RELATED_FUNCTIONS]
+    return tuple(related.values())[: tuning.MAX_RELATED_FUNCTIONS]
 
 
 def _related_function(function: FunctionFacts, why: str) -> RelatedFunction:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from suture.agents import tuning
 from suture.agents.calling.coder_call import prompt_room_tokens
 from suture.agents.calling.model_call import ModelQuestion, ask
 from suture.agents.conversation.agent_commands import (
@@ -21,16 +22,6 @@ from suture.agents.conversation.agent_commands import (
 )
 from suture.agents.conversation.agent_tools import AgentTools, ToolResult, join_limited
 from suture.agents.conversation.agent_turn import AgentChange, AgentTurn, find_recorded_step
-from suture.agents.tuning import (
-    DEFAULT_CONTEXT_TOKENS,
-    MAX_HISTORY_REPLY_CHARS,
-    MAX_LEDGER_INPUT_CHARS,
-    MAX_LISTED_FILES,
-    MAX_MALFORMED_REPLIES,
-    MAX_PROMPT_RETRIES,
-    MAX_REPEATED_COMMANDS,
-    RECENT_STEPS,
-)
 from suture.core.ledger.kinds import AgentStepped
 from suture.errors import BudgetExceeded, ContextTooLong, MalformedReply, ModelAuthError, ModelError
 from suture.models import Message, Reply, Sampling
@@ -119,7 +110,7 @@ async def _take_step(reply: Reply, turn: AgentTurn, tools: AgentTools, progress:
                 turn=turn.number,
                 number=number,
                 tool=command.tool if command else "",
-                input=(command.input if command else reply.text)[:MAX_LEDGER_INPUT_CHARS],
+                input=(command.input if command else reply.text)[: tuning.MAX_LEDGER_INPUT_CHARS],
                 observation=folder.save_json(result.observation),
                 changes=folder.save_json(dict(result.changed)),
                 seconds=round(time.monotonic() - started_s, 3),
@@ -131,7 +122,7 @@ async def _take_step(reply: Reply, turn: AgentTurn, tools: AgentTools, progress:
     else:
         progress.commands_since_change.append(command)
     progress.changed = result.changed
-    shortened = cut_after_first_command(reply.text)[:MAX_HISTORY_REPLY_CHARS]
+    shortened = cut_after_first_command(reply.text)[: tuning.MAX_HISTORY_REPLY_CHARS]
     progress.steps.append(_AgentStep(reply=shortened, observation=result.observation))
     return ending
 
@@ -139,11 +130,11 @@ async def _take_step(reply: Reply, turn: AgentTurn, tools: AgentTools, progress:
 def _ending_before_use(command: AgentCommand | None, earlier: list[AgentCommand | None]) -> TurnEnding:
     """Return why the turn ends before the command is carried out; empty if it does not."""
     if command is None:
-        latest = earlier[1 - MAX_MALFORMED_REPLIES :]
-        return "malformed" if latest == [None] * (MAX_MALFORMED_REPLIES - 1) else ""
+        latest = earlier[1 - tuning.MAX_MALFORMED_REPLIES :]
+        return "malformed" if latest == [None] * (tuning.MAX_MALFORMED_REPLIES - 1) else ""
     if command.tool == "submit":
         return "submitted"
-    return "repeated" if earlier.count(command) >= MAX_REPEATED_COMMANDS - 1 else ""
+    return "repeated" if earlier.count(command) >= tuning.MAX_REPEATED_COMMANDS - 1 else ""
 
 
 async def _ask_for_step(turn: AgentTurn, opening: tuple[Message, ...], progress: _Progress) -> Reply:
@@ -154,7 +145,7 @@ async def _ask_for_step(turn: AgentTurn, opening: tuple[Message, ...], progress:
     calls, steps = turn.calls, progress.steps
     role_model = calls.models.for_role(turn.coder)
     room_tokens = (
-        prompt_room_tokens(role_model, calls.settings.model.context_tokens) or DEFAULT_CONTEXT_TOKENS
+        prompt_room_tokens(role_model, calls.settings.model.context_tokens) or tuning.DEFAULT_CONTEXT_TOKENS
     )
     question = ModelQuestion(
         role=turn.coder,
@@ -169,13 +160,13 @@ async def _ask_for_step(turn: AgentTurn, opening: tuple[Message, ...], progress:
         is_retry=bool(steps),
         tools=TOOLS,
     )
-    for retries in range(MAX_PROMPT_RETRIES + 1):
+    for retries in range(tuning.MAX_PROMPT_RETRIES + 1):
         # Each time that the provider calls the prompt too long, the room shrinks by a third.
         messages = _build_conversation(opening, steps, int(room_tokens * (2 / 3) ** retries))
         try:
             return await ask(replace(question, messages=messages), calls)
         except ContextTooLong:
-            if retries == MAX_PROMPT_RETRIES:
+            if retries == tuning.MAX_PROMPT_RETRIES:
                 raise
     raise AssertionError("unreachable")
 
@@ -202,7 +193,7 @@ def _render_steps(
     messages: list[Message] = []
     for number, step in enumerate(steps[left_out:], left_out + 1):
         observation = step.observation
-        if without_results and number <= len(steps) - RECENT_STEPS:
+        if without_results and number <= len(steps) - tuning.RECENT_STEPS:
             observation = f"(this result of {len(observation)} characters is not shown any more)"
         if left_out and not messages:
             observation = f"({left_out} steps before this one are not shown any more.)\n{observation}"
@@ -216,7 +207,7 @@ def _opening_messages(turn: AgentTurn) -> tuple[Message, ...]:
     task = prompt.render(
         "begin",
         task=turn.briefing.render_markdown(),
-        files=join_limited(sorted(turn.files), MAX_LISTED_FILES),
+        files=join_limited(sorted(turn.files), tuning.MAX_LISTED_FILES),
         tools="\n".join(f"- {tool.name}: {tool.description}" for tool in TOOLS),
         steps=str(turn.max_steps),
     )

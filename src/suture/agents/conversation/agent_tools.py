@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from suture.agents import tuning
 from suture.agents.context.deciding_checks import count_deciding_checks
 from suture.agents.conversation.agent_commands import AgentCommand
 from suture.agents.conversation.agent_turn import AgentTurn
@@ -19,14 +20,6 @@ from suture.agents.conversation.task_briefing import make_briefing
 from suture.agents.prompting.prompt_parts import describe_fact
 from suture.agents.replies.edit_blocks import apply_edits, is_creatable, split_edits
 from suture.agents.tools.react_loop import cut_middle
-from suture.agents.tuning import (
-    MAX_COMMAND_OUTPUT_CHARS,
-    MAX_LISTED_FACTS,
-    MAX_LISTED_FOLDER_PATHS,
-    MAX_SEARCH_MATCHES,
-    MAX_SHELL_S,
-    MAX_SHOWN_LINES,
-)
 from suture.core.records import Candidate, Verdict
 from suture.errors import EditDoesNotApply
 from suture.judge import check_candidate, find_protected_files
@@ -77,7 +70,7 @@ class AgentTools:
                 result = ToolResult(observation=_read_file(command.input, files), changed=changed)
             case _:
                 result = ToolResult(observation=_search(command.input, files), changed=changed)
-        return replace(result, observation=cut_middle(result.observation, MAX_COMMAND_OUTPUT_CHARS))
+        return replace(result, observation=cut_middle(result.observation, tuning.MAX_COMMAND_OUTPUT_CHARS))
 
     async def _run_shell(
         self, line: str, files: Mapping[str, bytes], changed: Mapping[str, str]
@@ -86,11 +79,11 @@ class AgentTools:
             return ToolResult(observation="There was no command.", changed=changed)
         suite, budget = self.turn.suite, self.turn.calls.budget
         remaining_s = budget.remaining_s()
-        limit_s = min(MAX_SHELL_S, suite.settings.test_timeout_s)
+        limit_s = min(tuning.MAX_SHELL_S, suite.settings.test_timeout_s)
         timeout_s = limit_s if remaining_s is None else max(1.0, min(limit_s, remaining_s / 2))
         async with budget.time_limit():
             run = await ProjectCopy.for_suite(suite).run(
-                line, files, timeout_s, max_output_bytes=2 * MAX_COMMAND_OUTPUT_CHARS
+                line, files, timeout_s, max_output_bytes=2 * tuning.MAX_COMMAND_OUTPUT_CHARS
             )
         texts, left_out = select_text_changes(run.changes, files)
         allowed, refused, scan_reasons = self._check_changes(texts, changed)
@@ -167,7 +160,7 @@ class AgentTools:
     def _render_failures(self, verdict: Verdict, passed: int, failed: int) -> str:
         briefing = make_briefing(self.turn.suite.task, verdict, self.turn.trust_threshold)
         lines = [f"{passed} of {passed + failed} tests pass. What the others saw:"]
-        lines += [f"- {describe_fact(fact)}" for fact in briefing.facts[:MAX_LISTED_FACTS]]
+        lines += [f"- {describe_fact(fact)}" for fact in briefing.facts[: tuning.MAX_LISTED_FACTS]]
         if briefing.judged_by_exit_status or not briefing.facts:
             lines.append(briefing.output)
         return "\n".join(lines)
@@ -196,7 +189,7 @@ def _read_file(text: str, files: Mapping[str, bytes]) -> str:
         return f"ReadError: there is no file {text[:200]!r}.{hint}"
     lines = decode_text(files[path]).split("\n")
     first = max(1, int(match[2] or 1))
-    last = min(len(lines), int(match[3] or match[2] or MAX_SHOWN_LINES))
+    last = min(len(lines), int(match[3] or match[2] or tuning.MAX_SHOWN_LINES))
     numbered = [f"{number:5}  {lines[number - 1]}" for number in range(first, last + 1)]
     note = f"\n(the file has {len(lines)} lines)" if last < len(lines) or first > 1 else ""
     return ("\n".join(numbered) or "(nothing)") + note
@@ -205,7 +198,7 @@ def _read_file(text: str, files: Mapping[str, bytes]) -> str:
 def _list_files(text: str, files: Mapping[str, bytes]) -> str:
     folder = text.strip().removeprefix("./").rstrip("/")
     paths = [path for path in sorted(files) if not folder or folder == "." or path.startswith(f"{folder}/")]
-    return join_limited(paths, MAX_LISTED_FOLDER_PATHS) or f"There is no file below {text[:200]!r}."
+    return join_limited(paths, tuning.MAX_LISTED_FOLDER_PATHS) or f"There is no file below {text[:200]!r}."
 
 
 def _search(text: str, files: Mapping[str, bytes]) -> str:
@@ -218,7 +211,7 @@ def _search(text: str, files: Mapping[str, bytes]) -> str:
         for number, line in enumerate(decode_text(content).split("\n"), 1)
         if text in line
     ]
-    return join_limited(matches, MAX_SEARCH_MATCHES) or f"No file holds {text[:200]!r}."
+    return join_limited(matches, tuning.MAX_SEARCH_MATCHES) or f"No file holds {text[:200]!r}."
 
 
 def join_limited(lines: Sequence[str], limit: int) -> str:

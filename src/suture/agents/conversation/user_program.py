@@ -7,17 +7,11 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+from suture.agents import tuning
 from suture.agents.calling.budgeted_call import BudgetedCall, find_prior_decision, reserve
 from suture.agents.calling.call_context import CallContext
 from suture.agents.conversation.agent_turn import AgentChange, AgentTurn, find_recorded_step
 from suture.agents.conversation.project_copy import ProjectCopy, select_text_changes
-from suture.agents.tuning import (
-    MAX_PROGRAM_BYTES,
-    MAX_PROGRAM_LISTED_PATHS,
-    MAX_PROGRAM_OUTPUT_BYTES,
-    MAX_TEST_NAMES_BYTES,
-    PROGRAM_TIME_SHARE,
-)
 from suture.core.ledger import last_payload
 from suture.core.ledger.kinds import ProposerRan
 from suture.core.safe_files import read_regular_file
@@ -71,14 +65,16 @@ async def run_user_program(turn: AgentTurn) -> AgentChange:
 async def _run_program(turn: AgentTurn) -> CopyRun:
     settings = turn.calls.settings.proposer
     left_s = turn.calls.budget.remaining_s()
-    timeout_s = settings.seconds if left_s is None else min(settings.seconds, PROGRAM_TIME_SHARE * left_s)
+    timeout_s = (
+        settings.seconds if left_s is None else min(settings.seconds, tuning.PROGRAM_TIME_SHARE * left_s)
+    )
     command, briefing = settings.command or "", turn.briefing
     copy = ProjectCopy.for_suite(turn.suite)
     documents = {
         "task.md": briefing.render_markdown().encode(),
         "facts.json": briefing.render_json().encode(),
     }
-    test_names = "\n".join(briefing.failing).encode("utf-8", "replace")[:MAX_TEST_NAMES_BYTES]
+    test_names = "\n".join(briefing.failing).encode("utf-8", "replace")[: tuning.MAX_TEST_NAMES_BYTES]
     env = {
         "SUTURE_PROJECT": "{box}",
         "SUTURE_TASK": f"{{box}}/{LIBRARY}/task.md",
@@ -101,7 +97,7 @@ async def _run_program(turn: AgentTurn) -> CopyRun:
             timeout_s,
             env=env,
             library_files=documents,
-            max_output_bytes=MAX_PROGRAM_OUTPUT_BYTES,
+            max_output_bytes=tuning.MAX_PROGRAM_OUTPUT_BYTES,
         )
     finally:
         if host is not None:
@@ -126,11 +122,13 @@ def _command_in_sandbox(command: str) -> tuple[str, dict[str, bytes]]:
     if path is None or path.is_relative_to("/usr") or not command.startswith(word):
         return command, {}
     try:
-        content = read_regular_file(path, MAX_PROGRAM_BYTES, follow=True)
+        content = read_regular_file(path, tuning.MAX_PROGRAM_BYTES, follow=True)
     except OSError as fault:
         raise UsageError(f"the proposer {word!r} cannot be read: {os.strerror(fault.errno or 0)}") from fault
-    if content is None or len(content) > MAX_PROGRAM_BYTES:
-        raise UsageError(f"the proposer {word!r} is not a file of at most {MAX_PROGRAM_BYTES >> 20} MiB")
+    if content is None or len(content) > tuning.MAX_PROGRAM_BYTES:
+        raise UsageError(
+            f"the proposer {word!r} is not a file of at most {tuning.MAX_PROGRAM_BYTES >> 20} MiB"
+        )
     name = f"proposer/{path.name}"
     copied_program = f'"$SUTURE_PROJECT/{LIBRARY}/"{shlex.quote(name)}'
     start = copied_program if content.startswith(b"#!") else f"chmod +x {copied_program} && {copied_program}"
@@ -160,9 +158,9 @@ def _record_run(run: CopyRun, turn: AgentTurn) -> dict[str, str]:
             printed_bytes=run.printed_bytes,
             output=calls.folder.save_json(run.output),
             changes=calls.folder.save_json(texts),
-            changed=tuple(sorted(texts))[:MAX_PROGRAM_LISTED_PATHS],
-            deleted=run.changes.deleted[:MAX_PROGRAM_LISTED_PATHS],
-            excluded_files=left_out[:MAX_PROGRAM_LISTED_PATHS],
+            changed=tuple(sorted(texts))[: tuning.MAX_PROGRAM_LISTED_PATHS],
+            deleted=run.changes.deleted[: tuning.MAX_PROGRAM_LISTED_PATHS],
+            excluded_files=left_out[: tuning.MAX_PROGRAM_LISTED_PATHS],
         )
     )
     return texts

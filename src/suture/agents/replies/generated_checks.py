@@ -15,15 +15,8 @@ from itertools import accumulate, islice
 from statistics import mean
 from typing import Literal
 
+from suture.agents import tuning
 from suture.agents.replies.fenced_blocks import fenced_blocks
-from suture.agents.tuning import (
-    EXAMPLES_PER_PROPERTY,
-    MAX_CHECK_CHARS,
-    MAX_CHECKS,
-    MAX_GENERATED_ITEMS,
-    MAX_GENERATED_NUMBER,
-    MAX_INSPECTED_TESTS,
-)
 from suture.core.records import Check, Provenance
 from suture.errors import MalformedReply
 from suture.judge.extraction.assert_checks import deduplicate_checks, make_check
@@ -42,7 +35,7 @@ from suture.project.python_source.statements import (
 DRAW_NAME = "seeded_draw"
 """The loop variable with the random generator, which is seeded with the number of the round."""
 LOOP_TEMPLATE = (
-    f"for {DRAW_NAME} in map(__import__('random').Random, range({EXAMPLES_PER_PROPERTY})):\n    pass"
+    f"for {DRAW_NAME} in map(__import__('random').Random, range({tuning.EXAMPLES_PER_PROPERTY})):\n    pass"
 )
 ALPHABET = "abcdefghijklmnopqrstuvwxyz ABCXYZ019_-.,"
 """Characters of texts for which the strategy names none."""
@@ -125,10 +118,12 @@ def _number_bounds(args: StrategyArgs, options: StrategyOptions) -> tuple[str, s
     """Return the sources of `(lower bound, upper bound)`."""
     low = _option(args, options, 0, "min_value", "")
     high = _option(args, options, 1, "max_value", "")
-    default_low = f"min(-{MAX_GENERATED_NUMBER}, {high})" if high else f"-{MAX_GENERATED_NUMBER}"
-    default_high = f"{MAX_GENERATED_NUMBER}"
+    default_low = (
+        f"min(-{tuning.MAX_GENERATED_NUMBER}, {high})" if high else f"-{tuning.MAX_GENERATED_NUMBER}"
+    )
+    default_high = f"{tuning.MAX_GENERATED_NUMBER}"
     if low:
-        default_high = f"max({MAX_GENERATED_NUMBER}, {low} + {MAX_GENERATED_NUMBER})"
+        default_high = f"max({tuning.MAX_GENERATED_NUMBER}, {low} + {tuning.MAX_GENERATED_NUMBER})"
     return low or default_low, high or default_high
 
 
@@ -145,7 +140,7 @@ def _floats(args: StrategyArgs, options: StrategyOptions) -> str:
 def _size_range(args: StrategyArgs, options: StrategyOptions) -> str:
     """Return source of a range with a drawn length; the sizes are the second and the third argument."""
     min_size = _option(args, options, 1, "min_size", "0")
-    max_size = _option(args, options, 2, "max_size", f"{min_size} + {MAX_GENERATED_ITEMS}")
+    max_size = _option(args, options, 2, "max_size", f"{min_size} + {tuning.MAX_GENERATED_ITEMS}")
     return f"range({DRAW_NAME}.randint({min_size}, {max_size}))"
 
 
@@ -243,7 +238,7 @@ def checks_from_reply(reply: Reply, provenance: Provenance, entry_point: str | N
     """
     dropped: Counter[DropReason] = Counter()
     checks: list[Check] = []
-    for test, scope in islice(_tests_in_reply(reply, dropped), MAX_INSPECTED_TESTS):
+    for test, scope in islice(_tests_in_reply(reply, dropped), tuning.MAX_INSPECTED_TESTS):
         setup = find_setup_statements(test, scope, entry_point)
         reason = _unusable_reason(test, setup, entry_point)
         if reason is not None:
@@ -252,13 +247,13 @@ def checks_from_reply(reply: Reply, provenance: Provenance, entry_point: str | N
         *setup_sources, source = map(ast.unparse, [*setup, test])
         checks.append(make_check(source, provenance, trust=UNTRIED_TRUST, setup=setup_sources))
     usable = deduplicate_checks(checks)
-    if len(usable) > MAX_CHECKS:
-        dropped["too_many"] += len(usable) - MAX_CHECKS
+    if len(usable) > tuning.MAX_CHECKS:
+        dropped["too_many"] += len(usable) - tuning.MAX_CHECKS
     if not usable:
         reasons = "; ".join(f"{count}: {DROP_TEXTS[reason]}" for reason, count in dropped.most_common(3))
         raise MalformedReply("the reply holds no usable assert" + (f" ({reasons})" if reasons else ""))
     return GeneratedChecks(
-        checks=usable[:MAX_CHECKS], dropped={str(reason): count for reason, count in dropped.items()}
+        checks=usable[: tuning.MAX_CHECKS], dropped={str(reason): count for reason, count in dropped.items()}
     )
 
 
@@ -318,7 +313,7 @@ def _unusable_reason(test: ast.stmt, setup: Sequence[ast.stmt], entry_point: str
     """Return why a test is unusable, or `None` if it is usable."""
     program = [*setup, test]
     try:
-        is_short = sum(len(ast.unparse(node)) for node in program) <= MAX_CHECK_CHARS
+        is_short = sum(len(ast.unparse(node)) for node in program) <= tuning.MAX_CHECK_CHARS
     except RecursionError:  # A sum of a thousand terms nests a thousand deep.
         is_short = False
     if not is_short:
