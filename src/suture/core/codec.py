@@ -15,8 +15,6 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, partial
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["WrongTypeError", "decode_record", "encode_record", "json_key"]
-
 Decoder = Callable[[Any, str], Any]
 """Takes a JSON value and the name of its field for error messages; returns the decoded value."""
 RecordT = TypeVar("RecordT")

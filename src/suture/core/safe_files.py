@@ -17,17 +17,6 @@ from typing import Any, BinaryIO
 
 from suture.errors import StorageError, UsageError
 
-__all__ = [
-    "create_file",
-    "open_regular_file",
-    "parse_toml",
-    "read_regular_file",
-    "read_state_file",
-    "read_text_file",
-    "replace_file",
-    "write_file_atomically",
-]
-
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG)
 """Errors of `open` for a path at which there is nothing, or a link, a socket or a device without a driver."""
 PRIVATE_FILE_MODE = 0o600

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
@@ -21,22 +22,18 @@ from suture.errors import StorageError, UsageError
 _position: ContextVar[Mapping[str, int]] = ContextVar("_position", default=MappingProxyType({}))
 
 
-@contextlib.contextmanager
-def in_round_branch(step: int, branch: int) -> Iterator[None]:
+def in_round_branch(step: int, branch: int) -> AbstractContextManager[None]:
     """Mark the events that this task writes inside the `with` block as those of a branch of a round.
 
     Parallel branches write in any order. Sorted by (step, branch, part, seq), their events have the same
     order in every run (see `compare_runs`).
     """
-    with _at_position({"step": step, "branch": branch}):
-        yield
+    return _at_position({"step": step, "branch": branch})
 
 
-@contextlib.contextmanager
-def in_branch_part(part: int) -> Iterator[None]:
+def in_branch_part(part: int) -> AbstractContextManager[None]:
     """Mark events as `in_round_branch` does, for one of several parallel parts of the present branch."""
-    with _at_position({**_position.get(), "part": part}):
-        yield
+    return _at_position({**_position.get(), "part": part})
 
 
 @contextlib.contextmanager

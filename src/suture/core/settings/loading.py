@@ -7,7 +7,7 @@ All sources are merged twice, with and without the project's own files, to see w
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,7 +106,9 @@ def load_settings(
             )
         ignored_keys |= {setting.key for setting in requested}
         notes = (*notes, f"the project's own files have no say in {keys}: it is not trusted (suture trust)")
-    layer = _without_project(sources, ignored_keys)
+    # Ignored keys have the values that they have without the project.
+    layer = {key: value for key, value in sources.given.items() if key not in ignored_keys}
+    layer |= {key: value for key, value in sources.base_given.items() if key in ignored_keys}
     settings = _validate(layer, sources.environ)
     _refuse_leaking_a_key(settings, layer, sources.environ)
     origins = {key: layer[key].origin if key in layer else "default" for key in setting_fields()}
@@ -149,10 +151,10 @@ def read_sources(
 ) -> MergedSources:
     """Read and merge all sources. Raises as `load_settings` for a source that is invalid in itself."""
     folder = (project if project.is_dir() else project.parent).absolute()
-    user_layer = _merge(_default_layer(environ), file_layer(user_file(environ), from_project=False))
+    user_layer = {**_default_layer(environ), **file_layer(user_file(environ), from_project=False)}
     variables = read_variables(environ, folder)
     flag_values = flag_layer(flags or {})
-    given, notes = _merge_variables(_merge(user_layer, project_layer(folder)), variables, flag_values)
+    given, notes = _merge_variables({**user_layer, **project_layer(folder)}, variables, flag_values)
     base_given, _ = _merge_variables(user_layer, variables.without_project(), flag_values)
     return MergedSources(
         folder=folder,
@@ -174,16 +176,11 @@ def user_file(environ: Mapping[str, str]) -> Path:
 
 
 def _merge_variables(weak: Layer, variables: Variables, flags: Layer) -> tuple[Layer, tuple[str, ...]]:
-    strong = _merge(*variables.suture_layers, flags)
+    strong: Layer = {}
+    for layer in (*variables.suture_layers, flags):
+        strong.update(layer)
     aliases, notes = _alias_layer(variables, strong, weak)
-    return _merge(weak, aliases, strong), notes
-
-
-def _merge(*layers: Layer) -> Layer:
-    merged: Layer = {}
-    for layer in layers:
-        merged.update(layer)
-    return merged
+    return {**weak, **aliases, **strong}, notes
 
 
 def _home(environ: Mapping[str, str]) -> Path:
@@ -311,12 +308,6 @@ def _requested_settings(sources: MergedSources) -> tuple[RequestedSetting, ...]:
             )
         )
     return tuple(requested)
-
-
-def _without_project(sources: MergedSources, keys: Collection[str]) -> Layer:
-    """Return the merged layer in which some keys have the values that they have without the project."""
-    layer = {key: value for key, value in sources.given.items() if key not in keys}
-    return {**layer, **{key: value for key, value in sources.base_given.items() if key in keys}}
 
 
 def _value_of(settings: Settings, key: str) -> object:

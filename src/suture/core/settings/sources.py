@@ -190,7 +190,11 @@ def read_variables(environ: Mapping[str, str], project: Path) -> Variables:
         UsageError: A `SUTURE_*` variable is not a setting, or `.env` cannot be read.
     """
     path = project / ".env"
-    dotenv = parse_dotenv(read_settings_text(path), _is_read_from_dotenv, source=repr(str(path)))
+    dotenv = parse_dotenv(
+        read_settings_text(path),
+        lambda name: _is_read(name) and name not in ENVIRONMENT_ONLY,
+        source=repr(str(path)),
+    )
     environment = {name: value for name, value in environ.items() if _is_read(name)}
     layers: list[Layer] = []
     ancestors: dict[str, SettingValue] = {}
@@ -212,10 +216,6 @@ def read_variables(environ: Mapping[str, str], project: Path) -> Variables:
 
 def _is_read(name: str) -> bool:
     return name.startswith(PREFIX) or is_alias(name)
-
-
-def _is_read_from_dotenv(name: str) -> bool:
-    return _is_read(name) and name not in ENVIRONMENT_ONLY
 
 
 def _suture_layer(values: Mapping[str, SettingValue], source: str) -> Layer:
