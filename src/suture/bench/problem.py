@@ -23,7 +23,6 @@ class Problem:
 
     Attributes:
         id: Unique in its data set, such as `HumanEval/0`.
-        dataset: The data set's name, such as `humaneval`.
         kind: `write`, or `heal` if code is given.
         statement: What is wanted, as the solver may read it.
         entry_point: The function or class that the checks call.
@@ -31,7 +30,7 @@ class Problem:
         beside: The other files of the project, path -> text; a solver may use and change them.
         visible: Asserts that the solver may see, as Python source; if empty, the examples in the statement.
         hidden: The test program that grades. Nothing of it may reach a solver.
-        reference: A module that passes; it is never shown.
+        reference: A module that passes; no solver may see it.
         reference_beside: The files of `beside` that differ in the solution.
     """
 

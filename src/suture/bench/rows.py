@@ -19,7 +19,6 @@ class CandidateStep:
         origin: How it was made; `user` is the given code.
         round: The round that proposed it; -1 for given code.
         completion_tokens: Reply tokens spent so far, including its own.
-        prompt_tokens: Prompt tokens spent so far.
         passed: Number of visible deciding checks that passed.
         failed: Number of visible deciding checks that did not pass.
         is_best_so_far: Whether it became the best candidate, which the user would get if the run ended here.
@@ -64,14 +63,9 @@ class BenchmarkRow:
     """The result of one task with one arm, model, cap and seed.
 
     Attributes:
-        problem: Id of the task.
         problem_hash: Hash of everything that defines the task.
-        regime: Which checks the loop could see.
-        model: `provider:model`.
         seed: Number of the independent repetition, from 0.
         cap: Maximum reply tokens that the arm could spend on the task.
-        run: Id of the run, which names its folder.
-        confidence: Confidence of the result, in [0, 1].
         steps: The candidates in order, each with what the run had spent.
         completion_tokens: Tokens of all replies, including those without a candidate.
         cost_usd: Cost in US dollars; `None` if a price is not known.

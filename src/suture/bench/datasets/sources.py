@@ -38,12 +38,7 @@ class RecordPlaces:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredRecord:
-    """A record of a data set and its position.
-
-    Attributes:
-        place: The record's number and file, as text.
-        record: The record as it was read.
-    """
+    """A record of a data set and its position."""
 
     place: str
     record: Any

@@ -35,10 +35,8 @@ class GateBaseline:
     """A fixed list of tasks, and which of them were solved when it was recorded.
 
     Attributes:
-        dataset: The data set's name, such as `humaneval`.
         regime: What the loop could see of the checks.
         arm: The name of the recipe that is measured.
-        model: `provider:model`.
         cap: Reply tokens that each run could spend.
         tasks: The tasks in the order in which they are tried. They are sorted by the hash of their ids, so
             that easy and hard tasks are mixed, as the test requires.

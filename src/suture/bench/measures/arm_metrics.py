@@ -32,15 +32,12 @@ class Ratio:
 
 @dataclass(frozen=True, kw_only=True)
 class SolvedShare:
-    """What an arm solved with a cap.
+    """What an arm solved with a cap; the tokens are means of a run.
 
     Attributes:
         tokens: Reply tokens that each run could spend.
         runs: Solved runs, of the runs with a result.
-        tasks: Number of tasks with such a run.
         share: Share of tasks with its 95% interval; `None` without tasks.
-        completion_tokens: Mean generated tokens of a run.
-        prompt_tokens: Mean prompt tokens of a run.
     """
 
     tokens: int
@@ -95,12 +92,9 @@ class GeneratedTests:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpending:
-    """What all runs of an arm spent.
+    """What all runs of an arm spent in total, and how many of them ended right.
 
     Attributes:
-        solved: Number of runs that ended right.
-        completion_tokens: Tokens of replies, summed.
-        prompt_tokens: Tokens of prompts, summed.
         model_s: Seconds of waiting for replies; replayed ones count 0.
         cost_usd: US dollars; `None` if a price is not known.
     """
@@ -123,8 +117,6 @@ class ArmMetrics:
     """The metrics of one arm in one cell of data set, regime, model and cap.
 
     Attributes:
-        arm: Name of the measured recipe.
-        runs: Number of rows.
         faults: Runs without a result, because the machinery failed in the run or in grading. They count
             nowhere else.
         ungraded: Runs whose result has no grade yet; they count nowhere else.
@@ -140,11 +132,9 @@ class ArmMetrics:
         harmed: Runs that ended wrong, of those with a right first candidate or right given code.
         rounds: Runs by number of rounds.
         errors: Runs by the error of a wrong first candidate, the most frequent first.
-        outcomes: Outcome -> number of runs.
         evidence: Kind of evidence of the last verdict -> number of runs.
         timeouts: Ids of tasks whose candidate timed out in grading; it counts as wrong.
         sandbox_breakers: Ids of tasks whose candidate broke the sandbox, in the run or in grading; it counts as wrong.
-        spent: What all counted runs spent.
         pass_at: pass@k, up to the number of seeds.
         calibration: Calibration of the final confidence; `None` without runs.
         tests: Correctness of generated tests; `None` if no run assessed one.

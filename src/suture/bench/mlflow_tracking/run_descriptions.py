@@ -20,10 +20,8 @@ class RunDescription:
     """A run in MLflow's terms.
 
     Attributes:
-        name: Name of the run, for people.
         params: Name -> value of what was run.
         metrics: Name -> result; shares are in [0, 1].
-        tags: Tags by which the run is found.
     """
 
     name: str

@@ -24,10 +24,8 @@ class RecordedReply:
     """One reply of a model to a task's prompt.
 
     Attributes:
-        model: The model as `provider:model`.
         prompt: The hash of the messages.
         call: The hash of the whole call, including `max_tokens`, as run folders have it.
-        max_tokens: The token limit of the reply.
         index: The number of the draw among several draws of one call.
         extra: The hash of further options, such as a schema; empty if there were none.
         prompt_tokens: Tokens of the prompt, as the provider counts them.

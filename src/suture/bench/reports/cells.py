@@ -18,7 +18,6 @@ class Cell:
 
     Attributes:
         regime: What the loop could see of the checks.
-        model: `provider:model`.
         cap: Generated tokens that each run could spend.
         arms: Arm -> its rows; baselines first, then by name.
         changed: Ids of tasks that are not in `arms`, because their content differs between rows.

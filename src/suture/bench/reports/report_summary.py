@@ -23,8 +23,6 @@ class ReportSection:
     """The metrics, tests and warnings of one cell.
 
     Attributes:
-        regime: What the loop could see of the checks.
-        cap: Generated tokens that each run could spend.
         warnings: What must be read before the numbers, a sentence each.
         arms: The metrics of each arm, baselines first.
         comparisons: Every arm against each baseline, adjusted together.
@@ -47,11 +45,9 @@ class BenchmarkReport:
     """The report of a set of rows.
 
     Attributes:
-        warnings: Warnings about the whole report, a sentence each.
         regimes: Regime -> what it means.
         sections: One for each cell: a dataset, regime, model and cap.
         sessions: Benchmark -> the environment of each session.
-        schema_version: Version of this record.
     """
 
     warnings: tuple[str, ...]

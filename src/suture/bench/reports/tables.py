@@ -21,7 +21,6 @@ class Table:
     """A table of text.
 
     Attributes:
-        caption: What the table shows.
         head: Names of the columns; the first column names the row.
         rows: The cells, as many per row as `head` has.
         note: What the columns mean.

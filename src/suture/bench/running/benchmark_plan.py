@@ -26,10 +26,8 @@ class BenchmarkPlan:
     Attributes:
         ids: Data set -> ids of its tasks, in order.
         arms: Names of the recipes to compare.
-        models: Names of the models, as `provider:model`.
         seeds: Number of independent repetitions.
         caps: Maximum reply tokens for each task and arm; each cap is a run of its own.
-        regime: Which checks the loop may see.
         sessions: The environment of each session: machine, versions, date, command.
         id: Id of the benchmark, which does not change if the folder is renamed. It is set on the first write.
     """

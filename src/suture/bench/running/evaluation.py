@@ -47,8 +47,6 @@ class EvaluationJob:
 
     Attributes:
         model: `provider:model`, used for every role.
-        seed: Number of the repetition, from 0.
-        regime: Which checks the loop may see.
         reference: Grade of the task's own reference.
     """
 

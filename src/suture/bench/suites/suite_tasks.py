@@ -19,7 +19,6 @@ class PlantedFault:
     Attributes:
         why: What is wrong after the change, in a few words.
         old: Text that the file contains exactly once.
-        new: The text that replaces it.
     """
 
     why: str
@@ -44,8 +43,6 @@ class SuiteTask:
     """A task of the own suite, read from its folder.
 
     Attributes:
-        category: The name of the category's folder, such as `intervals`.
-        entry_point: The function to write.
         difficulty: 1 (a small model may solve it at once) to 3.
         statement: The function's stub with its docstring, which contains two or three examples.
         solution: The reference project, path -> text.

@@ -25,7 +25,6 @@ class PatchGrade:
     """The grade of a patch.
 
     Attributes:
-        resolved: Whether every test that must pass does.
         applied: Whether the patch applies and is not empty.
         failed: Ids of tests that had to pass and did not, sorted.
         left_out: Files of the patch that were not used: tests, files that decide how they run, deletions.

@@ -27,7 +27,6 @@ class SweTask:
         repo: The repository as `owner/name`; its folder is `owner__name` or `name`.
         base_commit: The commit that a patch applies to.
         problem_statement: The issue, which is all that a solver gets to read.
-        patch: The reference patch, which is never shown.
         test_patch: The grading tests as a patch; a solver sees them only in the regime of that name.
         fail_to_pass: Ids of tests that a patch must make pass.
         pass_to_pass: Ids of tests that must keep passing.

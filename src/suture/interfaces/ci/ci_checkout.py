@@ -23,7 +23,6 @@ class Checkout:
     """A checked-out commit and its base.
 
     Attributes:
-        commit: The commit's hash.
         people: Names and addresses of its author and committer.
         is_heal: Whether Suture made the commit.
         heals: The number of the branch's commits that Suture made.

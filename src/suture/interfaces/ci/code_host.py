@@ -40,8 +40,6 @@ class DeliveredChange:
 
     Attributes:
         parent: The commit that it changes.
-        title: The title, one line.
-        message: The commit message.
         text: Markdown, for people.
         files: The changed files, with paths relative to the repository.
         suggestions: The change as line replacements; empty if it cannot be expressed that way.

@@ -27,19 +27,14 @@ class HealReport:
         outcome: The run's outcome, or `refused` if a gate refused.
         reason: The refusal's code for `refused`, the cause for `not_a_code_fault`; else empty.
         detail: The reason as text; it can contain untrusted text.
-        commit: The healed commit.
-        branch: Its branch.
         base: The commit that it was compared with.
         run: The run's id; empty if no run was started.
-        failing: The failing tests.
         old_failures: The failing tests that also fail at the base and were left out.
         verdict: The verdict on the unchanged code, if the tests were run.
         diff: The change, even if a gate refused it.
         edits: The change as line edits.
         confidence: The confidence, in [0, 1].
         evidence: The kind of evidence of its verdict.
-        warnings: Signs that the change games the tests.
-        seconds: The duration.
         certificate: The certificate in the run's folder, if there is one.
     """
 

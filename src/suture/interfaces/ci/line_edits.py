@@ -13,7 +13,6 @@ class LineEdit:
     """Lines of a file that are replaced by others.
 
     Attributes:
-        path: The file.
         start: The first replaced line, counted from 1.
         end: The last replaced line; `start - 1` if lines are only inserted, before `start`.
         old: The replaced lines, without line ends.

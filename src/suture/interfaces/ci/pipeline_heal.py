@@ -44,7 +44,6 @@ class HealRequest:
     """What a user asks for.
 
     Attributes:
-        root: The project's folder.
         test: The test command; with `None` that of the settings, or the detected one.
         base: The commit to compare with; with `None` that of the CI service, or the parent.
     """

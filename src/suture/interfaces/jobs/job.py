@@ -29,10 +29,8 @@ class Job:
     Attributes:
         id: An id like that of a run; a new run gets the job's id.
         run: The run that the job creates, continues or inspects.
-        kind: The kind of work.
         request: The arguments as JSON values, which `suture.interfaces.jobs.job_execution` reads.
         flags: Settings of this job by dotted key; they take precedence over the server's.
-        caller: The caller's name.
         created_s: When it was requested, in seconds since the epoch.
         tokens: The maximum number of tokens.
         seconds: The maximum wall-clock time in seconds.
@@ -60,11 +58,8 @@ class JobEnd:
     Attributes:
         exit_code: The exit code of the equivalent command.
         error: What went wrong, in one line; empty without an error.
-        remedy: What the caller can do about it.
         fault: The name of the error's class.
         answer: The result as JSON values, if the ledger does not contain it.
-        tokens: The tokens that its run had used.
-        seconds: The wall-clock seconds that its run had used.
         ended_s: When it ended, in seconds since the epoch.
     """
 

@@ -30,7 +30,6 @@ class HealEnded:
     """A run has ended.
 
     Attributes:
-        result: The result.
         applied: Whether its change is applied to the user's files.
         fault: Why it could not be applied, if it should have been.
     """

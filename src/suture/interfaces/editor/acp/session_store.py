@@ -28,7 +28,6 @@ class Session:
 
     Attributes:
         id: An id like that of a run.
-        cwd: The absolute folder.
         mode: When the user is asked, as the setting `loop.autonomy`.
         runs: The ids of its runs, oldest first.
         work: The prompt that is being answered.

@@ -41,7 +41,6 @@ class SourceLocation:
     """A line of a project.
 
     Attributes:
-        path: The file, relative to the project.
         line: The line, counted from 1.
         description: Why it is shown.
     """
@@ -79,7 +78,6 @@ class RunFindings:
         texts: The files at the start of the run, path -> text.
         failing: The tests that failed then.
         change: A verified change that fixes at least one of them and breaks no passing test.
-        total: The number of tests.
         passing: The number of tests that pass with the change.
     """
 
