@@ -9,7 +9,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, pairwise, takewhile
 from pathlib import Path
 
 from suture.errors import UsageError
@@ -57,17 +57,17 @@ def split_command(test: str | Sequence[str]) -> tuple[str, ...]:
 
 def _needs_shell(test: str) -> bool:
     """Return whether a command has, outside of quotes, a character that only a shell interprets."""
-    quote, skip = "", False
-    for mark, following in zip(test, f"{test[1:]} ", strict=True):
-        if skip:
-            skip = False
-        elif mark == "\\" and quote != "'":
-            skip = True
+    quote, is_escaped = "", False
+    for char, following in zip(test, f"{test[1:]} ", strict=True):
+        if is_escaped:
+            is_escaped = False
+        elif char == "\\" and quote != "'":
+            is_escaped = True
         elif quote:
-            quote = "" if mark == quote else quote
-        elif mark in "'\"":
-            quote = mark
-        elif mark in SHELL_CHARACTERS or mark + following == "$(":
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char in SHELL_CHARACTERS or char + following == "$(":
             return True
     return False
 
@@ -90,10 +90,10 @@ def find_deciding_files(command: Sequence[str], files: Mapping[str, bytes], root
         glob for words in commands for facts in languages for glob in facts.find_loaded_files(words)
     )
     configured_globs = (glob for facts in languages for glob in facts.find_configured_files(files))
+    globs = dict.fromkeys(islice(loaded_globs, MAX_LOADED_GLOBS))
+    globs |= dict.fromkeys(islice(configured_globs, MAX_LOADED_GLOBS))
     loaded: list[str] = []
-    for glob in dict.fromkeys(
-        (*islice(loaded_globs, MAX_LOADED_GLOBS), *islice(configured_globs, MAX_LOADED_GLOBS))
-    ):
+    for glob in globs:
         matches = [path for path in files if is_protected(path, (glob,))]
         loaded += [] if WHOLE_FOLDER_GLOB.search(glob) and any(map(is_test_file, matches)) else matches
     return tuple(dict.fromkeys((*named, *loaded)))
@@ -101,22 +101,18 @@ def find_deciding_files(command: Sequence[str], files: Mapping[str, bytes], root
 
 def _reached_lines(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> list[str]:
     """Return a command as a line, and the lines of all scripts and targets that it runs."""
-    first = " ".join(command)
-    reached, waiting = {first: None}, [first]
+    command_line = " ".join(command)
+    reached, waiting = {command_line: None}, [command_line]
     while waiting and len(reached) < MAX_REACHED_LINES:
         line = waiting.pop(0)
-        started_lines = [*find_reachable_scripts(command if line is first else line.split(), files)]
+        started_lines = [*find_reachable_scripts(command if line is command_line else line.split(), files)]
         for words in _commands_in((line,)):
             started_lines += find_task_commands(words, files)
         for path in find_named_files((line,), files, root):
             is_shell = not any(is_source(path, language) for language in LANGUAGES)
             if is_shell and len(files[path]) <= MAX_SHELL_SCRIPT_BYTES:
                 started_lines += files[path].decode("utf-8", "replace").splitlines()
-        unseen_lines = [
-            started_line
-            for started_line in dict.fromkeys(started_lines)
-            if started_line.strip() and started_line not in reached
-        ]
+        unseen_lines = [s for s in dict.fromkeys(started_lines) if s.strip() and s not in reached]
         reached.update(dict.fromkeys(unseen_lines))
         waiting += unseen_lines
     return list(reached)
@@ -148,17 +144,15 @@ def _modules(words: Sequence[str]) -> Iterator[str]:
 
     The option `-m` of other programs has other meanings.
     """
-    option_index = words.index("-m") if "-m" in words else len(words)
-    if not any(re.search(r"python[\d.]*$", word) for word in words[:option_index]) or option_index + 1 >= len(
-        words
-    ):
+    before_option = list(takewhile(lambda word: word != "-m", words))
+    module_and_arguments = words[len(before_option) + 1 :]
+    if not module_and_arguments or not any(re.search(r"python[\d.]*$", word) for word in before_option):
         return
-    yield words[option_index + 1]
-    if words[option_index + 1] == "unittest":
-        pairs = zip(words[option_index + 1 :], words[option_index + 2 :], strict=False)
-        yield from (
-            word for before, word in pairs if before not in OPTIONS_WITH_VALUE and not word.startswith("-")
-        )
+    yield module_and_arguments[0]
+    if module_and_arguments[0] == "unittest":
+        for before, word in pairwise(module_and_arguments):
+            if before not in OPTIONS_WITH_VALUE and not word.startswith("-"):
+                yield word
 
 
 def _module_files(word: str) -> Iterator[str]:

@@ -266,9 +266,3 @@ def is_atom(text: str) -> bool:
 def is_negative(shape: ast.expr | None) -> bool:
     """Return whether an expression is a number with a minus sign."""
     return isinstance(shape, ast.UnaryOp) and isinstance(shape.op, ast.USub)
-
-
-def is_docstring(node: ast.AST) -> bool:
-    """Return whether a statement is only a string."""
-    value = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)

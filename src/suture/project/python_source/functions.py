@@ -11,15 +11,8 @@ from suture.project.python_source.statements import Definition, inner_statements
 from suture.project.tuning import MAX_SUGGESTED_FUNCTIONS
 
 BRANCHING_NODES = (
-    ast.If,
-    ast.For,
-    ast.AsyncFor,
-    ast.While,
-    ast.IfExp,
-    ast.ExceptHandler,
-    ast.Assert,
-    ast.match_case,
-)
+    ast.If, ast.For, ast.AsyncFor, ast.While, ast.IfExp, ast.ExceptHandler, ast.Assert, ast.match_case,
+)  # fmt: skip
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -73,11 +66,10 @@ def find_function(name: str, files: Mapping[str, str]) -> FunctionFacts | None:
             class is preferred to one that only has the same last part.
     """
     plain_name = name.strip("`'\" ").removesuffix("()")
-    candidates = [facts for path, text in files.items() for facts in iter_functions(path, text)]
-    exact = [facts for facts in candidates if facts.name == plain_name]
-    same_last_part = [
-        facts for facts in candidates if facts.name.rpartition(".")[2] == plain_name.rpartition(".")[2]
-    ]
+    functions = [facts for path, text in files.items() for facts in iter_functions(path, text)]
+    exact = [facts for facts in functions if facts.name == plain_name]
+    last_part = plain_name.rpartition(".")[2]
+    same_last_part = [facts for facts in functions if facts.name.rpartition(".")[2] == last_part]
     return next(iter(exact or same_last_part), None)
 
 
@@ -101,6 +93,7 @@ def describe_function(name: str, files: Mapping[str, str]) -> str:
 
 
 def _facts(path: str, name: str, node: Function, text: str) -> FunctionFacts:
+    calls = {_called_name(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)}
     return FunctionFacts(
         path=path,
         name=name,
@@ -108,9 +101,7 @@ def _facts(path: str, name: str, node: Function, text: str) -> FunctionFacts:
         signature=_signature(name, node),
         docstring=ast.get_docstring(node) or "",
         complexity=_complexity(node),
-        calls=tuple(
-            sorted({_called_name(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)})
-        ),
+        calls=tuple(sorted(calls)),
         source=ast.get_source_segment(text, node) or "",
     )
 

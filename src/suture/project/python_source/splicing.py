@@ -38,15 +38,14 @@ class _NoPlaceError(Exception):
 
 
 def splice(original: str, patch: str) -> str | None:
-    """Merge the definitions of `patch` into `original`, and keep everything else.
+    """Return `original` with the definitions of `patch` merged into it, and everything else as it was.
 
     A function, class or assignment replaces the one of the same name. A method without its class replaces
     the only method of that name. A class that omits members is merged member by member. New definitions are
     inserted before the first replaced one, and imports at the top. Examples of use are dropped: statements
     that call the code, and variables that no definition of the patch reads.
 
-    Returns:
-        The new text; `None` if either text is invalid, or a part of the patch has no unique place.
+    Return `None` if either text is invalid, or a part of the patch has no unique place.
     """
     old_tree, new_tree = parse_module(original), parse_module(patch)
     if old_tree is None or new_tree is None or _is_too_large(new_tree):
@@ -138,9 +137,8 @@ class _Merge:
             line = count_preamble_lines(old_scope)
             self.edits.append((line, line, source))
             return
-        equivalents = [
-            old for old in old_scope if isinstance(old, Import) and bound_names(old) == bound_names(new)
-        ]
+        old_imports = [old for old in old_scope if isinstance(old, Import)]
+        equivalents = [old for old in old_imports if bound_names(old) == bound_names(new)]
         if len(equivalents) == 1 and ast.dump(equivalents[0]) != ast.dump(new):
             self._replace(equivalents[0], old_scope, source)
 
@@ -213,14 +211,16 @@ class _Merge:
         if new_roles == old_roles:
             pairs = list(zip(news, olds, strict=True))
         elif len(set(new_roles)) == len(new_roles) and all(old_roles.count(role) <= 1 for role in new_roles):
+            olds_by_role = dict(zip(old_roles, olds, strict=True))
             pairs = [
-                (new, old) for new in news for old in olds if definition_role(old) == definition_role(new)
+                (new, olds_by_role[role])
+                for new, role in zip(news, new_roles, strict=True)
+                if role in olds_by_role
             ]
         elif set(old_roles) <= set(new_roles) and "register" not in new_roles:
             # Another number of overloads: the new ones replace all old ones.
-            self._replace(
-                olds[0], old_scope, "\n".join(self._new_source(node, new_scope, prefix) for node in news)
-            )
+            sources = "\n".join(self._new_source(node, new_scope, prefix) for node in news)
+            self._replace(olds[0], old_scope, sources)
             for old in olds[1:]:
                 self._replace(old, old_scope, "")
             return
@@ -299,9 +299,8 @@ class _Merge:
         self, fields: Sequence[ast.stmt], old_scope: list[ast.stmt], prefix: str, new_scope: list[ast.stmt]
     ) -> None:
         """Insert new variables of a class after the existing ones: in a dataclass, their order matters."""
-        above = [
-            node for node in old_scope if isinstance(node, ast.Assign | ast.AnnAssign) or is_docstring(node)
-        ]
+        assignment = ast.Assign | ast.AnnAssign
+        above = [node for node in old_scope if isinstance(node, assignment) or is_docstring(node)]
         line = (above[-1].end_lineno or 0) if above else first_line(old_scope[0]) - 1
         source = "".join(self._new_source(node, new_scope, prefix) for node in fields)
         self.edits.append((line, line, source))
@@ -363,9 +362,8 @@ def preserves_definitions(code: str, original: str) -> bool:
         return False
     # An import that only the old code used may be dropped: it may be the mistake itself. An import that
     # nothing used is there for other modules.
-    dropped = (
-        _imported(old.body) - {name for node in new.body for name in bound_names(node)} - {"annotations"}
-    )
+    new_names = {name for node in new.body for name in bound_names(node)}
+    dropped = _imported(old.body) - new_names - {"annotations"}
     return not (dropped & read_names(new.body)) and dropped <= read_names(old.body)
 
 
@@ -421,14 +419,14 @@ def _imported(body: Iterable[ast.stmt]) -> frozenset[str]:
 
 def is_stub(node: ast.stmt) -> bool:
     """Return whether a statement is a function with only a docstring, `pass` or `...` in its body."""
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and all(
-        isinstance(inner, ast.Pass)
-        or is_docstring(inner)
-        or (
-            isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Constant) and inner.value.value is ...
-        )
-        for inner in node.body
+    return isinstance(node, Function) and all(
+        isinstance(inner, ast.Pass) or is_docstring(inner) or _is_ellipsis(inner) for inner in node.body
     )
+
+
+def _is_ellipsis(node: ast.stmt) -> bool:
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and value.value is ...
 
 
 def definition_role(node: ast.stmt) -> str:

@@ -138,9 +138,8 @@ def remove_statements(code: str, tree: ast.Module, nodes: list[ast.stmt]) -> str
     A statement that shares a line with another one stays.
     """
     remaining = {line for node in tree.body if node not in nodes for line in _line_numbers(node)}
-    removed = {
-        line for node in nodes if remaining.isdisjoint(_line_numbers(node)) for line in _line_numbers(node)
-    }
+    removable = [node for node in nodes if remaining.isdisjoint(_line_numbers(node))]
+    removed = {line for node in removable for line in _line_numbers(node)}
     return "".join(text for number, text in enumerate(split_lines(code), 1) if number not in removed)
 
 
@@ -148,13 +147,10 @@ def _line_numbers(node: ast.stmt) -> range:
     return range(first_line(node), (node.end_lineno or node.lineno) + 1)
 
 
-def is_docstring(node: ast.stmt) -> bool:
-    """Return whether a statement is a lone string, as a docstring is."""
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+def is_docstring(node: ast.AST) -> bool:
+    """Return whether a node is a statement that is a lone string, as a docstring is."""
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def is_main_guard(node: ast.stmt) -> bool:

@@ -53,28 +53,25 @@ def load_allowed(path: Path | None) -> Allowed:
     Raises:
         UsageError: The user's list cannot be read, or is invalid.
     """
-    return _built_in_list() if path is None else _read(path)
-
-
-@cache
-def _built_in_list() -> Allowed:
-    text = resources.files("suture.project.safety").joinpath("allowed_deps.toml").read_text("utf-8")
-    return _parsed(text, "allowed_deps.toml")
-
-
-def _read(path: Path) -> Allowed:
+    if path is None:
+        return _built_in_list()
     try:
         content = read_regular_file(path.expanduser(), MAX_ALLOWED_LIST_BYTES, follow=True)
     except OSError as fault:
         raise UsageError(f"safety.allowed_deps: {str(path)!r} cannot be read: {fault.strerror}") from fault
     if content is None or len(content) > MAX_ALLOWED_LIST_BYTES:
-        raise UsageError(
-            f"safety.allowed_deps: {str(path)!r} is no file of at most {MAX_ALLOWED_LIST_BYTES >> 20} MiB"
-        )
-    return _parsed(content.decode("utf-8", "replace"), str(path))
+        max_mib = MAX_ALLOWED_LIST_BYTES >> 20
+        raise UsageError(f"safety.allowed_deps: {str(path)!r} is no file of at most {max_mib} MiB")
+    return _parse_allowed_list(content.decode("utf-8", "replace"), str(path))
 
 
-def _parsed(text: str, name: str) -> Allowed:
+@cache
+def _built_in_list() -> Allowed:
+    text = resources.files("suture.project.safety").joinpath("allowed_deps.toml").read_text("utf-8")
+    return _parse_allowed_list(text, "allowed_deps.toml")
+
+
+def _parse_allowed_list(text: str, name: str) -> Allowed:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     remedy = 'write tables [python], [javascript] and [go] with lines such as flask = ">=2"'
@@ -90,9 +87,8 @@ def _parsed(text: str, name: str) -> Allowed:
             try:
                 SpecifierSet(versions if isinstance(versions, str) else "?")
             except InvalidSpecifier as fault:
-                raise UsageError(
-                    f"{name!r}: {package!r} has no versions {versions!r}", remedy=remedy
-                ) from fault
+                message = f"{name!r}: {package!r} has no versions {versions!r}"
+                raise UsageError(message, remedy=remedy) from fault
         allowed[ecosystem] = {_key(ecosystem, package): str(versions) for package, versions in table.items()}
     return allowed
 
@@ -132,10 +128,8 @@ def _assess(package: PackageRequirement, allowed: Allowed, approval: Approval) -
             return "dependency.unlisted", "no package may be required (safety.approve_deps = never)"
         if is_version_allowed(package.version, allowed_versions[name]):
             return "", ""
-        return (
-            "dependency.unlisted",
-            f"version {quote_code(package.version)}, where {allowed_versions[name]} is allowed",
-        )
+        why = f"version {quote_code(package.version)}, where {allowed_versions[name]} is allowed"
+        return "dependency.unlisted", why
     similar = find_similar_name(name, allowed_versions)
     if similar:
         return "dependency.near-name", f"not an allowed package, but its name is similar to {similar!r}"

@@ -25,144 +25,6 @@ from suture.project.tuning import (
     MAX_REQUIREMENT_CHARS,
 )
 
-NAME = re.compile(r"\s*(@?[A-Za-z0-9][\w./-]*)\s*(\[[^\]]*\])?(.*)", re.DOTALL)
-HARMLESS_OPTIONS = re.compile(r"(?:--(?:hash|no-binary|only-binary)[\s=]\S+\s*)+")
-"""Options of pip that require nothing."""
-REQUIREMENTS_FILE = re.compile(r"(?:.*requirements.*|constraints)\.(?:txt|in)")
-SETUPTOOLS_LISTS = ("install_requires", "setup_requires", "tests_require", "extras_require")
-
-
-def _requirement(text: str) -> PackageRequirement | None:
-    """Parse one requirement as Python's tools write it; return `None` if the line requires nothing."""
-    line = re.sub(r"\s#.*", "", text[:MAX_REQUIREMENT_CHARS]).partition(";")[0].strip()
-    if not line or line.startswith("#"):
-        return None
-    if len(text) > MAX_REQUIREMENT_CHARS:  # there may be an address after the inspected part
-        return outside_index("python", line)
-    if line.startswith("-"):
-        option, _, value = re.sub(r"[\s=]+", " ", line).partition(" ")
-        if option in ("-r", "-c", "--requirement", "--constraint"):
-            if "//" in value:
-                return outside_index("python", line)
-            if REQUIREMENTS_FILE.fullmatch(PurePosixPath(value).name) and ".." not in value:
-                return None  # the other file is a manifest, which is read by itself
-            return unreadable(
-                "python", line[:MAX_QUOTED_REQUIREMENT_CHARS], "it is in a file that is not read"
-            )
-        return None if HARMLESS_OPTIONS.fullmatch(line) else outside_index("python", line)
-    match = NAME.fullmatch(line)
-    if match is None or OUTSIDE_INDEX.search(line):
-        return outside_index("python", line)
-    return PackageRequirement(
-        ecosystem="python", name=normalise_package_name(match[1]), version=lowest_version(match[3])
-    )
-
-
-def in_requirements(text: str) -> Iterator[PackageRequirement]:
-    """Yield the packages of a requirements file."""
-    for line in text.replace("\\\n", " ").splitlines():
-        package = _requirement(line)
-        if package is not None:
-            yield package
-
-
-def in_pyproject(text: str) -> Iterator[PackageRequirement]:
-    """Yield the packages in the tables of a `pyproject.toml`, including Poetry's."""
-    table = tomllib.loads(text)
-    project = table.get("project", {})
-    groups = {**project.get("optional-dependencies", {}), **table.get("dependency-groups", {})}
-    lists = [
-        project.get("dependencies", []),
-        table.get("build-system", {}).get("requires", []),
-        *groups.values(),
-    ]
-    for words in lists:
-        for word in words:
-            package = _requirement(word) if isinstance(word, str) else None
-            if package is not None:
-                yield package
-    poetry = table.get("tool", {}).get("poetry", {})
-    groups_of_poetry = poetry.get("group", {}).values()
-    tables = [poetry.get("dependencies", {}), *(one.get("dependencies", {}) for one in groups_of_poetry)]
-    for poetry_table in tables:
-        for name, value in poetry_table.items():
-            if name != "python":
-                yield from _table_requirement(name, value)
-
-
-def _table_requirement(name: str, value: Any) -> Iterator[PackageRequirement]:
-    if isinstance(value, dict) and {"git", "url", "path"} & value.keys():
-        yield outside_index("python", name)
-        return
-    versions = str(value.get("version", "") if isinstance(value, dict) else value)
-    yield PackageRequirement(
-        ecosystem="python", name=normalise_package_name(name), version=lowest_version(versions)
-    )
-
-
-def in_setup_py(text: str) -> Iterator[PackageRequirement]:
-    """Yield the packages in literal lists of a `setup.py`. Code that computes lists is not run."""
-    tree = parse_module(text)
-    if tree is None:
-        raise ValueError("it is not valid Python")
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        for keyword in node.keywords:
-            if keyword.arg in SETUPTOOLS_LISTS:
-                yield from _literal_requirements(keyword.arg, keyword.value)
-            elif keyword.arg is None and _called(node.func) == "setup":
-                yield unreadable("python", "setup.py", "it computes its arguments")
-
-
-def _called(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
-def _literal_requirements(name: str, value: ast.expr) -> Iterator[PackageRequirement]:
-    try:
-        lists = ast.literal_eval(value)
-    except ValueError:
-        yield unreadable("python", "setup.py", f"it computes {name}")
-        return
-    for words in lists.values() if isinstance(lists, dict) else [lists]:
-        for word in words.splitlines() if isinstance(words, str) else words:
-            package = _requirement(str(word))
-            if package is not None:
-                yield package
-
-
-def in_setup_cfg(text: str) -> Iterator[PackageRequirement]:
-    """Yield the packages in setuptools' lists."""
-    table = configparser.RawConfigParser(strict=False)
-    table.read_string(text)
-    lists = [table.get("options", name, fallback="") for name in SETUPTOOLS_LISTS]
-    if table.has_section("options.extras_require"):
-        lists += [value for _, value in table.items("options.extras_require")]
-    for line in "\n".join(lists).splitlines():
-        found = _requirement(line)
-        if found is not None:
-            yield found
-
-
-def in_pipfile(text: str) -> Iterator[PackageRequirement]:
-    """Yield the packages and the sources of a `Pipfile`."""
-    for name, value in tomllib.loads(text).items():
-        if name == "source":
-            for source in value:
-                yield outside_index("python", str(source.get("url", "")))
-        elif name not in ("requires", "pipenv", "scripts", "pipfile"):
-            for package, versions in value.items():
-                yield from _table_requirement(package, versions)
-
-
-def in_client_settings(text: str) -> Iterator[PackageRequirement]:
-    """Yield each setting of a package client, because it may name another index or enable scripts."""
-    for line in text.splitlines():
-        if line.strip() and line.strip()[0] not in "#;[":
-            yield outside_index("python", line.strip())
-
-
 Ecosystem = Literal["python", "javascript", "go"]
 NUMBER = re.compile(r"\d+(?:\.\d+)*")
 LOWEST_VERSION = re.compile(r"(?:(?<![<!=])(?:===?|~=|>=?|\^|~)|(?:^|(?<=[\s,(]))=?)v?(\d+(?:\.\d+)*)")
@@ -170,6 +32,11 @@ LOWEST_VERSION = re.compile(r"(?:(?<![<!=])(?:===?|~=|>=?|\^|~)|(?:^|(?<=[\s,(])
 OUTSIDE_INDEX = re.compile(
     r"(?:[a-z+]+:)?//|^git\b|^file:|^\.{0,2}/|^(?:github|gitlab|bitbucket):|@\s*(?:[a-z+]+:)?//"
 )
+NAME = re.compile(r"\s*(@?[A-Za-z0-9][\w./-]*)\s*(\[[^\]]*\])?(.*)", re.DOTALL)
+HARMLESS_OPTIONS = re.compile(r"(?:--(?:hash|no-binary|only-binary)[\s=]\S+\s*)+")
+"""Options of pip that require nothing."""
+REQUIREMENTS_FILE = re.compile(r"(?:.*requirements.*|constraints)\.(?:txt|in)")
+SETUPTOOLS_LISTS = ("install_requires", "setup_requires", "tests_require", "extras_require")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,9 +70,8 @@ def unreadable(ecosystem: Ecosystem, name: str, why: str) -> PackageRequirement:
 
 def outside_index(ecosystem: Ecosystem, text: str) -> PackageRequirement:
     """Return a requirement that does not come from the index."""
-    return PackageRequirement(
-        ecosystem=ecosystem, name=text[:MAX_QUOTED_REQUIREMENT_CHARS], is_outside_index=True
-    )
+    name = text[:MAX_QUOTED_REQUIREMENT_CHARS]
+    return PackageRequirement(ecosystem=ecosystem, name=name, is_outside_index=True)
 
 
 def normalise_package_name(name: str) -> str:
@@ -214,11 +80,7 @@ def normalise_package_name(name: str) -> str:
 
 
 def lowest_version(versions: str) -> str:
-    """Return the lowest version that a requirement allows, as far as it names one.
-
-    Returns:
-        The version; `0` if there is only an upper bound, empty if no version is named.
-    """
+    """Return the lowest version that a requirement names; `0` if only an upper bound, empty if none."""
     if NUMBER.search(versions) is None:
         return ""
     bounds = [LOWEST_VERSION.findall(re.sub(r"([<>=!~^])\s+", r"\1", part)) for part in versions.split("||")]
@@ -228,6 +90,121 @@ def lowest_version(versions: str) -> str:
 
 def _parts(version: str) -> tuple[int, ...]:
     return tuple(int(part[:9]) for part in version.split("."))
+
+
+def _requirement(text: str) -> PackageRequirement | None:
+    """Parse one requirement as Python's tools write it; return `None` if the line requires nothing."""
+    line = re.sub(r"\s#.*", "", text[:MAX_REQUIREMENT_CHARS]).partition(";")[0].strip()
+    if not line or line.startswith("#"):
+        return None
+    if len(text) > MAX_REQUIREMENT_CHARS:  # there may be an address after the inspected part
+        return outside_index("python", line)
+    if line.startswith("-"):
+        option, _, value = re.sub(r"[\s=]+", " ", line).partition(" ")
+        if option in ("-r", "-c", "--requirement", "--constraint"):
+            if "//" in value:
+                return outside_index("python", line)
+            if REQUIREMENTS_FILE.fullmatch(PurePosixPath(value).name) and ".." not in value:
+                return None  # the other file is a manifest, which is read by itself
+            reason = "it is in a file that is not read"
+            return unreadable("python", line[:MAX_QUOTED_REQUIREMENT_CHARS], reason)
+        return None if HARMLESS_OPTIONS.fullmatch(line) else outside_index("python", line)
+    match = NAME.fullmatch(line)
+    if match is None or OUTSIDE_INDEX.search(line):
+        return outside_index("python", line)
+    name = normalise_package_name(match[1])
+    return PackageRequirement(ecosystem="python", name=name, version=lowest_version(match[3]))
+
+
+def in_requirements(text: str) -> Iterator[PackageRequirement]:
+    """Yield the packages of a requirements file."""
+    yield from _requirements(text.replace("\\\n", " ").splitlines())
+
+
+def _requirements(lines: Iterable[str]) -> Iterator[PackageRequirement]:
+    """Yield the requirements among some lines."""
+    packages = map(_requirement, lines)
+    yield from (package for package in packages if package is not None)
+
+
+def in_pyproject(text: str) -> Iterator[PackageRequirement]:
+    """Yield the packages in the tables of a `pyproject.toml`, including Poetry's."""
+    table = tomllib.loads(text)
+    project = table.get("project", {})
+    groups = {**project.get("optional-dependencies", {}), **table.get("dependency-groups", {})}
+    build_requirements = table.get("build-system", {}).get("requires", [])
+    for words in (project.get("dependencies", []), build_requirements, *groups.values()):
+        yield from _requirements(word for word in words if isinstance(word, str))
+    poetry = table.get("tool", {}).get("poetry", {})
+    for poetry_table in (poetry, *poetry.get("group", {}).values()):
+        for name, value in poetry_table.get("dependencies", {}).items():
+            if name != "python":
+                yield _table_requirement(name, value)
+
+
+def _table_requirement(name: str, value: Any) -> PackageRequirement:
+    if isinstance(value, dict) and {"git", "url", "path"} & value.keys():
+        return outside_index("python", name)
+    versions = str(value.get("version", "") if isinstance(value, dict) else value)
+    name = normalise_package_name(name)
+    return PackageRequirement(ecosystem="python", name=name, version=lowest_version(versions))
+
+
+def in_setup_py(text: str) -> Iterator[PackageRequirement]:
+    """Yield the packages in literal lists of a `setup.py`. Code that computes lists is not run."""
+    tree = parse_module(text)
+    if tree is None:
+        raise ValueError("it is not valid Python")
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        for keyword in node.keywords:
+            if keyword.arg in SETUPTOOLS_LISTS:
+                yield from _literal_requirements(keyword.arg, keyword.value)
+            elif keyword.arg is None and _called(node.func) == "setup":
+                yield unreadable("python", "setup.py", "it computes its arguments")
+
+
+def _called(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _literal_requirements(name: str, value: ast.expr) -> Iterator[PackageRequirement]:
+    try:
+        lists = ast.literal_eval(value)
+    except ValueError:
+        yield unreadable("python", "setup.py", f"it computes {name}")
+        return
+    for words in lists.values() if isinstance(lists, dict) else [lists]:
+        yield from _requirements(map(str, words.splitlines() if isinstance(words, str) else words))
+
+
+def in_setup_cfg(text: str) -> Iterator[PackageRequirement]:
+    """Yield the packages in setuptools' lists."""
+    table = configparser.RawConfigParser(strict=False)
+    table.read_string(text)
+    lists = [table.get("options", name, fallback="") for name in SETUPTOOLS_LISTS]
+    if table.has_section("options.extras_require"):
+        lists += [value for _, value in table.items("options.extras_require")]
+    yield from _requirements("\n".join(lists).splitlines())
+
+
+def in_pipfile(text: str) -> Iterator[PackageRequirement]:
+    """Yield the packages and the sources of a `Pipfile`."""
+    for name, value in tomllib.loads(text).items():
+        if name == "source":
+            for source in value:
+                yield outside_index("python", str(source.get("url", "")))
+        elif name not in ("requires", "pipenv", "scripts", "pipfile"):
+            for package, versions in value.items():
+                yield _table_requirement(package, versions)
+
+
+def in_client_settings(text: str) -> Iterator[PackageRequirement]:
+    """Yield each setting of a package client, because it may name another index or enable scripts."""
+    for line in text.splitlines():
+        if line.strip() and line.strip()[0] not in "#;[":
+            yield outside_index("python", line.strip())
 
 
 INSTALL_SCRIPTS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
@@ -254,9 +231,8 @@ def find_requested_packages(path: str, text: str) -> tuple[PackageRequirement, .
     except (ValueError, RecursionError, TypeError, AttributeError, KeyError, configparser.Error):
         return (unreadable(ecosystem, name, "it is not in the format of such a file"),)
     if len(packages) > MAX_MANIFEST_PACKAGES:
-        packages[MAX_MANIFEST_PACKAGES - 1 :] = [
-            unreadable(ecosystem, name, f"more than {MAX_MANIFEST_PACKAGES} packages")
-        ]
+        too_many = unreadable(ecosystem, name, f"more than {MAX_MANIFEST_PACKAGES} packages")
+        packages[MAX_MANIFEST_PACKAGES - 1 :] = [too_many]
     lines = text.splitlines()
     return tuple(_with_line(package, lines) for package in packages)
 
@@ -267,8 +243,8 @@ def _with_line(package: PackageRequirement, lines: list[str]) -> PackageRequirem
 
 
 def _npm_settings(text: str) -> Iterator[PackageRequirement]:
-    for one in in_client_settings(text):
-        yield outside_index("javascript", one.name)
+    for setting in in_client_settings(text):
+        yield outside_index("javascript", setting.name)
 
 
 def _package_json(text: str) -> Iterator[PackageRequirement]:
@@ -296,8 +272,9 @@ def _npm_requirement(name: str, versions: str) -> PackageRequirement:
     if OUTSIDE_INDEX.search(versions) or re.fullmatch(r"[\w.-]+/[\w.-]+(?:#.*)?", versions):
         return outside_index("javascript", name)
     if versions.startswith("npm:"):
+        alias_target = versions.removeprefix("npm:")
         return PackageRequirement(
-            ecosystem="javascript", name=versions[4:].rpartition("@")[0] or versions[4:]
+            ecosystem="javascript", name=alias_target.rpartition("@")[0] or alias_target
         )
     # `$` in an override means the version that the project requires anyway.
     version = "" if versions.startswith("$") else lowest_version(versions)

@@ -137,34 +137,34 @@ def scan_files(files: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
     findings: list[Finding] = []
     chars_left = MAX_SCANNED_CHARS
     python_files: dict[str, str] = {}
+
+    def add_finding(path: str, use: UnsafeUse, why: str, default: SafetyLevel = "warn") -> None:
+        level, reason = levels.level_for(use.rule, default), quote_code(why)
+        if level != "off":
+            finding = Finding(
+                rule=use.rule, level=level, path=path, line=use.line, code=use.code, reason=reason
+            )
+            findings.append(finding)
+
     for path, text in sorted(files.items()):
         uses: Sequence[UnsafeUse] = ()
         languages = detect_file_languages((path,))
         for dependency in dependency_uses(path, text, levels.allowed, levels.approval):
-            level = levels.level_for(dependency.use.rule)
-            findings.append(_finding(path, dependency.use, dependency.why, level))
+            add_finding(path, dependency.use, dependency.why)
         if languages and (len(text) > MAX_SCANNED_FILE_CHARS or len(text) > chars_left):
             uses = (UnsafeUse(rule=UNREADABLE.name, line=1, code=f"{len(text)} characters"),)
         elif languages:
             chars_left -= len(text)
-            finder = LANGUAGES[languages[0]].find_unsafe_uses
-            uses = tuple(finder(path, text)) if finder else ()
-            if LANGUAGES[languages[0]].parsed:
+            facts = LANGUAGES[languages[0]]
+            uses = tuple(facts.find_unsafe_uses(path, text)) if facts.find_unsafe_uses else ()
+            if facts.parsed:
                 python_files[path] = text
         for use in uses:
-            rule = rules[use.rule]
-            findings.append(_finding(path, use, rule.why, levels.level_for(rule.name, rule.level)))
+            add_finding(path, use, rules[use.rule].why, rules[use.rule].level)
     if levels.bandit:
         for path, use, why in bandit_uses(python_files):
-            findings.append(_finding(path, use, why, levels.level_for(use.rule)))
-    reported = (finding for finding in findings if finding.level != "off")
-    return tuple(sorted(reported, key=lambda finding: (finding.path, finding.line)))
-
-
-def _finding(path: str, use: UnsafeUse, why: str, level: SafetyLevel) -> Finding:
-    return Finding(
-        rule=use.rule, level=level, path=path, line=use.line, code=use.code, reason=quote_code(why)
-    )
+            add_finding(path, use, why)
+    return tuple(sorted(findings, key=lambda finding: (finding.path, finding.line)))
 
 
 def scan_change(before: Mapping[str, str], after: Mapping[str, str], levels: Levels) -> tuple[Finding, ...]:
@@ -182,27 +182,26 @@ def scan_change(before: Mapping[str, str], after: Mapping[str, str], levels: Lev
     findings = scan_files({path: text for path, text in after.items() if before.get(path) != text}, levels)
     if not findings:
         return ()
-    old_findings = scan_files(
-        {path: text for path, text in before.items() if after.get(path) != text}, levels
-    )
-    unchanged = Counter((finding.rule, finding.code) for finding in old_findings)
+    old_files = {path: text for path, text in before.items() if after.get(path) != text}
+    old_counts = Counter((finding.rule, finding.code) for finding in scan_files(old_files, levels))
     unmatched: list[Finding] = []
     for finding in findings:
-        if unchanged[finding.rule, finding.code] > 0:
-            unchanged[finding.rule, finding.code] -= 1
+        if old_counts[finding.rule, finding.code] > 0:
+            old_counts[finding.rule, finding.code] -= 1
         else:
             unmatched.append(finding)
-    # Packages are never edited: a package that replaces another one is new.
-    removed = {use: count for use, count in unchanged.items() if not use[0].startswith("dependency.")}
-    edited = Counter(rule for (rule, _), count in removed.items() for _ in range(count))
+    edited_counts: Counter[str] = Counter()
+    for (rule, _), count in old_counts.items():
+        if not rule.startswith("dependency."):  # a package that replaces another one is new
+            edited_counts[rule] += count
     new_findings: list[Finding] = []
     for finding in unmatched:
-        if edited[finding.rule] > 0:
-            edited[finding.rule] -= 1
+        if edited_counts[finding.rule] > 0:
+            edited_counts[finding.rule] -= 1
         else:
             new_findings.append(finding)
-    order = ("block", "ask", "warn")
-    return tuple(sorted(new_findings, key=lambda finding: order.index(finding.level))[:MAX_FINDINGS])
+    new_findings.sort(key=lambda finding: LEVELS_BY_STRICTNESS.index(finding.level))
+    return tuple(new_findings[:MAX_FINDINGS])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,11 +235,8 @@ def bandit_uses(files: Mapping[str, str]) -> Iterator[tuple[str, UnsafeUse, str]
             for path, text in texts.items():
                 yield from bandit_uses({path: text})
         else:
-            yield (
-                next(iter(texts)),
-                UnsafeUse(rule=UNREADABLE.name, line=1, code=quote_code(str(fault))),
-                UNREADABLE.why,
-            )
+            use = UnsafeUse(rule=UNREADABLE.name, line=1, code=quote_code(str(fault)))
+            yield next(iter(texts)), use, UNREADABLE.why
         return
     lines = {path: text.splitlines() for path, text in texts.items()}
     for issue in issues:
@@ -253,12 +249,11 @@ def bandit_uses(files: Mapping[str, str]) -> Iterator[tuple[str, UnsafeUse, str]
 def bandit_issues(files: Mapping[str, str]) -> list[BanditIssue] | None:
     """Return all issues that Bandit finds, including those that the code silences with `# nosec`.
 
+    Return `None` if Bandit is not installed.
+
     Args:
         files: Path -> text that is valid Python. Paths are not trusted, so no file is written under such a
             name.
-
-    Returns:
-        The issues; `None` if Bandit is not installed.
 
     Raises:
         ValueError: Bandit could not read a file, which the message names.

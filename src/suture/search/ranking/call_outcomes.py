@@ -28,8 +28,9 @@ from suture.mutation.python.edit_locations import (
     constants_near_edit,
     find_location,
 )
-from suture.mutation.python.python_tree import FUNCTIONS, is_docstring
+from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.statements import is_docstring
 from suture.search.tuning import MAX_BOUNDARY_INPUTS, MAX_CALLED_FUNCTIONS, MAX_NEAR_INPUTS, MAX_TRIPWIRES
 
 Call = tuple[str, str, str]

@@ -13,8 +13,9 @@ from suture.mutation.edits import Edit
 from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
 from suture.mutation.python.operators.statements import reindent
 from suture.mutation.python.operators.undefined_names import BUILTINS, known_names
-from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, is_docstring
+from suture.mutation.python.python_tree import FUNCTIONS, PythonTree
 from suture.project.python_source.parsing import first_line
+from suture.project.python_source.statements import is_docstring
 
 ARITHMETIC_SIGNS = ("+", "-", "*", "//", "%", "/")
 INITIAL_BY_METHOD = {

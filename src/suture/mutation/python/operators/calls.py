@@ -11,9 +11,10 @@ from itertools import combinations
 
 from suture.mutation.changes import Change, insert_text, replace_span, shorten
 from suture.mutation.python.operators.python_operator import PythonOperator, is_read, replace_with
-from suture.mutation.python.python_tree import PythonTree, is_docstring
+from suture.mutation.python.python_tree import PythonTree
 from suture.mutation.python.scope_names import ValueKind, guess_kind
 from suture.mutation.tuning import MAX_SWAPPED_ARGUMENTS
+from suture.project.python_source.statements import is_docstring
 
 WRAPPERS: dict[ValueKind, tuple[str, ...]] = {
     "number": ("abs", "int", "str", "float", "round"),

@@ -10,7 +10,8 @@ from suture.mutation.changes import Change, replace_span, shorten
 from suture.mutation.edits import Edit
 from suture.mutation.python.operators.python_operator import PythonOperator, replace_with
 from suture.mutation.python.operators.undefined_names import known_names
-from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, is_docstring
+from suture.mutation.python.python_tree import FUNCTIONS, PythonTree
+from suture.project.python_source.statements import is_docstring
 
 CONFUSABLE_EXCEPTIONS = (
     ("KeyError", "IndexError", "LookupError", "AttributeError"),
