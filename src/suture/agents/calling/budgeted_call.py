@@ -58,18 +58,18 @@ def find_prior_decision(call: BudgetedCall, calls: CallContext) -> PriorDecision
     """Return what was decided on a call before.
 
     Equal calls of one branch are told apart by their order: if this process has decided on two such calls, this
-    is the third one, and the third earlier decision is its own.
+    is the third one, and it gets the third earlier decision.
     """
     events = calls.ledger.events
     resumes = [number for number, event in enumerate(events) if isinstance(event.payload, RunResumed)]
     process_start = resumes[-1] + 1 if resumes else 0
     killed_processes, this_process = events[:process_start], events[process_start:]
     position = len(_decisions_on(call, this_process))
-    own_decision = _last_decision(call, position, killed_processes)
-    decision = own_decision or _last_decision(call, position, calls.replayed_events)
+    decision_of_this_run = _last_decision(call, position, killed_processes)
+    decision = decision_of_this_run or _last_decision(call, position, calls.replayed_events)
     prior = PriorDecision(
         attempt_booked=call.is_attempt and _count_booked_attempts(call, killed_processes) > position,
-        is_replayed=decision is not None and own_decision is None,
+        is_replayed=decision is not None and decision_of_this_run is None,
     )
     if decision is None:
         return prior

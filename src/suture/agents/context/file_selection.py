@@ -167,32 +167,28 @@ def make_excerpt(text: str, suspicious: Sequence[int]) -> str | None:
 
 def _lines_around(tree: ast.Module, line: int, lines: Sequence[str]) -> set[int]:
     """Return the numbers of the lines to show for a suspicious line: its function, or its surroundings."""
-    function = set(_function_around(tree.body, line))
-    if function and _size(function, lines) <= tuning.MAX_EXCERPT_FUNCTION_CHARS:
-        return function
-    near = set(
-        range(max(1, line - tuning.SURROUNDING_LINES), min(line + tuning.SURROUNDING_LINES, len(lines)) + 1)
-    )
-    return near | set(_headers_around(tree.body, line)) if line in near else set()
+    definitions = _definitions_around(tree.body, line)
+    function = next((node for node in definitions if not isinstance(node, ast.ClassDef)), None)
+    if function is not None:
+        classes = definitions[: definitions.index(function)]
+        function_lines = _header_lines(classes) | set(_lines(function))
+        if _size(function_lines, lines) <= tuning.MAX_EXCERPT_FUNCTION_CHARS:
+            return function_lines
+    start = max(1, line - tuning.SURROUNDING_LINES)
+    near = set(range(start, min(line + tuning.SURROUNDING_LINES, len(lines)) + 1))
+    return near | _header_lines(definitions) if line in near else set()
 
 
-def _headers_around(body: Iterable[ast.stmt], line: int) -> Iterator[int]:
-    """Yield the lines of the headers of all classes and functions that hold a line."""
+def _definitions_around(body: Iterable[ast.stmt], line: int) -> list[Definition]:
+    """Return the classes and functions that hold a line, the outermost first."""
     for node in body:
         if isinstance(node, Definition) and line in _lines(node):
-            yield from range(first_line(node), first_line(node.body[0]))
-            yield from _headers_around(node.body, line)
+            return [node, *_definitions_around(node.body, line)]
+    return []
 
 
-def _function_around(body: Iterable[ast.stmt], line: int) -> Iterator[int]:
-    """Yield the lines of the outermost function that holds a line, and of the headers of its classes."""
-    for node in body:
-        if isinstance(node, Definition) and line in _lines(node):
-            if not isinstance(node, ast.ClassDef):
-                yield from _lines(node)
-            elif method_lines := list(_function_around(node.body, line)):
-                yield from range(first_line(node), first_line(node.body[0]))
-                yield from method_lines
+def _header_lines(definitions: Iterable[Definition]) -> set[int]:
+    return {n for node in definitions for n in range(first_line(node), first_line(node.body[0]))}
 
 
 def _lines(node: ast.stmt) -> range:

@@ -20,7 +20,7 @@ class PromptPart:
     """A part of a prompt that may shrink.
 
     Attributes:
-        pieces: What it consists of; each piece is shown whole or not at all.
+        pieces: The lines or blocks of the part; each is shown whole or not at all.
         before: Text in front of the pieces; like `after`, it appears only with at least one piece.
         after: Text after the pieces.
     """
@@ -46,7 +46,8 @@ class PromptPart:
         limit = rule.most_chars
         if limit is None or len(self.render(rule, count)) <= limit:
             return count
-        # The number of counts from 1 up that fit is the largest count that fits.
+        # The part gets longer with each piece. As the range starts at 1, the index of the first count that is too
+        # long is the largest count that fits.
         fitting = bisect_left(range(1, count), True, key=lambda n: len(self.render(rule, n)) > limit)
         return max(min(rule.least, count), fitting)
 

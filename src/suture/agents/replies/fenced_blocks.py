@@ -127,11 +127,11 @@ def _find_end(
     ends = list(islice((n for n, closing in below if _closes(closing, opening)), MAX_CLOSING_FENCES))
     if not ends:
         return len(lines)
-    if CodeBlock(code="", info=opening[3]).may_be_code:
-        for end in ends:
-            if is_valid_python("\n".join(_dedent(lines[start:end], len(opening[1])))):
-                return end
-    return ends[0]
+    if not CodeBlock(code="", info=opening[3]).may_be_code:
+        return ends[0]
+    indent = len(opening[1])
+    valid = (end for end in ends if is_valid_python("\n".join(_dedent(lines[start:end], indent))))
+    return next(valid, ends[0])
 
 
 def _closes(closing: re.Match[str], opening: re.Match[str]) -> bool:

@@ -37,7 +37,7 @@ one of these words too."""
 def _choose_module(blocks: Sequence[CodeBlock], brief: WriteBrief) -> str:
     """Return the text of the requested module."""
     ranked = sorted(blocks, key=_is_bad_example)
-    chosen = next((block for block in ranked if _defines(block, brief)), None)
+    chosen = next((block for block in ranked if _defines_entry_point(block, brief)), None)
     if chosen is not None:
         return _add_definitions(chosen, blocks, brief)
     for block in ranked:
@@ -68,27 +68,24 @@ def _is_bad_example(block: CodeBlock) -> bool:
     return bool(BAD_CODE_WORDS.search(block.line_before) and not GOOD_CODE_WORDS.search(block.line_before))
 
 
+def _code_statements(block: CodeBlock, brief: WriteBrief) -> list[ast.stmt]:
+    """Return the statements of a block; none if it imports from the module, as tests and examples do."""
+    tree = parse_module(block.code)
+    module = ".".join(PurePosixPath(brief.module).with_suffix("").parts)
+    body = tree.body if tree is not None else []
+    is_usage = any(isinstance(node, ast.ImportFrom) and node.module == module for node in body)
+    return [] if is_usage else body
+
+
 def _is_code(block: CodeBlock, brief: WriteBrief) -> bool:
     """Return whether a block defines anything but tests or examples of the module."""
-    tree = parse_module(block.code)
-    if tree is None or _uses_module(tree, brief.module):
-        return False
-    return any(isinstance(node, Definition) for node in tree.body)
+    return any(isinstance(node, Definition) for node in _code_statements(block, brief))
 
 
-def _defines(block: CodeBlock, brief: WriteBrief) -> bool:
-    tree = parse_module(block.code)
-    if tree is None or _uses_module(tree, brief.module):
-        return False
+def _defines_entry_point(block: CodeBlock, brief: WriteBrief) -> bool:
     if brief.entry_point is None:
         return _is_code(block, brief)
-    return any(brief.entry_point in bound_names(node) for node in tree.body)
-
-
-def _uses_module(tree: ast.Module, module: str) -> bool:
-    """Return whether code imports from the module to be written, as tests and examples do."""
-    name = ".".join(PurePosixPath(module).with_suffix("").parts)
-    return any(isinstance(node, ast.ImportFrom) and node.module == name for node in tree.body)
+    return any(brief.entry_point in bound_names(node) for node in _code_statements(block, brief))
 
 
 def _has_method(block: CodeBlock, name: str | None) -> bool:
