@@ -31,9 +31,17 @@ from suture.core.records import Candidate, Check, Task
 from suture.core.settings import load_settings
 from suture.errors import UsageError
 from suture.judge import check_candidate, extract_asserts, prepare_suite
-from suture.judge.trust.assessment import WEIGHTS, AssessedCheck, assess_matrix, get_given_checks
+from suture.judge.trust.assessment import (
+    WEIGHTS,
+    AssessedCheck,
+    CandidateRow,
+    MatrixLimits,
+    assess_matrix,
+    get_given_checks,
+    is_viable,
+    run_matrix,
+)
 from suture.judge.trust.check_filter import filter_checks
-from suture.judge.trust.check_matrix import CandidateRow, MatrixLimits, is_viable, run_matrix
 from suture.project.python_source.parsing import parse_module
 from suture.sandbox import Sandbox, open_sandbox
 

@@ -21,7 +21,7 @@ from suture.core.settings.schema import (
     RepairSettings,
     RoleSettings,
 )
-from suture.judge.certificates.certificate_format import parse_certificate
+from suture.judge.certificates.certificate import parse_certificate
 from suture.testing import ScriptedModel
 
 TASK = "Write a function add(a, b) that adds two numbers.\n\n>>> add(1, 2)\n3\n>>> add(-1, 1)\n0\n"

@@ -93,9 +93,9 @@ def cell_html(cell: Any) -> str:
 async def test_a_cell_is_healed_in_a_real_kernel(kernel: Path) -> None:
     inspection = (
         "import json, pathlib\n"
-        "from suture.judge.certificates import certificate_format\n"
+        "from suture.judge.certificates import certificate\n"
         "last = sorted(pathlib.Path('home/runs').iterdir())[0]\n"
-        "certificate_format.parse_certificate((last / 'certificate.json').read_bytes())"
+        "certificate.parse_certificate((last / 'certificate.json').read_bytes())"
     )
     cells = await run_cells(
         kernel,

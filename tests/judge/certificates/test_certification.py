@@ -16,7 +16,7 @@ from suture.core.records import Result, decode_record
 from suture.core.settings import CertificationSettings, LoopSettings, Settings
 from suture.errors import Cancelled, UsageError
 from suture.judge.certificates import Certificate, ReplayedClaim
-from suture.judge.certificates.certificate_format import parse_certificate
+from suture.judge.certificates.certificate import parse_certificate
 from suture.judge.tuning import SELECTED_MUTANTS
 from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
 from suture.testing import ScriptedModel

@@ -18,8 +18,8 @@ from suture.core.ledger import find_run
 from suture.core.records import CheckOutcome, Task, Verdict, content_hash, decode_record, encode_record
 from suture.core.settings import LoopSettings, Settings
 from suture.judge.certificates import ReplayedClaim
-from suture.judge.certificates.certificate import Certificate
-from suture.judge.certificates.certificate_format import (
+from suture.judge.certificates.certificate import (
+    Certificate,
     InvalidCertificate,
     parse_certificate,
     seal_certificate,

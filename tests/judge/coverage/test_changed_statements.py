@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suture.judge.coverage.changed_statements import find_touched_statements
+from suture.judge.coverage.coverage_run import find_touched_statements
 
 CODE = """\
 def read(text):

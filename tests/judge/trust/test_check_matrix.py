@@ -6,8 +6,7 @@ from suture.agents.roles.testers import properties_from_reply
 from suture.core.records import Candidate, Check, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import check_candidate, prepare_suite
-from suture.judge.trust.assessment import assess_checks
-from suture.judge.trust.check_matrix import MatrixLimits
+from suture.judge.trust.assessment import MatrixLimits, assess_checks
 from suture.models import Reply
 from suture.sandbox import Sandbox
 

@@ -5,9 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from suture.core.records import Check, CheckStatus, Provenance
-from suture.judge.trust.assessment import assess_matrix
+from suture.judge.trust.assessment import CandidateRow, assess_matrix
 from suture.judge.trust.check_filter import contradict, filter_checks, parse_claim
-from suture.judge.trust.check_matrix import CandidateRow
 
 GIVEN = (Check(id="given", provenance="visible", source="assert f(1) == [2]"),)
 

@@ -5,8 +5,7 @@ statements true or false. A certificate may come from anybody, so each statement
 run because of it. The package must not ask a model; what running code cannot confirm stands under `claims`.
 """
 
-from suture.judge.certificates.certificate import Certificate
-from suture.judge.certificates.certificate_format import InvalidCertificate
+from suture.judge.certificates.certificate import Certificate, InvalidCertificate
 from suture.judge.certificates.certificate_replay import ReplayedClaim
 from suture.judge.certificates.verification import find_certificate, load_certificate, verify_certificate_file
 

@@ -8,8 +8,7 @@ from typing import Literal
 
 from suture.core.records import Candidate, content_hash
 from suture.judge import Suite, find_protected_files, is_dependency_file
-from suture.judge.certificates.certificate import Certificate
-from suture.judge.certificates.certificate_format import sha256_hex
+from suture.judge.certificates.certificate import Certificate, sha256_hex
 from suture.project.languages import detect_file_languages
 from suture.project.test_commands import find_deciding_files
 from suture.project.workspace import (

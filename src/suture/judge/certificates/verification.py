@@ -12,8 +12,13 @@ from suture.core.records import Language
 from suture.core.safe_files import read_regular_file
 from suture.core.settings import SandboxSettings, Settings
 from suture.errors import StorageError, UsageError
-from suture.judge.certificates.certificate import CERTIFICATE_FILE, Certificate
-from suture.judge.certificates.certificate_format import MAX_BYTES, InvalidCertificate, parse_certificate
+from suture.judge.certificates.certificate import (
+    CERTIFICATE_FILE,
+    MAX_BYTES,
+    Certificate,
+    InvalidCertificate,
+    parse_certificate,
+)
 from suture.judge.certificates.certificate_replay import ReplayedClaim, replay_certificate
 from suture.judge.certificates.static_checks import revert_certified_change
 from suture.project.languages import Interpreter

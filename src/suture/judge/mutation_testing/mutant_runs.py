@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 from suture.core.records import Candidate, Language, UnmeasuredReason, Verdict, content_hash
 from suture.judge import Suite, check_candidate
-from suture.judge.coverage.changed_statements import find_changed_lines
-from suture.judge.coverage.coverage_run import MAX_SOURCE_BYTES, find_touched_by_file
+from suture.judge.coverage.coverage_run import MAX_SOURCE_BYTES, find_changed_lines, find_touched_by_file
 from suture.judge.tuning import (
     MAX_GENERATED_MUTANTS,
     MAX_MUTATED_STATEMENTS,

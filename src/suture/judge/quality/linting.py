@@ -13,7 +13,7 @@ from pathlib import Path
 
 from suture.core.records import UnmeasuredReason
 from suture.core.settings import SandboxSettings
-from suture.judge.coverage.changed_statements import find_changed_lines
+from suture.judge.coverage.coverage_run import find_changed_lines
 from suture.judge.sandbox_programs import drop_private_files, make_program_limits
 from suture.judge.tuning import MAX_LINT_FINDINGS
 from suture.project.languages import Interpreter

@@ -25,9 +25,11 @@ from suture.judge.certificates.certificate import (
     UnverifiedClaims,
     check_statuses,
     find_new_failures,
+    render_certificate,
+    seal_certificate,
+    sha256_hex,
     strip_task,
 )
-from suture.judge.certificates.certificate_format import render_certificate, seal_certificate, sha256_hex
 from suture.judge.confidence import compute_certified_confidence, estimate_confidence
 from suture.judge.coverage.coverage_run import CoverageResult, measure_coverage
 from suture.judge.minimisation.delta_debugging import (
