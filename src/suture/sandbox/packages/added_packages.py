@@ -12,8 +12,8 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from suture.core.records import Task, content_hash, decode_record, encode_record
 from suture.core.safe_files import read_regular_file, write_file_atomically
@@ -238,16 +238,17 @@ def packages_for_task(
         return None
     safety = settings.safety
     levels = resolve_levels(safety)
-    options: dict[str, Any] = {
-        "language": task.language,
-        "cache": settings.paths.cache,
-        "may_fetch": may_fetch and safety.approve_deps != "never",
-        "sandboxed": safety.fetch_packages == "sandbox",
-        "hosts": safety.package_hosts,
-        "allowed": {} if levels.level_for("dependency.unlisted") == "off" else levels.allowed,
-        "on_installed": on_installed,
-    }
-    if task.project.is_new:
-        return NewProjectPackages(**options)
-    client = LANGUAGES[task.language].package_client
-    return AddedPackages(base=task.files, **options) if client in ADDERS else None
+    if not task.project.is_new and LANGUAGES[task.language].package_client not in ADDERS:
+        return None
+    create: Callable[..., NewProjectPackages | AddedPackages] = (
+        NewProjectPackages if task.project.is_new else partial(AddedPackages, base=task.files)
+    )
+    return create(
+        language=task.language,
+        cache=settings.paths.cache,
+        may_fetch=may_fetch and safety.approve_deps != "never",
+        sandboxed=safety.fetch_packages == "sandbox",
+        hosts=safety.package_hosts,
+        allowed={} if levels.level_for("dependency.unlisted") == "off" else levels.allowed,
+        on_installed=on_installed,
+    )

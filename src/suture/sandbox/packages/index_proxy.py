@@ -150,16 +150,14 @@ class IndexProxy:
         origin = parse_origin(f"https://{target}" if is_tunnel else target, "" if is_tunnel else "http")
         if origin not in self._origins or (not is_tunnel and method not in ("GET", "HEAD")):
             self._record_server(self.refused, str(origin) if origin else "what is no address")
-            writer.write(b"HTTP/1.1 403 Not the index\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-            await writer.drain()
+            await _refuse(writer, b"403 Not the index")
             return
         try:
             async with asyncio.timeout(tuning.CONNECT_TIMEOUT_S):
                 proxy_login, (server_reader, server_writer) = await self._connect(origin)
         except (OSError, EOFError, TimeoutError, ValueError):
             self._record_server(self.unreachable, str(origin))
-            writer.write(b"HTTP/1.1 502 Out of reach\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-            await writer.drain()
+            await _refuse(writer, b"502 Out of reach")
             return
         try:
             if is_tunnel:
@@ -218,6 +216,11 @@ class IndexProxy:
     def _record_server(servers: list[str], server: str) -> None:
         if server not in servers and len(servers) < tuning.MAX_NAMED_SERVERS:
             servers.append(server)
+
+
+async def _refuse(writer: asyncio.StreamWriter, status: bytes) -> None:
+    writer.write(b"HTTP/1.1 %b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % status)
+    await writer.drain()
 
 
 async def _receive_listener(handover: socket.socket, path: Path) -> socket.socket:
