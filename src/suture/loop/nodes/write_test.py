@@ -49,14 +49,12 @@ class IssueTest:
         blob: The blob of a candidate that is this file and nothing else.
         verdict: The blob of the verdict of the test on the unchanged code.
         command: The test command that runs it together with the other tests.
-        accepted: Whether a person accepted it.
     """
 
     path: str
     blob: str
     verdict: str
     command: tuple[str, ...]
-    accepted: bool = False
 
 
 def needs_test(state: LoopState, context: RunContext) -> bool:
@@ -99,7 +97,7 @@ async def accept_test(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
         await context.prefetch.close()  # It was started for the code without the test.
         # A bug report says more than its one test, and a search cannot read it: it would find the smallest
         # edit that makes the test pass. So the model is asked at once.
-        return {"issue_test": encode_record(replace(test, accepted=True)), "searched": True}
+        return {"searched": True}
     if choice == "abort":
         return ended_state("cancelled", Reason(code="stopped_by_reviewer"))
     return ended_state("not_healed", Reason(code="test_not_accepted"))
