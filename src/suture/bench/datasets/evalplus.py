@@ -82,10 +82,7 @@ DECODERS: tuple[tuple[frozenset[int], Callable[[Arguments], Iterable[Any]]], ...
         lambda given: [tuple(tuple(one) if isinstance(one, list) else one for one in given[0])],
     ),
     (frozenset((580, 615, 791)), lambda given: map(_deep_tuple, given)),
-    (
-        frozenset((722,)),
-        lambda given: [{key: tuple(value) for key, value in given[0].items()}, *given[1:]],
-    ),
+    (frozenset((722,)), lambda given: [{key: tuple(value) for key, value in given[0].items()}, *given[1:]]),
     (frozenset((115,)), _decode_sets),
     (frozenset((124,)), lambda given: [float(given[0]), complex(given[1])]),
     (frozenset((252,)), lambda given: [complex(given[0])]),

@@ -10,8 +10,6 @@ its class, which belongs to the judge and calls the function.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from suture.bench.datasets.adapters import Record
 from suture.bench.problem import Problem, ProblemFactory
@@ -67,51 +65,43 @@ def _adapt_shipped(record: Record, make: ProblemFactory) -> Problem | None:
     name = methods[0]["name"]
     stub = _stub(f"class Solution:\n    def {name}{methods[0]['signature']}:\n        pass\n")
     as_class = FUTURE_IMPORT + AS_CLASS.format(name=name)
-    shipped_tests = _ShippedTests(record=record, cases=tests[0]["test_cases"]["list"])
-    if stub is None or not shipped_tests.is_plain:
+    program = _test_program(record, max_cases=None)
+    if stub is None or not _has_plain_cases(program):
         return None
     return make(
         id=f"LeetPy/{record['problem_name']}",
         kind="write",
         statement=_statement(_description(record), stub),
         entry_point=name,
-        visible=as_class + shipped_tests.program(VISIBLE_CASES),
-        hidden=as_class + shipped_tests.program(None),
+        visible=as_class + _test_program(record, max_cases=VISIBLE_CASES),
+        hidden=as_class + program,
         reference="",
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ShippedTests:
-    """The tests of a shipped record: its helpers as functions, and a loop over its cases."""
+def _test_program(record: Record, *, max_cases: int | None) -> str:
+    """Return a program with the record's helpers as functions, and a loop over its first cases."""
+    test = record["_test_methods"]["list"][0]
+    helpers = [
+        f"def {kind}_{record[f'helpers_{kind}_name']}"
+        f"{record[f'helpers_{kind}_signature']}:\n{record[f'helpers_{kind}_body']}\n\n"
+        for kind in ("run", "assert")
+    ]
+    cases = "".join(f"    {case},\n" for case in test["test_cases"]["list"][:max_cases])
+    return (
+        f"{''.join(helpers)}"
+        f"def {test['name']}({test['parametrize']}):\n{test['body']}\n\n"
+        f"for _case in [\n{cases}]:\n    {test['name']}(*_case)\n"
+    )
 
-    record: Record
-    cases: Sequence[str]
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the program is valid Python, and the cases consist of plain values."""
-        tree = parse_module(self.program(None))
-        loop = tree.body[-1] if tree is not None else None
-        if not isinstance(loop, ast.For) or not self.cases:
-            return False
-        names = {node.id for node in ast.walk(loop.iter) if isinstance(node, ast.Name)}
-        return names <= PLAIN_CALLS
-
-    def program(self, first: int | None) -> str:
-        """Return a program that tests the first cases, or all of them."""
-        test = self.record["_test_methods"]["list"][0]
-        helpers = [
-            f"def {kind}_{self.record[f'helpers_{kind}_name']}"
-            f"{self.record[f'helpers_{kind}_signature']}:\n{self.record[f'helpers_{kind}_body']}\n\n"
-            for kind in ("run", "assert")
-        ]
-        cases = "".join(f"    {case},\n" for case in self.cases[:first])
-        return (
-            f"{''.join(helpers)}"
-            f"def {test['name']}({test['parametrize']}):\n{test['body']}\n\n"
-            f"for _case in [\n{cases}]:\n    {test['name']}(*_case)\n"
-        )
+def _has_plain_cases(program: str) -> bool:
+    """Return whether a test program is valid Python, and its cases consist of plain values."""
+    tree = parse_module(program)
+    loop = tree.body[-1] if tree is not None else None
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.List) or not loop.iter.elts:
+        return False
+    return {node.id for node in ast.walk(loop.iter) if isinstance(node, ast.Name)} <= PLAIN_CALLS
 
 
 def _description(record: Record) -> str:

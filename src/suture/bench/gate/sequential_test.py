@@ -149,9 +149,7 @@ def _add_last_test(early_design: SequentialDesign) -> SequentialDesign:
             break
         passes = solved
     return replace(
-        early_design,
-        fails=(*early_design.fails[:-1], fails),
-        passes=(*early_design.passes[:-1], passes),
+        early_design, fails=(*early_design.fails[:-1], fails), passes=(*early_design.passes[:-1], passes)
     )
 
 

@@ -155,12 +155,7 @@ def _log_run(client: Any, run: str, description: RunDescription) -> None:
 
 
 def _write_row(
-    client: Any,
-    experiment_id: str,
-    parent: str,
-    description: RunDescription,
-    row: BenchmarkRow,
-    folder: Path,
+    client: Any, experiment_id: str, parent: str, description: RunDescription, row: BenchmarkRow, folder: Path
 ) -> None:
     run = _create_run(client, experiment_id, description, parent)
     _log_run(client, run, description)

@@ -51,9 +51,7 @@ def _with_unknown(table: Table, section: ReportSection) -> Table:
     """Return the table with a last column for the runs that are in none of its numbers."""
     unknown = {arm.arm: f"{arm.unknown.count} of {arm.unknown.of}" for arm in section.arms}
     return replace(
-        table,
-        head=(*table.head, "no number"),
-        rows=tuple((*row, unknown[row[0]]) for row in table.rows),
+        table, head=(*table.head, "no number"), rows=tuple((*row, unknown[row[0]]) for row in table.rows)
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from suture.bench.grading.hidden_checks import Grade, grade_code
 from suture.bench.problem import Problem
@@ -27,6 +27,7 @@ from suture.models import Model, open_model
 from suture.sandbox import Sandbox, open_sandbox
 
 RowEvaluator = Callable[[EvaluationJob], Awaitable[BenchmarkRow]]
+ItemT = TypeVar("ItemT")
 
 
 @dataclass(kw_only=True)
@@ -45,16 +46,14 @@ class _Session:
 
     async def run_jobs(self, jobs: Sequence[EvaluationJob], evaluator: RowEvaluator) -> None:
         """Run jobs, `parallel` at a time, and save each row when it is finished."""
-        waiting = iter(jobs)
 
-        async def work() -> None:
-            for job in waiting:
-                row = await evaluator(job)
-                self.folder.add_row(row)
-                self.done += 1
-                self.on_progress(BenchmarkProgress(phase="tasks", done=self.done, total=self.total, row=row))
+        async def run_job(job: EvaluationJob) -> None:
+            row = await evaluator(job)
+            self.folder.add_row(row)
+            self.done += 1
+            self.on_progress(BenchmarkProgress(phase="tasks", done=self.done, total=self.total, row=row))
 
-        await run_workers([work() for _ in range(self.parallel)])
+        await _for_each(jobs, run_job, parallel=self.parallel)
 
     async def evaluate_here(self, job: EvaluationJob, model: Model | None) -> BenchmarkRow:
         """Evaluate a job in this process."""
@@ -176,11 +175,7 @@ async def _evaluator(
     """Yield the function that evaluates a job: in this process, or on the workers of a cluster."""
     if cluster is not None:
         async with RayTaskRunner(
-            cluster,
-            home=session.folder.path,
-            settings=session.settings,
-            pool=session.pool,
-            opener=opener,
+            cluster, home=session.folder.path, settings=session.settings, pool=session.pool, opener=opener
         ) as workers:
             yield workers.row
         return
@@ -197,15 +192,13 @@ async def grade_references(
 ) -> dict[str, Grade]:
     """Grade each task's own reference; return task hash -> grade."""
     grades: dict[str, Grade] = {}
-    waiting = iter(problems)
 
-    async def work() -> None:
-        for problem in waiting:
-            grade = await grade_code(problem, problem.solution, judge, settings.sandbox)
-            grades[problem.content_hash] = grade
-            on_progress(BenchmarkProgress(phase="references", done=len(grades), total=len(problems)))
+    async def grade_reference(problem: Problem) -> None:
+        grade = await grade_code(problem, problem.solution, judge, settings.sandbox)
+        grades[problem.content_hash] = grade
+        on_progress(BenchmarkProgress(phase="references", done=len(grades), total=len(problems)))
 
-    await run_workers([work() for _ in range(parallel)])
+    await _for_each(problems, grade_reference, parallel=parallel)
     return grades
 
 
@@ -238,11 +231,19 @@ def _keep_finished_rows(
     return frozenset(map(row_key, rows))
 
 
-async def run_workers(workers: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Run workers to their end; the first exception cancels the others and is raised unchanged."""
+async def _for_each(
+    items: Iterable[ItemT], handle: Callable[[ItemT], Awaitable[None]], *, parallel: int
+) -> None:
+    """Handle items, a few at a time; the first exception cancels the others and is raised unchanged."""
+    waiting = iter(items)
+
+    async def work() -> None:
+        for item in waiting:
+            await handle(item)
+
     try:
         async with asyncio.TaskGroup() as group:
-            for worker in workers:
-                group.create_task(worker)
+            for _ in range(parallel):
+                group.create_task(work())
     except BaseExceptionGroup as faults:
         raise faults.exceptions[0] from None

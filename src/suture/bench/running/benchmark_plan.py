@@ -93,10 +93,7 @@ def extend_plan(plan: BenchmarkPlan, more: BenchmarkPlan) -> BenchmarkPlan:
         models=tuple(dict.fromkeys((*plan.models, *more.models))),
         seeds=max(plan.seeds, more.seeds),
         caps=tuple(dict.fromkeys((*plan.caps, *more.caps))),
-        sessions=(
-            *plan.sessions,
-            *(session for session in more.sessions if session not in plan.sessions),
-        ),
+        sessions=(*plan.sessions, *(session for session in more.sessions if session not in plan.sessions)),
     )
 
 

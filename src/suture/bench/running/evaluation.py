@@ -20,14 +20,7 @@ from suture.core.ledger import Event, RunFolder, read_ledger, select_events
 from suture.core.ledger.kinds import MoveFailed
 from suture.core.records import Result, render_reason
 from suture.core.settings import BudgetSettings, Settings
-from suture.errors import (
-    Cancelled,
-    ModelAuthError,
-    PrerequisiteError,
-    StorageError,
-    SutureError,
-    UsageError,
-)
+from suture.errors import Cancelled, ModelAuthError, PrerequisiteError, StorageError, SutureError, UsageError
 from suture.models import Model, Role
 from suture.sandbox import Sandbox
 

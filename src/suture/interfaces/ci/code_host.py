@@ -79,8 +79,7 @@ def require_pull(pipeline: Pipeline) -> int:
     """Return the number of the pull request."""
     if pipeline.pull is None:
         raise UsageError(
-            "this pipeline has no pull request to comment on",
-            remedy="set ci.delivery=pull_request",
+            "this pipeline has no pull request to comment on", remedy="set ci.delivery=pull_request"
         )
     return pipeline.pull
 

@@ -9,13 +9,7 @@ from pydantic import SecretStr
 
 from suture.errors import CodeHostError
 from suture.interfaces.ci.ci_pipeline import Pipeline
-from suture.interfaces.ci.code_host import (
-    DeliveredChange,
-    RestClient,
-    branch_stem,
-    field_texts,
-    require_pull,
-)
+from suture.interfaces.ci.code_host import DeliveredChange, RestClient, branch_stem, field_texts, require_pull
 from suture.interfaces.ci.line_edits import LineEdit
 from suture.interfaces.ci.markdown_report import code_block, marked_commits
 

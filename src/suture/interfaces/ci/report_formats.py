@@ -16,10 +16,7 @@ from suture.interfaces.ci.line_edits import LineEdit
 from suture.interfaces.narrative.plain_text import escape_unprintable
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-RULES = {
-    "failing-test": "A test fails on this code.",
-    "verified-fix": "A change that makes every test pass.",
-}
+RULES = {"failing-test": "A test fails on this code.", "verified-fix": "A change that makes every test pass."}
 MAX_RESULTS = 1000
 """Failing tests in a SARIF log. Chosen by judgement; not measured."""
 MAX_TEXT_CHARS = 2000

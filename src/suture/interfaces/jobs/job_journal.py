@@ -50,8 +50,7 @@ class JobJournal:
         except OSError as fault:
             os.close(self._lock)
             raise UsageError(
-                f"another server uses {str(home)!r}",
-                remedy="stop it, or set SUTURE_HOME to another folder",
+                f"another server uses {str(home)!r}", remedy="stop it, or set SUTURE_HOME to another folder"
             ) from fault
 
     def close(self) -> None:

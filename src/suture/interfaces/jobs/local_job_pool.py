@@ -20,9 +20,6 @@ class LocalJobPool(JobRegistry):
     """Runs jobs, a few at once. All methods must be called in one event loop.
 
     Args:
-        journal: Stores the jobs.
-        home: The folder of all runs.
-        flags: Settings for every job, by dotted key.
         at_once: The maximum number of processes.
         queue: The maximum number of waiting jobs.
     """

@@ -23,10 +23,7 @@ log = logging.getLogger("suture.interfaces.jobs")
 DAY_S = 86_400.0
 INCOMPLETE_PREFIX, REMOVAL_PREFIX = ".new-", ".new-gone-"
 """Name prefixes of a folder that is being written, and of one that is being removed."""
-FOLDER_NAMES = {
-    "archives": ARCHIVE_ID,
-    "clones": re.compile(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}", re.ASCII),
-}
+FOLDER_NAMES = {"archives": ARCHIVE_ID, "clones": re.compile(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}", re.ASCII)}
 """Parent folder -> pattern of our folder names in it; a person may keep other things beside them."""
 
 

@@ -228,10 +228,7 @@ async def doctor(service: WebServiceDependency) -> list[dict[str, Any]]:
 
 @router.get("/metrics", responses=problem_responses())
 async def metrics(
-    service: WebServiceDependency,
-    kind: FilterText = "",
-    model: FilterText = "",
-    project: FilterText = "",
+    service: WebServiceDependency, kind: FilterText = "", model: FilterText = "", project: FilterText = ""
 ) -> dict[str, Any]:
     """Totals over all runs: pass rate, seconds, tokens, errors."""
 

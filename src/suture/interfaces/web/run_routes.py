@@ -31,8 +31,7 @@ from suture.interfaces.web.web_service import WebService
 
 router = APIRouter(prefix="/v1")
 Key = Annotated[
-    str,
-    Header(alias="Idempotency-Key", description="Requests with the same key are executed once."),
+    str, Header(alias="Idempotency-Key", description="Requests with the same key are executed once.")
 ]
 ARCHIVE_BODY: dict[str, Any] = {
     "requestBody": {

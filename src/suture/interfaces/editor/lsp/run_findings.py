@@ -9,14 +9,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TypeVar
 
-from suture.core.ledger import (
-    Event,
-    RunFolder,
-    first_payload,
-    last_payload,
-    read_ledger,
-    select_events,
-)
+from suture.core.ledger import Event, RunFolder, first_payload, last_payload, read_ledger, select_events
 from suture.core.ledger.kinds import (
     CandidateChecked,
     RunFinished,
