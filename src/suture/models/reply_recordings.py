@@ -116,9 +116,16 @@ def load_recording(path: Path, *, may_be_empty: bool = False) -> ReplyRecording:
     """
     is_run = (path / "ledger.jsonl").is_file()  # a run may have made no call
     folder = path / "replies" if is_run or (path / "replies").is_dir() else path
-    read_entries = _read_folder(folder) if is_run or folder.is_dir() else _read_file(path)
+    if is_run or folder.is_dir():
+        files = sorted(folder.glob("*.json"))
+        calls = [_parse_entry(_read_bytes(file, MAX_REPLY_RECORD_BYTES), str(file)) for file in files]
+    else:
+        lines = enumerate(_read_bytes(path, MAX_RECORDING_BYTES).splitlines(), 1)
+        calls = [
+            _parse_entry(line, f"line {number} of {str(path)!r}") for number, line in lines if line.strip()
+        ]
     entries: dict[str, Mapping[str, Any]] = {}
-    for key, entry in read_entries:
+    for key, entry in calls:
         if key not in entries or "reply" in entry:  # a call that failed first and was answered later
             entries[key] = entry
     if not entries and not may_be_empty:
@@ -128,17 +135,6 @@ def load_recording(path: Path, *, may_be_empty: bool = False) -> ReplyRecording:
         models=frozenset(str(entry.get("model", "")) for entry in entries.values()),
         entries=entries,
     )
-
-
-def _read_folder(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for path in sorted(folder.glob("*.json")):
-        yield _parse_entry(_read_bytes(path, MAX_REPLY_RECORD_BYTES), str(path))
-
-
-def _read_file(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for number, line in enumerate(_read_bytes(path, MAX_RECORDING_BYTES).splitlines(), 1):
-        if line.strip():
-            yield _parse_entry(line, f"line {number} of {str(path)!r}")
 
 
 def _read_bytes(path: Path, max_bytes: int) -> bytes:
@@ -238,7 +234,10 @@ class RecordedModel:
             await asyncio.sleep(0)
             call = call_record(self.name, messages, sampling)
             try:
-                reply = replace(await self._ask(key, messages, sampling), call_hash=key)
+                recorded = self._source.find(key) if self._source is not None else None
+                if recorded is None and self._source is not None and not self._or_live:
+                    raise ReplyNotRecorded(self._source, self.name, sampling)
+                reply = replace(recorded or await self.model.complete(messages, sampling), call_hash=key)
             except ModelError as fault:
                 error = {"kind": type(fault).__name__, "message": fault.message, "remedy": fault.remedy}
                 self._store(f"{key}.fault.json", {**call, "fault": error})
@@ -260,15 +259,6 @@ class RecordedModel:
     async def close(self) -> None:
         """Close the model behind the recordings."""
         await self.model.close()
-
-    async def _ask(self, key: str, messages: Sequence[Message], sampling: Sampling) -> Reply:
-        if self._source is not None:
-            recorded = self._source.find(key)
-            if recorded is not None:
-                return recorded
-            if not self._or_live:
-                raise ReplyNotRecorded(self._source, self.name, sampling)
-        return await self.model.complete(messages, sampling)
 
     def _load(self, key: str) -> Reply | None:
         path = self._replies_dir / f"{key}.json"

@@ -29,7 +29,7 @@ OLLAMA_DETECTION_TIMEOUT_S = 1.0
 """How long detection waits for Ollama's list of models: every run with `auto` pays this where a server
 hangs."""
 MAX_OLLAMA_LISTING_BYTES = 4 * 1024 * 1024
-"""Thousands of models make a shorter list."""
+"""A list of thousands of models is shorter."""
 
 # What a provider's response may be
 RESPONSE_FRAME_BYTES = 256 * 1024
@@ -61,7 +61,7 @@ CIRCUIT_BREAKER_FAULTS = 6
 CIRCUIT_BREAKER_PAUSE_S = 30.0
 """How long an endpoint gets no calls before one may try again."""
 MAX_RETRY_AFTER_S = 366 * 24 * 3600.0
-"""A provider that asks for a longer wait gives nothing to plan with."""
+"""A longer wait that a provider asks for is cut to this."""
 
 # Structured replies
 RETRY_TEMPERATURE_STEP = 0.2

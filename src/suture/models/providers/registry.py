@@ -41,7 +41,7 @@ class ProviderSpec:
 
     Attributes:
         package: The Python package that must be installed.
-        extra: Suture's extra that installs them; empty for those that are always installed.
+        extra: Suture's extra that installs it; empty if it is always installed.
         address: The default base URL; `model.base_url` overrides it.
         needs_key: Whether that address refuses calls without a key.
         key_variable: The environment variable in which users keep the key.

@@ -156,11 +156,6 @@ def _skip_bytes(chunks: Iterator[bytes], count: int) -> Iterator[bytes]:
         count = max(0, count - len(chunk))
 
 
-def free_disk_bytes(folder: Path) -> int:
-    """Return the space left on the disk of `folder`."""
-    return shutil.disk_usage(folder).free
-
-
 @contextlib.contextmanager
 def _scratch_folder(folder: Path) -> Iterator[Path]:
     """Yield an empty folder, even if a killed process left one, and delete it afterwards."""
@@ -188,41 +183,30 @@ def _ignore(*_: object) -> None:
 
 
 def pull_model(
-    name: str, cache: Path, progress: OnProgress = _ignore, say: OnMessage = _ignore, *, token: str = ""
+    model: str | CatalogueEntry,
+    cache: Path,
+    progress: OnProgress = _ignore,
+    say: OnMessage = _ignore,
+    *,
+    token: str = "",
+    free_bytes: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
 ) -> Path:
-    """Download a model of the catalogue if it is not here; an interrupted download is continued.
+    """Download a model if it is not here, and return the verified file; an interrupted download is continued.
 
     Args:
-        name: The model's name in the catalogue.
+        model: A name in the catalogue, or an entry that need not be in it.
         cache: The folder `paths.cache`, where weights are stored.
         progress: Called with the progress.
         say: Called with messages about sources.
         token: Token for the Hugging Face hub; by default the one that the hub's own tools have stored.
-
-    Returns:
-        The verified file.
+        free_bytes: Returns the space left on a folder's disk.
 
     Raises:
         UsageError: The catalogue has no such model.
         PrerequisiteError: No source has it, or the downloaded file is not the published one.
         StorageError: The disk is full or cannot be written.
     """
-    return pull_weights(find_catalogue_entry(name), cache, progress=progress, say=say, token=token)
-
-
-def pull_weights(
-    entry: CatalogueEntry,
-    cache: Path,
-    *,
-    progress: OnProgress = _ignore,
-    say: OnMessage = _ignore,
-    token: str = "",
-    free_bytes: Callable[[Path], int] = free_disk_bytes,
-) -> Path:
-    """Download any entry, in the catalogue or not; see `pull_model`.
-
-    `free_bytes` returns the space left on a folder's disk.
-    """
+    entry = find_catalogue_entry(model) if isinstance(model, str) else model
     target, partial_file = weights_path(entry, cache), partial_path(entry, cache)
     report_wait = partial(say, f"another process is fetching {entry.name}: waiting for it")
     with (

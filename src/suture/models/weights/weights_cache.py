@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from suture.core.safe_files import write_file_atomically
@@ -142,7 +141,13 @@ def remove_model(name: str, cache: Path) -> int:
     entry = find_catalogue_entry(name)
     if not weights_path(entry, cache).parent.is_dir():
         return 0
-    with lock_weights(entry, cache, on_wait=partial(_refuse_to_wait, name)):
+
+    def refuse_to_wait() -> None:
+        raise UsageError(
+            f"the model {name!r} is being fetched by another process", remedy="wait for it to end"
+        )
+
+    with lock_weights(entry, cache, on_wait=refuse_to_wait):
         weights = weights_path(entry, cache)
         _delete(stamp_path(weights))
         return _delete(weights) + _delete(partial_path(entry, cache))
@@ -170,10 +175,6 @@ def lock_weights(entry: CatalogueEntry, cache: Path, *, on_wait: Callable[[], No
             on_wait()
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _refuse_to_wait(name: str) -> None:
-    raise UsageError(f"the model {name!r} is being fetched by another process", remedy="wait for it to end")
 
 
 def _delete(path: Path) -> int:

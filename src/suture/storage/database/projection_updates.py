@@ -49,19 +49,16 @@ def record_finished_run(settings: Settings, run: RunFolder) -> None:
 def write_rows(store: Store, rows: Iterable[RunRows]) -> None:
     """Replace the rows of some runs, each run in its own transaction."""
     for run_rows in rows:
+        run_key = {"namespace": run_rows.namespace, "run_id": run_rows.run_id}
         with store.write_transaction() as connection:
-            _replace_rows(connection, run_rows)
-
-
-def _replace_rows(connection: Connection, rows: RunRows) -> None:
-    if connection.dialect.name == "postgresql":  # serialise writers of one run
-        connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(rows.run_id, 0))))
-    run_key = {"namespace": rows.namespace, "run_id": rows.run_id}
-    for table in RUN_TABLES:
-        same_run = (table.c.namespace == rows.namespace, table.c.run_id == rows.run_id)
-        connection.execute(delete(table).where(*same_run))
-        if table_rows := rows.by_table[table.name]:
-            connection.execute(table.insert(), [{**run_key, **row} for row in table_rows])
+            if store.is_postgresql:  # serialise writers of one run
+                lock_key = func.hashtextextended(run_rows.run_id, 0)
+                connection.execute(select(func.pg_advisory_xact_lock(lock_key)))
+            for table in RUN_TABLES:
+                same_run = (table.c.namespace == run_rows.namespace, table.c.run_id == run_rows.run_id)
+                connection.execute(delete(table).where(*same_run))
+                if table_rows := run_rows.by_table[table.name]:
+                    connection.execute(table.insert(), [{**run_key, **row} for row in table_rows])
 
 
 def catch_up(store: Store, home: Path) -> ProjectionUpdate:

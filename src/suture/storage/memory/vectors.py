@@ -1,6 +1,6 @@
 """Vectors of texts as numpy arrays. numpy is imported when the first vector is computed.
 
-It is apart from `embedders`, which imports each embedder that imports it.
+This file is separate from `embedders`, because the embedders that `embedders` opens import it too.
 """
 
 from __future__ import annotations

@@ -80,7 +80,17 @@ def build_spans(events: Sequence[Event], run: str) -> tuple[Span, ...]:
                 parent = 0
             else:
                 parent = len(spans)
-                spans.append(_round_span(event.payload, event.time_s, end_s))
+                moves = ", ".join(move.kind for move in event.payload.moves)
+                spans.append(
+                    Span(
+                        name=f"round {event.payload.round}",
+                        kind="round",
+                        start_s=event.time_s,
+                        end_s=end_s,
+                        parent=0,
+                        attributes={"suture.round": event.payload.round, "suture.moves": moves},
+                    )
+                )
         elif (span := _make_child_span(event, search_start_s)) is not None:
             child_start_s = min(max(span.start_s, spans[parent].start_s), event.time_s)
             spans.append(replace(span, start_s=child_start_s, parent=parent))
@@ -138,13 +148,6 @@ def _run_attributes(events: Sequence[Event], run: str) -> dict[str, Value]:
             case RunFailed(error_type=error_type):
                 attributes["suture.refused"] = error_type
     return attributes
-
-
-def _round_span(decided: MovesDecided, start_s: float, end_s: float) -> Span:
-    moves = ", ".join(move.kind for move in decided.moves)
-    attributes: dict[str, Value] = {"suture.round": decided.round, "suture.moves": moves}
-    name = f"round {decided.round}"
-    return Span(name=name, kind="round", start_s=start_s, end_s=end_s, parent=0, attributes=attributes)
 
 
 def _call_span(called: ModelCalled, end_s: float) -> Span:
