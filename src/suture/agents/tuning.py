@@ -1,4 +1,7 @@
-"""Tuning numbers of prompts, roles, replies and tools, with their units and the reason for each."""
+"""Tuning numbers of prompts, roles, replies and tools, with their units.
+
+Numbers whose text mentions neither a measurement nor another reason were chosen by judgement and not measured.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ MAX_LINE_CHARS = 300
 LONG_CODE_CHARS = 4000
 """About 1,200 tokens of code: for more, the model is asked only for the changed parts."""
 MAX_SUSPECTS = 3
-"""The likeliest faulty functions that repairs of one candidate ask for in turn, one per reply."""
+"""Functions, the likeliest first, that the repairs of one candidate ask for in turn, one per reply."""
 
 # Limits of roles
 MAX_SUBTASKS = 4
@@ -20,7 +23,7 @@ MAX_SUBTASKS = 4
 MAX_LESSONS = 5
 """Lessons of one run."""
 MAX_DEBUGGER_STEPS = 5
-"""Two or three steps show nearly everything that a small model can use."""
+"""Replies before the diagnosis. Two or three steps show nearly everything that a small model can use."""
 MAX_SUBTASK_STEPS = 4
 """Replies for one part of a plan."""
 PROPERTIES_PER_CALL = 3
@@ -36,9 +39,9 @@ MAX_PROJECT_FILES = 40
 
 # Tools
 MAX_TOOL_CODE_CHARS = 4000
-"""Length of code that the debugger runs or traces. Chosen by judgement; not measured."""
+"""Length of code that the debugger runs or traces."""
 MAX_DIFF_CHARS = 3000
-"""Length of a shown diff of two attempts. Chosen by judgement; not measured."""
+"""Length of a shown diff of two attempts."""
 MAX_CONSECUTIVE_MALFORMED = 2
 """Consecutive replies without an action, after which the model is assumed not to know the format."""
 MAX_OBSERVATION_CHARS = 4000
@@ -56,11 +59,11 @@ MAX_QUOTED_CHARS = 60
 MIN_REPETITIONS = 6
 """Repetitions of the same lines at the end of a reply that count as a loop."""
 MAX_REPEATED_LINES = 4
-"""Lines of the repeated group; a table of a program's own is seldom so uniform."""
+"""Lines of the repeated group. Longer groups may be a table in the program, which is seldom this uniform."""
 EXAMPLES_PER_PROPERTY = 25
 """Inputs that are generated for each property."""
 MAX_CHECKS = 24
-"""A small model that has begun to list cases may never end."""
+"""Checks of one reply: a small model that has begun to list cases may never end."""
 MAX_INSPECTED_TESTS = 400
 """Tests of one reply that are inspected, usable or not."""
 MAX_CHECK_CHARS = 2000
@@ -74,17 +77,17 @@ MAX_GENERATED_ITEMS = 6
 MIN_REPLY_TOKENS = 64
 """A reply that may not be longer than this is not worth asking for."""
 HELPER_SHARE_DIVISOR = 4
-"""A helper gets one part in so many of the remaining reply tokens, because a small model may ramble until its
-limit. It is not asked where that part is below `MIN_REPLY_TOKENS`."""
+"""A helper gets the remaining reply tokens divided by this number, because a small model may ramble until its
+limit. It is not asked where that is below `MIN_REPLY_TOKENS`."""
 MAX_PROMPT_RETRIES = 2
 """How often a prompt that a provider calls too long is shortened, by a third each time."""
 FUNCTION_BODY_TOKENS = 512
 """Reply limit where only the rest of a function is missing: about eight times what most take. A longer reply
 that does not repeat itself is continued."""
 RETRY_LENGTH_FACTOR = 2
-"""A reply that was cut is asked for again with so many times the limit of the setting."""
+"""A reply that was cut is asked for again with the setting's limit times this factor."""
 MIN_RETRY_GAIN = 1.5
-"""With less room than so many times the length of the cut reply, a second one would hardly be complete."""
+"""A second reply must have room for the length of the cut one times this factor, or it would hardly be complete."""
 MAX_ROLE_FAILURES = 2
 """Failures after which a helping role is not asked again in a run."""
 MAX_ROLE_CALLS = 2
@@ -116,7 +119,7 @@ MIN_SCORE_SHARE = 0.5
 
 # The agent
 MAX_MALFORMED_REPLIES = 3
-"""Replies in a row that name no tool, after which the model is taken to know none."""
+"""Consecutive replies that name no tool, after which the turn ends: the model does not know the format."""
 MAX_REPEATED_COMMANDS = 3
 """Times that the same command may come while nothing changes."""
 MAX_LISTED_FILES = 150
@@ -130,9 +133,9 @@ RECENT_STEPS = 4
 DEFAULT_CONTEXT_TOKENS = 24_000
 """Length of a prompt where the context size of the model is not known."""
 MAX_SHELL_S = 60.0
-"""Wall-clock seconds of one shell command, or less if a run of the tests may take less."""
+"""Wall-clock seconds of one shell command; the limit of a test run applies if it is shorter."""
 MAX_COMMAND_OUTPUT_CHARS = 6000
-"""Characters of one observation: its beginning and its end, each half of them."""
+"""Characters of one observation; the middle of a longer one is cut."""
 MAX_SHOWN_LINES = 200
 """Lines of a file that is shown without a range."""
 MAX_SEARCH_MATCHES = 40
@@ -158,10 +161,10 @@ MAX_PROGRAM_OUTPUT_BYTES = 64 << 10
 MAX_TEST_NAMES_BYTES = 32 << 10
 """Bytes of the failing tests' names in one variable: the kernel allows 128 KiB for each."""
 MAX_PROGRAM_LISTED_PATHS = 100
-"""Changed paths that its step lists."""
+"""Changed paths that the event of the program lists."""
 MAX_LISTED_TESTS = 200
 """Failing tests that are listed by name."""
 MAX_LISTED_FACTS = 20
-"""Counterexamples that are rendered; chosen without a measurement, as more of them mostly say the same."""
+"""Counterexamples that are rendered; more of them mostly say the same."""
 MAX_BRIEFED_OUTPUT_CHARS = 6000
 """Characters of a command's output, from its end: a command says there what failed."""

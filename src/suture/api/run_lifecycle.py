@@ -18,14 +18,7 @@ from suture.core.ledger.event_log import EventLog
 from suture.core.ledger.reading import Listener, ListenerProgress, notify_listener
 from suture.core.records import Result
 from suture.core.settings import Settings
-from suture.errors import (
-    Cancelled,
-    PrerequisiteError,
-    SandboxError,
-    StorageError,
-    SutureError,
-    UsageError,
-)
+from suture.errors import Cancelled, PrerequisiteError, SandboxError, StorageError, SutureError, UsageError
 from suture.loop import RunContext, RunSpec, load_recipe, open_run
 from suture.loop.review.review import Review, ReviewAnswer, Reviewer
 from suture.models import (

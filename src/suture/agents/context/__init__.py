@@ -1,1 +1,1 @@
-"""What the coder is told about a task: the brief of a move, and the parts of the project that it shows."""
+"""Build the coder's briefs: what a prompt shows of the task, the failures and the project's code."""

@@ -1,1 +1,1 @@
-"""Prompts: their files, the parts that may shrink, prefills, and fitting into a model's context."""
+"""Read prompt files, render the parts of a prompt, and fit it into a model's context."""

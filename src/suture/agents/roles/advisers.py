@@ -24,15 +24,7 @@ from suture.agents.prompting.prompt_parts import (
 )
 from suture.agents.roles.coder import RepairBrief
 from suture.agents.tuning import MAX_LESSONS, MAX_SUBTASKS
-from suture.core.records import (
-    CodeReview,
-    Concern,
-    ConcernKind,
-    Critique,
-    Plan,
-    Severity,
-    Subtask,
-)
+from suture.core.records import CodeReview, Concern, ConcernKind, Critique, Plan, Severity, Subtask
 from suture.models.structured_output import describe_schema
 
 

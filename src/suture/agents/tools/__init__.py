@@ -1,1 +1,1 @@
-"""Tools for models: the ReAct loop, files in memory, and the debugger's tools."""
+"""Tools that a model uses in plain text: the ReAct loop, and the tools of the debugger."""

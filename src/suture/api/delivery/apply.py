@@ -9,15 +9,7 @@ from pathlib import Path
 from suture.api.delivery.deliver import DeliverableRun, choose_delivery, deliver, require_deliverable
 from suture.api.delivery.undo import find_applied_run, is_applied, undo_run
 from suture.api.past_runs import load_recorded_run
-from suture.core.ledger import (
-    Ledger,
-    RunFolder,
-    SystemClock,
-    find_run,
-    last_payload,
-    list_runs,
-    read_ledger,
-)
+from suture.core.ledger import Ledger, RunFolder, SystemClock, find_run, last_payload, list_runs, read_ledger
 from suture.core.ledger.kinds import RunFinished, RunStarted, TreeUndone
 from suture.core.records import Result, Task
 from suture.core.settings import Settings, load_settings

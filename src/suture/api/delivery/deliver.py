@@ -194,7 +194,7 @@ def _write_files(
     if run.task.kind == "write":
         new_paths = sorted(after.keys() - before.keys())
         require_no_overwrite(folder, new_paths, f"suture apply {run.folder.id} --into FOLDER")
-    _apply(before, after, folder, run)
+    _write_change(before, after, folder, run)
 
 
 async def _commit(
@@ -220,7 +220,7 @@ async def _commit(
     else:
         repository.require_quiet()
         run.ledger.append(started)
-        _apply(before, after, root, run)
+        _write_change(before, after, root, run)
         try:
             commit = commit_on_head(plan, message)
         except SutureError:
@@ -233,6 +233,7 @@ async def _commit(
 
 
 def _write_patch(target: Path, diff: str) -> str:
+    """Write a new file, and return its absolute path."""
     try:
         with target.open("xb") as file:
             file.write(diff.encode("utf-8", "surrogateescape"))
@@ -241,7 +242,9 @@ def _write_patch(target: Path, diff: str) -> str:
     return str(target.absolute())
 
 
-def _apply(before: Mapping[str, bytes], after: Mapping[str, bytes], root: Path, run: DeliverableRun) -> None:
+def _write_change(
+    before: Mapping[str, bytes], after: Mapping[str, bytes], root: Path, run: DeliverableRun
+) -> None:
     """Write the change. The patch that undoes it is on disk before the first file changes."""
     undo = run.folder.write_text("undo.diff", unified_diff(after, before))
     paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
