@@ -14,8 +14,9 @@ from suture.core.ledger import Ledger, Payload, RunFolder
 from suture.core.ledger.kinds import RunFinished, RunStarted
 from suture.core.records import Reason
 from suture.interfaces.jobs import Job
+from suture.interfaces.jobs.job_registry import DAY_S
 from suture.interfaces.jobs.project_archives import ArchiveLimits, ProjectArchives
-from suture.interfaces.jobs.upload_cleanup import DAY_S, names_in_use, remove_unused_uploads
+from suture.interfaces.jobs.upload_cleanup import names_in_use, remove_unused_uploads
 from suture.testing import FakeClock
 
 LIMITS = ArchiveLimits(files=50, unpacked_bytes=2**20)

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from suture.errors import Cancelled, StorageError, SutureError
 
+RUN_ID = r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}"
+"""The form of the ids of runs, as `new_run_id` makes them."""
 JobKind = Literal["write", "heal", "fork", "replay", "resume", "verify"]
 RUN_KINDS: tuple[JobKind, ...] = ("write", "heal", "fork", "replay")
 """Kinds that create a new run, whose id is the job's id."""

@@ -11,13 +11,11 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
 from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.errors import StorageError, UsageError
 from suture.interfaces.jobs.job import Job, JobEnd, job_as_json, job_end_from_json, job_from_json
 from suture.interfaces.jobs.tuning import MAX_JOB_FILE_BYTES
-
-PRIVATE_MODE = 0o700
-"""The mode of a folder that only its owner can read."""
 
 
 class JobJournal:
@@ -36,9 +34,9 @@ class JobJournal:
         self.empty_folder = self.folder / "here"
         """An empty working folder for jobs without a project."""
         try:
-            home.mkdir(mode=PRIVATE_MODE, parents=True, exist_ok=True)
-            self.folder.mkdir(mode=PRIVATE_MODE, exist_ok=True)
-            self.empty_folder.mkdir(mode=PRIVATE_MODE, exist_ok=True)
+            home.mkdir(mode=PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
+            self.folder.mkdir(mode=PRIVATE_FOLDER_MODE, exist_ok=True)
+            self.empty_folder.mkdir(mode=PRIVATE_FOLDER_MODE, exist_ok=True)
             self._lock = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         except OSError as fault:
             raise StorageError(

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
 from suture.errors import StorageError, UsageError
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class ProjectArchives:
 
     def _unpack(self, name: str, content: bytes) -> None:
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._folder.mkdir(mode=PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
             temporary = Path(tempfile.mkdtemp(dir=self._folder, prefix=".new-"))
         except OSError as fault:
             raise StorageError(f"the archive cannot be stored: {fault.strerror}") from fault

@@ -14,16 +14,16 @@ from pathlib import Path
 from suture.core.ledger import RunFolder, find_final_event, read_ledger
 from suture.core.tuning import MAX_EVENT_LINE_BYTES
 from suture.errors import StorageError
-from suture.interfaces.jobs.job import Job
+from suture.interfaces.jobs.job import RUN_ID, Job
+from suture.interfaces.jobs.job_registry import DAY_S
 from suture.interfaces.jobs.project_archives import ARCHIVE_ID
 from suture.interfaces.jobs.tuning import MIN_UPLOAD_AGE_S
 from suture.loop.resume.recorded_run import is_transient_end
 
 log = logging.getLogger("suture.interfaces.jobs")
-DAY_S = 86_400.0
 INCOMPLETE_PREFIX, REMOVAL_PREFIX = ".new-", ".new-gone-"
 """Name prefixes of a folder that is being written, and of one that is being removed."""
-FOLDER_NAMES = {"archives": ARCHIVE_ID, "clones": re.compile(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}", re.ASCII)}
+FOLDER_NAMES = {"archives": ARCHIVE_ID, "clones": re.compile(RUN_ID)}
 """Parent folder -> pattern of our folder names in it; a person may keep other things beside them."""
 
 

@@ -19,6 +19,7 @@ from suture.core.ledger.kinds import CertificateWritten
 from suture.core.safe_files import read_state_file
 from suture.errors import SutureError, UsageError
 from suture.interfaces.jobs import JobKind
+from suture.interfaces.jobs.job import RUN_ID
 from suture.interfaces.mcp.client_questions import (
     QuestionState,
     can_be_asked,
@@ -52,7 +53,7 @@ Autonomy = Annotated[
 Recipe = Annotated[str | None, Field(description="The strategy, such as adaptive or greedy.")]
 Seconds = Annotated[float | None, Field(gt=0, description="Max wall-clock seconds.")]
 Run = Annotated[str, Field(description="A run's id; `last` is the newest.")]
-RUN_ID = re.compile(r"last|[0-9]{8}-[0-9]{9}-[0-9a-f]{6}")
+REQUESTED_RUN = re.compile(rf"last|{RUN_ID}")
 READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 RUNS_CODE = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 MAX_DIFF_BYTES = 2**20
@@ -132,7 +133,7 @@ def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
 
 def find_requested_run(context: ServerContext, run: str) -> RunFolder:
     """Return the folder of a run; clients cannot name folders of this machine."""
-    if not RUN_ID.fullmatch(run):
+    if not REQUESTED_RUN.fullmatch(run):
         raise tool_error(
             UsageError(f"{run!r:.80} is not a run id", remedy="use `last` or an id from suture://runs")
         )

@@ -31,7 +31,7 @@ from suture.interfaces.narrative.run_story import step_as_json
 from suture.interfaces.web.event_stream import stream_events
 from suture.interfaces.web.problem_details import RequestRefused, problem_responses
 from suture.interfaces.web.rest_schemas import (
-    RUN_ID,
+    RUN_ID_PATTERN,
     CallerDetails,
     ModelChoices,
     ProjectChoices,
@@ -303,7 +303,7 @@ async def step(run: Run, step: StepNumber, service: WebServiceDependency) -> dic
 
 @router.get("/runs/{run}/compare/{other}", responses=problem_responses(404))
 async def compare(
-    run: Run, other: Annotated[str, PathPart(pattern=RUN_ID)], service: WebServiceDependency
+    run: Run, other: Annotated[str, PathPart(pattern=RUN_ID_PATTERN)], service: WebServiceDependency
 ) -> RunComparison:
     """Two runs side by side: their first difference, and the diff of their results."""
 

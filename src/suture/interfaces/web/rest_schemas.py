@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-RUN_ID = r"^[0-9]{8}-[0-9]{9}-[0-9a-f]{6}$"
+from suture.interfaces.jobs.job import RUN_ID
+
+RUN_ID_PATTERN = f"^{RUN_ID}$"
 Text = Annotated[str, StringConstraints(max_length=200_000)]
 Line = Annotated[str, StringConstraints(max_length=4_000)]
 Lines = Annotated[list[Line], Field(max_length=200)]

@@ -10,7 +10,7 @@ from suture.core.ledger import RunFolder
 from suture.interfaces.jobs import Job
 from suture.interfaces.web.access_tokens import LOCAL, Caller, Role
 from suture.interfaces.web.problem_details import RequestRefused
-from suture.interfaces.web.rest_schemas import RUN_ID
+from suture.interfaces.web.rest_schemas import RUN_ID_PATTERN
 from suture.interfaces.web.run_views import has_ledger
 from suture.interfaces.web.web_service import WebService
 
@@ -56,7 +56,7 @@ Runner = Annotated[Caller, require_role("runner")]
 Reviewer = Annotated[Caller, require_role("reviewer")]
 WebServiceDependency = Annotated[WebService, Depends(get_service)]
 Run = Annotated[
-    str, Path(pattern=RUN_ID, description="The run's id.", examples=["20260101-000000000-abcdef"])
+    str, Path(pattern=RUN_ID_PATTERN, description="The run's id.", examples=["20260101-000000000-abcdef"])
 ]
 
 

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from suture.core.ledger import RunFolder, new_run_id
+from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
 from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.errors import StorageError, UsageError
+from suture.interfaces.jobs.job import RUN_ID
 
-SESSION_ID = re.compile(r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}")
+SESSION_ID = re.compile(RUN_ID)
 """Ids of sessions and of runs have the same form."""
 MAX_SESSION_FILE_BYTES = 2**20
 MAX_LISTED_SESSIONS = 50
-PRIVATE_MODE = 0o700
-"""The mode of a folder that only its owner can read."""
 
 
 @dataclass(kw_only=True)
@@ -100,7 +100,7 @@ class SessionStore:
             return
         session.runs.append(run)
         try:
-            self._folder.mkdir(mode=PRIVATE_MODE, parents=True, exist_ok=True)
+            self._folder.mkdir(mode=PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
         except OSError as fault:
             raise StorageError(
                 f"the folder {str(self._folder)!r} cannot be created: {fault.strerror}"

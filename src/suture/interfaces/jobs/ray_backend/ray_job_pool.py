@@ -47,12 +47,12 @@ class RayJobPool(JobRegistry):
         self._home = home
         self._flags = flags
         self._max_waiting = queue
-        self._ended_before: set[str] = set()
-        self._started: set[str] = set()
-        self._on_cluster: set[str] = set()
+        self._ended_at_start_ids: set[str] = set()
+        self._started_ids: set[str] = set()
+        self._cluster_ids: set[str] = set()
         self._start_counts: Counter[str] = Counter()
         self._started_at_s: dict[str, float] = {}
-        self._unreadable: set[str] = set()
+        self._unreadable_requests: set[str] = set()
         self._copy_failures: dict[str, str] = {}
         self._last_change_s = time.time() - DAY_S
         self._cluster_checked_s = 0.0
@@ -62,7 +62,7 @@ class RayJobPool(JobRegistry):
     def recover(self) -> list[Job]:
         """Read the existing jobs, and follow them from now on."""
         self._apply_rows(self._shared.list_changed(self._last_change_s))
-        self._ended_before = set(self._ends)
+        self._ended_at_start_ids = set(self._ends)
         self._follow_task = asyncio.get_running_loop().create_task(self._follow_changes())
         return self.unfinished()
 
@@ -96,17 +96,17 @@ class RayJobPool(JobRegistry):
 
     def has_run_folder(self, job: Job) -> bool:
         """Return whether the job's run is copied here; runs that ended before this server started are not."""
-        return job.id not in self._ended_before
+        return job.id not in self._ended_at_start_ids
 
     @property
     def waiting(self) -> tuple[Job, ...]:
         """The jobs that no worker has started, oldest first."""
-        return tuple(job for job in self.unfinished() if job.id not in self._started)
+        return tuple(job for job in self.unfinished() if job.id not in self._started_ids)
 
     @property
     def running(self) -> int:
         """The number of jobs that a worker has started."""
-        return sum(job.id in self._started for job in self.unfinished())
+        return sum(job.id in self._started_ids for job in self.unfinished())
 
     async def close(self) -> None:
         """Disconnect from the cluster, which continues all jobs."""
@@ -160,7 +160,7 @@ class RayJobPool(JobRegistry):
                 continue
             jobs.append(self._jobs.setdefault(job.id, job))
             if row.attempts:
-                self._started.add(job.id)
+                self._started_ids.add(job.id)
             if row.ending is not None:
                 self._ends.setdefault(job.id, _decode_end(row.ending))
         self._jobs = dict(sorted(self._jobs.items()))
@@ -172,19 +172,19 @@ class RayJobPool(JobRegistry):
         try:
             return job_from_json(json.loads(row.request))
         except (StorageError, ValueError, RecursionError) as fault:
-            if row.request not in self._unreadable:
+            if row.request not in self._unreadable_requests:
                 log.warning("a job in the database cannot be read and is skipped: %s", fault)
-            self._unreadable.add(row.request)
+            self._unreadable_requests.add(row.request)
             return None
 
     def _ensure_on_cluster(self, unfinished: list[Job]) -> None:
         """Start the jobs that Ray does not have; abandon a job whose workers are lost repeatedly."""
         if time.monotonic() - self._cluster_checked_s >= CLUSTER_CHECK_S:
-            self._on_cluster = self._cluster.list_jobs()
+            self._cluster_ids = self._cluster.list_jobs()
             self._cluster_checked_s = time.monotonic()
             self._reset_loss_counts({job.id for job in unfinished})
         for job in unfinished:
-            if job.id in self._on_cluster:
+            if job.id in self._cluster_ids:
                 continue
             if self._start_counts[job.id] >= MAX_LOST_WORKERS:
                 self._abandon_job(job)
@@ -192,13 +192,13 @@ class RayJobPool(JobRegistry):
             self._start_counts[job.id] += 1
             self._started_at_s[job.id] = time.monotonic()
             self._cluster.start_job(job.id, self._flags)
-            self._on_cluster.add(job.id)
+            self._cluster_ids.add(job.id)
 
     def _reset_loss_counts(self, unfinished: set[str]) -> None:
         """Forget old losses: a worker that is lost after hours is not the third loss of an impossible job."""
         stable_since_s = time.monotonic() - STABLE_AFTER_S
         for job_id in list(self._start_counts):
-            is_stable = job_id in self._on_cluster and self._started_at_s[job_id] < stable_since_s
+            is_stable = job_id in self._cluster_ids and self._started_at_s[job_id] < stable_since_s
             if job_id not in unfinished or is_stable:
                 del self._start_counts[job_id], self._started_at_s[job_id]
 
