@@ -1,6 +1,7 @@
 """The judge's tuning numbers: limits and tolerances, each with its unit and the reason for its value.
 
-Programs that run inside the sandbox cannot import this table and keep their own numbers.
+A number without a stated reason was chosen by judgement and not measured. Programs that run inside the sandbox
+cannot import this table and keep their own numbers.
 """
 
 # Programs inside the sandbox
@@ -81,8 +82,7 @@ MAX_EXPRESSION_CHARS = 2000
 MAX_LITERAL_ENDS = 40
 """Positions at which a result in another language may end that are tried, longest first."""
 MAX_WRAPPER_CHARS = 80
-"""Characters before a call in which its assert, its `expect` or its prompt must begin. Chosen by judgement; not
-measured."""
+"""Characters before a call in which its assert, its `expect` or its prompt must begin."""
 
 # Smoke checks
 
@@ -107,20 +107,20 @@ MUTANTS_PER_ROUND = 4
 MUTANTS_PER_YIELD = 16
 """Mutants that are generated, in a few milliseconds, before the event loop gets its turn."""
 MIN_MUTANT_TIMEOUT_S = 10.0
-"""Wall-clock seconds for a mutant's run, at least, however short the run of the suite was."""
+"""Minimum wall-clock seconds for a mutant's run, however short the run of the suite was."""
 MUTANT_TIMEOUT_FACTOR = 5
 """How many times longer than the suite a mutant's run may take. Many changes of code never end."""
 
 # Minimisation of a change
 
 MAX_TRIED_PARTS = 2_000
-"""Subsets of a change that are looked at. Most do not parse and cost no run, but they cost time too."""
+"""Subsets of a change that are examined. Most do not parse and cost no run, but they cost time too."""
 MAX_NAME_CHARS = 100
 """Characters of a string literal that may name a file or a function; longer ones are prose."""
 COMPARED_INPUTS = 60
-"""Inputs near those of the tests on which a part of a change is compared with the whole; not measured."""
+"""Inputs near those of the tests on which a part of a change is compared with the whole."""
 COMPARED_EDGE_INPUTS = 18
-"""Inputs at the edges of their types for the same comparison; not measured."""
+"""Inputs at the edges of their types for the same comparison."""
 MAX_COMPARED_FUNCTIONS = 8
 """Functions that are compared. Each takes some of the seconds that certification has."""
 BASELINE_TIMEOUT_S = 20.0
@@ -131,7 +131,7 @@ COMPARISON_TIMEOUT_S = 15.0
 # Triage of failing tests
 
 MIN_RERUN_TIMEOUT_S = 5.0
-"""Wall-clock seconds for a rerun, at least, however short the first run was."""
+"""Minimum wall-clock seconds for a rerun, however short the first run was."""
 RERUN_TIMEOUT_FACTOR = 3
 """How many times longer than the first run a rerun may take."""
 ENDLESS_PROBE_TIMEOUT_S = 5.0
@@ -157,7 +157,7 @@ MAX_CALL_TIMEOUTS = 2
 MAX_SHOWN_DIFFERENCES = 5
 """Distinguishing calls that a comparison reports."""
 TRIES_PER_INPUT = 40
-"""Attempts to generate each input that is wanted; not measured."""
+"""Attempts to generate each input."""
 MAX_LIST_ITEMS = 64
 """Items of a list that is made as long as a length that some code names."""
 MAX_LITERAL_CHARS = 1000

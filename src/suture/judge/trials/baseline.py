@@ -35,6 +35,7 @@ from suture.judge.trials.tuning import (
     MIN_PHASE_S,
     NEARBY_TESTS_SHARE,
     TRACING_SLOWDOWN,
+    WORKER_START_S,
 )
 
 
@@ -128,8 +129,8 @@ async def run_baseline(
         failing: Ids of failing tests; if there are none, the tests that fail here.
         timeout_s: Wall-clock seconds after which the result is what was observed so far.
     """
-    # The processes outlive both phases of the run, and 30 s cover their start and their end.
-    workers = [TrialWorker(command, {}, files, 2 * timeout_s + 30) for _ in range(2)]
+    # The processes must outlive the whole run, which may take longer than `timeout_s` (see `MIN_BASELINE_S`).
+    workers = [TrialWorker(command, {}, files, 2 * timeout_s + WORKER_START_S) for _ in range(2)]
     baseline = BaselineRun(workers, {}, failing, None, timeout_s)
     try:
         await baseline.run_failing_tests()
@@ -181,7 +182,7 @@ class BaselineRun:
         data = self._data
         data.collection = await self._collect()
         if data.collection is None:
-            await self._suite_task
+            await self._suite_task  # the other process may have collected the tests
         if data.collection is None:
             return make_uncollected_spectrum(self._failing, self._texts)
         ids = list(dict.fromkeys(data.collection.collected))
@@ -191,10 +192,12 @@ class BaselineRun:
             failing_tests = [
                 test for test, run in data.ordered.items() if COMPARABLE_OUTCOMES[run.outcome] == "failed"
             ]
-        await _run_and_trace(self._failing_worker, data, self._cpu_limits(failing_tests), ids, self._end_s)
+        await _run_and_trace(
+            self._failing_worker, data, self._get_cpu_limits(failing_tests), ids, self._end_s
+        )
         return self._build_spectrum()
 
-    def _cpu_limits(self, tests: Sequence[str]) -> dict[str, float]:
+    def _get_cpu_limits(self, tests: Sequence[str]) -> dict[str, float]:
         """Return failing test -> CPU seconds that it may take; known endless tests come last."""
         outcomes = self._user_outcomes or {}
         limits = {test: self._endless_cpu_s for test in tests if outcomes.get(test) != "timeout"}
@@ -249,11 +252,11 @@ class BaselineRun:
         data.import_lines = {path: unpack_lines(packed) for path, packed in collection.lines.items()}
         data.collection = data.collection or collection
         ids = list(dict.fromkeys(collection.collected))
-        slow = self._cpu_limits(_select_failing(self._failing, ids) or ids)
+        slow = self._get_cpu_limits(_select_failing(self._failing, ids) or ids)
         await _run_unchanged(self._suite_worker, data.ordered, None, slow, self._suite_left_s())
 
     async def _use_prefetched(self, prefetched: PrefetchedRun) -> None:
-        """Take the reports of the prefetched run, or those that exist if it does not end in time."""
+        """Take over the reports of the prefetched run; if it does not end in time, those that exist."""
         data = self._data
         is_ready = await prefetched.finish(self._texts, self._suite_left_s())
         if prefetched.collection is not None:

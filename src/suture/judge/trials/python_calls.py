@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.trial_records import Proposal
 from suture.judge.trials.trial_worker import TrialWorker
-from suture.judge.trials.tuning import CALL_CPU_S, CALL_GRACE_S
+from suture.judge.trials.tuning import CALL_CPU_S, CALL_GRACE_S, CALL_WORKER_SPARE_S
 
 AnsweredCalls = Mapping[int, list[str]]
 """Position of a candidate -> one answer for each call."""
@@ -37,7 +37,7 @@ async def compare_calls(
         Position in `proposals` -> one text for each call, for candidates that made all of them. A text that
         begins with `!` stands for an exception or a time-out.
     """
-    worker = TrialWorker(command, texts, (), timeout_s + 10)  # the process ends after the calls
+    worker = TrialWorker(command, texts, (), timeout_s + CALL_WORKER_SPARE_S)
     answered: dict[int, list[str]] = {}
     end_s = time.monotonic() + timeout_s
     try:

@@ -17,7 +17,7 @@ from suture.judge.trials.process_reports import (
     parse_reports,
 )
 from suture.judge.trials.trial_records import Proposal
-from suture.judge.trials.tuning import SILENCE_S, WORKER_START_S
+from suture.judge.trials.tuning import MIN_SILENCE_S, SILENCE_S, WORKER_START_S
 from suture.sandbox import Channel
 
 PACKAGE = "suture_trials"
@@ -25,8 +25,6 @@ PACKAGE = "suture_trials"
 PLUGIN = f"{PACKAGE}.trial_plugin"
 LOST = b'{"lost"'
 """Start of the answer if the process that had collected the tests has died."""
-MIN_SILENCE_S = 8.0
-"""Wall-clock seconds without a message, at least, after which a run on the unchanged code is killed."""
 
 
 class TrialWorker:
@@ -35,7 +33,7 @@ class TrialWorker:
     Args:
         texts: Path -> text of the files that candidates may change.
         files: Files whose lines are recorded.
-        lifetime_s: Wall-clock seconds that the process lives at most.
+        lifetime_s: Maximum lifetime of the process in wall-clock seconds.
     """
 
     def __init__(
