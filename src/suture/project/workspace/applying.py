@@ -190,7 +190,7 @@ class _TreeChange:
             except OSError:
                 backup = self.backups.pop(path, None)  # so that `clean_up` keeps it
                 failed.append(
-                    f"{path!r}" + (f" (its content is in {backup.name!r} beside it)" if backup else "")
+                    f"{path!r} (its content is in {backup.name!r} beside it)" if backup else f"{path!r}"
                 )
         self.clean_up()
         for folder in reversed(self.created_folders):

@@ -20,23 +20,16 @@ from urllib.parse import urlsplit
 
 from suture.errors import StorageError, UsageError
 from suture.project.tuning import MAX_GIT_ERROR_CHARS
-from suture.project.workspace.git import GitLimits, run_git
+from suture.project.workspace.git import GitLimits, run_git, setting_options
 
 PORTS = {"https": 443, "http": 80}
 NO_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_LFS_SKIP_SMUDGE": "1"}
-HTTP_OPTIONS = (
-    "-c",
-    "http.followRedirects=false",
-    "-c",
-    "http.proxy=",
-    "-c",
-    "http.lowSpeedLimit=1000",
-    "-c",
-    "http.lowSpeedTime=20",
+HTTP_OPTIONS = setting_options(
+    "http.followRedirects=false", "http.proxy=", "http.lowSpeedLimit=1000", "http.lowSpeedTime=20"
 )
 CERTIFICATE_VARIABLES = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH")
 """Variables by which the operator of the service adds certificate authorities."""
-NO_LINKS = ("-c", "core.symlinks=false")
+NO_LINKS = setting_options("core.symlinks=false")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,14 +106,11 @@ def _require_small(project: Path, limits: CloneLimits) -> None:
     listed = run_git(project, "ls-tree", "-r", "-l", "-z", "HEAD", env=NO_CONFIGURATION).split(b"\0")[:-1]
     sizes = [line.partition(b"\t")[0].split()[-1] for line in listed]
     if len(listed) > limits.files:
-        raise UsageError(
-            f"the repository holds more than {limits.files:,} files", remedy="have serve.archive_files raised"
-        )
+        message = f"the repository holds more than {limits.files:,} files"
+        raise UsageError(message, remedy="have serve.archive_files raised")
     if sum(int(size) for size in sizes if size.isdigit()) > limits.total_bytes:
-        raise UsageError(
-            f"the repository holds more than {limits.total_bytes // 2**20} MiB",
-            remedy="have serve.unpacked_mb raised",
-        )
+        message = f"the repository holds more than {limits.total_bytes // 2**20} MiB"
+        raise UsageError(message, remedy="have serve.unpacked_mb raised")
 
 
 def _pin_addresses(url: str, private: Collection[str]) -> tuple[str, ...]:
@@ -141,9 +131,6 @@ def _pin_addresses(url: str, private: Collection[str]) -> tuple[str, ...]:
         raise UsageError(f"there is no host {host!r}", remedy="see that the address is right") from fault
     addresses = list(dict.fromkeys(str(entry[4][0]).partition("%")[0] for entry in entries))
     if host not in private and not all(ipaddress.ip_address(address).is_global for address in addresses):
-        raise UsageError(
-            f"{host!r} has a private IP address",
-            remedy="have it listed in serve.git_private",
-        )
+        raise UsageError(f"{host!r} has a private IP address", remedy="have it listed in serve.git_private")
     pinned = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
-    return ("-c", f"http.curloptResolve={host}:{port}:{pinned}")
+    return setting_options(f"http.curloptResolve={host}:{port}:{pinned}")

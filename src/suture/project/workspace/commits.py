@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suture.errors import StorageError, UsageError
-from suture.project.workspace.repository import Repository
-
-REGULAR_FILE_MODES = ("100644", "100755")
+from suture.project.workspace.repository import REGULAR_FILE_MODES, Repository
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +68,7 @@ def plan_commit(
         StorageError: Git failed.
     """
     parent = repository.head()
-    committed: list[TreeEntry] = []
-    staged: list[TreeEntry] = []
-    restaged: list[TreeEntry] = []
+    committed, staged, restaged = list[TreeEntry](), list[TreeEntry](), list[TreeEntry]()
     for path in sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path)):
         change = _PathChange(repository=repository, path=path, before=before.get(path), after=after.get(path))
         name = repository.prefix + path
@@ -155,11 +151,10 @@ class _PathChange:
         if old == self.before:
             return self.after
         if old is not None and self.before is not None and self.after is not None:
+            before, after = self.before, self.after
             # With `core.autocrlf`, the working tree has other line ends than the repository.
-            converts = b"\r\n" in self.before and b"\r\n" not in old
-            before, after = (
-                text.replace(b"\r\n", b"\n") if converts else text for text in (self.before, self.after)
-            )
+            if b"\r\n" in before and b"\r\n" not in old:
+                before, after = before.replace(b"\r\n", b"\n"), after.replace(b"\r\n", b"\n")
             merged = after if old == before else self.repository.merge(old, before, after)
             if merged is not None:
                 return merged
@@ -175,9 +170,8 @@ def _commit(plan: CommitPlan, message: str) -> str:
         return plan.repository.git(*arguments, stdin=message.encode("utf-8", "replace")).decode().strip()
     except StorageError as fault:
         if "tell me who you are" in fault.message:
-            raise UsageError(
-                "git does not know who you are", remedy="set user.name and user.email with `git config`"
-            ) from fault
+            remedy = "set user.name and user.email with `git config`"
+            raise UsageError("git does not know who you are", remedy=remedy) from fault
         raise
 
 
@@ -203,12 +197,12 @@ def _write_index(
     repository: Repository, entries: Iterable[TreeEntry], env: Mapping[str, str] | None = None
 ) -> None:
     null_hash = "0" * len(repository.head())  # tells git to remove an entry
-    lines = (
-        f"{entry.mode} {entry.blob}\t{entry.path}\0" if entry.blob else f"0 {null_hash}\t{entry.path}\0"
-        for entry in entries
-    )
-    text = "".join(lines).encode("utf-8", "surrogateescape")
-    repository.git("update-index", "-z", "--index-info", stdin=text, env=env)
+    text = ""
+    for entry in entries:
+        mode_and_blob = f"{entry.mode} {entry.blob}" if entry.blob else f"0 {null_hash}"
+        text += f"{mode_and_blob}\t{entry.path}\0"
+    stdin = text.encode("utf-8", "surrogateescape")
+    repository.git("update-index", "-z", "--index-info", stdin=stdin, env=env)
 
 
 @contextlib.contextmanager

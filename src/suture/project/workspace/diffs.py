@@ -23,12 +23,11 @@ NO_NEWLINE = "\\ No newline at end of file\n"
 def unified_diff(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:
     """Return the difference between two sets of files as git shows it.
 
+    Bytes that are not UTF-8 become surrogates: encode the diff with `surrogateescape`.
+
     Args:
         before: POSIX path -> content.
         after: The same. A path that is missing here is deleted.
-
-    Returns:
-        A diff. Bytes that are not UTF-8 become surrogates: encode it with `surrogateescape`.
     """
     parts: list[str] = []
     for path in sorted(before.keys() | after.keys()):
@@ -45,7 +44,7 @@ def _file_diff(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]
         yield "new file mode 100644\n"
     if new is None:
         yield "deleted file mode 100644\n"
-    old_lines, new_lines = _lines(old or b""), _lines(new or b"")
+    old_lines, new_lines = _decode_lines(old), _decode_lines(new)
     changes = changed_ranges(old_lines, new_lines)
     if not changes:
         # An empty file is created or deleted. Without git's hash of an empty file, `patch` would not delete
@@ -96,12 +95,15 @@ def _line(sign: str, line: str) -> str:
     return f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n{NO_NEWLINE}"
 
 
-def _lines(content: bytes) -> list[str]:
+def _decode_lines(content: bytes | None) -> list[str]:
+    return _split_lines((content or b"").decode("utf-8", "surrogateescape"))
+
+
+def _split_lines(text: str) -> list[str]:
+    """Return the lines of a text with their line ends."""
     # Only \n ends a line of a diff; `splitlines` splits at other characters, too.
-    text = content.decode("utf-8", "surrogateescape")
-    lines = [line + "\n" for line in text.split("\n")]
-    last_line = lines.pop()[:-1]
-    return [*lines, last_line] if last_line else lines
+    *lines, last_line = text.split("\n")
+    return [f"{line}\n" for line in lines] + ([last_line] if last_line else [])
 
 
 def _quote(name: str) -> str:
@@ -141,10 +143,10 @@ def apply_diff(files: Mapping[str, bytes], diff: str, *, reverse: bool = False) 
 
 
 def _apply_part(files: dict[str, bytes], part: str, reverse: bool) -> None:
-    lines = part.split("\n")
-    lines = [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+    lines = _split_lines(part)
     path = _parse_path(lines[0])
-    head, hunks = _split_header(lines[1:])
+    header_end = next((number for number, line in enumerate(lines) if line.startswith("@@ ")), len(lines))
+    head, hunks = lines[1:header_end], lines[header_end:]
     is_new = any(line.startswith("new file mode ") for line in head)
     is_deleted = any(line.startswith("deleted file mode ") for line in head)
     if reverse:
@@ -173,15 +175,8 @@ def _parse_path(line: str) -> str:
     return left[2:]
 
 
-def _split_header(lines: list[str]) -> tuple[list[str], list[str]]:
-    header_end = next((number for number, line in enumerate(lines) if line.startswith("@@ ")), len(lines))
-    return lines[:header_end], lines[header_end:]
-
-
 def _apply_hunks(path: str, old: str, hunks: list[str], reverse: bool) -> str:
-    before = [f"{line}\n" for line in old.split("\n")]
-    last_line = before.pop()[:-1]
-    before += [last_line] if last_line else []
+    before = _split_lines(old)
     after: list[str] = []
     done = 0
     for start, removed, added in _parse_hunks(path, hunks, reverse):

@@ -34,74 +34,45 @@ from suture.project.tuning import (
     MAX_REPOSITORY_FOLDERS,
 )
 
-PLUMBING = frozenset(
-    (
-        "apply",
-        "cat-file",
-        "check-ref-format",
-        "checkout-index",
-        "clone",
-        "commit-tree",
-        "config",
-        "hash-object",
-        "ls-files",
-        "ls-tree",
-        "merge-base",
-        "merge-file",
-        "read-tree",
-        "rev-list",
-        "rev-parse",
-        "update-index",
-        "update-ref",
-        "var",
-        "worktree",
-        "write-tree",
-    )
-)
+PLUMBING = frozenset((
+    "apply", "cat-file", "check-ref-format", "checkout-index", "clone", "commit-tree", "config",
+    "hash-object", "ls-files", "ls-tree", "merge-base", "merge-file", "read-tree", "rev-list", "rev-parse",
+    "update-index", "update-ref", "var", "worktree", "write-tree",
+))  # fmt: skip
 """The allowed commands.
 
 Commands for people (`log`, `status`, `add`) start programs that a configuration names: for example, a `log`
 that shows signatures runs `gpg.program`. Only `cloning` uses `clone` and `checkout-index`; there, git reads
 no configuration at all. """
+
+
+def setting_options(*settings: str) -> tuple[str, ...]:
+    """Return the options that give git some settings for one command."""
+    return tuple(word for setting in settings for word in ("-c", setting))
+
+
 DISABLING_OPTIONS = (
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.attributesFile=/dev/null",
-    "-c",
-    "core.alternateRefsCommand=",
-    "-c",
-    "core.askPass=",
-    "-c",
-    "core.editor=false",
-    "-c",
-    "core.gitProxy=",
-    "-c",
-    "core.pager=cat",
-    "-c",
-    "core.sshCommand=false",
-    "-c",
-    "commit.gpgSign=false",
-    "-c",
-    "tag.gpgSign=false",
-    "-c",
-    "log.showSignature=false",
-    "-c",
-    "gpg.program=false",
-    "-c",
-    "diff.external=",
-    "-c",
-    "credential.helper=",
-    "-c",
-    "gc.auto=0",
-    "-c",
-    "maintenance.auto=false",
-    "-c",
-    "protocol.allow=never",
-    "-c",
-    "safe.bareRepository=explicit",
+    *setting_options(
+        "core.hooksPath=/dev/null",
+        "core.fsmonitor=false",
+        "core.attributesFile=/dev/null",
+        "core.alternateRefsCommand=",
+        "core.askPass=",
+        "core.editor=false",
+        "core.gitProxy=",
+        "core.pager=cat",
+        "core.sshCommand=false",
+        "commit.gpgSign=false",
+        "tag.gpgSign=false",
+        "log.showSignature=false",
+        "gpg.program=false",
+        "diff.external=",
+        "credential.helper=",
+        "gc.auto=0",
+        "maintenance.auto=false",
+        "protocol.allow=never",
+        "safe.bareRepository=explicit",
+    ),
     "--no-pager",
     "--no-replace-objects",
     "--literal-pathspecs",
@@ -116,12 +87,8 @@ PROGRAM_SETTING = re.compile(
 """Settings whose value is a program, among those with an arbitrary name in the middle."""
 PASSED_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "EMAIL", "TMPDIR")
 PASSED_VARIABLE_PREFIXES = (
-    "GIT_AUTHOR_",
-    "GIT_COMMITTER_",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
-)
+    "GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
+)  # fmt: skip
 """Variables that identify the user. Others, such as GIT_DIR, could lead git to another repository."""
 ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
@@ -164,9 +131,8 @@ def build_safe_environment(root: Path) -> dict[str, str]:
     listed = run_git(root, "config", "-z", "--name-only", "--list").split(b"\0")[:-1]
     names = sorted({name for name in map(os.fsdecode, listed) if "." in name})
     overrides = [(name, "") for name in names if PROGRAM_SETTING.fullmatch(name)]
-    overrides += [
-        (name, "false") for name in names if name.startswith("filter.") and name.endswith(".required")
-    ]
+    filters = [name for name in names if name.startswith("filter.")]
+    overrides += [(name, "false") for name in filters if name.endswith(".required")]
     # Since git 2.54, a configuration can name hooks, which `core.hooksPath` does not affect.
     hooks = {name.rpartition(".")[0] for name in names if name.startswith("hook.")}
     overrides += [(f"{hook}.enabled", "false") for hook in sorted(hooks) if hook != "hook"]
@@ -196,11 +162,11 @@ def run_git(
         StorageError: It failed, did not end, or printed too much.
         PrerequisiteError: Git is not installed.
     """
-    ended = start_git(folder, *arguments, stdin=stdin, env=env, options=options, limits=limits)
-    if ended.returncode not in ok:
-        message = ended.stderr.decode("utf-8", "replace").strip() or f"exit code {ended.returncode}"
+    process = start_git(folder, *arguments, stdin=stdin, env=env, options=options, limits=limits)
+    if process.returncode not in ok:
+        message = process.stderr.decode("utf-8", "replace").strip() or f"exit code {process.returncode}"
         raise StorageError(f"git {arguments[0]} failed: {message}")
-    return ended.stdout
+    return process.stdout
 
 
 def start_git(
@@ -362,10 +328,9 @@ def _referenced_folders(git_folder: Path) -> Iterator[Path]:
     pointers += [
         (git_folder / "commondir", b"", git_folder),
         (git_folder / "objects/info/alternates", b"", git_folder / "objects"),
+        # This one is in an object folder of another repository.
+        (git_folder / "info/alternates", b"", git_folder),
     ]
-    pointers += [
-        (git_folder / "info/alternates", b"", git_folder)
-    ]  # in an object folder of another repository
     for file, prefix, base in pointers:
         for line in _text(file).split(b"\n"):
             if name := line.strip().removeprefix(prefix).strip():
@@ -373,8 +338,8 @@ def _referenced_folders(git_folder: Path) -> Iterator[Path]:
     for config in ("config", "config.worktree"):
         for match in INCLUDED_CONFIG.finditer(_text(git_folder / config)):
             with contextlib.suppress(RuntimeError):  # there is no such user
-                named = Path(os.fsdecode(match[1].strip())).expanduser()
-                yield Path(os.path.normpath(git_folder / named))
+                included = Path(os.fsdecode(match[1].strip())).expanduser()
+                yield Path(os.path.normpath(git_folder / included))
 
 
 def _text(path: Path) -> bytes:

@@ -50,9 +50,9 @@ class Globs:
         """Return whether the patterns include a file or a folder around it. Raises as `verdict`."""
         parts = path.split("/")
         folders = ("/".join(parts[:count]) for count in range(1, len(parts)))
-        return any(self.verdict(folder, is_folder=True) for folder in folders) or bool(
-            self.verdict(path, is_folder=False)
-        )
+        if any(self.verdict(folder, is_folder=True) for folder in folders):
+            return True
+        return self.verdict(path, is_folder=False) is True
 
     def _fits(self, pattern: Glob, parts: Sequence[str]) -> bool:
         if pattern.plain is not None:
@@ -94,9 +94,7 @@ class Globs:
                 if token is ANY:
                     star_at, retry_at = pattern_at, name_at
                     pattern_at += 1
-                elif token is not None and (
-                    token == name[name_at] if isinstance(token, str) else token.accepts(name[name_at])
-                ):
+                elif token is not None and _accepts(token, name[name_at]):
                     pattern_at, name_at = pattern_at + 1, name_at + 1
                 elif star_at >= 0:
                     retry_at += 1
@@ -170,6 +168,10 @@ class Wildcard:
             or any(CLASSES[name](char) for name in self.named)
         )
         return is_in_set == (self.kind == "in")
+
+
+def _accepts(token: str | Wildcard, char: str) -> bool:
+    return token == char if isinstance(token, str) else token.accepts(char)
 
 
 ANY = Wildcard("any")
@@ -280,34 +282,34 @@ def _part(tokens: list[str | Wildcard]) -> Part:
     )
 
 
-def _set(text: str, at: int) -> tuple[Wildcard, int] | None:
+def _set(text: str, position: int) -> tuple[Wildcard, int] | None:
     """Parse a set such as `[a-z]`; return (the set, position after it), or `None` if it does not end."""
-    kind = "out" if text[at : at + 1] in ("!", "^") else "in"
-    at += kind == "out"
+    kind = "out" if text[position : position + 1] in ("!", "^") else "in"
+    position += kind == "out"
     singles: set[str] = set()
     ranges: list[tuple[str, str]] = []
     named: list[str] = []
-    content_start = at
-    while at < len(text) and (text[at] != "]" or at == content_start):
-        if text.startswith("[:", at) and (end := text.find(":]", at + 2)) >= 0:
-            if text[at + 2 : end] not in CLASSES:
+    content_start = position
+    while position < len(text) and (text[position] != "]" or position == content_start):
+        if text.startswith("[:", position) and (end := text.find(":]", position + 2)) >= 0:
+            if text[position + 2 : end] not in CLASSES:
                 return None
-            named.append(text[at + 2 : end])
-            at = end + 2
+            named.append(text[position + 2 : end])
+            position = end + 2
             continue
-        first, at = _char(text, at)
-        if text[at : at + 1] == "-" and text[at + 1 : at + 2] not in ("", "]"):
-            last, at = _char(text, at + 1)
+        first, position = _char(text, position)
+        if text[position : position + 1] == "-" and text[position + 1 : position + 2] not in ("", "]"):
+            last, position = _char(text, position + 1)
             ranges.append((first, last))
         else:
             singles.add(first)
-    if at >= len(text):
+    if position >= len(text):
         return None
-    return Wildcard(kind, frozenset(singles), tuple(ranges), tuple(named)), at + 1
+    return Wildcard(kind, frozenset(singles), tuple(ranges), tuple(named)), position + 1
 
 
-def _char(text: str, at: int) -> tuple[str, int]:
+def _char(text: str, position: int) -> tuple[str, int]:
     """Return (character at a position, position after it). A backslash escapes the character after it."""
-    if text[at] == "\\" and at + 1 < len(text):
-        return text[at + 1], at + 2
-    return text[at], at + 1
+    if text[position] == "\\" and position + 1 < len(text):
+        return text[position + 1], position + 2
+    return text[position], position + 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,8 +9,7 @@ from pathlib import Path
 from suture.core.records import EarlierVersion
 from suture.errors import StorageError, SutureError, UsageError
 from suture.project.tuning import MAX_COMMIT_SUBJECT_CHARS, MAX_COMMITS, MAX_HISTORY_BYTES
-from suture.project.workspace.commits import REGULAR_FILE_MODES
-from suture.project.workspace.repository import Repository, open_repository
+from suture.project.workspace.repository import Repository, hash_blob, open_repository
 
 
 def find_earlier_versions(
@@ -94,51 +92,32 @@ class _VersionReader:
         """Return the versions that differ from the previous one."""
         versions: list[EarlierVersion] = []
         for commit, subject in commits:
-            texts = self._changed(self._blobs_at(commit))
+            blobs = self._repository.list_blobs(commit)
+            texts = self._changed({path: blob for path, blob in blobs.items() if path in self._present})
             if texts is None:
                 break  # too large to store; the newer versions have been read
             if versions and dict(versions[-1].files) == texts:
                 versions.pop()  # of two commits with equal files, the older one created them
-            versions.append(
-                EarlierVersion(commit=commit[:12], subject=subject[:MAX_COMMIT_SUBJECT_CHARS], files=texts)
-            )
+            subject = subject[:MAX_COMMIT_SUBJECT_CHARS]
+            versions.append(EarlierVersion(commit=commit[:12], subject=subject, files=texts))
         return tuple(versions)
-
-    def _blobs_at(self, commit: str) -> dict[str, str]:
-        """Return path -> blob, for the files of interest."""
-        prefix = self._repository.prefix
-        listed = self._repository.git(
-            "ls-tree", "-r", "-z", "--full-tree", commit, "--", *([prefix] if prefix else [])
-        )
-        blobs = {}
-        for entry in listed.split(b"\0")[:-1]:
-            fields, _, name = entry.partition(b"\t")
-            mode, _, blob = fields.decode().split()
-            path = os.fsdecode(name).removeprefix(prefix)
-            if mode in REGULAR_FILE_MODES and path in self._present:
-                blobs[path] = blob
-        return blobs
 
     def _changed(self, blobs: Mapping[str, str]) -> dict[str, str] | None:
         """Return the texts of files that have changed since, or `None` if they are too large."""
-        differ = {path: blob for path, blob in blobs.items() if _blob_hash(self._present[path]) != blob}
-        missing = [blob for blob in dict.fromkeys(differ.values()) if blob not in self._texts]
+        present = self._present
+        changed = {path: blob for path, blob in blobs.items() if hash_blob(present[path], len(blob)) != blob}
+        missing = [blob for blob in dict.fromkeys(changed.values()) if blob not in self._texts]
         for blob, content in zip(missing, self._repository.read_blobs(missing), strict=True):
             self._bytes += len(content)
             self._texts[blob] = _decode_text(content)
         if self._bytes > MAX_HISTORY_BYTES:
             return None
-        texts = {path: self._texts[blob] for path, blob in differ.items()}
-        return {
-            path: text
-            for path, text in texts.items()
-            if text is not None and text != _decode_text(self._present[path])
-        }
-
-
-def _blob_hash(content: bytes) -> str:
-    """Return git's SHA-1 hash of a content. In repositories with SHA-256, the texts are compared instead."""
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+        texts: dict[str, str] = {}
+        for path, blob in changed.items():
+            text = self._texts[blob]
+            if text is not None and text != _decode_text(present[path]):
+                texts[path] = text
+        return texts
 
 
 def _decode_text(content: bytes) -> str | None:

@@ -36,21 +36,10 @@ from suture.project.workspace.secret_detection import (
 )
 
 NON_CODE_NAMES: Mapping[str, ExclusionReason] = {
-    ".git": "version_control",
-    ".hg": "version_control",
-    ".svn": "version_control",
-    ".venv": "installed_packages",
-    "venv": "installed_packages",
-    "node_modules": "installed_packages",
-    ".tox": "installed_packages",
-    ".nox": "installed_packages",
-    ".eggs": "installed_packages",
-    "__pycache__": "cache",
-    ".mypy_cache": "cache",
-    ".ruff_cache": "cache",
-    ".pytest_cache": "cache",
-    ".hypothesis": "cache",
-    ".ipynb_checkpoints": "cache",
+    **dict.fromkeys((".git", ".hg", ".svn"), "version_control"),
+    **dict.fromkeys((".venv", "venv", "node_modules", ".tox", ".nox", ".eggs"), "installed_packages"),
+    **dict.fromkeys(("__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"), "cache"),
+    **dict.fromkeys((".hypothesis", ".ipynb_checkpoints"), "cache"),
     ".suture": "suture_files",
 }
 

@@ -28,10 +28,8 @@ def changed_ranges(old: Sequence[str], new: Sequence[str]) -> list[LineRange]:
     """
     changes: list[LineRange] = []
     old_done = new_done = 0
-    for old_start, old_end, new_start, new_end in [
-        *common_ranges(old, new),
-        (len(old), len(old), len(new), len(new)),
-    ]:
+    end_of_texts = (len(old), len(old), len(new), len(new))
+    for old_start, old_end, new_start, new_end in (*common_ranges(old, new), end_of_texts):
         if old_done < old_start or new_done < new_start:
             changes.append((old_done, old_start, new_done, new_start))
         old_done, new_done = old_end, new_end
@@ -70,46 +68,37 @@ class _Matching:
             yield old_start, old_start + head, new_start, new_start + head
         old_start, new_start = old_start + head, new_start + head
         tail = _count_equal(self._old[old_start:old_end][::-1], self._new[new_start:new_end][::-1])
-        anchors = (
-            self._anchors((old_start, old_end - tail, new_start, new_end - tail))
-            if depth < MAX_ANCHOR_DEPTH
-            else []
-        )
+        old_end, new_end = old_end - tail, new_end - tail
+        middle = (old_start, old_end, new_start, new_end)
+        anchors = self._anchors(middle) if depth < MAX_ANCHOR_DEPTH else []
         for line, counterpart in anchors:
             yield from self.within((old_start, line, new_start, counterpart), depth + 1)
             yield line, line + 1, counterpart, counterpart + 1
             old_start, new_start = line + 1, counterpart + 1
         if anchors:
-            yield from self.within((old_start, old_end - tail, new_start, new_end - tail), depth + 1)
+            yield from self.within((old_start, old_end, new_start, new_end), depth + 1)
         if tail:
-            yield old_end - tail, old_end, new_end - tail, new_end
+            yield old_end, old_end + tail, new_end, new_end + tail
 
     def _by_difflib(self, bounds: LineRange) -> Iterator[LineRange]:
         old_start, old_end, new_start, new_end = bounds
-        matcher = difflib.SequenceMatcher(
-            None, self._old[old_start:old_end], self._new[new_start:new_end], autojunk=False
-        )
+        old_lines, new_lines = self._old[old_start:old_end], self._new[new_start:new_end]
+        matcher = difflib.SequenceMatcher(None, old_lines, new_lines, autojunk=False)
         for old_offset, new_offset, size in matcher.get_matching_blocks():
+            old_block, new_block = old_start + old_offset, new_start + new_offset
             if size:
-                yield (
-                    old_start + old_offset,
-                    old_start + old_offset + size,
-                    new_start + new_offset,
-                    new_start + new_offset + size,
-                )
+                yield old_block, old_block + size, new_block, new_block + size
 
     def _anchors(self, bounds: LineRange) -> list[tuple[int, int]]:
         """Return pairs of lines that occur once in each text, as many as are in the same order in both."""
         old_start, old_end, new_start, new_end = bounds
-        unique_old_lines = {
-            line for line, count in Counter(self._old[old_start:old_end]).items() if count == 1
-        }
+        old_counts = Counter(self._old[old_start:old_end])
         new_counts = Counter(self._new[new_start:new_end])
         new_positions = {self._new[n]: n for n in range(new_start, new_end) if new_counts[self._new[n]] == 1}
         pairs = [
             (n, new_positions[line])
-            for n in range(old_start, old_end)
-            if (line := self._old[n]) in unique_old_lines and line in new_positions
+            for n, line in enumerate(self._old[old_start:old_end], old_start)
+            if old_counts[line] == 1 and line in new_positions
         ]
         return _longest_rising(pairs)
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from suture.project.languages import BUILT_IN_LANGUAGES, LANGUAGES, TASK_FILES
 from suture.project.workspace.globs import Globs, parse_globs
+from suture.project.workspace.text_files import leaves_project
 
 TEST_FILES: tuple[str, ...] = (
     "tests/",
@@ -28,28 +29,19 @@ DEFAULT_PROTECTED: tuple[str, ...] = (
     "suture.toml",
     ".env*",
     # Continuous integration, locked dependencies, the repository itself.
-    ".github/",
-    ".gitlab-ci.yml",
-    ".circleci/",
-    ".ci/",
-    "Jenkinsfile",
-    "azure-pipelines.yml",
-    "*.lock",
-    ".git",
-    ".gitignore",
-    ".gitattributes",
-    ".gitmodules",
-)
+    ".github/", ".gitlab-ci.yml", ".circleci/", ".ci/", "Jenkinsfile", "azure-pipelines.yml", "*.lock",
+    ".git", ".gitignore", ".gitattributes", ".gitmodules",
+)  # fmt: skip
 """Globs of the files that are protected by default, as in a `.gitignore`."""
 
 
 def default_protected() -> tuple[str, ...]:
     """Return `DEFAULT_PROTECTED` and the globs of languages from plugins."""
-    from_plugins = (facts for name, facts in LANGUAGES.items() if name not in BUILT_IN_LANGUAGES)
-    return (
-        *DEFAULT_PROTECTED,
-        *(glob for facts in from_plugins for glob in (*facts.test_files, *facts.config_globs)),
-    )
+    globs = list(DEFAULT_PROTECTED)
+    for name, facts in LANGUAGES.items():
+        if name not in BUILT_IN_LANGUAGES:
+            globs += (*facts.test_files, *facts.config_globs)
+    return tuple(globs)
 
 
 def is_protected(path: str, globs: Iterable[str] = DEFAULT_PROTECTED) -> bool:
@@ -60,21 +52,17 @@ def is_protected(path: str, globs: Iterable[str] = DEFAULT_PROTECTED) -> bool:
         globs: Patterns as in a `.gitignore`.
     """
     normal_path = posixpath.normpath(path)
-    if (
-        posixpath.isabs(normal_path)
-        or normal_path in (".", "..")
-        or normal_path.startswith("../")
-        or "\0" in normal_path
-    ):
+    if leaves_project(normal_path):
         return True
     return replace(_parse_cached(tuple(globs))).covers(normal_path)  # each path gets the full number of steps
 
 
 def is_test_file(path: str) -> bool:
     """Return whether a path relative to the project root is a test, or serves only tests."""
-    return is_protected(
-        path, (*TEST_FILES, *(glob for facts in LANGUAGES.values() for glob in facts.test_files))
-    )
+    globs = list(TEST_FILES)
+    for facts in LANGUAGES.values():
+        globs += facts.test_files
+    return is_protected(path, globs)
 
 
 @lru_cache(maxsize=32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from suture.core.safe_files import read_regular_file
 from suture.errors import StorageError, UsageError
 from suture.project.workspace.git import build_safe_environment, require_no_pipes, run_git, start_git
 
+REGULAR_FILE_MODES = ("100644", "100755")
 PATH_MAX = 4096
 """Max length of a path on Linux, in bytes."""
 WRITTEN_PATHS = ("HEAD", "index", "packed-refs", "refs", "logs", "objects")
@@ -73,9 +75,8 @@ class Repository:
         """
         commit, _, _ = self.commit("HEAD")
         if not commit:
-            raise UsageError(
-                "the repository has no commit yet", remedy="make a first commit, or use --apply or --patch"
-            )
+            remedy = "make a first commit, or use --apply or --patch"
+            raise UsageError("the repository has no commit yet", remedy=remedy)
         return commit
 
     def require_quiet(self) -> None:
@@ -102,9 +103,8 @@ class Repository:
         if is_malformed or os.fsdecode(output).removesuffix("\n") != name:
             raise UsageError(f"{name!r} is no valid name of a branch")
         if self.branch_commit(name):
-            raise UsageError(
-                f"there is a branch {name!r} already", remedy="choose another name, or delete it"
-            )
+            remedy = "choose another name, or delete it"
+            raise UsageError(f"there is a branch {name!r} already", remedy=remedy)
 
     def branch_commit(self, name: str) -> str:
         """Return the commit of a branch; empty if there is no such branch."""
@@ -112,9 +112,8 @@ class Repository:
 
     def commit(self, name: str) -> tuple[str, tuple[str, ...], str]:
         """Return (the commit that a name means, its parents, its message); all empty if there is none."""
-        commit = (
-            self.git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", ok=(0, 1)).decode().strip()
-        )
+        output = self.git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", ok=(0, 1))
+        commit = output.decode().strip()
         if not commit:
             return "", (), ""
         header, _, message = self.git("cat-file", "commit", commit).partition(b"\n\n")
@@ -128,16 +127,20 @@ class Repository:
 
     def read_tree(self, tree: str) -> dict[str, bytes]:
         """Return the project's regular files in a tree, path relative to the project -> content."""
-        listed = self.git(
-            "ls-tree", "-r", "-z", "--full-tree", tree, "--", *([self.prefix] if self.prefix else [])
-        )
+        blobs = self.list_blobs(tree)
+        return dict(zip(blobs, self.read_blobs(list(blobs.values())), strict=True))
+
+    def list_blobs(self, tree: str) -> dict[str, str]:
+        """Return the project's regular files in a tree, path relative to the project -> hash of its blob."""
+        pathspecs = [self.prefix] if self.prefix else []
+        listed = self.git("ls-tree", "-r", "-z", "--full-tree", tree, "--", *pathspecs)
         blobs: dict[str, str] = {}
         for entry in listed.split(b"\0")[:-1]:
             fields, _, name = entry.partition(b"\t")
             mode, _, blob = fields.decode().split()
-            if mode in ("100644", "100755"):
+            if mode in REGULAR_FILE_MODES:
                 blobs[os.fsdecode(name).removeprefix(self.prefix)] = blob
-        return dict(zip(blobs, self.read_blobs(list(blobs.values())), strict=True))
+        return blobs
 
     def list_tracked(self) -> list[str]:
         """Return the project's paths in the index, including those that `.gitignore` names."""
@@ -184,6 +187,12 @@ class Repository:
         return self.git("hash-object", "-w", "--stdin", "--no-filters", stdin=content).decode().strip()
 
 
+def hash_blob(content: bytes, digits: int) -> str:
+    """Return git's hash of a content, in a repository whose hashes have this number of digits."""
+    algorithm = "sha256" if digits == 64 else "sha1"
+    return hashlib.new(algorithm, b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
 def open_repository(root: Path) -> Repository:
     """Return the repository that contains a project.
 
@@ -221,13 +230,9 @@ def _require_own(repository: Repository, common: Path) -> None:
     Args:
         common: The `.git` folder that holds the objects and refs; for a worktree, that of the main tree.
     """
-    git_dir = repository.git_dir.resolve()
-    top = (
-        repository.root.resolve().parents[len(Path(repository.prefix).parts) - 1]
-        if repository.prefix
-        else None
-    )
-    entry = (top or repository.root.resolve()) / ".git"
+    git_dir, root = repository.git_dir.resolve(), repository.root.resolve()
+    folder_count = len(Path(repository.prefix).parts)  # between the top of the repository and the project
+    entry = (root.parents[folder_count - 1] if folder_count else root) / ".git"
     if entry.is_dir() and not entry.is_symlink():
         is_own = git_dir == entry == common
     elif common != git_dir:
@@ -237,11 +242,9 @@ def _require_own(repository: Repository, common: Path) -> None:
         is_own = bool(worktree) and (git_dir / os.fsdecode(worktree)).resolve() == entry.parent
     linked = next((path for path in _written_paths(git_dir, common) if path.is_symlink()), None)
     if not is_own or linked is not None:
-        reason = (
-            f"{str(linked)!r} is a link"
-            if is_own
-            else f"{str(entry)!r} leads to {str(common)!r}, which does not name it"
-        )
+        reason = f"{str(linked)!r} is a link"
+        if not is_own:
+            reason = f"{str(entry)!r} leads to {str(common)!r}, which does not name it"
         raise UsageError(f"the repository's files are not its own: {reason}", remedy="use --apply or --patch")
 
 

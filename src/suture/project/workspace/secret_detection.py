@@ -11,7 +11,6 @@ key. In doubt it counts as a secret: the user can allow it by name.
 from __future__ import annotations
 
 import codecs
-import hashlib
 import re
 from collections.abc import Mapping
 from importlib import resources
@@ -26,58 +25,31 @@ from suture.project.tuning import (
     SECRET_MATCH_STEPS_PER_CHAR,
 )
 from suture.project.workspace.globs import parse_globs
-from suture.project.workspace.repository import open_repository
+from suture.project.workspace.repository import hash_blob, open_repository
 
+_SECRET_NAMES_WITHOUT_SUFFIX = (
+    "credential*", "*[-_.]credentials", "secret", "secrets", "*[-_.]secret", "*[-_.]secrets", ".secret",
+    ".secrets", "token", "tokens", "password", "passwords",
+)  # fmt: skip
 _TEXT_SUFFIXES = (
-    "json",
-    "yml",
-    "yaml",
-    "toml",
-    "ini",
-    "cfg",
-    "conf",
-    "txt",
-    "csv",
-    "xml",
-    "properties",
-    "env",
-)
-
+    "json", "yml", "yaml", "toml", "ini", "cfg", "conf", "txt", "csv", "xml", "properties", "env",
+)  # fmt: skip
+_SECRET_TEXT_FILES = [
+    f"{name}.{suffix}" for name in _SECRET_NAMES_WITHOUT_SUFFIX for suffix in _TEXT_SUFFIXES
+]
 SECRET_FILES: tuple[str, ...] = (
     *resources.files(__package__).joinpath("secret_files.gitignore").read_text("utf-8").splitlines(),
-    *(
-        f"{name}.{text}"
-        for name in (
-            "credential*",
-            "*[-_.]credentials",
-            "secret",
-            "secrets",
-            "*[-_.]secret",
-            "*[-_.]secrets",
-            ".secret",
-            ".secrets",
-        )
-        for text in _TEXT_SUFFIXES
-    ),
-    *(f"{name}.{text}" for name in ("token", "tokens", "password", "passwords") for text in _TEXT_SUFFIXES),
+    *_SECRET_TEXT_FILES,
 )
 """Globs as in a `.gitignore`, for lower-case names."""
-
+_CODE_FILES = [f"*{ending}" for facts in BUILT_IN_LANGUAGES.values() for ending in facts.extensions]
 NOT_SECRET: tuple[str, ...] = (
-    "*.example",
-    "*.sample",
-    "*.template",
-    "*.dist",
-    "*.pub",
-    "*.example.*",
-    "*.sample.*",
-    "*.template.*",
-    "*.pyi",
-    *(f"*{ending}" for facts in BUILT_IN_LANGUAGES.values() for ending in facts.extensions),
-)
+    "*.example", "*.sample", "*.template", "*.dist", "*.pub", "*.example.*", "*.sample.*", "*.template.*",
+    "*.pyi", *_CODE_FILES,
+)  # fmt: skip
 """Globs of files that are never secrets, whatever else their names say: examples, public keys, code."""
 
-_SECRET_NAMES = parse_globs((*SECRET_FILES, *(f"!{glob}" for glob in NOT_SECRET)))
+_SECRET_NAMES = parse_globs([*SECRET_FILES, *[f"!{glob}" for glob in NOT_SECRET]])
 _COPY_SUFFIX = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save))\Z")
 """Suffixes of copies that editors and people make of a file."""
 
@@ -115,13 +87,7 @@ def unchanged_since_commit(root: Path, files: Mapping[str, bytes]) -> frozenset[
         committed = repository.blobs_at(repository.head(), files)
     except (PrerequisiteError, StorageError, UsageError):
         return frozenset()
-    return frozenset(path for path, blob in committed.items() if blob == _git_hash(files[path], len(blob)))
-
-
-def _git_hash(content: bytes, digits: int) -> str:
-    """Return git's hash of a content, in a repository whose hashes have this number of digits."""
-    algorithm = "sha256" if digits == 64 else "sha1"
-    return hashlib.new(algorithm, b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    return frozenset(path for path, blob in committed.items() if blob == hash_blob(files[path], len(blob)))
 
 
 PRIVATE_NAME = re.compile(

@@ -171,10 +171,9 @@ class _ProjectReader:
         ignored = {name for name, reason in self.skipped.items() if reason == "ignored"}
         for name in list_tracked_files(self.top) if ignored else ():
             path = self.top / name
-            folders = [
-                folder for folder in path.parents if folder.is_relative_to(self.top) and folder != self.top
-            ]
-            if ignored.isdisjoint([name, *(folder.relative_to(self.top).as_posix() for folder in folders)]):
+            folders = [f for f in path.parents if f.is_relative_to(self.top) and f != self.top]
+            folder_names = [folder.relative_to(self.top).as_posix() for folder in folders]
+            if ignored.isdisjoint([name, *folder_names]):
                 continue
             is_in_excluded_folder = any(
                 non_code_reason(folder) or self._is_secret(folder, is_folder=True) for folder in folders
@@ -270,9 +269,8 @@ class _ProjectReader:
 
     def _require_space(self, path: Path, more_bytes: int) -> None:
         if len(self.files) >= self.max_files:
-            raise UsageError(
-                f"{str(self.top)!r} holds more than {self.max_files} files", remedy=TOO_LARGE_REMEDY
-            )
+            message = f"{str(self.top)!r} holds more than {self.max_files} files"
+            raise UsageError(message, remedy=TOO_LARGE_REMEDY)
         if self.size_bytes + more_bytes > self.max_bytes:
             raise UsageError(
                 f"{str(self.top)!r} holds more than {self.max_bytes / 2**20:g} MiB"

@@ -1,6 +1,4 @@
-"""Convert between a file's bytes and the text that a model reads and writes, and preserve the file's
-format.
-"""
+"""Convert between a file's bytes and the text that a model reads and writes, and preserve the file's format."""
 
 from __future__ import annotations
 
@@ -39,10 +37,15 @@ def overlay_candidate(files: Mapping[str, bytes], candidate: Mapping[str, str]) 
     result = dict(files)
     for name, text in candidate.items():
         path = posixpath.normpath(name)
-        if posixpath.isabs(path) or path in (".", "..") or path.startswith("../") or "\0" in path:
+        if leaves_project(path):
             raise UsageError(f"the path {name!r} is not inside the project")
         result[path] = _encode_like(text, files.get(path, b""))
     return result
+
+
+def leaves_project(path: str) -> bool:
+    """Return whether a normalised path names nothing inside of the folder to which it is relative."""
+    return posixpath.isabs(path) or path in (".", "..") or path.startswith("../") or "\0" in path
 
 
 def _encode_like(text: str, original: bytes) -> bytes:
