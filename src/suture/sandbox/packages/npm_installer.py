@@ -44,7 +44,7 @@ async def find_npm_access(npm: tuple[str, ...], work_folder: WorkFolder) -> Netw
     output = await query_client_settings(
         "npm", (*npm, "config", "list", "--json"), work_folder.folder, filtered_environment()
     )
-    settings = _parse_object(output)
+    settings = _parse_settings(output)
     registries = {name: str(url) for name, url in settings.items() if REGISTRY.fullmatch(name) and url}
     path = settings.get("cafile") or os.environ.get("NODE_EXTRA_CA_CERTS", "")
     certificate, files = read_certificates(str(path))
@@ -70,7 +70,7 @@ async def find_npm_access(npm: tuple[str, ...], work_folder: WorkFolder) -> Netw
     )
 
 
-def _parse_object(output: str) -> Mapping[str, Any]:
+def _parse_settings(output: str) -> Mapping[str, Any]:
     try:
         settings = json.loads(output)
     except ValueError:

@@ -43,10 +43,10 @@ class GoAdder(PackageAdder):
     def find_requested(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
         """See `PackageAdder`: of a `go.mod`, only `require` lines without `// indirect` count."""
         existing_names = {
-            line.partition(" ")[0] for line, _ in _parse_requirements(read_file_text(base, GO_MOD))
+            line.partition(" ")[0] for line, _ in _find_requirements(read_file_text(base, GO_MOD))
         }
         requirements: dict[str, str] = {}
-        for line, comment in _parse_requirements(written.get(GO_MOD, "")):
+        for line, comment in _find_requirements(written.get(GO_MOD, "")):
             name = line.partition(" ")[0]
             if name in existing_names or comment == INDIRECT:
                 continue
@@ -88,14 +88,14 @@ class GoAdder(PackageAdder):
         await run_client(client, ["mod", "download"], resolve_folder, access)
         (resolve_folder.folder / FETCHED).rename(install_folder.folder / FETCHED)
         await verify_and_move_modules(go_mod, go_sum, install_folder, ["download"])
-        existing = {line for line, _ in _parse_requirements(read_file_text(base, GO_MOD))}
-        added = [line for line, _ in _parse_requirements(go_mod) if line not in existing]
+        existing = {line for line, _ in _find_requirements(read_file_text(base, GO_MOD))}
+        added = [line for line, _ in _find_requirements(go_mod) if line not in existing]
         return AddedSet(
             files={GO_MOD: go_mod, GO_SUM: go_sum}, names=tuple(line.replace(" ", "@") for line in added)
         )
 
 
-def _parse_requirements(text: str) -> Iterator[tuple[str, str]]:
+def _find_requirements(text: str) -> Iterator[tuple[str, str]]:
     """Yield `(module and version, comment)` for each requirement; anything else is skipped."""
     in_block = False
     for line in text.splitlines():

@@ -38,7 +38,9 @@ LAST_CAPABILITY = 63
 """More than exist; the kernel says where they end."""
 
 
-class _Program(ctypes.Structure):
+class _FilterProgram(ctypes.Structure):
+    """`struct sock_fprog` of `linux/filter.h`."""
+
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
 
 
@@ -107,7 +109,7 @@ def drop_capabilities() -> None:
 
 def install_filter(code: bytes) -> None:
     """Install a system call filter for this process and all that it starts."""
-    program = _Program(len(code) // 8, code)
+    program = _FilterProgram(len(code) // 8, code)
     _call("prctl", SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0)
 
 
