@@ -82,6 +82,8 @@ def estimate_confidence(
 ) -> float:
     """Return the confidence in a candidate, in [0, 1]; 0 if a deciding check fails or none passes.
 
+    `mutation_score` and `rivals` are those of `ConfidenceInputs`.
+
     Args:
         threshold: Checks with less trust count nothing.
         before: The verdict on the code before the change, if there was code.

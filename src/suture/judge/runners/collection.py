@@ -97,7 +97,10 @@ def find_written_tests(path: str, source: bytes) -> tuple[str, ...]:
         return (path,)  # pytest can never collect it, and reports on the file itself
     ids = [f"{path}::{name}" for name in _list_test_functions(tree.body)]
     for node in tree.body:
-        if isinstance(node, ast.ClassDef) and (node.name.startswith("Test") or _is_test_case(node)):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        is_test_case = any(ast.unparse(base).endswith("TestCase") for base in node.bases)
+        if is_test_case or node.name.startswith("Test"):
             ids += [f"{path}::{node.name}::{name}" for name in _list_test_functions(node.body)]
     return tuple(ids)
 
@@ -148,7 +151,3 @@ def find_written_examples(text: str) -> list[tuple[str, str]]:
 def _list_test_functions(body: list[ast.stmt]) -> list[str]:
     functions = (node for node in body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
     return [node.name for node in functions if node.name.startswith("test")]
-
-
-def _is_test_case(node: ast.ClassDef) -> bool:
-    return any(ast.unparse(base).endswith("TestCase") for base in node.bases)

@@ -73,7 +73,8 @@ class ExitStatusRunner:
         if result.status == "ok" and base is not None and self._is_unittest:
             weaker_run = self._explain_fewer_unittests(result, base)
         elif result.status == "ok" and base is not None:
-            weaker_run = self._explain_fewer_tests(result, base)
+            ran, base_ran = self._count_tests(result), self._count_tests(base)
+            weaker_run = self._make_fewer_tests(ran, base_ran) if ran < base_ran else None
         return CommandRun(
             outcomes=(self._make_outcome(result, weaker_run),),
             output=decode_output(result),
@@ -145,11 +146,6 @@ class ExitStatusRunner:
             return self._make_fewer_tests(ran, base_ran)
         command = self._line.shown
         return make_failure(command, "skipped_by_code", call=command) if skipped > base_skipped else None
-
-    def _explain_fewer_tests(self, result: RunResult, base: RunResult) -> Counterexample | None:
-        """Return why a success decides less than the base run; `None` if it does not."""
-        ran, base_ran = self._count_tests(result), self._count_tests(base)
-        return self._make_fewer_tests(ran, base_ran) if ran < base_ran else None
 
     def _make_fewer_tests(self, ran: int, expected: int) -> Counterexample:
         command = self._line.shown

@@ -254,7 +254,9 @@ def _is_skipped_at_base(
         )
         # A test marked as an expected failure may also have passed before, and decides nothing either way.
         was_skipped = make_test_outcome(test, base_phases).status == "skipped"
-        return was_skipped or (expects_failure and not _calls_xfail(phases))
+        # Anything that runs during a test can call `pytest.xfail`.
+        calls_xfail = any((phase.get("fact") or {}).get("type") == "XFailed" for phase in phases)
+        return was_skipped or (expects_failure and not calls_xfail)
     if test.endswith(EMPTY_PARAMETERS):
         return False
     # The base run never reached this test, so its text decides: it or a conftest.py has to mention skipping.
@@ -270,11 +272,6 @@ def _is_skipped_at_base(
         if path == test_file or basename(path) == "conftest.py"
     )
     return any(word in text for text in texts for word in SKIP_WORDS)
-
-
-def _calls_xfail(phases: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether code called `pytest.xfail`, which anything that runs during a test can do."""
-    return any((phase.get("fact") or {}).get("type") == "XFailed" for phase in phases)
 
 
 def judge_examples(

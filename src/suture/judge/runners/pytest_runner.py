@@ -104,6 +104,7 @@ class PytestRunner:
         """
         key = secrets.token_bytes(32)
         project_files = drop_private_files(files)
+        python_files = [path for path in project_files if path.endswith(".py")]
         parameters = {
             "report": f"{BOX}/{REPORT_PATH}",
             "key": key.hex(),
@@ -111,9 +112,7 @@ class PytestRunner:
             "isolated": sorted(isolated),
             "root": BOX,
             "compiled": f"{BOX}/{BYTECODE_PATH}" if compile_for_later else "",
-            "sources": list_python_files(project_files)
-            if compile_for_later
-            else self._bytecode.list_backdated(project_files),
+            "sources": python_files if compile_for_later else self._bytecode.list_backdated(project_files),
             "wall_s": wall_s or self._line.settings.test_timeout_s,
         }
         result = await self._sandbox.run(
@@ -217,11 +216,6 @@ class CompiledFiles:
         """Return the bytecode without that of some sources."""
         by_source = {path: bytecode for path, bytecode in self.by_source.items() if path not in paths}
         return CompiledFiles(by_source=by_source, sources={path: self.sources[path] for path in by_source})
-
-
-def list_python_files(files: Mapping[str, bytes]) -> list[str]:
-    """Return the paths of a project's Python files."""
-    return [path for path in files if path.endswith(".py")]
 
 
 def read_compiled_files(content: bytes, files: Mapping[str, bytes]) -> CompiledFiles:

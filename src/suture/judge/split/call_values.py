@@ -185,13 +185,10 @@ def to_python_data(value: JsonPlus, *, statically_typed: bool = False) -> Any:
         return value
     if value[0] == "list":
         return [to_python_data(item, statically_typed=statically_typed) for item in value[1]]
-    if value[0] == "object" or (statically_typed and value[0] == "map" and not _has_nested_keys(value)):
+    is_simple_map = value[0] == "map" and not any(isinstance(key, list) for key, _ in value[1])
+    if value[0] == "object" or (statically_typed and is_simple_map):
         return {key: to_python_data(part, statically_typed=statically_typed) for key, part in value[1]}
     raise ValueError(f"no plain data: {value[0]}")
-
-
-def _has_nested_keys(value: JsonPlus) -> bool:
-    return any(isinstance(key, list) for key, _ in value[1])
 
 
 def to_call_value(value: Any) -> JsonPlus:

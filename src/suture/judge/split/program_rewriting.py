@@ -44,7 +44,7 @@ def compile_program(source: str, filename: str, recorder: AssertRecorder) -> Cod
     recorder.may_skip = "skip" in source.lower()
     recorder.may_fail, recorder.is_idle = catches_failures(tree), is_idle(tree)
     recorder.may_raise = catches_anything(tree)
-    tree = _AssertRewriter().visit(_rewrite_exits(tree))
+    tree = _AssertRewriter().visit(_ExitRewriter(_find_imported_names(tree)).visit(tree))
     end = ast.Expr(_call_recorder("record_end", []))
     tree.body.append(ast.fix_missing_locations(end))
     return compile(tree, filename, "exec", dont_inherit=True)
@@ -62,7 +62,8 @@ class _AssertRewriter(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> ast.stmt:
         end = node.body[-1]
-        if isinstance(end, ast.Raise) or (isinstance(end, ast.Assert) and _is_false_constant(end.test)):
+        test = end.test if isinstance(end, ast.Assert) else None
+        if isinstance(end, ast.Raise) or (isinstance(test, ast.Constant) and not test.value):
             node.test = _copy_position(_make_nan_fail(node.test), node.test)
         self.generic_visit(node)
         return node
@@ -123,10 +124,6 @@ def _make_nan_fail(condition: ast.expr, *, negated: bool = True) -> ast.expr:
     return _call_recorder("compare_ordered", [op, condition.left, condition.comparators[0]])
 
 
-def _is_false_constant(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and not node.value
-
-
 def _copy_position(new: Node, old: ast.AST) -> Node:
     """Give a new node the source position of the node that it replaces; existing children keep theirs."""
     if not hasattr(new, "lineno"):
@@ -148,17 +145,6 @@ def _call_recorder(method: str, arguments: list[ast.expr]) -> ast.Call:
     return ast.Call(ast.Attribute(_load(RECORDER_NAME), method, ast.Load()), arguments, [])
 
 
-def _rewrite_exits(tree: ast.Module) -> ast.Module:
-    """Rewrite a program's exits and its `unittest.main()` into calls of the recorder's methods.
-
-    A `SystemExit` does not tell who raised it. So exits in the test's own text become calls of the recorder,
-    and any other exit is a failure.
-    """
-    rewritten = _ExitRewriter(_find_imported_names(tree)).visit(tree)
-    assert isinstance(rewritten, ast.Module)
-    return rewritten
-
-
 def _find_imported_names(tree: ast.Module) -> dict[str, str]:
     """Return local name -> dotted name of the program's own imports, such as `main` -> `unittest.main`."""
     names: dict[str, str] = {}
@@ -171,6 +157,12 @@ def _find_imported_names(tree: ast.Module) -> dict[str, str]:
 
 
 class _ExitRewriter(ast.NodeTransformer):
+    """Rewrites a program's exits and its `unittest.main()` into calls of the recorder's methods.
+
+    A `SystemExit` does not tell who raised it. So exits in the test's own text become calls of the recorder,
+    and any other exit is a failure.
+    """
+
     def __init__(self, imported_names: dict[str, str]) -> None:
         self._imported_names = imported_names
 
