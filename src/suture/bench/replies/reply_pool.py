@@ -31,7 +31,7 @@ SEED_STRIDE = 1000
 
 
 class ReplyPool:
-    """Recorded replies by key: recordings, and a folder to which new replies are added.
+    """A pool of recorded replies: files that are only read, and a folder to which new replies are added.
 
     A reply that was cut stays beside a longer one that was drawn later. A call is answered with the reply
     that answered it first, so that a replay takes the same course.

@@ -40,7 +40,7 @@ class ServerContext:
 
     @property
     def home(self) -> Path:
-        """The folder of all runs."""
+        """The state folder, as the setting `paths.home`."""
         return self.settings.paths.home
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from lsprotocol import types
 
@@ -13,20 +12,6 @@ from suture.interfaces.narrative.plain_text import sanitize_text
 SOURCE = "suture"
 CodeAction = types.CodeAction | types.Command
 MAX_MESSAGE_CHARS = 1500
-
-
-class ActionServer(Protocol):
-    """The parts of the server that code actions need."""
-
-    @property
-    def asks_model(self) -> bool:
-        """Whether a model is configured."""
-
-    def make_edit(self, findings: RunFindings) -> types.WorkspaceEdit | None:
-        """Return the edit for the verified change of a run."""
-
-    def count_units(self, text: str) -> int:
-        """Return a text's length in the client's character units."""
 
 
 def make_diagnostics(
@@ -63,20 +48,32 @@ def make_diagnostics(
 
 
 def make_code_actions(
-    server: ActionServer, findings: RunFindings, params: types.CodeActionParams
+    findings: RunFindings,
+    params: types.CodeActionParams,
+    edit: types.WorkspaceEdit | None,
+    count_units: Callable[[str], int],
+    *,
+    asks_model: bool,
 ) -> list[CodeAction]:
-    """Return the actions for the failing tests that are shown in a range."""
-    diagnostics = make_diagnostics(findings, server.count_units).get(params.text_document.uri, [])
+    """Return the actions for the failing tests that are shown in a range.
+
+    Args:
+        findings: The findings of the folder's newest run.
+        params: The range, and the document in which it is.
+        edit: The edit for the verified change, if there is one.
+        count_units: Returns a text's length in the client's character units.
+        asks_model: Whether a model is configured, which could heal what the search did not.
+    """
+    diagnostics = make_diagnostics(findings, count_units).get(params.text_document.uri, [])
     failing_by_test = {failing.test: failing for failing in findings.failing}
     actions: list[CodeAction] = []
-    edit = server.make_edit(findings)
     for diagnostic in diagnostics:
         if not _share_lines(diagnostic.range, params.range):
             continue
         failing = failing_by_test[(diagnostic.data or {})["test"]]  # set by make_diagnostics
         if failing.is_fixed and edit is not None:
             actions.append(_apply_action(findings, failing, diagnostic, edit))
-        elif not failing.is_excluded and server.asks_model:
+        elif not failing.is_excluded and asks_model:
             actions.append(_ask_model_action(failing, diagnostic, params.text_document.uri))
     if actions and findings.change is not None:
         actions.append(

@@ -181,7 +181,10 @@ def _register_features(server: SutureLanguageServer) -> None:
             findings = server.findings.get(server.find_root(params.text_document.uri))
         except JsonRpcInvalidParams:
             return []
-        return make_code_actions(server, findings, params) if findings is not None else []
+        if findings is None:
+            return []
+        edit = server.make_edit(findings)
+        return make_code_actions(findings, params, edit, server.count_units, asks_model=server.asks_model)
 
 
 def _register_commands(server: SutureLanguageServer) -> None:
