@@ -81,6 +81,10 @@ MAX_OBJECT_STARTS = 40
 # The embedded llama.cpp server
 SERVER_START_TIMEOUT_S = 300.0
 """Loading a gigabyte from a slow disk takes minutes."""
+HEALTH_TIMEOUT_S = 5.0
+"""Limit of one question whether the server is healthy. Chosen by judgement; not measured."""
+HEALTH_POLL_S = 0.05
+"""Pause between two such questions. Chosen by judgement; not measured."""
 TOKEN_COUNT_TIMEOUT_S = 60.0
 """Counting takes milliseconds, but the server may be busy with replies."""
 SERVER_EXIT_WAIT_S = 1.0
@@ -103,6 +107,8 @@ MIN_THREAD_GAIN = 1.1
 CALIBRATION_REPLY_TOKENS = 12
 """Tokens that are timed per thread count. More would separate close thread counts better, but the first use
 waits for the calibration."""
+CALIBRATION_TIMEOUT_S = 120.0
+"""Limit of one timed reply. Chosen by judgement; not measured."""
 BUSY_LOAD = 0.5
 """Load average above which a calibration is repeated once the machine is less busy."""
 

@@ -20,7 +20,13 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from suture.errors import ModelError, PrerequisiteError
-from suture.models.tuning import SERVER_START_TIMEOUT_S, TOKEN_COUNT_TIMEOUT_S
+from suture.models.tuning import (
+    HEALTH_POLL_S,
+    HEALTH_TIMEOUT_S,
+    SERVER_EXIT_WAIT_S,
+    SERVER_START_TIMEOUT_S,
+    TOKEN_COUNT_TIMEOUT_S,
+)
 
 QUOTED_STDERR_BYTES = 1500
 
@@ -189,20 +195,20 @@ def _await_health(process: subprocess.Popen[bytes], url: str, timeout_s: float) 
     import httpx
 
     deadline_s = time.monotonic() + timeout_s
-    with httpx.Client(trust_env=False, timeout=5) as client:
+    with httpx.Client(trust_env=False, timeout=HEALTH_TIMEOUT_S) as client:
         while process.poll() is None and time.monotonic() < deadline_s:
             try:
                 if client.get(f"{url}/health").status_code == 200:
                     return True
             except httpx.TransportError:
                 pass  # not listening yet
-            time.sleep(0.05)
+            time.sleep(HEALTH_POLL_S)
     return False
 
 
 def _start_error(process: subprocess.Popen[bytes], log: IO[bytes], model_path: Path) -> ModelError:
     try:
-        outcome = f"ended with {process.wait(timeout=1)}"
+        outcome = f"ended with {process.wait(timeout=SERVER_EXIT_WAIT_S)}"
     except subprocess.TimeoutExpired:
         outcome = "gave no answer in time"
     if process.poll() == -signal.SIGKILL:

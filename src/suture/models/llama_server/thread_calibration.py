@@ -20,7 +20,7 @@ from suture.core.records import decode_record
 from suture.core.safe_files import write_file_atomically
 from suture.errors import ModelError
 from suture.models.llama_server.server_process import LlamaServerOptions, start_llama_server
-from suture.models.tuning import BUSY_LOAD, CALIBRATION_REPLY_TOKENS, MIN_THREAD_GAIN
+from suture.models.tuning import BUSY_LOAD, CALIBRATION_REPLY_TOKENS, CALIBRATION_TIMEOUT_S, MIN_THREAD_GAIN
 
 
 def usable_cores() -> int:
@@ -147,7 +147,7 @@ def measure_speed(model_path: Path, threads: int) -> TokenSpeed:
                 "ignore_eos": True,
             },
             trust_env=False,
-            timeout=120,
+            timeout=CALIBRATION_TIMEOUT_S,
         )
         timings = response.raise_for_status().json()["timings"]
     except httpx.HTTPError as fault:
@@ -175,6 +175,7 @@ def measure_speeds(
             and speeds[-1].prompt_tokens_per_s < speeds[-2].prompt_tokens_per_s
         ):
             break
+        # All cores are tried too if their number is not a power of two.
         threads = cores if threads < cores < 2 * threads else 2 * threads
     return tuple(speeds)
 

@@ -58,6 +58,7 @@ class LangChainModel:
         self._timeout_s = timeout_s
         self._retries = retries
         self._target = target
+        # The embedded server has a queue of its own, so this only bounds the open connections.
         self._endpoint = endpoint or Endpoint(target.name, EndpointLimits(concurrency=64))
         self._connections: WeakKeyDictionary[asyncio.AbstractEventLoop, Connection] = WeakKeyDictionary()
 

@@ -125,7 +125,7 @@ class _Step:
     started_s: float
     ended_s: float
     candidates: int = 0
-    passed: int = -1
+    passed: int = -1  # until a candidate is checked
     failed: int = 0
     tokens: int = 0
     model_calls: int = 0

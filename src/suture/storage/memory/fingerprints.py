@@ -50,7 +50,9 @@ REPLACEMENTS = (
     ),
     (re.compile(r"(?<![\w<])[-+]?\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?\b"), "<number>"),
 )
+"""Pairs `(pattern, placeholder)`, applied in this order."""
 LITERAL = re.compile(r"(?<!\w)[\[({](?:[\s,:]|<value>|<number>|<path>|<id>|None|True|False)*[\])}]")
+"""A list, tuple, set or dictionary whose members are placeholders; repeated use replaces nested ones."""
 
 
 def error_signature(error: str) -> str:

@@ -20,21 +20,22 @@ _UNUSED_DETECTORS = ("KeywordDetector", "IPPublicDetector")
 _KEY_BLOCK = re.compile(
     r"-----BEGIN [^-\n]{0,60}PRIVATE KEY[^-\n]{0,20}-----.*?(?:-----END [^-\n]{0,60}-----|\Z)", re.DOTALL
 )
-_SHAPED = re.compile(rb"(?:" + KEY_FORMATS.pattern + rb")[\w.~+/=-]*")
+_KNOWN_KEY_FORMAT = re.compile(rb"(?:" + KEY_FORMATS.pattern + rb")[\w.~+/=-]*")
 """A text with the prefix of a known kind of secret, to its end."""
-_AUTHORIZATION = re.compile(
-    r"(?i)\b(?P<how>bearer|basic|token|apikey|api-key)(?P<gap>[ :=]+)(?P<key>[\w.~+/-]{12,}=*)"
+_AUTHORIZATION_HEADER = re.compile(
+    r"(?i)\b(?P<scheme>bearer|basic|token|apikey|api-key)(?P<separator>[ :=]+)(?P<key>[\w.~+/-]{12,}=*)"
 )
-_ASSIGNED = re.compile(
+_ASSIGNMENT = re.compile(
     r"""(?ix)\b(?P<name>[\w.-]{0,40}
         (?:passw(?:or)?d|passphrase|pwd|secret|credential|api[_-]?key|access[_-]?key|auth[_-]?token
           |private[_-]?key|client[_-]?key|_token|\btoken)\w{0,20})
-        (?P<gap>["']?\s{0,4}(?::=|[:=])\s{0,4}[bruf]{0,2})
+        (?P<separator>["']?\s{0,4}(?::=|[:=])\s{0,4}[bruf]{0,2})
         (?P<quote>["']?)(?P<value>[^\s"',;)}\]]{4,400})(?P=quote)"""
 )
 _CODE = re.compile(r"[A-Za-z_][\w.]*[(\[]|(?:None|True|False|str|int|bytes|float|bool|Any|Optional)\b")
 """An assigned value that is code and not a text: a call, a subscript, a type."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_.]*\Z")
+"""An assigned value that may be the name of a variable."""
 
 
 def scrub_secrets(text: str) -> str:
@@ -44,11 +45,12 @@ def scrub_secrets(text: str) -> str:
     URLs with a password, and assignments to names that announce a secret. In doubt a text is replaced.
     """
     text = _KEY_BLOCK.sub(PLACEHOLDER, text)
-    text = _SHAPED.sub(PLACEHOLDER.encode(), text.encode("utf-8", "surrogatepass")).decode(
-        "utf-8", "surrogatepass"
+    content = _KNOWN_KEY_FORMAT.sub(PLACEHOLDER.encode(), text.encode("utf-8", "surrogatepass"))
+    text = content.decode("utf-8", "surrogatepass")
+    text = _AUTHORIZATION_HEADER.sub(
+        lambda match: f"{match['scheme']}{match['separator']}{PLACEHOLDER}", text
     )
-    text = _AUTHORIZATION.sub(lambda match: f"{match['how']}{match['gap']}{PLACEHOLDER}", text)
-    text = _ASSIGNED.sub(_replace_value, text)
+    text = _ASSIGNMENT.sub(_replace_value, text)
     return "\n".join(_scrub_line(line[:MAX_SCRUBBED_LINE_CHARS]) for line in text.split("\n"))
 
 
@@ -74,7 +76,7 @@ def _replace_value(match: re.Match[str]) -> str:
     )
     if PLACEHOLDER in value or is_code:
         return match.group()
-    return f"{match['name']}{match['gap']}{match['quote']}{PLACEHOLDER}{match['quote']}"
+    return f"{match['name']}{match['separator']}{match['quote']}{PLACEHOLDER}{match['quote']}"
 
 
 @cache
