@@ -22,10 +22,11 @@ MAX_SPAN_CHARS = 200
 
 def render_job_summary(report: HealReport) -> str:
     """Return the report as Markdown for the job's page."""
-    return "\n".join([f"## Suture: {report.name}", "", *_fact_lines(report), *_change_lines(report)])
+    return "\n".join(_summary_lines(report))
 
 
-def _fact_lines(report: HealReport) -> Iterator[str]:
+def _summary_lines(report: HealReport) -> Iterator[str]:
+    yield f"## Suture: {report.name}\n"
     if report.detail:
         yield f"{code_span(report.detail)}\n"
     if report.commit:
@@ -40,9 +41,6 @@ def _fact_lines(report: HealReport) -> Iterator[str]:
     if report.evidence and report.diff:
         yield f"- confidence {report.confidence:.2f}, evidence {report.evidence}"
     yield from (f"- warning: {code_span(warning)}" for warning in report.warnings)
-
-
-def _change_lines(report: HealReport) -> Iterator[str]:
     if report.diff:
         not_delivered = "" if report.outcome == "healed" else " (not delivered)"
         yield f"\nThe change{not_delivered}:\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 from suture.api import heal
 from suture.api.options import HealOptions
 from suture.core.ledger import find_run
-from suture.core.records import Candidate, Result, Task, Verdict, render_reason
+from suture.core.records import Candidate, Task, Verdict, render_reason
 from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.interfaces.ci.ci_checkout import Checkout, base_files, read_checkout
@@ -188,7 +188,9 @@ async def _heal_and_gate(
 ) -> HealReport:
     command: Sequence[str] = deselect_tests(task.test_command, frozenset(report.old_failures))
     result = await heal(root, HealOptions(test=command, settings=settings, sandbox=run_sandbox))
-    edits = _result_edits(task, result)
+    edits: tuple[LineEdit, ...] = ()
+    if result.candidate is not None and result.diff:
+        edits = line_edits_between(task.files, overlay_candidate(task.files, result.candidate.files))
     report = replace(
         report,
         outcome=result.outcome,
@@ -215,12 +217,6 @@ async def _heal_and_gate(
         return replace(report, outcome=refused.outcome, reason=refused.reason, detail=refused.detail)
     certificate = find_run(settings.paths.home, result.run_id).path / CERTIFICATE
     return replace(report, certificate=certificate)
-
-
-def _result_edits(task: Task, result: Result) -> tuple[LineEdit, ...]:
-    if result.candidate is None or not result.diff:
-        return ()
-    return line_edits_between(task.files, overlay_candidate(task.files, result.candidate.files))
 
 
 @dataclass(frozen=True, kw_only=True)

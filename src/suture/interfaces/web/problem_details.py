@@ -67,26 +67,26 @@ class RequestRefused(UsageError):
         self.status = status
 
 
-def problem_from_error(fault: SutureError) -> ProblemDetails:
-    """Return one of Suture's errors as a problem."""
-    matching_statuses = (status for cls, status in STATUS_OF_ERROR if isinstance(fault, cls))
-    status = fault.status if isinstance(fault, RequestRefused) else next(matching_statuses, 500)
-    return _problem(status, fault.message, remedy=fault.remedy, exit_code=fault.exit_code)
-
-
-def problem_response(problem: ProblemDetails, headers: dict[str, str] | None = None) -> JSONResponse:
-    """Return a problem as a response."""
-    return JSONResponse(
-        problem.model_dump(exclude_none=True),
-        status_code=problem.status,
-        media_type=MEDIA_TYPE,
-        headers=headers,
+def problem_response(
+    status: int,
+    detail: str,
+    *,
+    remedy: str = "",
+    exit_code: int | None = None,
+    headers: dict[str, str] | None = None,
+) -> JSONResponse:
+    """Return a problem as a response; the arguments are those of `ProblemDetails`."""
+    title = HTTPStatus(status).phrase
+    problem = ProblemDetails(
+        type=f"urn:suture:problem:{title.lower().replace(' ', '-')}",
+        title=title,
+        status=status,
+        detail=detail,
+        remedy=remedy,
+        exit_code=exit_code,
     )
-
-
-def refusal_response(status: int, detail: str, remedy: str) -> JSONResponse:
-    """Return the response to a request that is refused before routing."""
-    return problem_response(_problem(status, detail, remedy=remedy, exit_code=2))
+    content = problem.model_dump(exclude_none=True)
+    return JSONResponse(content, status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 
 def add_problems(app: FastAPI) -> None:
@@ -99,7 +99,11 @@ def add_problems(app: FastAPI) -> None:
             headers["Retry-After"] = str(max(1, round(fault.retry_after_s)))
         if isinstance(fault, RequestRefused) and fault.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
-        return problem_response(problem_from_error(fault), headers)
+        matching_statuses = (status for cls, status in STATUS_OF_ERROR if isinstance(fault, cls))
+        status = fault.status if isinstance(fault, RequestRefused) else next(matching_statuses, 500)
+        return problem_response(
+            status, fault.message, remedy=fault.remedy, exit_code=fault.exit_code, headers=headers
+        )
 
     @app.exception_handler(RequestValidationError)
     async def _handle_validation_error(_: Request, fault: RequestValidationError) -> JSONResponse:
@@ -108,29 +112,17 @@ def add_problems(app: FastAPI) -> None:
             f"{'.'.join(map(str, error['loc']))}: {error['msg']}"
             for error in fault.errors()[:MAX_VALIDATION_ERRORS]
         ]
-        return problem_response(_problem(422, "; ".join(messages), remedy="see /openapi.json", exit_code=2))
+        return problem_response(422, "; ".join(messages), remedy="see /openapi.json", exit_code=2)
 
     @app.exception_handler(Exception)
     async def _handle_unexpected_error(_: Request, fault: Exception) -> JSONResponse:
         detail = f"{type(fault).__name__}: this is a bug in Suture; see the server's log"
-        return problem_response(_problem(500, detail, exit_code=6))
+        return problem_response(500, detail, exit_code=6)
 
     @app.exception_handler(HTTPException)
     async def _handle_http_error(request: Request, fault: HTTPException) -> JSONResponse:
         detail = f"{request.method} {request.url.path}: {fault.detail}"
-        return problem_response(_problem(fault.status_code, detail), dict(fault.headers or {}))
-
-
-def _problem(status: int, detail: str, *, remedy: str = "", exit_code: int | None = None) -> ProblemDetails:
-    title = HTTPStatus(status).phrase
-    return ProblemDetails(
-        type=f"urn:suture:problem:{title.lower().replace(' ', '-')}",
-        title=title,
-        status=status,
-        detail=detail,
-        remedy=remedy,
-        exit_code=exit_code,
-    )
+        return problem_response(fault.status_code, detail, headers=dict(fault.headers or {}))
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

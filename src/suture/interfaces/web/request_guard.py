@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from suture.interfaces.web.problem_details import refusal_response
+from suture.interfaces.web.problem_details import problem_response
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -53,7 +53,8 @@ class RequestGuard:
         if refusal is None and not _is_within_limit(headers.get("content-length", "0"), max_bytes):
             refusal = _too_long_refusal(max_bytes)
         if refusal is not None:
-            await refusal_response(*refusal)(scope, receive, send)
+            status, detail, remedy = refusal
+            await problem_response(status, detail, remedy=remedy, exit_code=2)(scope, receive, send)
             return
         received_bytes = 0
 

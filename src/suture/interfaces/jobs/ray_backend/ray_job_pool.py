@@ -91,7 +91,10 @@ class RayJobPool(JobRegistry):
         if job.id in self._ends:
             return
         self._shared.request_stop(job.id)
-        self._cancel_if_not_started(job)
+        end = replace(CANCELLED, ended_s=time.time())
+        if self._shared.end(job.id, json.dumps(job_as_json(end)), unless_started=True):
+            self._ends[job.id] = CANCELLED
+            self._notify()
         self._wake_up.set()
 
     def has_run_folder(self, job: Job) -> bool:
@@ -207,12 +210,6 @@ class RayJobPool(JobRegistry):
         remedy = "check that its machines have SUTURE_DATABASE_URL and this version of Suture"
         end = JobEnd(exit_code=6, error=error, remedy=remedy, fault="ProcessDied", ended_s=time.time())
         self._shared.end(job.id, json.dumps(job_as_json(end)))
-
-    def _cancel_if_not_started(self, job: Job) -> None:
-        end = json.dumps(job_as_json(replace(CANCELLED, ended_s=time.time())))
-        if self._shared.end(job.id, end, unless_started=True):
-            self._ends[job.id] = CANCELLED
-            self._notify()
 
 
 def _decode_end(ending: str) -> JobEnd:
