@@ -36,13 +36,11 @@ class LlamaServerOptions:
     """How a model is served.
 
     Attributes:
-        model_path: The weights, a GGUF file.
         context_tokens: Context size of each slot.
         slots: Replies that are generated in parallel.
         threads: Threads for generating replies.
         batch_threads: Threads for evaluating prompts.
         cache_mb: MiB for the evaluated prompts that no slot holds any more.
-        host: The address to listen on.
         port: The port; 0 chooses a free one.
     """
 

@@ -57,7 +57,6 @@ def size_server(
 
     Args:
         entry: The model's catalogue entry.
-        path: The weights file.
         settings: Threads, slots, context, and the cache folder.
         free_bytes: Available memory; the machine's by default.
 

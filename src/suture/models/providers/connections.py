@@ -31,7 +31,6 @@ class Connection:
     """A chat model for one event loop.
 
     Attributes:
-        chat: The LangChain model.
         close: Closes its HTTP client.
         reports_finish_reason: Whether a reply without a finish reason was cut off.
         prefill_body: Extra request fields that make the server continue the last assistant message; empty for
@@ -63,7 +62,6 @@ def connect_openai(
 
     Args:
         model: The model's name at the server.
-        key: The API key.
         base_url: The server's address up to `/v1`; `None` means OpenAI itself.
         timeout_s: Maximum seconds without a byte.
         prefill_body: See `Connection`.

@@ -151,7 +151,6 @@ class ModelTarget:
     """The model that was called, for messages about a fault.
 
     Attributes:
-        name: `provider:model`.
         address: The server's address; empty if unknown.
         secret: The key, which some servers echo; it is masked.
         key_variable: Where users set the key.

@@ -51,7 +51,6 @@ class ErrorRule:
     """One row of the table.
 
     Attributes:
-        error: The exception class that is raised.
         retry: Whether the call is repeated. Never if the first call may have been charged: a run must not
             exceed its budget.
         counts: Whether the error counts towards the circuit breaker of the endpoint.

@@ -31,7 +31,6 @@ def coerce_value(value: Any, part: Mapping[str, Any], root: Mapping[str, Any], p
     """Convert a value to the form that a part of a schema asks for. Only the form changes, never the meaning.
 
     Args:
-        value: A JSON value of the reply.
         part: The schema of the value.
         root: The whole schema, for its `$defs`.
         path: Path of the value in the reply, such as `steps[0].name`, for messages.

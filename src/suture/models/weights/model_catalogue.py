@@ -14,7 +14,6 @@ class HubFile:
 
     Attributes:
         repo: The repository, `owner/name`.
-        filename: The file in it.
         endpoint: Another hub's address; `None` for the one that `huggingface_hub` uses.
     """
 
@@ -29,8 +28,6 @@ class WheelParts:
 
     Attributes:
         package: The packages' name without the number; parts count from 1.
-        version: The packages' version.
-        count: Number of parts.
         part_bytes: Size of each part but the last.
     """
 
@@ -50,7 +47,6 @@ class CatalogueEntry:
     Attributes:
         name: What the user writes after `local:`.
         filename: The file's name in the cache.
-        size_bytes: The file's size.
         sha256: The file's hash, as its publisher states it.
         licence: SPDX identifier.
         sources: Where to download it, in the order to try.

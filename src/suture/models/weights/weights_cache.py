@@ -62,7 +62,6 @@ class CachedWeights:
     """A catalogue entry and what the cache has of it.
 
     Attributes:
-        entry: The model's catalogue entry.
         path: The verified file, or `None`.
         partial_bytes: Bytes of an interrupted download, which the next one continues.
     """

@@ -132,7 +132,6 @@ class Store:
     """An open database.
 
     Attributes:
-        engine: The SQLAlchemy engine.
         namespace: Namespace of the rows that are read and written.
         location: The database, for people; without a password.
     """

@@ -92,7 +92,6 @@ class ServedEmbedder:
 
     Args:
         protocol: `openai` (`POST /embeddings`) or `ollama` (`POST /api/embed`).
-        model: The model's name there.
         base_url: The address; with OpenAI's protocol up to `/v1`.
         key: Bearer token; empty if none is needed.
         timeout_s: Maximum seconds of one request.

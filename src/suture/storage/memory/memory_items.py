@@ -38,7 +38,6 @@ class MemoryItem:
         text: Shown to people and models.
         error_signature: See `fingerprints.error_signature`.
         counterexample: The call, and the expected and actual values.
-        diagnosis: The debugger's diagnosis.
         code_shape: Kinds of syntax nodes around the failure.
         patch: The change that repaired the failure, or the code that solved the task.
         tests: Ids or sources of the tests that passed.

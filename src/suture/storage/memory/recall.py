@@ -22,7 +22,6 @@ class MemoryMatch:
     """A recalled item.
 
     Attributes:
-        item: The memory item.
         score: Sum of reciprocal ranks; comparable only within one recall.
         similarity: Dot product of the vectors, in [-1, 1]; 0 if only its words matched.
     """

@@ -38,7 +38,6 @@ class Uplift:
     Attributes:
         mean: Difference of the two shares, each by Laplace's rule of succession.
         low: Lower end of its 90 % interval, by the normal approximation of Agresti and Caffo (2000).
-        high: Upper end of the interval.
     """
 
     mean: float

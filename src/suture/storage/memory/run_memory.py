@@ -131,7 +131,6 @@ def relearn_from_runs(
     Args:
         store: The database.
         embedder: Computes vectors; without one items are found by their words.
-        runs: The runs' folders.
         only_recorded: Whether runs that stored no memories when they ended are skipped.
         on_fault: Called with a message for each run that cannot be read.
 

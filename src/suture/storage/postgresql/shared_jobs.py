@@ -21,8 +21,6 @@ class JobRow:
     """A job as the database holds it.
 
     Attributes:
-        request: The request, as JSON text.
-        stop_requested: Whether its caller asked to stop it.
         attempts: How many workers have started it.
         ending: How it ended, as JSON text; `None` if it has not.
         changed_s: When the row was last changed.
@@ -47,7 +45,6 @@ class SharedJobs:
         The result is `None` if another job works on the run.
 
         Args:
-            job: The job's id.
             run: The run that it creates, continues or inspects.
             kind: What is to be done.
             caller: Who made the request.
