@@ -37,13 +37,12 @@ from suture.storage.tracing import export_run_trace, is_tracing_enabled
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-KEEP_IN_RUN_FOLDER = Delivery()
 DELIVERY_FAULTS = (UsageError, PrerequisiteError, SandboxError, StorageError)
 """Faults of a delivery, after which the repair is still in the run folder."""
 
 
 async def execute_run(
-    spec: RunSpec, delivery: Delivery = KEEP_IN_RUN_FOLDER, *, on_event: Listener | None = None
+    spec: RunSpec, delivery: Delivery | None = None, *, on_event: Listener | None = None
 ) -> Result:
     """Execute the run that `spec` requests, deliver its repair, and return its result."""
     progress = ListenerProgress(on_event) if on_event is not None else None
@@ -67,7 +66,7 @@ async def execute_run(
                 prepare=context.suites.prepare,
                 accepted=get_accepted_files(context.ledger.events),
             )
-            await deliver(delivery, result, spec.project, run)
+            await deliver(delivery or Delivery(), result, spec.project, run)
         except asyncio.CancelledError:
             raise _mention_saved_result(Cancelled("stopped"), result, context) from None
         except DELIVERY_FAULTS as fault:

@@ -36,11 +36,7 @@ from suture.models import (
 async def ask_coder(
     brief: Brief, move: Move, coder: Role, calls: CallContext, *, use_prefill: bool
 ) -> tuple[Brief, Reply]:
-    """Return `(brief, reply)`: the coder's reply, and the brief with the files that the prompt had room for.
-
-    Args:
-        use_prefill: Whether the recipe asks only for the missing function body.
-    """
+    """Return `(brief, reply)`: the coder's reply, and the brief with the files that the prompt had room for."""
     prompt = calls.prompts.load("project_coder" if isinstance(brief, ProjectBrief) else "coder")
     role_model = calls.models.for_role(coder)
     can_prefill = supports_prefill(role_model.model.name, calls.settings)
@@ -102,10 +98,7 @@ async def _ask_again(question: ModelQuestion, previous: Reply, calls: CallContex
 
 
 def _retry_tokens(question: ModelQuestion, previous: Reply, calls: CallContext) -> int | None:
-    """Return the limit of the second reply in tokens; `None` if there is no room for one.
-
-    The limit is decided once: a replay uses the recorded decision.
-    """
+    """Return the limit of the second reply in tokens, in a replay the recorded one; `None` if there is no room."""
     for _, truncated in select_events((*calls.replayed_events, *calls.ledger.events), ReplyTruncated):
         if truncated.call == previous.call_hash:
             return truncated.retry_max_tokens
@@ -157,12 +150,8 @@ async def ask_fitted(
 
 
 def prompt_room_tokens(role_model: RoleModel, context_tokens: int) -> int | None:
-    """Return the maximum length of a role's prompt in tokens; `None` if the context size is not known.
-
-    Args:
-        context_tokens: The context size of an embedded model. Prompt and reply share it; the reply gets at most
-            half of it.
-    """
+    """Return the maximum length of a role's prompt in tokens; `None` if the context size is not known."""
     if not any(model.name.startswith("local:") for model in role_model.chain):
         return None
+    # Prompt and reply share the context of an embedded model; the reply gets at most half of it.
     return context_tokens - min(role_model.max_tokens, context_tokens // 2)

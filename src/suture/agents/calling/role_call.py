@@ -108,11 +108,7 @@ class RoleCall:
         return (await ask_fitted(draft, self._question(0), self.calls))[1]
 
     async def ask_and_parse(self, draft: PromptDraft, parse: Callable[[Reply], T]) -> T:
-        """Return the parsed reply; ask again, at the role's own temperature, if it cannot be parsed.
-
-        Raises:
-            MalformedReply: No reply could be parsed.
-        """
+        """Return the parsed reply. One that cannot be parsed is asked for again, at the role's own temperature."""
         for attempt in range(MAX_ROLE_CALLS):
             _, reply = await ask_fitted(draft, self._question(attempt), self.calls)
             try:

@@ -10,9 +10,7 @@ def count_deciding_checks(
 ) -> tuple[int, int, int]:
     """Return `(passed, failed, regressed)`: how many deciding checks did so on a candidate.
 
-    Args:
-        baseline: The verdict on the user's own code, if there is any. A check that passed there regresses if
-            it does not pass any more.
+    A check that passed on the baseline, the user's own code, regresses if it does not pass any more.
     """
     deciding = [o for o in verdict.outcomes if o.trust >= threshold and o.status != "skipped"]
     passed = sum(outcome.passed for outcome in deciding)

@@ -33,9 +33,7 @@ def load_search_clues(events: Sequence[Event]) -> SearchFinished:
 def find_suspicious_functions(files: Mapping[str, str], clues: SearchFinished) -> tuple[Suspect, ...]:
     """Return the suspicious functions, each with its most suspicious line if there is a single one.
 
-    Args:
-        files: Path -> text. Faults in other files are left out.
-        clues: The clues; their line numbers refer to these texts.
+    The line numbers of the clues refer to `files` (path -> text). Faults in other files are left out.
     """
     worst_lines: dict[tuple[str, str], list[SuspectLine]] = {}
     for fault in clues.faults:

@@ -65,11 +65,7 @@ SHELL_FENCES = ("sh", "bash", "shell", "console", "zsh")
 
 @dataclass(frozen=True, kw_only=True)
 class AgentCommand:
-    """A tool that an agent uses.
-
-    Attributes:
-        input: The input of the tool; for an edit, the text with its search/replace blocks.
-    """
+    """A tool that an agent uses, and its input; for an edit that is the text with its search/replace blocks."""
 
     tool: str
     input: str = ""
@@ -135,10 +131,7 @@ def _bounded_command(tool: str, text: str) -> AgentCommand:
 
 
 def _decode_json_inputs(inputs: str) -> str | None:
-    """Return the JSON inputs of a native tool call as text; `None` if they are not JSON.
-
-    The text is what a model without native tool calls would write as the input.
-    """
+    """Return the JSON inputs of a native tool call as other models write them; `None` if they are not JSON."""
     try:
         values = json.loads(inputs)
     except (ValueError, RecursionError):

@@ -41,13 +41,11 @@ class _AgentStep:
 
 @dataclass(kw_only=True)
 class _Progress:
-    """The state of a turn: its steps, the changed files (path -> text), and the commands since the last change.
-
-    A command is `None` where a reply named none.
-    """
+    """The state of a turn: its steps, the changed files (path -> text), and the commands since the last change."""
 
     steps: list[_AgentStep] = field(default_factory=list)
     changed: Mapping[str, str] = field(default_factory=dict)
+    # A reply without a command is in the list as `None`.
     commands_since_change: list[AgentCommand | None] = field(default_factory=list)
 
 
@@ -138,10 +136,7 @@ def _ending_before_use(command: AgentCommand | None, earlier: list[AgentCommand 
 
 
 async def _ask_for_step(turn: AgentTurn, opening: tuple[Message, ...], progress: _Progress) -> Reply:
-    """Return the next reply. Only the first reply of a turn is an attempt.
-
-    A prompt that the provider calls too long is shortened and sent again.
-    """
+    """Return the next reply. Only the first one of a turn is an attempt. A prompt that is too long is shortened."""
     calls, steps = turn.calls, progress.steps
     role_model = calls.models.for_role(turn.coder)
     room_tokens = (

@@ -15,12 +15,12 @@ from suture.agents import tuning
 from suture.agents.context.deciding_checks import count_deciding_checks
 from suture.agents.conversation.agent_commands import AgentCommand
 from suture.agents.conversation.agent_turn import AgentTurn
-from suture.agents.conversation.project_copy import ProjectCopy, select_text_changes
+from suture.agents.conversation.project_copy import run_in_project_copy, select_text_changes
 from suture.agents.conversation.task_briefing import make_briefing
 from suture.agents.prompting.prompt_parts import describe_fact
 from suture.agents.replies.edit_blocks import apply_edits, is_creatable, split_edits
 from suture.agents.tools.react_loop import cut_middle
-from suture.core.records import Candidate, Verdict
+from suture.core.records import Candidate
 from suture.errors import EditDoesNotApply
 from suture.judge import check_candidate, find_protected_files
 from suture.project.workspace import decode_text, overlay_candidate
@@ -31,11 +31,7 @@ FILE_RANGE = re.compile(r"^(.+?)(?::(\d{1,7})(?:-(\d{1,7}))?)?$")
 
 @dataclass(frozen=True, kw_only=True)
 class ToolResult:
-    """The result of a tool.
-
-    Attributes:
-        changed: All files that differ from the beginning of the turn: path -> text.
-    """
+    """The observation that the agent sees, and all files that differ from the beginning of the turn."""
 
     observation: str
     changed: Mapping[str, str]
@@ -49,11 +45,7 @@ class AgentTools:
     turn: AgentTurn
 
     async def use(self, command: AgentCommand, changed: Mapping[str, str]) -> ToolResult:
-        """Carry out a command; a command that fails has an observation that says so.
-
-        Args:
-            changed: The files that the agent has changed so far: path -> text.
-        """
+        """Carry out a command after the changes so far (path -> text). The observation says whether it failed."""
         files = overlay_candidate(self.turn.files, changed)
         match command.tool:
             case "shell":
@@ -82,8 +74,8 @@ class AgentTools:
         limit_s = min(tuning.MAX_SHELL_S, suite.settings.test_timeout_s)
         timeout_s = limit_s if remaining_s is None else max(1.0, min(limit_s, remaining_s / 2))
         async with budget.time_limit():
-            run = await ProjectCopy.for_suite(suite).run(
-                line, files, timeout_s, max_output_bytes=2 * tuning.MAX_COMMAND_OUTPUT_CHARS
+            run = await run_in_project_copy(
+                suite, line, files, timeout_s, max_output_bytes=2 * tuning.MAX_COMMAND_OUTPUT_CHARS
             )
         texts, left_out = select_text_changes(run.changes, files)
         allowed, refused, scan_reasons = self._check_changes(texts, changed)
@@ -155,15 +147,12 @@ class AgentTools:
         passed, failed, _ = count_deciding_checks(verdict, None, self.turn.trust_threshold)
         if passed and not failed:
             return ToolResult(observation="Every test passes.", changed=changed, passed=True)
-        return ToolResult(observation=self._render_failures(verdict, passed, failed), changed=changed)
-
-    def _render_failures(self, verdict: Verdict, passed: int, failed: int) -> str:
         briefing = make_briefing(self.turn.suite.task, verdict, self.turn.trust_threshold)
         lines = [f"{passed} of {passed + failed} tests pass. What the others saw:"]
         lines += [f"- {describe_fact(fact)}" for fact in briefing.facts[: tuning.MAX_LISTED_FACTS]]
         if briefing.judged_by_exit_status or not briefing.facts:
             lines.append(briefing.output)
-        return "\n".join(lines)
+        return ToolResult(observation="\n".join(lines), changed=changed)
 
     def _blocked_files(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Return the files that the safety scan blocks, each with its reason."""

@@ -24,7 +24,6 @@ class AgentTurn:
     Attributes:
         files: The copy of the project when the turn begins: path -> content.
         parent_files: The files of the candidate that the copy is made from: path -> text.
-        briefing: The task and the failures, which the agent is told.
         scan: Returns what the safety scan finds in a candidate.
     """
 
@@ -51,11 +50,7 @@ class AgentTurn:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentChange:
-    """What an agent changed.
-
-    Attributes:
-        call: The hash of the last model call; empty if a program made the change.
-    """
+    """The files that an agent changed, and the hash of its last model call, if a model made the change."""
 
     files: dict[str, str]
     call: str = ""

@@ -1,16 +1,14 @@
-"""A copy of the project in which an agent's commands run, with everything that the test command has."""
+"""Run an agent's commands in a copy of the project that has everything that the test command has."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from suture.agents.tuning import COPY_CPU_CORES
-from suture.core.records import Task
-from suture.core.settings import SandboxSettings
 from suture.judge import Suite
 from suture.judge.sandbox_programs import make_test_limits
-from suture.project.languages import Interpreter, program_environment
+from suture.project.languages import program_environment
 from suture.project.workspace import decode_text
 from suture.project.workspace.ignored_files import NON_CODE_NAMES
 from suture.sandbox import BOX, LIBRARY, ProgramLimits, Sandbox, get_own_interpreter, mounts_for_interpreter
@@ -22,67 +20,34 @@ HOST_OPEN_FILES = 4096
 """On the host only the wall-clock time limits an agent: these are limits that no machine reaches."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProjectCopy:
-    """Where an agent's commands run.
+async def run_in_project_copy(
+    suite: Suite,
+    line: str,
+    files: Mapping[str, bytes],
+    timeout_s: float,
+    *,
+    max_output_bytes: int,
+    env: Mapping[str, str] | None = None,
+    library_files: Mapping[str, bytes] | None = None,
+    host: Sandbox | None = None,
+) -> CopyRun:
+    """Run a line of `/bin/sh` on a copy of these files (path -> content), where the suite's command would run.
 
-    Attributes:
-        settings: The limits of the sandbox.
-        interpreter: The program that `python` means in the copy.
-        on_host: Whether the copy is on the host, without a sandbox and limited only in time.
+    Args:
+        env: Further variables; `{box}` in them stands for the copy's folder.
+        library_files: Files for Suture's own folder in the copy: name -> content.
+        host: Runs the copy on the host itself, limited only in time. By default it runs in the suite's sandbox.
+
+    Raises:
+        SandboxError: The sandbox failed.
     """
-
-    task: Task
-    sandbox: Sandbox
-    settings: SandboxSettings
-    interpreter: Interpreter
-    on_host: bool = False
-
-    @classmethod
-    def for_suite(cls, suite: Suite) -> ProjectCopy:
-        """Return a copy in which the suite's own command would run."""
-        program = suite.command or suite.smoke
-        interpreter = program.interpreter if program else get_own_interpreter()
-        return cls(task=suite.task, sandbox=suite.sandbox, settings=suite.settings, interpreter=interpreter)
-
-    async def run(
-        self,
-        line: str,
-        files: Mapping[str, bytes],
-        timeout_s: float,
-        *,
-        env: Mapping[str, str] | None = None,
-        library_files: Mapping[str, bytes] | None = None,
-        max_output_bytes: int = 16 << 10,
-    ) -> CopyRun:
-        """Run a line of `/bin/sh` on a copy of these files (path -> content).
-
-        Args:
-            env: Further variables; `{box}` in them stands for the copy's folder.
-            library_files: Files for Suture's own folder in the copy: name -> content.
-
-        Raises:
-            SandboxError: The sandbox failed.
-        """
-        library = {f"{LIBRARY}/{name}": content for name, content in (library_files or {}).items()}
-        project = {path: content for path, content in files.items() if not path.startswith(f"{LIBRARY}/")}
-        command = CopyCommand(
-            argv=("/bin/sh", "-c", line),
-            files={**project, **library},
-            timeout_s=timeout_s,
-            env={**program_environment(self.interpreter, BOX), "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
-            mounts=() if self.on_host else mounts_for_interpreter(self.interpreter),
-            limits=self._limits(timeout_s),
-            max_output_bytes=max_output_bytes,
-            skip_dirs=tuple(NON_CODE_NAMES),
-        )
-        return await run_in_copy(command, self.sandbox)
-
-    def _limits(self, timeout_s: float) -> ProgramLimits:
-        if not self.on_host:
-            limits = make_test_limits(self.settings, timeout_s, self.task.language)
-            return replace(limits, cpu_s=timeout_s * COPY_CPU_CORES)
-        return ProgramLimits(
+    program = suite.command or suite.smoke
+    interpreter = program.interpreter if program else get_own_interpreter()
+    if host is None:
+        limits = make_test_limits(suite.settings, timeout_s, suite.task.language)
+        limits = replace(limits, cpu_s=timeout_s * COPY_CPU_CORES)
+    else:
+        limits = ProgramLimits(
             cpu_s=timeout_s * HOST_CPU_CORES,
             open_files=HOST_OPEN_FILES,
             memory_mb=HOST_MEMORY_MB,
@@ -90,6 +55,19 @@ class ProjectCopy:
             disk_mb=HOST_MEMORY_MB,
             file_mb=HOST_MEMORY_MB,
         )
+    library = {f"{LIBRARY}/{name}": content for name, content in (library_files or {}).items()}
+    project = {path: content for path, content in files.items() if not path.startswith(f"{LIBRARY}/")}
+    command = CopyCommand(
+        argv=("/bin/sh", "-c", line),
+        files={**project, **library},
+        timeout_s=timeout_s,
+        env={**program_environment(interpreter, BOX), "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
+        mounts=mounts_for_interpreter(interpreter) if host is None else (),
+        limits=limits,
+        max_output_bytes=max_output_bytes,
+        skip_dirs=tuple(NON_CODE_NAMES),
+    )
+    return await run_in_copy(command, suite.sandbox if host is None else host)
 
 
 def select_text_changes(
@@ -97,10 +75,8 @@ def select_text_changes(
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return `(texts, left out)`: the changes that a candidate can hold, and the paths of the others, sorted.
 
-    New hidden files, such as an agent's own notes, and files that are not text are left out.
-
-    Args:
-        files: The copy before the command: path -> content.
+    New hidden files, such as an agent's own notes, and files that are not text are left out. `files` is the copy
+    before the command.
     """
     texts: dict[str, str] = {}
     left_out = set(changes.left_out)

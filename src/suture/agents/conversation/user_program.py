@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 from suture.agents import tuning
 from suture.agents.calling.budgeted_call import BudgetedCall, find_prior_decision, reserve
 from suture.agents.calling.call_context import CallContext
 from suture.agents.conversation.agent_turn import AgentChange, AgentTurn, find_recorded_step
-from suture.agents.conversation.project_copy import ProjectCopy, select_text_changes
-from suture.core.ledger import last_payload
+from suture.agents.conversation.project_copy import run_in_project_copy, select_text_changes
 from suture.core.ledger.kinds import ProposerRan
 from suture.core.safe_files import read_regular_file
 from suture.errors import MalformedReply, UsageError
@@ -46,7 +44,7 @@ async def run_user_program(turn: AgentTurn) -> AgentChange:
         calls,
     )
     if recorded is not None:
-        _, (_, changes) = recorded
+        event, (_, changes) = recorded
         texts = {str(p): str(text) for p, text in changes.items()} if isinstance(changes, dict) else {}
     else:
         try:
@@ -55,10 +53,10 @@ async def run_user_program(turn: AgentTurn) -> AgentChange:
         except BaseException:
             calls.budget.write_off(reservation, attempts=0, model_calls=0)
             raise
-        texts = _record_run(run, turn)
+        event, texts = _record_run(run, turn)
     calls.budget.settle(reservation)
     if not texts:
-        raise MalformedReply(_explain_no_change(calls))
+        raise MalformedReply(_explain_no_change(event, calls))
     return AgentChange(files=texts)
 
 
@@ -69,7 +67,6 @@ async def _run_program(turn: AgentTurn) -> CopyRun:
         settings.seconds if left_s is None else min(settings.seconds, tuning.PROGRAM_TIME_SHARE * left_s)
     )
     command, briefing = settings.command or "", turn.briefing
-    copy = ProjectCopy.for_suite(turn.suite)
     documents = {
         "task.md": briefing.render_markdown().encode(),
         "facts.json": briefing.render_json().encode(),
@@ -86,18 +83,19 @@ async def _run_program(turn: AgentTurn) -> CopyRun:
     host = UnsafeSubprocess(notice=lambda: None) if settings.outside else None
     try:
         if host is not None:
-            copy = replace(copy, sandbox=host, on_host=True)
             line, env = _with_absolute_program(command), {**os.environ, **env}
         else:
             line, program = _command_in_sandbox(command)
             documents |= program
-        return await copy.run(
+        return await run_in_project_copy(
+            turn.suite,
             line,
             turn.files,
             timeout_s,
             env=env,
             library_files=documents,
             max_output_bytes=tuning.MAX_PROGRAM_OUTPUT_BYTES,
+            host=host,
         )
     finally:
         if host is not None:
@@ -143,32 +141,29 @@ def _with_absolute_program(command: str) -> str:
     return shlex.quote(str(path.absolute())) + command[len(word) :]
 
 
-def _record_run(run: CopyRun, turn: AgentTurn) -> dict[str, str]:
-    """Record what the program did, and return what it changed."""
+def _record_run(run: CopyRun, turn: AgentTurn) -> tuple[ProposerRan, dict[str, str]]:
+    """Record what the program did, and return `(event, changed files)`."""
     texts, left_out = select_text_changes(run.changes, turn.files)
     calls = turn.calls
-    calls.ledger.append(
-        ProposerRan(
-            turn=turn.number,
-            command=calls.settings.proposer.command or "",
-            outside=calls.settings.proposer.outside,
-            ending=run.ending,
-            exit_code=run.exit_code,
-            seconds=run.duration_s,
-            printed_bytes=run.printed_bytes,
-            output=calls.folder.save_json(run.output),
-            changes=calls.folder.save_json(texts),
-            changed=tuple(sorted(texts))[: tuning.MAX_PROGRAM_LISTED_PATHS],
-            deleted=run.changes.deleted[: tuning.MAX_PROGRAM_LISTED_PATHS],
-            excluded_files=left_out[: tuning.MAX_PROGRAM_LISTED_PATHS],
-        )
+    event = ProposerRan(
+        turn=turn.number,
+        command=calls.settings.proposer.command or "",
+        outside=calls.settings.proposer.outside,
+        ending=run.ending,
+        exit_code=run.exit_code,
+        seconds=run.duration_s,
+        printed_bytes=run.printed_bytes,
+        output=calls.folder.save_json(run.output),
+        changes=calls.folder.save_json(texts),
+        changed=tuple(sorted(texts))[: tuning.MAX_PROGRAM_LISTED_PATHS],
+        deleted=run.changes.deleted[: tuning.MAX_PROGRAM_LISTED_PATHS],
+        excluded_files=left_out[: tuning.MAX_PROGRAM_LISTED_PATHS],
     )
-    return texts
+    calls.ledger.append(event)
+    return event, texts
 
 
-def _explain_no_change(calls: CallContext) -> str:
-    run = last_payload(calls.ledger.events, ProposerRan)
-    assert run is not None  # `run_user_program` has just recorded it.
+def _explain_no_change(run: ProposerRan, calls: CallContext) -> str:
     ending = {
         "exit": f"it ended with exit code {run.exit_code}",
         "timeout": f"it was stopped after {run.seconds:.0f} s",

@@ -54,12 +54,7 @@ class PromptPart:
 
 @dataclass(frozen=True, kw_only=True)
 class Prefill:
-    """The beginning of a reply, for a model that continues it.
-
-    Attributes:
-        text: The first words of the reply.
-        stop: The reply ends before the first of these texts.
-    """
+    """The beginning of a reply, for a model that continues it, and the texts before which the reply ends."""
 
     text: str
     stop: tuple[str, ...]
@@ -70,7 +65,6 @@ class PromptDraft:
     """A prompt before it is fitted.
 
     Attributes:
-        prompt: The prompt file with the templates.
         template: Name of the user message's template; the system message's is `system`.
         texts: Variables that never shrink.
         parts: Variables that may shrink.

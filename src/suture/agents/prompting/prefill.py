@@ -28,9 +28,7 @@ MEMBER_STARTS = ("def ", "async def ", "@", "class ")
 def prefill_module(statement: str, entry_point: str | None, *, certain: bool, tests: str) -> Prefill:
     """Return the prefill for a module: the given stub, else the entry point's `def` or `class`, else a fence.
 
-    Args:
-        certain: Whether the name is reliable; otherwise it is used only if the task itself shows a call's
-            result.
+    A name that is not certain is used only if the task itself shows a call's result.
     """
     beginning = _find_stub(statement, entry_point)
     if not beginning and entry_point and _call_is_shown(entry_point, statement, tests if certain else ""):
@@ -86,10 +84,7 @@ def open_comment(prefill: Prefill) -> Prefill | None:
 
 
 def prefill_function(path: str, text: str, name: str) -> Prefill | None:
-    """Return the prefill for the new text of one function, with its file's name and its class around it.
-
-    It is `None` if the file has no function of this name, or several.
-    """
+    """Return the prefill for a function, with its file's name and its class; `None` unless there is exactly one."""
     tree = parse_module(text)
     definitions = [pair for pair in _functions(tree) if pair[0].name == name] if tree is not None else []
     if len(definitions) != 1:

@@ -108,9 +108,7 @@ def failure_parts(
 ) -> dict[str, PromptPart]:
     """Return the parts `facts` and `output`. The output is shown only if there are no facts.
 
-    Args:
-        facts: One per failing check, most informative first.
-        divergences: Id of a check -> where its call first goes wrong, in words.
+    The divergences say for the id of a check, in words, where its call first goes wrong.
     """
     lines = [] if facts else output.strip().splitlines() or ["no output"]
     return {

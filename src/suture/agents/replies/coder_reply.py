@@ -53,8 +53,7 @@ def add_known_imports(code: str, before: str = "") -> str:
     """Add an import for each well-known name that a module reads and nothing in it binds.
 
     Args:
-        code: The module.
-        before: Its earlier text, if any. Names that it read already get no import.
+        before: The module's earlier text, if any. Names that it read already get no import.
     """
     tree, old_tree = parse_module(code), parse_module(before)
     if tree is None:

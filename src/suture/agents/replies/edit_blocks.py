@@ -83,11 +83,9 @@ def _take_path_above(above: list[str]) -> str | None:
 def apply_edits(
     blocks: Sequence[EditBlock], files: Mapping[str, str], taken: Collection[str] | None
 ) -> dict[str, str]:
-    """Apply blocks one after the other, and return the changed and new files, path -> text.
+    """Apply blocks one after the other to files, and return the changed and new files: path -> text.
 
-    Args:
-        files: The files that may be changed.
-        taken: All paths of the project; `None` if no file may be created.
+    `taken` holds all paths of the project; it is `None` if no file may be created.
     """
     changed: dict[str, str] = {}
     for block in blocks:

@@ -119,17 +119,14 @@ def _tags_as_fences(lines: list[str]) -> list[str]:
 def _find_end(
     lines: Sequence[str], start: int, opening: re.Match[str], closings: Sequence[tuple[int, re.Match[str]]]
 ) -> int:
-    """Return the number of the line that closes a block.
-
-    Strings in the code may contain fences, so the first end with which the block is valid Python counts.
-    """
+    """Return the number of the line that closes a block."""
     below = closings[bisect.bisect_left(closings, start, key=lambda closing: closing[0]) :]
     ends = list(islice((n for n, closing in below if _closes(closing, opening)), MAX_CLOSING_FENCES))
     if not ends:
         return len(lines)
     if not CodeBlock(code="", info=opening[3]).may_be_code:
         return ends[0]
-    indent = len(opening[1])
+    indent = len(opening[1])  # Strings may contain fences: the first end counts that makes the code valid.
     valid = (end for end in ends if is_valid_python("\n".join(_dedent(lines[start:end], indent))))
     return next(valid, ends[0])
 

@@ -212,11 +212,7 @@ DROP_TEXTS: Mapping[DropReason, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratedChecks:
-    """The checks of a tester's reply.
-
-    Attributes:
-        dropped: Why others are unusable -> how many.
-    """
+    """The usable checks of a tester's reply, and how many others were dropped for each reason."""
 
     checks: tuple[Check, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)

@@ -21,11 +21,7 @@ CHUNK_START = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
 def apply_repair(
     blocks: Sequence[CodeBlock], brief: RepairBrief, edits: Sequence[EditBlock] = ()
 ) -> dict[str, str]:
-    """Return the files that a reply changes or creates, path -> text.
-
-    Args:
-        blocks: Its code blocks. If there are edits, only blocks that name a file without an edit count.
-    """
+    """Return the files that a reply changes or creates. Beside edits, only blocks that name a file count."""
     edited = apply_edits(edits, brief.files, brief.project)
     blocks = [block for block in blocks if block.path is not None] if edits else blocks
     changed: dict[str, str] = {}

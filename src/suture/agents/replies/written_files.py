@@ -159,11 +159,7 @@ def _has_loose_return(node: ast.AST) -> bool:
 def collect_written_files(
     blocks: Sequence[CodeBlock], data: Sequence[CodeBlock], brief: WriteBrief
 ) -> dict[str, str]:
-    """Return the files of a reply, path -> text.
-
-    Args:
-        data: Its other blocks, such as JSON.
-    """
+    """Return the files of a reply from its blocks of code and its blocks of data, such as JSON: path -> text."""
     if not brief.allows_several_files:
         text = _choose_module(blocks, brief)
         return {brief.module: text, **_imported_by(text, blocks, brief)}

@@ -88,12 +88,7 @@ def draft_plan_prompt(
     project: Iterable[str] = (),
     lessons: Sequence[str] = (),
 ) -> PromptDraft:
-    """Return the planner's prompt.
-
-    Args:
-        project: Paths of existing files.
-        lessons: Lessons of earlier runs.
-    """
+    """Return the planner's prompt. `project` holds the paths of existing files."""
     texts = {
         "task": render_task(statement),
         "module": module,
@@ -161,13 +156,7 @@ def draft_lessons_prompt(
     remarks: Sequence[str] = (),
     lessons: Sequence[str] = (),
 ) -> PromptDraft:
-    """Return the summariser's prompt.
-
-    Args:
-        history: Earlier attempts, oldest first.
-        remarks: Remarks of the debugger or critic, one sentence each.
-        lessons: The lessons so far; the answer replaces them.
-    """
+    """Return the summariser's prompt. Its answer replaces the lessons so far."""
     texts = {
         "task": render_optional_task(statement, "Task:\n\n"),
         "count": str(MAX_LESSONS),

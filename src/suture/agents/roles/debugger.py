@@ -108,7 +108,7 @@ async def investigate(
         on_step=on_step,
         initial_actions=[ToolAction(tool=TRACE_TOOL, input=failing_call)] if can_trace else [],
     )
-    if trail.ending == "malformed" and not trail.used_tools:
+    if trail.ending == "malformed" and not any(step.tool and step.chosen for step in trail.steps):
         raise MalformedReply(
             f"the debugger never took a step: {trail.steps[-1].observation}", remedy="take a stronger model"
         )

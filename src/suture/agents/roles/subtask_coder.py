@@ -33,7 +33,6 @@ class InMemoryFiles:
     """The files of a project, and what a model has written over them.
 
     Args:
-        files: The project's text files, path -> text.
         may_write: Whether a path may be written; tests may not, for example.
     """
 
@@ -65,10 +64,7 @@ class InMemoryFiles:
         return self.written.get(path, self._files.get(path))
 
     def write(self, path: str, code: str) -> str:
-        """Write a file; of an existing file, definitions that the code lacks stay.
-
-        Return why the file was not written, for the model; empty if it was.
-        """
+        """Write a file; definitions that the code lacks stay. Return why it was refused, or an empty text."""
         path = posixpath.normpath(path.strip())
         is_outside = not path or path.startswith(("/", "..")) or "\\" in path or "\0" in path
         if is_outside or not path.endswith(".py") or not self._may_write(path):
@@ -107,12 +103,9 @@ class InMemoryFiles:
 
 
 def merge_subtask_files(base: Mapping[str, str], written: list[Mapping[str, str]]) -> dict[str, str]:
-    """Merge the files (path -> text) of subtasks that started from the same base.
+    """Merge what subtasks wrote from the same base (path -> text), in the order of the plan.
 
     Of two versions of a definition the later one wins. A file that cannot be merged replaces earlier versions.
-
-    Args:
-        written: The files that each subtask wrote, in the order of the plan.
     """
     merged: dict[str, str] = {}
     for files in written:
@@ -144,7 +137,6 @@ class SubtaskBrief:
     """What the coder of one part needs.
 
     Attributes:
-        module: The file for the code.
         done: Goals of the finished parts.
         lessons: Lessons of earlier attempts.
     """

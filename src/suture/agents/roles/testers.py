@@ -107,11 +107,7 @@ def _is_seed_call(node: ast.stmt) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarialBrief(SpecTestBrief):
-    """What the adversarial tester needs.
-
-    Attributes:
-        files: The candidate's code, path -> text.
-    """
+    """What the adversarial tester needs: besides the task, the candidate's code (path -> text)."""
 
     files: Mapping[str, str]
 
@@ -129,10 +125,7 @@ def project_test_path(language: Language, project_name: str) -> str:
 def draft_project_test_prompt(
     prompt: Prompt, *, task: Task, project_name: str, files: Mapping[str, str]
 ) -> PromptDraft:
-    """Return the prompt for one test file with the usual test framework of the language.
-
-    The tests may use what the `files` (path -> text) of the written project define.
-    """
+    """Return the prompt for one test file for a project that consists of `files` (path -> text)."""
     facts = LANGUAGES[task.language]
     texts = {
         "task": task.statement.strip(),

@@ -17,12 +17,7 @@ from suture.project.workspace import decode_text, unified_diff
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedAttempt:
-    """An attempt that the tool `diff_iterations` can compare.
-
-    Attributes:
-        label: The candidate's label, such as `sample 2`.
-        failed: Ids of the checks that it failed.
-    """
+    """An attempt that the tool `diff_iterations` can compare, with the ids of the checks that it failed."""
 
     label: str
     files: Mapping[str, str]

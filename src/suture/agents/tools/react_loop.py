@@ -125,11 +125,6 @@ class ToolTrail:
     steps: tuple[ToolStep, ...]
     ending: Literal["done", "steps", "repeated", "malformed"]
 
-    @property
-    def used_tools(self) -> bool:
-        """Return whether the model used any tool."""
-        return any(step.tool and step.chosen for step in self.steps)
-
 
 async def run_tool_loop(
     draft_for: Callable[[Sequence[ToolStep]], PromptDraft],

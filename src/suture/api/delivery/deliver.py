@@ -46,11 +46,7 @@ DeliveryMethod = Literal["keep", "apply", "commit", "branch", "patch", "into"]
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """What to do with a repair.
-
-    Attributes:
-        target: The branch, the patch file, or the folder; empty for the other methods.
-    """
+    """What to do with a repair; the target is a branch, a patch file or a folder, if the method needs one."""
 
     how: DeliveryMethod = "keep"
     target: str = ""
@@ -82,11 +78,7 @@ def choose_delivery(
     patch: str | Path | None = None,
     into: str | Path | None = None,
 ) -> Delivery:
-    """Return the one delivery that a user asked for.
-
-    Raises:
-        UsageError: They asked for more than one.
-    """
+    """Return the one delivery that a user asked for; more than one is a `UsageError`."""
     targets: dict[DeliveryMethod, str | None] = {
         "apply": "" if apply else None,
         "commit": "" if commit else None,
@@ -264,11 +256,7 @@ def _write_change(
 
 
 async def _require_tests_pass(plan: CommitPlan, after: Mapping[str, bytes], run: DeliverableRun) -> None:
-    """Test what would be committed, if the user's own uncommitted changes are not a part of it.
-
-    Raises:
-        UsageError: A test fails without these changes.
-    """
+    """Raise a `UsageError` if a test fails without the user's own uncommitted changes."""
     committed = plan.repository.read_tree(plan.tree)
     if committed == dict(after):
         return

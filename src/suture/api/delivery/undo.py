@@ -55,11 +55,7 @@ def is_applied(events: tuple[Event, ...]) -> bool:
 
 
 def find_applied_run(home: Path, folder: Path) -> RunFolder:
-    """Return the last run that changed the project around a folder, and was not undone.
-
-    Raises:
-        UsageError: There is no such run.
-    """
+    """Return the last run that changed the project around a folder and was not undone, or raise a `UsageError`."""
     other_folders: dict[str, str] = {}
     for run in reversed(list_runs(home)):
         try:
