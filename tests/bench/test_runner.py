@@ -274,7 +274,7 @@ def test_a_plan_grows_but_does_not_change() -> None:
     assert (more.arms, more.models, more.seeds) == (("greedy", "x"), ("m", "n"), 2)
     again = extend_plan(plan, replace(plan, caps=(500, 2000), sessions=({"date": "later"},)))
     assert (again.caps, again.sessions) == ((2000, 500), ({"date": "later"},))
-    assert [job[-2] for job in again.jobs()] == [2000, 500]
+    assert [key.cap for key in again.row_keys()] == [2000, 500]
     with pytest.raises(UsageError, match="begun with regime 'visible', not 'oracle'"):
         extend_plan(plan, replace(plan, regime="oracle"))
 

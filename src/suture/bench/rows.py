@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from suture.bench.grading.hidden_checks import Grade
 from suture.bench.problem import Regime
 from suture.core.records import Origin, Outcome
+
+
+class RowKey(NamedTuple):
+    """What distinguishes the rows of a benchmark."""
+
+    dataset: str
+    task: str
+    arm: str
+    model: str
+    cap: int
+    seed: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +118,11 @@ class BenchmarkRow:
     fault: str = ""
     sandbox_failure: str = ""
     forged: bool | None = None
+
+    @property
+    def key(self) -> RowKey:
+        """What distinguishes the row from the others of its benchmark."""
+        return RowKey(self.dataset, self.problem, self.arm, self.model, self.cap, self.seed)
 
     def best_step(self) -> CandidateStep | None:
         """Return the best candidate that was proposed within the cap, which the user would get."""

@@ -26,9 +26,9 @@ class RecordPlaces:
     Attributes:
         files: File names below `$SUTURE_DATA`, of which the first existing one counts; JSON lines or a JSON
             list, plain or `.gz`.
-        package: A package that ships the data set: its name, the module's name, and the file (or the folder
-            of JSON files) in that module.
-        hub: A data set of the Hugging Face hub, and the glob of its files: JSON lines or Parquet.
+        package: (package, module, path) of a package that ships the data set. The path is in the module, and
+            is that of a file or of a folder of JSON files.
+        hub: (data set, glob) on the Hugging Face hub; the files are JSON lines or Parquet.
     """
 
     files: tuple[str, ...]

@@ -23,22 +23,21 @@ def read_rows(folders: Sequence[Path]) -> list[BenchmarkRow]:
         UsageError: A folder has no rows, or two different rows are of the same task, arm and seed.
         StorageError: A folder's rows are damaged.
     """
-    seen: dict[tuple[object, ...], BenchmarkRow] = {}
+    rows: dict[tuple[object, ...], BenchmarkRow] = {}
     for folder in map(BenchFolder, folders):
         if not folder.rows_path.is_file():
             raise UsageError(
                 f"there are no rows in {str(folder.path)!r}", remedy="make some: suture bench run"
             )
         for row in folder.rows():
-            cell = (row.dataset, row.regime, row.model, row.cap)
-            key = (*cell, row.arm, row.problem, row.problem_hash, row.seed)
-            if seen.setdefault(key, row) != row:
+            key = (row.key, row.regime, row.problem_hash)
+            if rows.setdefault(key, row) != row:
                 raise UsageError(
                     f"two different rows of {row.arm!r} on {row.problem!r} with seed {row.seed}, "
-                    f"runs {seen[key].run!r} and {row.run!r}",
+                    f"runs {rows[key].run!r} and {row.run!r}",
                     remedy="report one of the two, or compare them with `suture bench compare`",
                 )
-    return list(seen.values())
+    return list(rows.values())
 
 
 def load_sessions(folders: Sequence[Path]) -> dict[str, tuple[Mapping[str, str], ...]]:

@@ -20,14 +20,6 @@ from suture.core.records import content_hash, decode_record, encode_record
 from suture.core.safe_files import write_file_atomically
 from suture.errors import StorageError, UsageError
 
-RowKey = tuple[str, str, str, str, int, int]
-"""(data set, task, arm, model, cap, seed) of a row."""
-
-
-def row_key(row: BenchmarkRow) -> RowKey:
-    """Return the key of a row."""
-    return row.dataset, row.problem, row.arm, row.model, row.cap, row.seed
-
 
 class BenchFolder:
     """The files of a benchmark.

@@ -14,8 +14,8 @@ from suture.bench.grading.hidden_checks import Grade, grade_code
 from suture.bench.problem import Problem
 from suture.bench.ray_cluster.ray_tasks import ModelOpener, RayTaskRunner
 from suture.bench.replies.reply_pool import PooledModel, ReplyPool
-from suture.bench.rows import BenchmarkRow
-from suture.bench.running.bench_folder import BenchFolder, RowKey, require_same_tasks, row_key
+from suture.bench.rows import BenchmarkRow, RowKey
+from suture.bench.running.bench_folder import BenchFolder, require_same_tasks
 from suture.bench.running.benchmark_plan import BenchmarkPlan
 from suture.bench.running.benchmark_progress import BenchmarkProgress, ProgressListener
 from suture.bench.running.control_solvers import require_controls
@@ -144,7 +144,7 @@ async def run_benchmark(
                     stack.push_async_callback(models[name].close)
             folder.write_plan(plan)  # not earlier: a plan that cannot be measured must not be saved
             finished = _keep_finished_rows(folder, problems)
-            row_keys = list(plan.jobs())
+            row_keys = list(plan.row_keys())
             session = _Session(
                 folder=folder,
                 settings=settings,
@@ -160,7 +160,7 @@ async def run_benchmark(
             await session.require_controls(tuple(problems.values()), references)
             unfinished = [key for key in row_keys if key not in finished]
             # The caps run one after the other, because the replies of a larger cap answer the smaller ones.
-            for (model, _cap), keys in groupby(unfinished, key=lambda key: key[3:5]):
+            for (model, _cap), keys in groupby(unfinished, key=lambda key: (key.model, key.cap)):
                 jobs = [_make_job(key, plan, problems, references) for key in keys]
                 async with _evaluator(
                     session, models.get(model), cluster, None if replayed else opener
@@ -208,14 +208,13 @@ def _make_job(
     problems: Mapping[tuple[str, str], Problem],
     references: Mapping[str, Grade],
 ) -> EvaluationJob:
-    dataset, task, arm, model, cap, seed = key
-    problem = problems[dataset, task]
+    problem = problems[key.dataset, key.task]
     return EvaluationJob(
         problem=problem,
-        arm=arm,
-        model=model,
-        seed=seed,
-        cap=cap,
+        arm=key.arm,
+        model=key.model,
+        seed=key.seed,
+        cap=key.cap,
         regime=plan.regime,
         reference=references[problem.content_hash],
     )
@@ -228,7 +227,7 @@ def _keep_finished_rows(
     rows = [row for row in folder.rows() if not row.fault]
     require_same_tasks(folder, problems, rows)
     folder.write_rows(rows)
-    return frozenset(map(row_key, rows))
+    return frozenset(row.key for row in rows)
 
 
 async def _for_each(

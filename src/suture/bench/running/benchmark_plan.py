@@ -13,6 +13,7 @@ from importlib.metadata import version
 
 from suture.bench.datasets import load_problems
 from suture.bench.problem import Problem, Regime
+from suture.bench.rows import RowKey
 from suture.errors import UsageError
 from suture.models.llama_server.thread_calibration import cpu_name
 
@@ -45,15 +46,15 @@ class BenchmarkPlan:
         """Load the tasks."""
         return tuple(problem for name, ids in self.ids.items() for problem in load_problems(name, ids=ids))
 
-    def jobs(self) -> Iterator[tuple[str, str, str, str, int, int]]:
-        """Yield (data set, task, arm, model, cap, seed) of each row.
+    def row_keys(self) -> Iterator[RowKey]:
+        """Yield the keys of all rows, in the order in which they are measured.
 
         The largest cap comes first, because its replies answer most calls of a smaller one.
         """
         for model, cap in itertools.product(self.models, sorted(self.caps, reverse=True)):
             for dataset, ids in self.ids.items():
                 for task, seed, arm in itertools.product(ids, range(self.seeds), self.arms):
-                    yield dataset, task, arm, model, cap, seed
+                    yield RowKey(dataset, task, arm, model, cap, seed)
 
 
 def choose_ids(
