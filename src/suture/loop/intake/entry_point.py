@@ -12,23 +12,23 @@ from suture.project.python_source.parsing import parse_module
 from suture.project.python_source.statements import Definition
 
 NAME = r"([A-Za-z_]\w*)"
-STUB = re.compile(rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{NAME}[ \t]*\(", re.MULTILINE)
+STUB_RE = re.compile(rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{NAME}[ \t]*\(", re.MULTILINE)
 KIND = r"\b(?:function|method|class|def)"
-INTRODUCED = re.compile(
+INTRODUCED_NAME_RE = re.compile(
     rf"{KIND}\s+(?:called|named)\s+[`'\"]?{NAME}|\b(?:name it|call it|with (?:the )?name)\s+[`'\"]?{NAME}"
     rf"|\b(?:called|named)\s+[`'\"]{NAME}|{KIND}\s*:?\s+[`'\"]{NAME}|\b(?:class)\s+([A-Z]\w*)"
     rf"|\b(?:function|method)\s+([a-z]\w*_\w+)\b"
 )
 """Phrases that introduce a name. A bare word after `function` counts only if it looks like an identifier."""
-BEFORE_CALL = re.compile(rf"{KIND}\s+{NAME}\(|[`'\"]{NAME}\(")
-CALL = re.compile(rf"(?<![\w.]){NAME}\(")
-RESULT = re.compile(
+CALLED_NAME_RE = re.compile(rf"{KIND}\s+{NAME}\(|[`'\"]{NAME}\(")
+CALL_RE = re.compile(rf"(?<![\w.]){NAME}\(")
+RESULT_RE = re.compile(
     r"(?:\.\w+\([^()\n]*\))*[`'\"]?\s*(?:===?|->|=>|→|⇒|➞|(?:should |must |will )?(?:returns?|gives?)\b)"
 )
 """What follows the closing bracket of a call whose result is shown: methods, a quote, and then an arrow, a
 comparison or a verb.
 """
-NOT_A_NAME = re.compile(
+NOT_A_NAME_RE = re.compile(
     "[Pp]ython|a|after|an|at|before|by|each|every|its?|of|on|once|returning|takes|taking|that|the|this|to|twice|"
     "when|which"
 )
@@ -44,11 +44,11 @@ def find_entry_point(statement: str) -> str | None:
     """
     tree = parse_module(statement)
     names = [node.name for node in tree.body if isinstance(node, Definition)] if tree else []
-    names = names or STUB.findall(statement)
+    names = names or STUB_RE.findall(statement)
     if names:
         return str(names[-1])
-    introduced = list(_find_names(INTRODUCED, statement))
-    before_call = list(_find_names(BEFORE_CALL, statement))
+    introduced = list(_find_names(INTRODUCED_NAME_RE, statement))
+    before_call = list(_find_names(CALLED_NAME_RE, statement))
     calls = list(_find_calls(statement))
     with_result = [name for name, has_result in calls if has_result]
     both = [name for name in (*introduced, *before_call) if name in with_result]
@@ -62,16 +62,16 @@ def find_entry_point(statement: str) -> str | None:
 def _find_names(pattern: re.Pattern[str], text: str) -> Iterator[str]:
     for match in pattern.finditer(text):
         name = next(group for group in match.groups() if group)
-        if not keyword.iskeyword(name) and not NOT_A_NAME.fullmatch(name):
+        if not keyword.iskeyword(name) and not NOT_A_NAME_RE.fullmatch(name):
             yield name
 
 
 def _find_calls(text: str) -> Iterator[tuple[str, bool]]:
     """Yield `(name, whether a result is shown)` for each call in the text."""
-    for match in CALL.finditer(text):
+    for match in CALL_RE.finditer(text):
         if not keyword.iskeyword(match[1]):
             end = _find_closing_bracket(text, match.end())
-            yield match[1], end is not None and RESULT.match(text, end) is not None
+            yield match[1], end is not None and RESULT_RE.match(text, end) is not None
 
 
 def _find_closing_bracket(text: str, start: int) -> int | None:

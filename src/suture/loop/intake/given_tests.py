@@ -13,7 +13,7 @@ from suture.loop.tuning import MAX_TEST_FILE_BYTES
 
 AMBIGUOUS_TEST_NAMES = ("tests.py", "test.py")
 """File names that some projects use for tests and others for code that helps with testing."""
-TEST_IMPORT = re.compile(rb"^(?:from|import) (?:unittest|pytest|django\.test)\b", re.MULTILINE)
+TEST_IMPORT_RE = re.compile(rb"^(?:from|import) (?:unittest|pytest|django\.test)\b", re.MULTILINE)
 
 
 def read_test_file(path: Path) -> str:
@@ -61,5 +61,5 @@ def is_pytest_source(source: str) -> bool:
 def find_tests_by_content(files: Mapping[str, bytes]) -> Iterator[str]:
     """Yield the paths of a project's test files that cannot be recognised by their names alone."""
     for path, content in files.items():
-        if basename(path) in AMBIGUOUS_TEST_NAMES and TEST_IMPORT.search(content):
+        if basename(path) in AMBIGUOUS_TEST_NAMES and TEST_IMPORT_RE.search(content):
             yield path

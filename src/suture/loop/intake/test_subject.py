@@ -18,14 +18,14 @@ from suture.project.workspace import is_protected
 LIBRARIES = sys.stdlib_module_names | {"pytest", "hypothesis", "numpy"}
 """Modules that tests import and that are never what they test."""
 
-PYTHON_FILE = re.compile(r"(?<![\w./-])((?:[\w-]+/)*[\w-]+\.py)\b(?!\()")
-REQUESTS_FILE = re.compile(
+PYTHON_FILE_RE = re.compile(r"(?<![\w./-])((?:[\w-]+/)*[\w-]+\.py)\b(?!\()")
+FILE_REQUEST_RE = re.compile(
     r"\b(?:write|create|make|implement|build|add|generate|produce|save|put|file|module|script)s?\b"
     r"(?:\W+\w+){0,3}?\W+[`'\"]?$",
     re.IGNORECASE,
 )
 """Words before the name of a file that is to be written, and not before one that is only mentioned."""
-SEVERAL_FILES = re.compile(
+SEVERAL_FILES_RE = re.compile(
     r"\b(?:several|multiple|two|three|four|five|separate)\s+(?:python\s+)?(?:files|modules)\b"
     r"|\b(?:write|create|make|implement|build)\s+(?:an?|the)\s+(?:\w+\s+){0,2}package\b"
     r"|\bpython package\b|\b(?:and|with)\s+(?:its|an?)\s+(?:command[- ]line|cli\b)",
@@ -156,12 +156,12 @@ def find_requested_files(statement: str) -> tuple[str, ...]:
     files, and files that configure tests, are left out, because no candidate may write them.
     """
     text = statement[:MAX_STATEMENT_SCAN_CHARS]
-    matches = [match for match in PYTHON_FILE.finditer(text) if not is_protected(match[1])]
+    matches = [match for match in PYTHON_FILE_RE.finditer(text) if not is_protected(match[1])]
     paths = tuple(dict.fromkeys(match[1] for match in matches))[:MAX_REQUESTED_FILES]
     if len(paths) > 1:
         return paths
     is_requested = any(
-        REQUESTS_FILE.search(text[max(0, match.start() - REQUEST_WORDS_CHARS) : match.start()])
+        FILE_REQUEST_RE.search(text[max(0, match.start() - REQUEST_WORDS_CHARS) : match.start()])
         for match in matches
     )
     return paths if is_requested else ()
@@ -169,4 +169,4 @@ def find_requested_files(statement: str) -> tuple[str, ...]:
 
 def asks_for_several_files(statement: str) -> bool:
     """Return whether a statement asks for more than one file, such as a package, without naming them."""
-    return SEVERAL_FILES.search(statement[:MAX_STATEMENT_SCAN_CHARS]) is not None
+    return SEVERAL_FILES_RE.search(statement[:MAX_STATEMENT_SCAN_CHARS]) is not None

@@ -20,11 +20,11 @@ from suture.project.languages import LANGUAGES, fill_placeholders
 from suture.project.workspace import DEFAULT_PROTECTED, is_test_file
 
 DEFAULT_MODULE = "solution.py"
-FUNCTION_HEADER = re.compile(
+FUNCTION_HEADER_RE = re.compile(
     r"\b(?:function\*?|func(?:[ \t]*\([^)\n]*\))?|const)\s+([A-Za-z_$][\w$]*)\s*(?:[(<=\[:])(?P<rest>[^\n]*)"
 )
 """The header of a function in JavaScript, TypeScript or Go."""
-RETURNS_PROMISE = re.compile(r"\basync\b|\bPromise\b")
+PROMISE_RE = re.compile(r"\basync\b|\bPromise\b")
 
 
 def build_write_task(
@@ -150,7 +150,7 @@ def build_call_task(
             the test file does not belong to that language.
     """
     label, layout = LANGUAGES[language].label, LANGUAGES[language].layout
-    header = FUNCTION_HEADER.search(statement)
+    header = FUNCTION_HEADER_RE.search(statement)
     name = entry_point or (header[1] if header else None) or find_entry_point(statement)
     checks = _extract_call_checks(statement, asserts, language, name)
     files = {path: text.encode() for path, text in layout.manifest("library", "solution").items()}
@@ -188,9 +188,9 @@ def _extract_call_checks(
     driver = LANGUAGES[language].calls
     if driver is None or name is None:
         return ()
-    headers = [match[0] for match in FUNCTION_HEADER.finditer(statement) if match[1] == name]
+    headers = [match[0] for match in FUNCTION_HEADER_RE.finditer(statement) if match[1] == name]
     header_line = next((line for line in statement.splitlines() if headers and headers[0] in line), "")
-    awaits = RETURNS_PROMISE.search(header_line) is not None
+    awaits = PROMISE_RE.search(header_line) is not None
     user_checks = extract_calls(asserts, name, driver, "user", awaits=awaits)
     if asserts.strip() and not user_checks:
         raise UsageError(
