@@ -5,8 +5,8 @@ the other changes of the same operator: the likeliest repair has weight 1, and a
 half as likely. `OPERATOR_PRIORS` compares the operators with each other. The product of both is the *prior*
 of a mutant, by which the search orders its candidates.
 
-Almost all weights in the operators are chosen by judgement and not measured. A comment stands beside those that
-have a reason.
+Almost all weights in the operators are chosen by judgement and not measured. A comment gives the reason of
+the others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class Change:
     """One way to change a node of a syntax tree.
 
     Attributes:
-        edits: The edits of the source.
         note: The change in a few words, such as `< becomes <= in a < b`.
         weight: How likely the change is a repair, relative to the operator's other changes. The likeliest
             have 1. Single changes that are far likelier than the rest have more.

@@ -95,8 +95,7 @@ MAX_FIRST_VARIABLES = 6
 MAX_LAST_VARIABLES = 14
 """Further variables that are offered then: those that are bound last before the line."""
 UNSEEN_FREQUENCY = 5
-"""Frequency in thousandths of an operator that the counts of `sign_frequencies` lack, because a file may have
-habits of its own."""
+"""Thousandths of an operator that `sign_frequencies` lacks, because a file may have habits of its own."""
 MIN_FREQUENCY_RATIO = 0.2
 """How far usage in other code may lower the weight of a change: what the tests say must weigh more."""
 MAX_FREQUENCY_RATIO = 5.0

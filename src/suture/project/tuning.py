@@ -1,5 +1,4 @@
-"""The limits of reading a project, its git repository and the replies about it, each with its unit and its
-reason.
+"""The limits of reading a project, its git repository and the replies about it, each with its reason.
 
 All of these bound the work that the files of a stranger's project, or the reply of a model, can cause.
 """
@@ -36,8 +35,7 @@ MAX_GLOB_CHARS = 4096
 MAX_LINE_COMPARISONS = 3_000_000
 """Comparisons for one pair of texts; about 0.3 s on a slow core."""
 MAX_ANCHOR_DEPTH = 40
-"""Nested anchors of the patience diff. Below it, a range counts as changed as a whole, which bounds the
-time."""
+"""Nested anchors of the patience diff. Below them, a whole range counts as changed, which bounds the time."""
 
 # Git
 GIT_TIMEOUT_S = 30.0
@@ -53,8 +51,7 @@ MAX_GIT_ERROR_CHARS = 300
 MAX_REPOSITORY_ENTRIES = 200_000
 """Entries of a `.git` folder that are checked before git runs."""
 MAX_REPOSITORY_FOLDERS = 16
-"""Other folders that a repository refers to: the one that a worktree belongs to, and those it borrows
-from."""
+"""Other folders that a repository refers to: that of its worktree, and those from which it borrows."""
 MAX_POINTER_FILE_BYTES = 64 * 2**10
 """Size of a file by which a repository refers to another folder."""
 MAX_COMMITS = 16
@@ -70,13 +67,11 @@ MAX_REPLY_BLOCKS = 400
 MAX_FILE_NAME_LINE_CHARS = 400
 """Length of a line of a reply that may contain the name of a file. Chosen by judgement; not measured."""
 MAX_PARSED_CHARS = 4_000_000
-"""Characters that are parsed for one reply: enough for its own text some hundred times, and for the files
-that it changes."""
+"""Characters that are parsed for one reply: enough for its text some hundred times, and for its files."""
 PARSING_OVERHEAD_CHARS = 100
 """What parsing costs besides the length of a text, so that very many short texts spend the budget, too."""
 MAX_SPLICED_STATEMENTS = 1000
-"""Statements side by side in a snippet that is merged into a file. Each is compared with each statement of
-the file."""
+"""Statements side by side in a snippet that is merged into a file. Each is compared with each of the file."""
 MAX_SUGGESTED_FUNCTIONS = 40
 """Names of functions that are suggested in place of an unknown one. Chosen by judgement; not measured."""
 
@@ -86,8 +81,7 @@ MAX_SHELL_SCRIPT_BYTES = 1 << 16
 MAX_REACHED_LINES = 4000
 """Lines of all scripts that a test command reaches."""
 MAX_LOADED_GLOBS = 1000
-"""Globs of the files that a test command loads. No real command names as many, but a certificate of a
-stranger may."""
+"""Globs of the files that a test command loads. Only the certificate of a stranger may name as many."""
 MAX_EXPANDED_WORD_CHARS = 1000
 """Length of a word of a command that is expanded into globs."""
 MAX_WORD_GLOBS = 64

@@ -67,8 +67,7 @@ MAX_HUNKS = 40
 CONTEXT_LINES = 2
 """Lines around a hunk that must still be there, so that it is reverted at the right place."""
 UNCHANGED_LINE_FACTOR = 0.2
-"""A line that the breaking commit left alone, beside one that it changed: the commit may reveal an old
-fault."""
+"""A line that the breaking commit left alone, beside one that it changed: it may reveal an old fault."""
 REVERT_PRIOR = 0.9
 """A change that is known to have broken the tests is likelier at fault than any line of the coverage."""
 
@@ -106,8 +105,7 @@ MAX_SECOND_CHANGES_AT_EDIT = 100
 # --- Engine: when a search ends ---------------------------------------------------------------------------
 
 LINGER_SHARE = 0.5
-"""After the first plausible repair the search continues, to compare, for this share of the trial time so
-far."""
+"""After the first plausible repair the search continues, to compare, for this share of the trial time."""
 MIN_LINGER_S = 1.5
 """The least time for that, however soon the first repair was found."""
 MAX_RIVALS_S = 3.0
@@ -222,8 +220,7 @@ VALUES_PER_SET = 3
 FAILURE_RATE = 0.05
 """How often a part raises an exception in a drawn set."""
 COMPARED_VALUE_RATE = 0.35
-"""How often a part has exactly the value it is compared with: of five conditions all must hold now and
-then."""
+"""How often a part has exactly the value it is compared with: at times, all of five conditions must hold."""
 MAX_PARTS = 6
 """Unknown parts of an expression up to which it is evaluated."""
 MAX_TEXT_LENGTH = 1000
@@ -291,5 +288,4 @@ MAX_REPORTED_MS = 1e6
 MAX_FAULT_CHARS = 400
 """Characters of a failure message kept."""
 MAX_STACK_CHARS = 4000
-"""Characters of a stack trace that are read. A driver cuts there too, but a candidate may forge a longer
-one."""
+"""Characters of a stack trace that are read. A driver cuts there too, but a candidate may forge more."""

@@ -28,7 +28,6 @@ class EditLocation:
         start: Where its first line begins.
         end: Where its head ends: at its first block, or at its end.
         statement_end: Where the whole statement ends.
-        in_function: Whether it is inside a function.
         is_handler: Whether it is the head of an `except` clause.
     """
 

@@ -39,7 +39,6 @@ class ScopeNames:
 
     Attributes:
         kinds: Variable -> the kind of value it seems to hold; parameters first, then in the order of lines.
-        parameters: The variables that the caller sets.
         bound_at: Variable -> the first line that binds it.
         outer: Variables of the functions around this scope.
     """

@@ -36,7 +36,6 @@ class _Layout:
         rows: The rows with tokens, from 0, up to just after the stop.
         tokens: Row -> its tokens, for all rows of the source.
         counts: Text of a token -> how often the source has it.
-        pattern: The tokens of the language.
     """
 
     lines: list[str]

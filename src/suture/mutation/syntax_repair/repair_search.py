@@ -55,7 +55,6 @@ class ParsableText:
     """A version of a broken source that parses.
 
     Attributes:
-        text: The whole source.
         label: The changes that led to it, in a few words.
         score: How likely its author meant it, in (0, 1].
     """
@@ -70,8 +69,6 @@ class _State:
     """A version of the source that does not parse yet.
 
     Attributes:
-        lines: Its lines, without line endings.
-        stop: Where parsing stops.
         notes: The changes that led to it, each in a few words.
         score: How likely these changes are, in (0, 1].
     """

@@ -23,7 +23,6 @@ class LineRewrite:
 
     Attributes:
         lines: Number of a line, from 0 -> its new text, which may have several lines.
-        note: The change in a few words.
         weight: How likely the change restores what the author meant, in (0, 1].
     """
 
@@ -52,7 +51,6 @@ class Token:
     Attributes:
         kind: `word`, `number`, `string`, `sign`, `comment` or `end`. In other languages than Python, keywords
             are signs.
-        text: The text in the source.
         start: Where it begins in its line, in characters.
         row: Its line, from 0; the first one if it has several. Always 0 if its line was read alone.
     """

@@ -183,21 +183,16 @@ class SyntaxTemplates:
     Attributes:
         length: Length of a sequence `{}`.
         terminator: What ends a statement, such as `;`; empty if a line break does.
-        if_statement: An `if` with a condition and a statement.
-        raise_statement: A statement that raises an error.
         equality: Operators for equal and for not equal.
-        null: The null value.
         append: Append a value `{1}` to a sequence `{0}`.
         wrappers: Expressions around `{}` that people forget, the likeliest first.
         default_returns: Values that a function may return by default.
         min_max: Two expressions: the greater of `{0}` and `{1}`, and the smaller one; empty if the language
             has none.
         slices: Two expressions: a sequence `{0}` from index `{1}` on, and the sequence up to that index.
-        confusable_names: Groups of names that are easily confused.
         concatenations: A sequence `{0}` followed by another sequence `{1}`.
         global_names: Names that exist in every file without a definition. Empty if another file of the same
             folder may define names, so that no name is known to be undefined.
-        builtin_members: Names of members of built-in objects.
     """
 
     length: str

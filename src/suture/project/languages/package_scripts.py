@@ -204,8 +204,7 @@ TASK_FILES_BY_PROGRAM: Mapping[str, tuple[str, ...]] = {
     "rake": ("Rakefile",),
     **dict.fromkeys(("gulp", "grunt"), ("gulpfile.js", "gulpfile.mjs", "Gruntfile.js")),
 }
-"""Program -> files that define its tasks. Their formats are not parsed: every line that starts a program
-counts."""
+"""Program -> files that define its tasks. They are not parsed: every line that starts a program counts."""
 TASK_FILES = (
     *MAKEFILES, "*.mk", *JUSTFILES, "tox.toml", "dodo.py", "Rakefile", "Taskfile.y*ml", "fabfile.py",
     "hatch.toml", "pixi.toml", "gulpfile.*", "Gruntfile.*",
@@ -226,7 +225,6 @@ class _Targets:
     """The parsed targets of a Makefile or a justfile.
 
     Attributes:
-        variables: Name of a variable -> its value.
         needs: Target -> targets that it requires.
         runs: Target -> lines that it runs.
     """

@@ -90,7 +90,6 @@ class Attestation:
         environment: Takes the folder; returns the variables that request attestation.
         read: Takes the report and the secrets; returns the attested outcomes.
         probe: A project whose only test passes, to find out whether attestation works.
-        probe_command: Test command of the probe.
         supports_command: Returns whether attestation can be requested from a command line.
     """
 

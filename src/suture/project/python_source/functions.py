@@ -21,14 +21,10 @@ class FunctionFacts:
     """What the source of a function shows.
 
     Attributes:
-        path: File of the function.
         name: Name with its class, as in `Cart.total`.
-        line: Line of its `def`, from 1.
         signature: Parameters and annotations, as source.
-        docstring: Cleaned docstring; empty if there is none.
         complexity: McCabe complexity: number of paths through it, 1 without branches.
         calls: Names that it calls, sorted.
-        source: Source text.
     """
 
     path: str

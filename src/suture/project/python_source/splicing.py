@@ -91,9 +91,6 @@ class _Merge:
     of the scope that contains a new one.
 
     Attributes:
-        old_lines: Lines of the original.
-        new_lines: Lines of the patch.
-        patch: Syntax tree of the patch.
         edits: (first old line to replace, from 0; line after the last one; new text).
     """
 
@@ -368,9 +365,7 @@ def preserves_definitions(code: str, original: str) -> bool:
 
 
 def top_level_names(code: str) -> frozenset[str]:
-    """Return the names that a module's top level defines, without imports. Invalid code is read line by
-    line.
-    """
+    """Return the names that a module defines at its top level, without imports, even if it is invalid."""
     tree = parse_module(code)
     if tree is None:
         return frozenset(BROKEN_DEFINITION.findall(code))

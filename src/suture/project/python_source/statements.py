@@ -56,9 +56,7 @@ def bound_names(node: ast.stmt) -> frozenset[str]:
 
 
 def inner_statements(node: ast.stmt) -> Iterator[ast.stmt]:
-    """Yield the statements inside an `if`, `try`, `with` or loop. Functions and classes are scopes of their
-    own.
-    """
+    """Yield the statements inside an `if`, `try`, `with` or loop, but not those of functions and classes."""
     if isinstance(node, Definition):
         return
     for child in ast.iter_child_nodes(node):

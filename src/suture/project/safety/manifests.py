@@ -48,8 +48,7 @@ class PackageRequirement:
         name: Name as in the index; for a package from another source, what the manifest says.
         version: First version number that the manifest names; empty if none.
         line: Line in the manifest, from 1; 1 if it was not found.
-        is_outside_index: Whether it does not come from the index: an address, a repository, a path, another
-            index.
+        is_outside_index: Whether it comes from an address, a repository, a path or another index.
         is_install_script: Whether it is not a package but a script that runs during an installation.
         unreadable_reason: Why the requirement cannot be determined; empty if it can.
     """

@@ -209,10 +209,7 @@ class BanditIssue:
     """An issue that Bandit reports.
 
     Attributes:
-        path: The file.
-        line: Line in that file, from 1.
         test: Number of Bandit's test, such as `B602`.
-        text: Bandit's description.
         severity: `low`, `medium` or `high`.
     """
 

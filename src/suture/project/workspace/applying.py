@@ -127,7 +127,6 @@ class _TreeChange:
     """Replaces files step by step, and can revert all steps.
 
     Attributes:
-        root: The project's folder.
         new_contents: Path -> temporary file with its new content.
         backups: Path -> temporary file with its old content.
         replaced: Paths whose replacement has started, in order.

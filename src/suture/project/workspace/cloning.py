@@ -34,13 +34,7 @@ NO_LINKS = setting_options("core.symlinks=false")
 
 @dataclass(frozen=True, kw_only=True)
 class CloneLimits:
-    """Limits of a cloned repository.
-
-    Attributes:
-        files: Max number of files.
-        total_bytes: Max size of all files together.
-        seconds: Max seconds of the transfer.
-    """
+    """Limits of a cloned repository."""
 
     files: int
     total_bytes: int

@@ -22,8 +22,6 @@ class TreeEntry:
     """A file in a tree or in the index.
 
     Attributes:
-        path: Path in the repository.
-        mode: Git's mode of the file.
         blob: Hash of its content; empty if the file is missing.
     """
 

@@ -47,8 +47,7 @@ def _file_diff(path: str, old: bytes | None, new: bytes | None) -> Iterator[str]
     old_lines, new_lines = _decode_lines(old), _decode_lines(new)
     changes = changed_ranges(old_lines, new_lines)
     if not changes:
-        # An empty file is created or deleted. Without git's hash of an empty file, `patch` would not delete
-        # it.
+        # An empty file is created or deleted. `patch` deletes it only with git's hash of an empty file.
         yield f"index 0000000..{EMPTY_BLOB}\n" if old is None else f"index {EMPTY_BLOB}..0000000\n"
         return
     yield f"--- {'/dev/null' if old is None else old_name + _end_of_name(old_name)}\n"

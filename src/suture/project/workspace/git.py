@@ -109,7 +109,6 @@ class GitLimits:
 
     Attributes:
         seconds: Max wall-clock seconds; `None` for the usual limit.
-        file_bytes: Max size of each file that it writes; `None` for no limit.
     """
 
     seconds: float | None = None

@@ -19,7 +19,6 @@ class Globs:
     """A list of patterns, of which the last one that matches decides.
 
     Attributes:
-        patterns: The patterns in their order.
         source: Where the patterns come from, for error messages.
         steps_left: Number of comparisons that are still allowed.
     """
@@ -69,8 +68,7 @@ class Globs:
         star_at = retry_at = -1
         while path_at < len(parts):
             if pattern_at < len(pattern) and pattern[pattern_at] is FOLDERS:
-                # At the end of a pattern, `a/**` means what is in `a` but not `a` itself, so it needs one
-                # more part.
+                # At its end, `a/**` means what is in `a` but not `a` itself, so it needs one more part.
                 star_at, retry_at = pattern_at, path_at + (pattern_at == len(pattern) - 1)
                 pattern_at, path_at = pattern_at + 1, retry_at
             elif pattern_at < len(pattern) and self._part_fits(pattern[pattern_at], parts[path_at]):
@@ -187,9 +185,7 @@ class Glob:
     """A parsed line of a `.gitignore`.
 
     Attributes:
-        parts: Its parts between slashes.
         negated: Whether it starts with `!` and cancels earlier patterns.
-        folders_only: Whether it matches only folders.
         anchored: Whether it starts at the folder of its file; otherwise it matches names at any depth.
         plain: The name to match, if the pattern is not anchored and has no wildcards.
         suffix: The suffix to match, if the pattern is not anchored and a star at its beginning is the only

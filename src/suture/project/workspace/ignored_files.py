@@ -186,7 +186,6 @@ class IgnoredModules:
     """Collects the ignored files of a project, and selects those that an import or a build needs.
 
     Attributes:
-        top: The project's folder.
         allowed: Globs of files that the user allows although they look like secrets.
         modules: Path of an ignored module -> the names that an import must contain to load it, such as
             `("shop", "version")`.

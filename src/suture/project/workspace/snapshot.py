@@ -240,9 +240,7 @@ class _ProjectReader:
         self.secrets.append(path.relative_to(self.top).as_posix() + end)
 
     def _add_committed_fixtures(self) -> None:
-        """Add test files that look like secrets but are committed unchanged: the repository publishes
-        them.
-        """
+        """Add test files that look like secrets but are committed unchanged, and so published."""
         committed = unchanged_since_commit(self.top, self.fixtures) if self.fixtures else frozenset()
         for name, content in self.fixtures.items():
             if name in committed:

@@ -67,8 +67,7 @@ class RecoveryMethods:
     """How the files of a language are parsed and searched.
 
     Attributes:
-        find_texts: Takes a number of seconds, and returns the parsable texts found by then, the likeliest
-            first.
+        find_texts: Takes a number of seconds. Returns the parsable texts found in them, the likeliest first.
         search: Searches a project whose files all parse for changes with which all tests pass.
         find_warnings: Takes a text before and after a change, and returns the tampering warnings about it.
         run_timeout_s: Wall-clock timeout of the tests on one parsable text.

@@ -71,8 +71,8 @@ class BaselineCandidates:
         """Return the candidates of a search.
 
         Args:
-            spectrum: The result of a baseline run. The candidates for that of the failing tests are already
-                generated.
+            spectrum: The result of a baseline run. The candidates for that of the failing tests exist
+                already.
             hunks: What changed when the tests began to fail.
         """
         candidates = await self._ordered

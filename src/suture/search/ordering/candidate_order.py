@@ -48,8 +48,6 @@ class OrderedCandidates:
     """Suspicious lines and single changes of them, the likeliest first.
 
     Attributes:
-        suspect_lines: The lines.
-        singles: The changes.
         operator_failures: Mutation operators that raised.
     """
 

@@ -64,7 +64,6 @@ class RepairAnswers:
 
     Attributes:
         calls: The calls, with their arguments as people read them.
-        outcomes: The answers of each repair.
         broken_examples: For each repair, the examples in docstrings or comments that it does not fulfil.
     """
 

@@ -40,8 +40,7 @@ async def try_by_command(
     began_s = time.monotonic() - result.generation_s
     run_selected, outcomes = project.command.run_selected, project.outcomes
     waiting, last_count = iter(proposals), limits.max_candidates
-    # A command that fails as a whole has an outcome "error" beside its tests, which a passing run does not
-    # have.
+    # A command that fails as a whole has an outcome "error" beside its tests, unlike one that passes.
     expected = {outcome.check_id for outcome in outcomes if outcome.status not in ("skipped", "error")}
     failing = {o.check_id for o in outcomes if o.status not in ("passed", "skipped", "error")}
     timeout_s = await _trial_timeout_s(project, failing, limits)

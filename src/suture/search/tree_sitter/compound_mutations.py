@@ -35,10 +35,7 @@ class CompoundMutations:
     """Generates the compound changes of one search.
 
     Attributes:
-        texts: Path -> text of the files that may be changed.
         scores: Path -> line -> suspiciousness.
-        language: The language of the files.
-        seed: Decides between equal scores.
         remaining_s: Returns the seconds that the search has left, a share of which is for generating changes.
         singles: The single changes of which any two may be combined, the likeliest first.
     """

@@ -50,7 +50,6 @@ class Driver:
             driver is only used for shell lines that `whole_runners` can parse. Empty if a harness runs them.
         make_interruptible: Takes the path and the text of a file, and its language. Returns the text with
             checks in its loops, by which the driver can end them. `None` if the driver has no such means.
-        extract_error: Takes the output of a failing test, and returns the error in it.
     """
 
     programs: tuple[str, ...]

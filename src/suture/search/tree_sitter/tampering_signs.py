@@ -34,7 +34,6 @@ class _Signs:
         throws: Number of places where an exception is thrown.
         swallowing: Number of exception handlers that do nothing.
         unread: Names that appear only once, so that nothing reads them.
-        statements: Number of statements.
     """
 
     compared: frozenset[str]

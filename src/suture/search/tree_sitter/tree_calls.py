@@ -65,9 +65,6 @@ class _CalledFunction:
     """A function that is called.
 
     Attributes:
-        path: Its file.
-        name: Its name.
-        calls: The arguments of each call.
         examples: The expected results of the last calls, which are examples in comments.
     """
 

@@ -16,7 +16,6 @@ class PythonOperator:
     """A kind of change of Python source.
 
     Attributes:
-        name: Its code.
         nodes: The classes of nodes that it changes.
         changes: Yields the ways to change one node.
     """

@@ -49,8 +49,7 @@ class CallDriver:
         argv: Returns the command that starts it. It communicates on file descriptors 3 and 4.
         null: The null value of the language.
         raises: How people say that a call fails.
-        explain_unsupported: Returns why a function, as the statement shows it, cannot be called; empty if it
-            can.
+        explain_unsupported: Returns why a function of the statement cannot be called; empty if it can.
         compiles: Whether a candidate is compiled first, which may take as long as a test run.
         missing_remedy: What is missing if the driver reports that it cannot load the language.
         statically_typed: Whether the function's types give a literal its meaning, as in Go: nil is an empty

@@ -124,9 +124,7 @@ class _Names:
                     self._imported[name.asname or name.name] = f"{node.module}.{name.name}"
 
     def resolve(self, node: ast.expr, depth: int = 0) -> str:
-        """Return a dotted name with its module, such as `os.system`; empty if the expression is not a
-        name.
-        """
+        """Return a dotted name with its module, such as `os.system`; empty for other expressions."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute) and len(parts) < MAX_NAME_PARTS:
             parts.append(node.attr)

@@ -63,8 +63,6 @@ class RunnerStart:
     """How a shell line starts a runner.
 
     Attributes:
-        variables: The environment variables that it sets.
-        node_flags: The options of Node.
         arguments: The arguments that are passed on to the runner.
     """
 
