@@ -12,53 +12,53 @@ from suture.interfaces.narrative.plain_text import format_count
 def certificate_lines(folder: RunFolder) -> Iterator[str]:
     """Yield what the run's certificate says and how to verify it; nothing without a certificate."""
     events = read_ledger(folder.ledger_path).events
-    written = last_payload(events, kinds.CertificateWritten)
-    if written is None:
+    certificate = last_payload(events, kinds.CertificateWritten)
+    if certificate is None:
         return
     ended = last_payload(events, kinds.RunFinished)
-    confidence = ended.confidence if ended is not None else written.confidence
-    yield from certificate_summary_lines(written, folder.id, confidence, whole=True)
-    if written.lint_unmeasured:
-        yield f"Lint: not run, {_unmeasured_text(written.lint_unmeasured)}"
-    yield f"Certificate: {written.file}"
+    confidence = ended.confidence if ended is not None else certificate.confidence
+    yield from certificate_summary_lines(certificate, folder.id, confidence, detailed=True)
+    if certificate.lint_unmeasured:
+        yield f"Lint: not run, {_unmeasured_text(certificate.lint_unmeasured)}"
+    yield f"Certificate: {certificate.file}"
     yield f"Check it again: suture verify {folder.id}"
 
 
 def certificate_summary_lines(
-    written: kinds.CertificateWritten, run: str, confidence: float, *, whole: bool = False
+    certificate: kinds.CertificateWritten, run: str, confidence: float, *, detailed: bool = False
 ) -> Iterator[str]:
     """Yield how much the tests that a result passes are worth.
 
     Args:
-        written: The certificate's summary in the ledger.
+        certificate: The certificate's summary in the ledger.
         run: The run's id.
         confidence: The confidence of the result, which warnings can lower below the certificate's.
-        whole: Whether to add why something was not measured, and the names of the edits that were left out.
+        detailed: Whether to add why something was not measured, and the names of the edits that were left out.
     """
-    yield f"{_test_strength(written, whole=whole)}. Confidence {confidence:.2f}."
-    if written.left_out:
-        count = len(written.left_out)
+    yield f"{_test_strength(certificate, detailed=detailed)}. Confidence {confidence:.2f}."
+    if certificate.left_out:
+        count = len(certificate.left_out)
         edits = "1 unneeded edit was" if count == 1 else f"{count} unneeded edits were"
-        names = f": {', '.join(written.left_out)}" if whole else ""
+        names = f": {', '.join(certificate.left_out)}" if detailed else ""
         yield f"{edits} left out (suture show {run} --full-diff){names}."
-    yield from (f"Lint: {finding}" for finding in written.lint)
+    yield from (f"Lint: {finding}" for finding in certificate.lint)
 
 
-def _test_strength(written: kinds.CertificateWritten, *, whole: bool) -> str:
-    mutants = written.mutants if written.selected is None else written.selected
-    caught = f"catch {written.killed} of {mutants} deliberate mistakes" if mutants else ""
-    if written.coverage_unmeasured:
-        text = f"Coverage was not measured: {_unmeasured_text(written.coverage_unmeasured)}"
+def _test_strength(certificate: kinds.CertificateWritten, *, detailed: bool) -> str:
+    mutants = certificate.mutants if certificate.selected is None else certificate.selected
+    caught = f"catch {certificate.killed} of {mutants} deliberate mistakes" if mutants else ""
+    if certificate.coverage_unmeasured:
+        text = f"Coverage was not measured: {_unmeasured_text(certificate.coverage_unmeasured)}"
         if mutants:
             text = f"Your checks {caught} in it. {text}"
     else:
-        is_complete = written.covered == written.statements
-        share = f"{written.covered} of {written.statements} changed lines"
+        is_complete = certificate.covered == certificate.statements
+        share = f"{certificate.covered} of {certificate.statements} changed lines"
         text = f"Your tests run {'every changed line' if is_complete else share}"
         text += f" and {caught} there" if mutants else ""
-    if whole and written.mutation_unmeasured:
-        text += f"; mutation testing was skipped: {_unmeasured_text(written.mutation_unmeasured)}"
-    if whole and written.edits_found and not written.is_minimal:
+    if detailed and certificate.mutation_unmeasured:
+        text += f"; mutation testing was skipped: {_unmeasured_text(certificate.mutation_unmeasured)}"
+    if detailed and certificate.edits_found and not certificate.is_minimal:
         text += "; a smaller change may be enough"
     return text
 
@@ -89,7 +89,9 @@ def render_delivery(payload: Payload) -> str | None:
     match payload:
         case kinds.CertificateWritten(fixed=fixed):
             # The confidence is left out here: the run's result can lower it below the certificate's.
-            return f"certificate: {format_count(fixed, 'test')} fixed. {_test_strength(payload, whole=True)}."
+            return (
+                f"certificate: {format_count(fixed, 'test')} fixed. {_test_strength(payload, detailed=True)}."
+            )
         case kinds.ApplyStarted(files=files, root=root, undo=undo):
             return f"about to write: {', '.join(files)} in {root}; data for the undo: {undo}"
         case kinds.TreeApplied(files=files, root=root):

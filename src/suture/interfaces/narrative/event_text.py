@@ -254,17 +254,17 @@ def _render_search_event(payload: Payload) -> str | None:
     return None
 
 
-def _search_finished(ended: kinds.SearchFinished) -> str:
-    count = ended.plausible_count
+def _search_finished(search: kinds.SearchFinished) -> str:
+    count = search.plausible_count
     success = f"{count} of them make all tests pass" if count else "none makes all tests pass"
-    text = f"tried {format_count(ended.candidates_tried, 'edit')} in {ended.seconds:.1f} s, {success}"
-    if ended.ending is not None:
-        text += f" ({SEARCH_ENDINGS[ended.ending]})"
-    text += trial_caveats(ended.agreement)
-    if difference := ended.distinguishing_input:
+    text = f"tried {format_count(search.candidates_tried, 'edit')} in {search.seconds:.1f} s, {success}"
+    if search.ending is not None:
+        text += f" ({SEARCH_ENDINGS[search.ending]})"
+    text += trial_caveats(search.agreement)
+    if difference := search.distinguishing_input:
         answers = "; ".join(f"{answer} with {label!r}" for label, answer in difference.answers.items())
         text += f"; {difference.call} distinguishes the likeliest repairs: {answers}"
-    for broken in ended.broken_operators[:1]:
+    for broken in search.broken_operators[:1]:
         operator = describe_operator(broken.operator)
         text += f"; the mutation {operator!r} failed on {broken.path}:{broken.line} and was skipped there"
         text += f" (an internal error in Suture: {broken.fault})"

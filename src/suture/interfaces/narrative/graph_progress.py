@@ -51,7 +51,7 @@ def graph_as_json(run: RunFolder) -> dict[str, Any]:
     path = visited_nodes(events)
     visits = Counter(path)
     end = find_final_event(events)
-    ended = end is not None and isinstance(end.payload, kinds.RunFinished)
+    is_finished = end is not None and isinstance(end.payload, kinds.RunFinished)
     started = first_payload(events, kinds.RunStarted)
     recipe = _load_packaged_recipe(started.recipe) if started is not None else None
     impossible = ("mutate", "try_repairs") if recipe is not None and not recipe.mutate else ()
@@ -60,7 +60,7 @@ def graph_as_json(run: RunFolder) -> dict[str, Any]:
     return {
         "run": run.id,
         "recipe": started.recipe if started is not None else "",
-        "active": None if ended or not path else path[-1],
+        "active": None if is_finished or not path else path[-1],
         "nodes": [
             {"name": name, "visits": visits[name], "possible": name in visits or name not in impossible}
             for name in names

@@ -43,8 +43,10 @@ def result_output(result: Result, kind: TaskKind) -> str:
 def ignored_reply_files(result: Result, folder: RunFolder) -> tuple[str, ...]:
     """Return the files in the model's reply that are not part of the result."""
     best = result.candidate.hash if result.candidate else ""
-    proposed = select_events(read_ledger(folder.ledger_path).events, kinds.CandidateProposed)
-    return next((one.surplus_files for _, one in proposed if one.candidate == best), ())
+    for _, proposed in select_events(read_ledger(folder.ledger_path).events, kinds.CandidateProposed):
+        if proposed.candidate == best:
+            return proposed.surplus_files
+    return ()
 
 
 def untested_files(result: Result, folder: RunFolder) -> tuple[str, ...]:

@@ -90,8 +90,8 @@ class ProgressNarrator:
             case kinds.SearchStarted(candidates=candidates, seconds=seconds):
                 limits = f"at most {candidates:,}, for {seconds:.0f} s"
                 yield f"Trying small edits first, without a model: {limits}."
-            case kinds.SearchFinished() as ended:
-                yield from _search_lines(ended)
+            case kinds.SearchFinished() as search:
+                yield from _search_lines(search)
             case kinds.ModelCalled(role="coder" | "escalate") as called:
                 replayed = " (recorded)" if called.replayed else f" in {called.seconds:.1f} s"
                 self._call_texts[called.call] = f", {called.completion_tokens} tokens{replayed}"
@@ -155,15 +155,15 @@ def _preparation_lines(prepared: kinds.TaskPrepared) -> Iterator[str]:
         yield "There is no test or example to run, so the code cannot be verified."
 
 
-def _search_lines(ended: kinds.SearchFinished) -> Iterator[str]:
-    edits = f"{ended.candidates_tried:,} edits in {ended.seconds:.1f} s"
-    if ended.repairs:
-        more = f", and {len(ended.repairs) - 1} more" if len(ended.repairs) > 1 else ""
-        likeliest = ended.repairs[0]
+def _search_lines(search: kinds.SearchFinished) -> Iterator[str]:
+    edits = f"{search.candidates_tried:,} edits in {search.seconds:.1f} s"
+    if search.repairs:
+        more = f", and {len(search.repairs) - 1} more" if len(search.repairs) > 1 else ""
+        likeliest = search.repairs[0]
         yield f"Found among {edits}: {likeliest.file}, {likeliest.label}{more}"
     else:
         yield f"None of {edits} makes all tests pass."
-    if caveats := trial_caveats(ended.agreement):
+    if caveats := trial_caveats(search.agreement):
         yield f"Note: {caveats.removeprefix('; ')}"
 
 

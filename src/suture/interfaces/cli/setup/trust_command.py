@@ -25,7 +25,7 @@ from suture.interfaces.narrative.plain_text import escape_unprintable
 def trust(
     project: Annotated[Path, Argument(metavar="PROJECT", help="The project's folder.")] = Path(),
     yes: Annotated[bool, Option("--yes", help="Trust the project without asking.")] = False,
-    listed: Annotated[bool, Option("--list", help="List the trusted projects.")] = False,
+    list_projects: Annotated[bool, Option("--list", help="List the trusted projects.")] = False,
     revoke: Annotated[bool, Option("--revoke", help="Revoke the trust.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -34,9 +34,9 @@ def trust(
     Shows what they would set, with the old and the new values, and asks. The trust ends when one of these
     files changes.
     """
-    if [yes, listed, revoke].count(True) > 1:
+    if [yes, list_projects, revoke].count(True) > 1:
         raise UsageError("--yes, --list and --revoke exclude each other", remedy="use one of them")
-    if listed:
+    if list_projects:
         _print_trusted_projects(as_json=as_json)
     elif revoke:
         _revoke_trust(project, as_json=as_json)
