@@ -18,7 +18,6 @@ import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from suture.core.settings.schema import Settings
 from suture.models.providers.connections import is_loopback, mask_credentials
@@ -26,10 +25,6 @@ from suture.models.providers.registry import PROVIDERS
 from suture.models.tuning import MAX_OLLAMA_LISTING_BYTES, OLLAMA_DETECTION_TIMEOUT_S
 from suture.models.weights.model_catalogue import CATALOGUE
 from suture.models.weights.weights_cache import list_cached_models
-
-if TYPE_CHECKING:
-    import httpx
-
 
 AUTO = "auto"
 
@@ -116,35 +111,29 @@ def _list_ollama_models(address: str) -> list[str] | None:
     """
     import httpx
 
-    results: list[list[str] | None] = []
+    listings: list[list[str]] = []
+
+    def request_listing() -> None:
+        url = f"{address.rstrip('/')}/api/tags"
+        body = b""
+        # A `RuntimeError` (of which `RecursionError` is one) means that the client was closed meanwhile.
+        with contextlib.suppress(
+            httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, KeyError, TypeError, RuntimeError
+        ):
+            with client.stream("GET", url, headers={"accept-encoding": "identity"}) as response:
+                response.raise_for_status()
+                for chunk in response.iter_raw():  # not decompressed: a compressed body is rejected as JSON
+                    body += chunk
+                    if len(body) > MAX_OLLAMA_LISTING_BYTES:
+                        return
+            listings.append([str(model["name"]) for model in json.loads(body)["models"]])
+
     use_proxy = not is_loopback(address)
     with (
         contextlib.suppress(ValueError),  # of httpx, for a proxy variable that it does not understand
         httpx.Client(timeout=OLLAMA_DETECTION_TIMEOUT_S, trust_env=use_proxy) as client,
     ):
-        request = threading.Thread(
-            target=lambda: results.append(_request_ollama_models(client, address)), daemon=True
-        )
+        request = threading.Thread(target=request_listing, daemon=True)
         request.start()
         request.join(OLLAMA_DETECTION_TIMEOUT_S)  # closing the client ends an unfinished request
-    return results[0] if results else None
-
-
-def _request_ollama_models(client: httpx.Client, address: str) -> list[str] | None:
-    import httpx
-
-    url = f"{address.rstrip('/')}/api/tags"
-    body = b""
-    try:
-        with client.stream("GET", url, headers={"accept-encoding": "identity"}) as response:
-            response.raise_for_status()
-            for chunk in response.iter_raw():  # not decompressed: a compressed body is rejected as JSON
-                body += chunk
-                if len(body) > MAX_OLLAMA_LISTING_BYTES:
-                    return None
-        listing: Any = json.loads(body)
-        return [str(model["name"]) for model in listing["models"]]
-    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-    except RuntimeError:  # the client was closed meanwhile
-        return None
+    return listings[0] if listings else None

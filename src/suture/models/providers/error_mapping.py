@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Literal
 
 from suture.errors import ModelError, ModelNotFound, ModelRateLimited
 from suture.models.providers.connections import mask_credentials
@@ -59,14 +58,12 @@ def format_wait(seconds: float, now_s: float | None = None) -> str:
     return f"{length}, until {time.strftime('%Y-%m-%d %H:%M', end)} UTC"
 
 
-ConnectionFailure = Literal["closed", "unknown_host", "tls"]
-
 CONNECT_ERROR_NAMES = ("ConnectError", "ConnectTimeout")
 """Class names of httpx, of its successor, and of httpcore below them."""
 
 
-def find_connection_failure(fault: BaseException) -> tuple[ConnectionFailure, str] | None:
-    """Return why no connection was made, as `(code, message)`; `None` for another kind of fault.
+def find_connection_failure(fault: BaseException) -> tuple[ProviderErrorKind, str] | None:
+    """Return why no connection was made, as `(kind, message)`; `None` for another kind of fault.
 
     All causes of the exception are inspected, because SDKs say "Connection error." for all of them.
     """
@@ -79,10 +76,10 @@ def find_connection_failure(fault: BaseException) -> tuple[ConnectionFailure, st
         if isinstance(cause, socket.gaierror):
             return "unknown_host", cause.strerror or str(cause)
     if any(type(cause).__name__ == "ConnectTimeout" for cause in causes):
-        return "closed", "the connection was not accepted in time"
+        return "unreachable", "the connection was not accepted in time"
     system_texts = [cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror]
     innermost = causes[-1]
-    return "closed", (system_texts[-1] if system_texts else str(innermost)) or type(innermost).__name__
+    return "unreachable", (system_texts[-1] if system_texts else str(innermost)) or type(innermost).__name__
 
 
 def _is_refusal(fault: BaseException) -> bool:
@@ -139,11 +136,6 @@ NO_QUOTA_PHRASES = (
     "arrearage",
 )
 """How OpenAI, Anthropic, DeepSeek and Model Studio say that an account is used up."""
-CONNECTION_FAILURE_KINDS: Mapping[ConnectionFailure, ProviderErrorKind] = {
-    "closed": "unreachable",
-    "unknown_host": "unknown_host",
-    "tls": "tls",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +220,7 @@ def classify_provider_error(fault: Exception) -> ProviderErrorKind:
     if not _has_no_status(fault):
         return _classify_status(int(getattr(fault, "status_code", 0)), fault)
     if (connection_failure := find_connection_failure(fault)) is not None:
-        return CONNECTION_FAILURE_KINDS[connection_failure[0]]
+        return connection_failure[0]
     if any("Timeout" in name for name in class_names):
         return "timeout"
     if "LocalProtocolError" in class_names or "UnicodeEncodeError" in class_names:

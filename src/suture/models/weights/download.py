@@ -174,10 +174,6 @@ OnMessage = Callable[[str], None]
 FREE_SPACE = "free some disk space, or set paths.cache to another disk"
 
 
-class HashMismatch(PrerequisiteError):
-    """The downloaded file does not have the published hash."""
-
-
 def _ignore(*_: object) -> None:
     return None
 
@@ -224,7 +220,8 @@ def pull_model(
         try:
             digest = _complete_file(entry, partial_file, read_source, progress, say, free_bytes)
             if digest != entry.sha256:
-                raise HashMismatch(
+                partial_file.unlink(missing_ok=True)
+                raise PrerequisiteError(
                     f"what came for {entry.name!r} is not the published file and was deleted "
                     f"(SHA-256 {digest})",
                     remedy="pull it again; if that does not help, the sources hold another file now",
@@ -232,7 +229,7 @@ def pull_model(
             with _map_disk_errors(target):
                 partial_file.replace(target)
                 write_stamp(target, digest)
-        except (StorageError, HashMismatch):
+        except StorageError:
             partial_file.unlink(missing_ok=True)
             raise
     return target

@@ -44,9 +44,6 @@ EXCEPTION = re.compile(r"(?:^|[\s.])([A-Za-z_]\w*(?:Error|Exception|Exit|Interru
 """An exception's class name in a message."""
 ErrorKind = Literal["wrong_answer", "timeout", "not_collected", "error", "unknown"]
 """Kinds of failures without an exception. `unknown` stands for a verdict that cannot be read."""
-MetricName = Literal[
-    "tokens_by_role", "tokens_by_move", "calls_by_role", "calls_by_move", "seconds", "errors", "candidates"
-]
 STATUS_KINDS: Mapping[str, ErrorKind] = {
     "timeout": "timeout",
     "missing": "not_collected",

@@ -191,7 +191,7 @@ iterations = Table(
     _count("model_calls"),
     Column("started_s", Double, nullable=False),
     _number("seconds"),
-    _word("error_kind"),  # an exception's type, or an `ErrorKind`; empty if nothing failed
+    _word("error_kind"),  # an exception's type, a `FailureCode` or an `ErrorKind`; empty if nothing failed
     _text("error"),
     _text("search_text"),
     UniqueConstraint("namespace", "run_id", "number"),
@@ -202,7 +202,7 @@ metrics = Table(
     "metrics",
     METADATA,
     *_run_columns(),
-    _word("name"),  # a `MetricName`
+    _word("name"),  # {tokens,calls}_by_{role,move}, seconds, errors, candidates
     _word("phase"),  # a role, a phase of the run, an error kind
     _number("value"),
     UniqueConstraint("namespace", "run_id", "name", "phase"),
