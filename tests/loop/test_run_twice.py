@@ -56,26 +56,26 @@ async def test_two_runs_are_side_by_side_where_there_is_time_for_both(
     left_s: float | None, takes_s: float, most: int
 ) -> None:
     suite = Suite("passed", "passed")
-    runs = await run_twice(suite.run, passed, left_s=left_s, run_s=takes_s)
-    assert runs.second is not None
-    assert not passed_only_once(runs.first)
+    first, second = await run_twice(suite.run, passed, left_s=left_s, run_s=takes_s)
+    assert second is not None
+    assert not passed_only_once(first)
     assert (suite.most, suite.running) == (most, 0)
 
 
 @pytest.mark.parametrize("statuses", [("passed", None), (None, "passed")])
 async def test_one_run_is_reported_as_one_where_the_time_is_up(statuses: tuple[str | None, ...]) -> None:
     suite = Suite(*statuses)
-    runs = await run_twice(suite.run, passed, left_s=REPORTING_RESERVE_S + 0.5, run_s=0.1)
-    assert runs.second is None
-    assert runs.first.notes == (VerdictNote(code="passed_once"),)
+    first, second = await run_twice(suite.run, passed, left_s=REPORTING_RESERVE_S + 0.5, run_s=0.1)
+    assert second is None
+    assert first.notes == (VerdictNote(code="passed_once"),)
     assert suite.running == 0
 
 
 async def test_two_runs_that_could_meet_are_one_after_the_other() -> None:
     """A port, or a folder of the machine: without a sandbox between them, both runs would use it."""
     suite = Suite("passed", "passed")
-    runs = await run_twice(suite.run, passed, left_s=None, run_s=0.1, is_isolated=False)
-    assert runs.second is not None
+    _, second = await run_twice(suite.run, passed, left_s=None, run_s=0.1, is_isolated=False)
+    assert second is not None
     assert (suite.most, suite.running) == (1, 0)
 
 
@@ -86,17 +86,17 @@ async def test_a_run_that_does_not_end_is_not_one_that_had_no_time(
     """A candidate that waits for itself now and then had its time: it has passed by chance."""
     monkeypatch.setattr("suture.loop.evaluation.repeated_runs.STUCK_RUN_EXTRA_S", 0.2)
     suite = Suite(*statuses)
-    runs = await run_twice(suite.run, passed, left_s=REPORTING_RESERVE_S + 1.0, run_s=0.1)
-    assert runs.second is not None
-    assert runs.first.notes == ()
-    assert [outcome.status for outcome in merge_runs(runs.first, runs.second).outcomes] == ["timeout"]
+    first, second = await run_twice(suite.run, passed, left_s=REPORTING_RESERVE_S + 1.0, run_s=0.1)
+    assert second is not None
+    assert first.notes == ()
+    assert [outcome.status for outcome in merge_runs(first, second).outcomes] == ["timeout"]
     assert suite.running == 0
 
 
 async def test_what_fails_is_not_run_again() -> None:
     suite = Suite("failed", None)
-    runs = await run_twice(suite.run, passed, left_s=FAR_S, run_s=0.1)
-    assert (runs.second, runs.first.notes, suite.running) == (None, (), 0)
+    first, second = await run_twice(suite.run, passed, left_s=FAR_S, run_s=0.1)
+    assert (second, first.notes, suite.running) == (None, (), 0)
 
 
 async def test_where_no_run_ends_there_is_no_verdict() -> None:

@@ -18,7 +18,7 @@ from suture.core.records import Candidate, Verdict
 from suture.errors import BudgetExceeded
 from suture.judge import Suite, check_candidate
 from suture.loop.context import RunContext
-from suture.loop.evaluation.repeated_runs import RepeatedVerdict, merge_runs, run_twice
+from suture.loop.evaluation.repeated_runs import merge_runs, run_twice
 from suture.loop.policy.attempts import Attempt, failure_signature
 from suture.loop.policy.stagnation import code_fingerprint
 from suture.loop.services.candidate_store import Lineage
@@ -67,7 +67,7 @@ async def judge(
     async with context.budget.time_limit():
         if trial_run_s is not None and confirm and suite.command is not None:
             capabilities = await suite.sandbox.capabilities()
-            runs = await run_twice(
+            first, second = await run_twice(
                 run,
                 needs_second_run,
                 left_s=context.budget.remaining_s(),
@@ -77,8 +77,11 @@ async def judge(
         else:
             first = await run()
             second = await run() if needs_second_run(first) else None
-            runs = RepeatedVerdict(first=first, second=second)
-        verdict = _merge_and_record(candidate, runs, context)
+    verdict = first if second is None else merge_runs(first, second)
+    unrepeated = sorted(first.passed - second.passed) if second is not None else []
+    if unrepeated:
+        checks = tuple(unrepeated[:MAX_LISTED_CHECKS])
+        context.ledger.append(CandidateUnconfirmed(candidate=candidate.hash, checks=checks))
     if is_refusal(verdict):
         reasons = tuple(verdict.output.splitlines())
         context.ledger.append(CandidateRefused(candidate=candidate.hash, reasons=reasons))
@@ -92,22 +95,11 @@ async def judge(
             evidence=verdict.evidence,
             verdict=context.candidates.save(verdict),
             seconds=round(verdict.wall_s, 3),
-            runs=1 if runs.second is None else 2,
+            runs=1 if second is None else 2,
             unreached=count_unreached(verdict),
         )
     )
     return verdict
-
-
-def _merge_and_record(candidate: Candidate, runs: RepeatedVerdict, context: RunContext) -> Verdict:
-    """Return one verdict, and record the checks that did not pass a second time."""
-    if runs.second is None:
-        return runs.first
-    unrepeated = sorted(runs.first.passed - runs.second.passed)
-    if unrepeated:
-        checks = tuple(unrepeated[:MAX_LISTED_CHECKS])
-        context.ledger.append(CandidateUnconfirmed(candidate=candidate.hash, checks=checks))
-    return merge_runs(runs.first, runs.second)
 
 
 def count_unreached(verdict: Verdict) -> int:

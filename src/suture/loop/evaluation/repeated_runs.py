@@ -5,22 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from suture.core.records import CheckOutcome, Counterexample, Verdict, VerdictNote
 from suture.loop.tuning import CONCURRENT_RUNS_TIME, REPORTING_RESERVE_S, STUCK_RUN_EXTRA_S, STUCK_RUN_FACTOR
-
-
-@dataclass(frozen=True, kw_only=True)
-class RepeatedVerdict:
-    """The verdicts of one or two runs of the suite on the same files, in the order in which they ended.
-
-    There is no second run if the first does not pass, or there was no time.
-    """
-
-    first: Verdict
-    second: Verdict | None = None
 
 
 class _SuiteRun:
@@ -49,8 +38,11 @@ async def run_twice(
     left_s: float | None,
     run_s: float,
     is_isolated: bool = True,
-) -> RepeatedVerdict:
+) -> tuple[Verdict, Verdict | None]:
     """Run the suite on a candidate that has passed a trial, and a second time if the first run passes.
+
+    Return `(verdict of the run that ended first, verdict of the other run)`. There is no other run if the first
+    does not pass, or there was no time.
 
     Args:
         run: Runs the suite on the candidate once.
@@ -69,16 +61,15 @@ async def run_twice(
             runs.reverse()
         first = await runs[0].task
         if not passes(first):
-            return RepeatedVerdict(first=first)
+            return first, None
         if not runs[1:]:
             runs.append(_SuiteRun(run))
         await asyncio.wait([runs[1].task], timeout=_seconds_until(end_s))
         if runs[1].task.done():
-            return RepeatedVerdict(first=first, second=runs[1].task.result())
+            return first, runs[1].task.result()
         if runs[1].is_stuck(runs[0]):
-            return RepeatedVerdict(first=first, second=_as_timed_out(first))
-        notes = (*first.notes, VerdictNote(code="passed_once"))
-        return RepeatedVerdict(first=replace(first, notes=notes))
+            return first, _as_timed_out(first)
+        return replace(first, notes=(*first.notes, VerdictNote(code="passed_once"))), None
     finally:
         for suite_run in runs:
             suite_run.task.cancel()
