@@ -46,6 +46,10 @@ def test_the_list_says_where_each_prompt_comes_from(cli: Cli, own: Path) -> None
     assert all(len(row["hash"]) == 64 for row in rows)
 
 
+def test_the_list_mentions_once_that_the_project_is_not_trusted(cli: Cli, own: Path) -> None:
+    assert cli("prompts", "list").stderr.count("suture trust") == 1
+
+
 def test_a_shown_prompt_can_be_put_into_a_project_unchanged(cli: Cli, tmp_path: Path) -> None:
     shown = cli("prompts", "show", "coder")
     assert "text: |\n      Write the Python module" in shown.stdout

@@ -51,7 +51,8 @@ def list_prompts(project: Project = Path(), assignments: Assignments = None, as_
     """List the roles that have a prompt, with version, hash and source."""
     from suture.agents import packaged_prompt_names
 
-    prompts = [open_prompt_book(project, assignments).load(name) for name in packaged_prompt_names()]
+    book = open_prompt_book(project, assignments)
+    prompts = [book.load(name) for name in packaged_prompt_names()]
     values = [{"name": p.name, "version": p.version, "hash": p.hash, "source": p.source} for p in prompts]
     rows = [(p.name, f"version {p.version}", p.hash[:12], p.source) for p in prompts]
     print_answer(values, format_table(rows), as_json=as_json)
