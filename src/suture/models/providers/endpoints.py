@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -64,13 +63,10 @@ class Endpoint:
         self._paused_until = 0.0
         self._last_fault = ""
 
-    @contextlib.asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Wait for one of the concurrent slots; a call keeps it during its retries."""
-        loop = asyncio.get_running_loop()
-        slots = self._slots.setdefault(loop, asyncio.Semaphore(self._limits.concurrency))
-        async with slots:
-            yield
+    def slot(self) -> asyncio.Semaphore:
+        """Return the context in which a call waits for one of the concurrent slots; it keeps it during retries."""
+        semaphore = asyncio.Semaphore(self._limits.concurrency)
+        return self._slots.setdefault(asyncio.get_running_loop(), semaphore)
 
     async def admit(self) -> None:
         """Wait until one try may start. A cancelled waiter does not take a turn from those behind it.
