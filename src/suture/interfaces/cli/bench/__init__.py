@@ -22,11 +22,6 @@ bench_app = typer.Typer(
 )
 
 
-@bench_app.callback()
-def bench() -> None:
-    """Measure recipes and models on problems with hidden tests."""
-
-
 bench_app.command("run")(run_command)
 bench_app.command("regrade")(regrade_command)
 bench_app.command("report")(report_command)

@@ -38,11 +38,6 @@ SETTINGS_TEMPLATE = """\
 """
 
 
-@config_app.callback()
-def config() -> None:
-    """Show and change settings."""
-
-
 @config_app.command()
 @handle_errors
 def show(

@@ -31,11 +31,6 @@ models_app = typer.Typer(
 Name = Annotated[str, Argument(help="A model's name, as `suture models list` shows it.")]
 
 
-@models_app.callback()
-def models() -> None:
-    """Manage the embedded models: list, pull, serve, path, rm."""
-
-
 @models_app.command("list")
 @handle_errors
 def list_command(assignments: Assignments = None, as_json: Json = False) -> None:
