@@ -22,6 +22,7 @@ from suture.interfaces.jobs.tuning import (
     FINAL_EVENTS_TIMEOUT_S,
     LEDGER_POLL_S,
     MAX_END_BYTES,
+    MAX_LOG_BYTES,
     MAX_LOG_TAIL_BYTES,
     STOP_TIMEOUT_S,
 )
@@ -88,7 +89,7 @@ class JobProcess:
             with suppress(ValueError, StorageError):
                 return job_end_from_json(json.loads(content))
         cause = f"signal {-status}" if status < 0 else f"exit code {status}"
-        log_tail = (read_regular_file(self._log_path, 2**20) or b"")[-MAX_LOG_TAIL_BYTES:]
+        log_tail = (read_regular_file(self._log_path, MAX_LOG_BYTES) or b"")[-MAX_LOG_TAIL_BYTES:]
         last_line = log_tail.decode("utf-8", "replace").strip().rpartition("\n")[2]
         error = f"the run's process died ({cause})" + (f": {last_line}" if last_line else "")
         return JobEnd(exit_code=6, error=error, fault="ProcessDied")

@@ -4,6 +4,8 @@ STOP_TIMEOUT_S = 30.0
 """How long a process may take to stop cleanly before it is killed."""
 MAX_END_BYTES = 64 * 2**20
 """Size of the file in which a process reports its end; verification findings are part of it."""
+MAX_LOG_BYTES = 2**20
+"""How much of a dead process's output is read, from its start."""
 MAX_LOG_TAIL_BYTES = 2000
 """How much of a dead process's output is searched for its last line."""
 LEDGER_POLL_S = 0.1

@@ -57,7 +57,7 @@ from suture.storage.database.projection_updates import catch_up
 from suture.storage.database.run_queries import RunQuery, summarise_runs
 from suture.storage.database.store import open_configured_store
 
-router = APIRouter(prefix="/v1", dependencies=[VIEWER])
+router = APIRouter(prefix="/v1", dependencies=[VIEWER], responses=problem_responses())
 MAX_DIFF_BYTES = 64 * 2**20
 MAX_CERTIFICATE_BYTES = 64 * 2**20
 MAX_FOLDERS = 500
@@ -78,7 +78,7 @@ BenchmarkName = Annotated[
 ResultT = TypeVar("ResultT")
 
 
-@router.get("/runs", responses=problem_responses())
+@router.get("/runs")
 async def find_runs(
     service: WebServiceDependency,
     limit: Annotated[int, Query(ge=1, le=500)] = 20,
@@ -201,13 +201,13 @@ async def files(run: Run, service: WebServiceDependency) -> RunFiles:
     return RunFiles(run=run, files=dict(result.candidate.files) if result.candidate is not None else {})
 
 
-@router.get("/recipes", responses=problem_responses())
+@router.get("/recipes")
 async def recipes() -> list[dict[str, Any]]:
     """The available strategies."""
     return [describe_recipe(name).model_dump(mode="json") for name in list_recipes()]
 
 
-@router.get("/models", responses=problem_responses())
+@router.get("/models")
 async def models(service: WebServiceDependency) -> ModelChoices:
     """The models that a caller can choose, and the embedded models that can be downloaded."""
     catalogue = [
@@ -219,14 +219,14 @@ async def models(service: WebServiceDependency) -> ModelChoices:
     )
 
 
-@router.get("/doctor", responses=problem_responses(), dependencies=[require_role("admin")])
+@router.get("/doctor", dependencies=[require_role("admin")])
 async def doctor(service: WebServiceDependency) -> list[dict[str, Any]]:
     """What is installed, what is missing, and how to get it."""
     rows = await asyncio.to_thread(lambda: list(examine_machine(service.settings)))
     return [asdict(row) for row in rows]
 
 
-@router.get("/metrics", responses=problem_responses())
+@router.get("/metrics")
 async def metrics(
     service: WebServiceDependency, kind: FilterText = "", model: FilterText = "", project: FilterText = ""
 ) -> dict[str, Any]:
@@ -240,7 +240,7 @@ async def metrics(
     return await asyncio.to_thread(summarize)
 
 
-@router.get("/caller", responses=problem_responses())
+@router.get("/caller")
 async def caller(service: WebServiceDependency, viewer: Viewer) -> CallerDetails:
     """The caller, and the limits for their runs."""
     settings = service.settings
@@ -255,7 +255,7 @@ async def caller(service: WebServiceDependency, viewer: Viewer) -> CallerDetails
     )
 
 
-@router.get("/projects", responses=problem_responses(), dependencies=[require_role("runner")])
+@router.get("/projects", dependencies=[require_role("runner")])
 async def projects(service: WebServiceDependency) -> ProjectChoices:
     """The allowed root folders, the folders in them, and the allowed prefixes of git URLs."""
     serve = service.settings.serve
@@ -319,7 +319,7 @@ async def compare(
     return await _read_or_404(compare_folders, require_ledger(service, run), require_ledger(service, other))
 
 
-@router.get("/benchmarks", responses=problem_responses())
+@router.get("/benchmarks")
 async def benchmarks(service: WebServiceDependency) -> list[str]:
     """The benchmarks that were run here."""
     return await asyncio.to_thread(list_benchmarks, service.settings.paths.home)

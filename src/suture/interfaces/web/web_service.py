@@ -31,6 +31,7 @@ from suture.loop import list_recipes
 
 log = logging.getLogger("suture.interfaces.web")
 MAX_KEY_CHARS = 200
+"""Length of an idempotency key. Chosen by judgement; not measured."""
 CLEANUP_INTERVAL_S = 3600.0
 """Seconds between two clean-ups of uploads, and the retry delay of a caller without a remaining share."""
 BUDGET_NAMES = ("attempts", "tokens", "money", "seconds")
@@ -98,9 +99,9 @@ class WebService:
         digest = hashlib.sha256(payload.encode("utf-8", "backslashreplace")).hexdigest()
         if len(key) > MAX_KEY_CHARS:
             raise RequestRefused(400, f"an idempotency key has at most {MAX_KEY_CHARS} characters")
-        earlier = self.pool.find_by_key(caller.name, key)
-        if earlier is not None:
-            return _require_same_request(earlier, digest)
+        earlier_job = self.pool.find_by_key(caller.name, key)
+        if earlier_job is not None:
+            return _require_same_request(earlier_job, digest)
         if run and kind != "verify" and self.pool.find_active_job(run) is not None:
             raise RequestRefused(409, f"run {run} is in progress", remedy="wait for its end, or cancel it")
         budget = self.settings.budget
@@ -126,11 +127,7 @@ class WebService:
     def job_request(self, run_request: WriteRequest | HealProjectRequest) -> dict[str, Any]:
         """Return the job arguments for a requested run."""
         if isinstance(run_request, WriteRequest):
-            return {
-                "task": run_request.task,
-                "asserts": run_request.asserts,
-                "entry_point": run_request.entry_point,
-            }
+            return run_request.model_dump(include={"task", "asserts", "entry_point"})
         fields = run_request.model_dump(include={"test", "protect", "only", "since", "bug_report"})
         return {**fields, **self._project_source(run_request)}
 
