@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
@@ -120,12 +121,14 @@ def _split_module(tree: ast.Module, text: str) -> Iterator[tuple[tuple[str, int]
     """
     lines, counts = text.split("\n"), Counter[str]()
     for node in _iter_statements(tree.body):
-        member_lines = [first_line(child) for child in node.body] if isinstance(node, ast.ClassDef) else []
-        end_line = min(member_lines, default=(node.end_lineno or node.lineno) + 1)
+        end_line = (node.end_lineno or node.lineno) + 1
+        if isinstance(node, ast.ClassDef):
+            end_line = min(first_line(child) for child in node.body)
+            node = copy(node)
+            node.body = []  # the class's own statements are yielded by themselves
         source = "\n".join(lines[first_line(node) - 1 : end_line - 1])
         counts[source] += 1
-        head = ast.ClassDef(**{**dict(ast.iter_fields(node)), "body": []}) if member_lines else node
-        yield (source, counts[source]), head
+        yield (source, counts[source]), node
 
 
 def _iter_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
