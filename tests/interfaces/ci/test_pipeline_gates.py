@@ -15,11 +15,10 @@ from interfaces.ci.failing_pipelines import ADA, RED, commit, git, make_reposito
 from suture.core.records import CheckOutcome, Counterexample, Verdict
 from suture.core.settings import Settings, load_settings
 from suture.errors import UsageError
-from suture.interfaces.ci import REFUSAL_TEXTS, HealReport, read_pipeline
+from suture.interfaces.ci import REFUSAL_TEXTS, HealReport, Refusal, read_pipeline
 from suture.interfaces.ci.ci_checkout import base_files, read_checkout
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.delivery_gates import (
-    GatedChange,
     check_change_gates,
     check_pipeline_gates,
     forbidden_paths,
@@ -38,8 +37,9 @@ def settings(**ci: Any) -> Settings:
     return Settings.model_validate({"ci": ci})
 
 
-def change(**given: Any) -> GatedChange:
-    return GatedChange(**{"files": ("a.py",), "lines": 2, "confidence": 0.9, "evidence": "nonce", **given})
+def check_change(**given: Any) -> Refusal | None:
+    change = {"files": ("a.py",), "lines": 2, "confidence": 0.9, "evidence": "nonce", **given}
+    return check_change_gates(settings(), **change)
 
 
 @pytest.fixture
@@ -64,13 +64,13 @@ def repository(tmp_path: Path) -> tuple[Path, str, str]:
     ],
 )
 def test_each_gate_refuses_by_its_name(given: dict[str, Any], reason: str) -> None:
-    refusal = check_change_gates(change(**given), settings())
+    refusal = check_change(**given)
     assert refusal is not None
     assert refusal.reason == reason
 
 
 def test_what_passes_every_gate_is_not_refused() -> None:
-    assert check_change_gates(change(), settings()) is None
+    assert check_change() is None
     assert forbidden_paths(["migrations/a.py"], ()) == []
 
 

@@ -5,7 +5,7 @@ A gate that is not met refuses the heal with one of the codes in `RefusalReason`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -67,16 +67,6 @@ class Refusal:
     detail: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class GatedChange:
-    """The properties of a change that the gates check."""
-
-    files: tuple[str, ...]
-    lines: int
-    confidence: float
-    evidence: Evidence | None
-
-
 def check_pipeline_gates(pipeline: Pipeline, checkout: Checkout, settings: Settings) -> Refusal | None:
     """Return what forbids a heal before anything runs, or `None`."""
     keys = sorted(name for name, key in settings.keys if key is not None)
@@ -96,24 +86,31 @@ def check_pipeline_gates(pipeline: Pipeline, checkout: Checkout, settings: Setti
     return None
 
 
-def check_change_gates(change: GatedChange, settings: Settings) -> Refusal | None:
-    """Return the first refusal of a verified change, in the order of `REFUSAL_TEXTS`, or `None`."""
-    return next(_refusals(change, settings), None)
+def check_change_gates(
+    settings: Settings, *, files: Sequence[str], lines: int, confidence: float, evidence: Evidence | None
+) -> Refusal | None:
+    """Return the first refusal of a verified change, in the order of `REFUSAL_TEXTS`, or `None`.
 
-
-def _refusals(change: GatedChange, settings: Settings) -> Iterator[Refusal]:
+    Args:
+        settings: The settings, which include the gates.
+        files: The changed files.
+        lines: The number of added and removed lines.
+        confidence: The confidence, in [0, 1].
+        evidence: The kind of evidence of the verdict.
+    """
     ci = settings.ci
     strength = EVIDENCE_BY_STRENGTH.index
-    if change.evidence is None or strength(change.evidence) < strength(ci.evidence):
-        yield Refusal(reason="weak_evidence", detail=f"{change.evidence} is weaker than {ci.evidence}")
-    if change.confidence < ci.confidence:
-        yield Refusal(reason="low_confidence", detail=f"{change.confidence:.2f} of {ci.confidence:g}")
-    if len(change.files) > ci.max_files:
-        yield Refusal(reason="too_many_files", detail=f"{len(change.files)} of at most {ci.max_files}")
-    if change.lines > ci.max_lines:
-        yield Refusal(reason="too_many_lines", detail=f"{change.lines} of at most {ci.max_lines}")
-    if paths := forbidden_paths(change.files, ci.forbidden):
-        yield Refusal(reason="forbidden_path", detail=", ".join(map(repr, paths[:MAX_LISTED_PATHS])))
+    if evidence is None or strength(evidence) < strength(ci.evidence):
+        return Refusal(reason="weak_evidence", detail=f"{evidence} is weaker than {ci.evidence}")
+    if confidence < ci.confidence:
+        return Refusal(reason="low_confidence", detail=f"{confidence:.2f} of {ci.confidence:g}")
+    if len(files) > ci.max_files:
+        return Refusal(reason="too_many_files", detail=f"{len(files)} of at most {ci.max_files}")
+    if lines > ci.max_lines:
+        return Refusal(reason="too_many_lines", detail=f"{lines} of at most {ci.max_lines}")
+    if paths := forbidden_paths(files, ci.forbidden):
+        return Refusal(reason="forbidden_path", detail=", ".join(map(repr, paths[:MAX_LISTED_PATHS])))
+    return None
 
 
 def forbidden_paths(paths: Sequence[str], globs: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ from suture.errors import PrerequisiteError, UsageError
 from suture.interfaces.ci.ci_checkout import Checkout, read_checkout
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.code_host import ChangedFile, CodeHost, DeliveredChange
-from suture.interfaces.ci.delivery_gates import GatedChange, Refusal, check_change_gates, check_pipeline_gates
+from suture.interfaces.ci.delivery_gates import Refusal, check_change_gates, check_pipeline_gates
 from suture.interfaces.ci.github import GitHub
 from suture.interfaces.ci.gitlab import GitLab
 from suture.interfaces.ci.line_edits import count_changed_lines, line_edits_between, widen_to_replacement
@@ -161,13 +161,13 @@ def _gate_certificate(
     command, _ = split_deselected(certificate.task.test_command)
     if command != split_deselected(task.test_command)[0] or certificate.task.kind != "heal":
         return Refusal(reason="other_command", detail=" ".join(certificate.task.test_command)[:200])
-    change = GatedChange(
-        files=tuple(changed),
+    return check_change_gates(
+        settings,
+        files=changed,
         lines=count_changed_lines(line_edits_between(task.files, after)),
         confidence=certificate.confidence,
         evidence=certificate.evidence,
     )
-    return check_change_gates(change, settings)
 
 
 def _make_change(

@@ -16,7 +16,7 @@ from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.interfaces.ci.ci_checkout import Checkout, base_files, read_checkout
 from suture.interfaces.ci.ci_pipeline import Pipeline
-from suture.interfaces.ci.delivery_gates import GatedChange, Refusal, check_change_gates, check_pipeline_gates
+from suture.interfaces.ci.delivery_gates import Refusal, check_change_gates, check_pipeline_gates
 from suture.interfaces.ci.heal_report import CERTIFICATE, HealReport, refused_report
 from suture.interfaces.ci.line_edits import LineEdit, count_changed_lines, line_edits_between
 from suture.judge import (
@@ -205,13 +205,13 @@ async def _heal_and_gate(
     )
     if result.outcome != "healed":
         return report
-    change = GatedChange(
-        files=tuple(sorted(result.candidate.files)) if result.candidate else (),
+    refusal = check_change_gates(
+        settings,
+        files=sorted(result.candidate.files) if result.candidate else (),
         lines=count_changed_lines(edits),
         confidence=result.confidence,
         evidence=result.evidence,
     )
-    refusal = check_change_gates(change, settings)
     if refusal is not None:
         refused = refused_report(refusal)
         return replace(report, outcome=refused.outcome, reason=refused.reason, detail=refused.detail)
