@@ -17,7 +17,7 @@ from suture.sandbox.container.container_transport import ContainerTransport
 from suture.sandbox.container.engine import Engine
 from suture.sandbox.execution.program import Program, SandboxNotStarted
 from suture.sandbox.zygote import Zygote
-from suture.sandbox.zygote.zygote_run import FdSender
+from suture.sandbox.zygote.direct_pipes import FdSender
 
 
 class Deaf:

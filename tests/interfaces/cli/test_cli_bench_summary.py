@@ -11,7 +11,7 @@ from suture.interfaces.cli.bench.bench_summary import print_rows
 
 
 def test_checks_that_are_shown_and_grade_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    print_rows([row("greedy", n, shown=True) for n in range(2)], as_json=False)
+    print_rows([row("greedy", n, hidden_checks_visible=True) for n in range(2)], as_json=False)
     assert "set: In all 2 tasks the visible checks are the hidden ones" in capsys.readouterr().err
     print_rows([row("greedy", n) for n in range(2)], as_json=False)
     assert "hidden" not in capsys.readouterr().err

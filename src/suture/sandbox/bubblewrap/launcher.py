@@ -24,8 +24,8 @@ from suture.sandbox.seccomp import build_filter_for_host
 from suture.sandbox.tuning import PRELOAD_MB, SHM_BYTES
 from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.bundle import ZYGOTE_ENVIRONMENT, build_bundle, read_boot_source
+from suture.sandbox.zygote.direct_pipes import FdSender
 from suture.sandbox.zygote.zygote_pool import WarmRunner, ZygoteSpec
-from suture.sandbox.zygote.zygote_run import FdSender
 from suture.sandbox.zygote.zygote_transport import ProcessTransport
 
 BOX_UID = "65534"

@@ -1,4 +1,4 @@
-"""A zygote as the host sees it: it is started, gets one run after another, and says when it must be replaced."""
+"""A zygote and its runs as the host sees them: a zygote gets one run after another, until it must be replaced."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from contextlib import suppress
 from suture.errors import SandboxBroken
 from suture.sandbox import tuning
 from suture.sandbox.execution.memory_cgroups import MemoryCgroup
+from suture.sandbox.execution.process import StdinWriter
 from suture.sandbox.execution.program import SandboxNotStarted
-from suture.sandbox.zygote.zygote_run import DirectPipes, FdSender, ZygoteRun
+from suture.sandbox.zygote.direct_pipes import DirectPipes, FdSender
 from suture.sandbox.zygote.zygote_transport import ZygoteTransport
 
 HEADER_BYTES = 5
@@ -261,3 +262,137 @@ class Zygote:
                 async with asyncio.timeout(tuning.CHILD_KILL_TIMEOUT_S):
                     while await stream.read(tuning.READ_CHUNK_BYTES):
                         pass
+
+
+class ZygoteRun:
+    """One run in a zygote; see `process.SupervisedRun`."""
+
+    def __init__(
+        self, zygote: Zygote, pipes: DirectPipes | None = None, *, stdin_closed: bool = False
+    ) -> None:
+        self._zygote = zygote
+        self._pipes = pipes
+        self._is_gone = asyncio.Event()
+        self._code: int | None = None
+        self._delayed_kill: asyncio.TimerHandle | None = None
+        self.killed = self.out_of_memory = False
+        self.error_text = ""
+        self._relayed_stdin = RelayedStdin(zygote, self, closed=stdin_closed)
+        self.stdin: StdinWriter = self._relayed_stdin
+        self.stdout, self.stderr, self.report = (asyncio.StreamReader() for _ in range(3))
+        self.stdout.set_transport(OutputFlowControl(zygote, self))
+        self._relayed = {b"o": self.stdout, b"e": self.stderr, b"r": self.report}
+        if pipes is not None:
+            self.stdin, self.stdout = pipes.stdin, pipes.stdout
+            del self._relayed[b"o"]
+
+    @property
+    def returncode(self) -> int | None:
+        """See `SupervisedRun.returncode`."""
+        return self._code
+
+    def handle_frame(self, kind: bytes, content: bytes) -> bool:
+        """Handle one frame; return false if it makes no sense."""
+        if kind in (b"p", b"c"):
+            self._relayed_stdin.pause(kind == b"p")
+            return not content
+        if kind not in self._relayed:
+            return False
+        self._relayed[kind].feed_data(content)
+        return True
+
+    def finish(self, code: int, *, out_of_memory: bool = False, error_text: str = "") -> None:
+        """Record that everything of this run is gone; see `SupervisedRun` for the arguments."""
+        self._code = code
+        self.out_of_memory = out_of_memory
+        self.error_text = error_text
+        if self._delayed_kill is not None:
+            self._delayed_kill.cancel()
+        for stream in self._relayed.values():
+            stream.feed_eof()
+        self._relayed_stdin.pause(False)
+        self._is_gone.set()
+
+    def kill(self) -> None:
+        """See `SupervisedRun.kill`. A zygote that does not obey is killed with the run."""
+        if self._code is None and not self.killed:
+            self.killed = True
+            self._zygote.send(b"k")
+            loop = asyncio.get_running_loop()
+            self._delayed_kill = loop.call_later(
+                tuning.CHILD_KILL_TIMEOUT_S, self._zygote.kill, "it did not end a child"
+            )
+
+    async def wait(self) -> int:
+        """See `SupervisedRun.wait`."""
+        await self._is_gone.wait()
+        assert self._code is not None
+        return self._code
+
+    def release(self) -> None:
+        """Close the direct pipes, if there are any. Safe to call twice."""
+        if self._pipes is not None:
+            self._pipes.close()
+
+
+class RelayedStdin:
+    """A child's stdin; see `process.StdinWriter`."""
+
+    def __init__(self, zygote: Zygote, run: ZygoteRun, *, closed: bool) -> None:
+        self._zygote = zygote
+        self._run = run
+        self._unsent = bytearray()
+        self._may_send = asyncio.Event()
+        self._may_send.set()
+        self._closed = closed
+
+    def write(self, data: bytes) -> None:
+        """Queue bytes; `drain` sends them."""
+        if not self._closed:
+            self._unsent += data
+
+    async def drain(self) -> None:
+        """Send what was written, as fast as the child reads it."""
+        while self._unsent:
+            await self._may_send.wait()
+            if self._run.returncode is not None:  # what is sent now would go to the next run
+                break
+            self._zygote.send(b"i", bytes(self._unsent[: tuning.READ_CHUNK_BYTES]))
+            del self._unsent[: tuning.READ_CHUNK_BYTES]
+            with suppress(BrokenPipeError, ConnectionResetError):
+                await self._zygote.drain()
+        self._unsent.clear()
+
+    def pause(self, paused: bool) -> None:
+        """Record whether the child has enough input for now."""
+        if paused:
+            self._may_send.clear()
+        else:
+            self._may_send.set()
+
+    def close(self) -> None:
+        """Let the program see the end of its stdin. Safe to call twice."""
+        if not self._closed and self._run.returncode is None:
+            self._zygote.send(b"i")
+        self._closed = True
+
+
+class OutputFlowControl(asyncio.Transport):
+    """The transport through which a stream reader reports that its buffer is full."""
+
+    def __init__(self, zygote: Zygote, run: ZygoteRun) -> None:
+        super().__init__()
+        self._zygote = zygote
+        self._run = run
+
+    def pause_reading(self) -> None:
+        """Ask the zygote to stop reading the child's stdout."""
+        self._send_order(b"p")
+
+    def resume_reading(self) -> None:
+        """Ask the zygote to read the child's stdout again."""
+        self._send_order(b"c")
+
+    def _send_order(self, kind: bytes) -> None:
+        if self._run.returncode is None:
+            self._zygote.send(kind)
