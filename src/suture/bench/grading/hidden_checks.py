@@ -23,6 +23,7 @@ fails by itself, so the task has no result. Both are listed in reports.
 """
 
 MAX_REASON_CHARS = 200
+"""Length of a grade's reason. Chosen by judgement; not measured."""
 MIN_LIMIT_S = 5.0
 """A candidate may take this many seconds, however little time the reference took."""
 MAX_SLOWDOWN = 10

@@ -24,8 +24,7 @@ from suture.errors import Cancelled, ModelAuthError, PrerequisiteError, StorageE
 from suture.models import Model, Role
 from suture.sandbox import Sandbox
 
-UNLIMITED_SECONDS = 24 * 3600.0
-UNLIMITED_TOKENS = 10**9
+UNLIMITED_SECONDS, UNLIMITED_TOKENS = 24 * 3600.0, 10**9
 """More than any run takes, because a benchmark limits only the reply tokens."""
 ABORTING_ERRORS = (Cancelled, ModelAuthError, PrerequisiteError, StorageError, UsageError)
 """Exceptions that every further task would raise too. They end the benchmark, which can be resumed later."""

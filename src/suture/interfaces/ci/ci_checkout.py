@@ -9,13 +9,12 @@ from pathlib import Path
 
 from suture.errors import UsageError
 from suture.interfaces.ci.ci_pipeline import Pipeline
+from suture.interfaces.ci.tuning import MAX_COMMITS
 from suture.project.workspace import Repository, open_repository
 
 HEAL_TRAILER = re.compile(r"^Healed-by: suture ", re.MULTILINE)
 """The last line of the message of every commit that Suture makes."""
 COMMIT_PERSON = re.compile(rb"^(?:author|committer) (.*) <(.*)> \d+ [+-]\d+$", re.MULTILINE)
-MAX_COMMITS = 50
-"""Commits of a branch that are searched for heals, if its base is unknown or far away."""
 
 
 @dataclass(frozen=True, kw_only=True)

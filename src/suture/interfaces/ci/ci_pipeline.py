@@ -11,15 +11,12 @@ from typing import Any, Literal
 
 from suture.core.safe_files import read_regular_file
 from suture.errors import UsageError
+from suture.interfaces.ci.tuning import MAX_BRANCH_CHARS, MAX_EVENT_BYTES
 
 Host = Literal["github", "gitlab", "none"]
-MAX_EVENT_BYTES = 16 * 2**20
-"""The largest event file of GitHub that is read."""
 COMMIT_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 REPOSITORY_NAME = re.compile(r"[\w.-]{1,100}(?:/[\w.-]{1,100}){1,20}", re.ASCII)
 """A repository's name; GitLab's groups give it more than two parts."""
-MAX_BRANCH_CHARS = 255
-"""The longest accepted branch name. Chosen by judgement; not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)

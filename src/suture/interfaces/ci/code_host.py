@@ -12,16 +12,14 @@ from suture.core.records import content_hash
 from suture.errors import CodeHostError, PrerequisiteError, UsageError
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.line_edits import LineEdit
+from suture.interfaces.ci.tuning import (
+    MAX_ERROR_CHARS,
+    MAX_PAGES,
+    MAX_RESPONSE_BYTES,
+    PAGE_SIZE,
+    REQUEST_TIMEOUT_S,
+)
 from suture.interfaces.narrative.plain_text import escape_line_breaks, escape_unprintable
-
-MAX_PAGES = 5
-"""Pages that are read of a list of comments or branches. Chosen by judgement; not measured."""
-PAGE_SIZE = 100
-"""Entries per page, the maximum that both services return."""
-REQUEST_TIMEOUT_S = 30.0
-MAX_RESPONSE_BYTES = 8 * 2**20
-"""A service that sends more does not answer as documented; its answer must not fill the memory."""
-MAX_ERROR_CHARS = 300
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from suture.core.records import Evidence
 from suture.core.settings import Settings
 from suture.interfaces.ci.ci_checkout import Checkout
 from suture.interfaces.ci.ci_pipeline import Pipeline
+from suture.interfaces.ci.tuning import MAX_LISTED_PATHS, MAX_PERSON_CHARS
 from suture.project.workspace.globs import parse_globs
 from suture.project.workspace.secret_detection import has_secret_name
 
@@ -50,8 +51,6 @@ REFUSAL_TEXTS: Mapping[RefusalReason, str] = {
 """What each refusal means."""
 EVIDENCE_BY_STRENGTH: tuple[Evidence, ...] = ("exit_status", "report", "nonce", "split")
 """Kinds of evidence, weakest first."""
-MAX_LISTED_PATHS = 5
-MAX_PERSON_CHARS = 200
 
 
 @dataclass(frozen=True, kw_only=True)

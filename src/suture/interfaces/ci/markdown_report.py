@@ -9,15 +9,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from suture.interfaces.ci.heal_report import HealReport
+from suture.interfaces.ci.tuning import MAX_BLOCK_CHARS, MAX_LISTED_NAMES, MAX_SPAN_CHARS
 from suture.interfaces.narrative.plain_text import escape_unprintable
 
-MAX_LISTED_NAMES = 10
 MARK = "<!-- suture-heal {commit} -->"
 """Hidden text by which Suture recognizes its own comments."""
 MARK_PATTERN = re.compile(re.escape(MARK).replace(r"\{commit\}", "([0-9a-f]{40,64})"))
-MAX_BLOCK_CHARS = 20_000
-"""Length of one block; a comment on GitHub holds 65,536 characters."""
-MAX_SPAN_CHARS = 200
 
 
 def render_job_summary(report: HealReport) -> str:

@@ -24,14 +24,10 @@ from suture.interfaces.ci.gitlab import GitLab
 from suture.interfaces.ci.line_edits import count_changed_lines, line_edits_between, widen_to_replacement
 from suture.interfaces.ci.markdown_report import is_shown_whole, render_comment
 from suture.interfaces.ci.pipeline_heal import HealRequest, load_heal_task, split_deselected
+from suture.interfaces.ci.tuning import MAX_FIXED_TESTS, MAX_TITLE_CHARS
 from suture.interfaces.narrative.plain_text import escape_unprintable
 from suture.judge.certificates import Certificate, InvalidCertificate, load_certificate
 from suture.project.workspace import DiffDoesNotApply, apply_diff
-
-MAX_TITLE_CHARS = 100
-"""Characters of a title that file names may take."""
-MAX_FIXED_TESTS = 10
-"""Tests that a commit message lists."""
 
 
 @dataclass(frozen=True, kw_only=True)

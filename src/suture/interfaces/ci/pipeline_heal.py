@@ -19,6 +19,7 @@ from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.delivery_gates import Refusal, check_change_gates, check_pipeline_gates
 from suture.interfaces.ci.heal_report import CERTIFICATE, HealReport, refused_report
 from suture.interfaces.ci.line_edits import LineEdit, count_changed_lines, line_edits_between
+from suture.interfaces.ci.tuning import MAX_DESELECTED
 from suture.judge import (
     Suite,
     TriageResult,
@@ -33,8 +34,6 @@ from suture.project.workspace import overlay_candidate
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
 StepReporter = Callable[[str], None]
-MAX_DESELECTED = 500
-"""Tests that are deselected by name; each adds an argument to the test command."""
 DESELECT_OPTION = "--deselect="
 FAILING_STATUSES = ("failed", "error", "timeout")
 

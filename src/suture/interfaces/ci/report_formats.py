@@ -13,14 +13,11 @@ from xml.etree import ElementTree
 from suture.core.records import CheckOutcome, Counterexample, content_hash
 from suture.interfaces.ci.heal_report import HealReport
 from suture.interfaces.ci.line_edits import LineEdit
+from suture.interfaces.ci.tuning import MAX_RESULTS, MAX_TEXT_CHARS
 from suture.interfaces.narrative.plain_text import escape_unprintable
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 RULES = {"failing-test": "A test fails on this code.", "verified-fix": "A change that makes every test pass."}
-MAX_RESULTS = 1000
-"""Failing tests in a SARIF log. Chosen by judgement; not measured."""
-MAX_TEXT_CHARS = 2000
-"""Length of one text in either format. Chosen by judgement; not measured."""
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from suture.storage.postgresql.shared_jobs import SharedJobs
 
 CHUNK_BYTES = 2**16
+"""How much of an entry is unpacked at once."""
 MAX_NAME_BYTES = 255
 """`NAME_MAX` of Linux."""
 MAX_PATH_CHARS = 1024

@@ -32,7 +32,9 @@ INSTRUCTIONS = (
     "and changes no files. A run that waits or was interrupted stays on disk: see `show`."
 )
 MAX_LISTED_RUNS = 50
+"""Runs that the resource of runs lists, the newest ones. Chosen by judgement; not measured."""
 MAX_CERTIFICATE_BYTES = 64 * 2**20
+"""The largest certificate that is sent. Chosen by judgement; not measured."""
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 

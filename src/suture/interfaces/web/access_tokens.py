@@ -13,13 +13,12 @@ from typing import Literal, get_args
 
 from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.errors import StorageError, UsageError
+from suture.interfaces.web.tuning import MAX_TOKEN_FILE_BYTES
 
 Role = Literal["viewer", "runner", "reviewer", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
 """Each role includes the rights of those before it."""
 TOKEN_NAME = re.compile(r"[A-Za-z0-9][\w.@-]{0,63}", re.ASCII)
-MAX_TOKEN_FILE_BYTES = 2**20
-"""Some five thousand tokens; a larger file is damaged."""
 TOKEN_PREFIX = "sut_"
 """Lets secret scanners recognize a leaked token."""
 

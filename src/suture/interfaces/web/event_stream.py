@@ -14,15 +14,8 @@ from suture.core.ledger.run_state import RESUMED_KIND
 from suture.core.tuning import MAX_EVENT_LINE_BYTES
 from suture.errors import StorageError
 from suture.interfaces.narrative.event_text import render_event
+from suture.interfaces.web.tuning import HEARTBEAT_S, MAX_READ_BYTES, POLL_S, RETRY_MS
 
-POLL_S = 0.1
-"""Seconds between two checks of the ledger's length; a person is watching."""
-HEARTBEAT_S = 15.0
-"""Interval of comments that keep proxies from closing a quiet stream."""
-MAX_READ_BYTES = 2**20
-"""How much of a ledger is read at once, so that a long ledger does not fill the server's memory."""
-RETRY_MS = 1000
-"""How long a browser waits before it reconnects."""
 END_EVENT = b"event: end\ndata: {}\n\n"
 
 

@@ -21,9 +21,9 @@ from suture.errors import (
     UsageError,
 )
 from suture.interfaces.jobs import QueueFull, RunBusy
+from suture.interfaces.web.tuning import MAX_VALIDATION_ERRORS
 
 MEDIA_TYPE = "application/problem+json"
-MAX_VALIDATION_ERRORS = 5
 STATUS_OF_ERROR: tuple[tuple[type[SutureError], int], ...] = (
     (QueueFull, 429),
     (RunBusy, 409),

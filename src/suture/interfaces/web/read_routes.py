@@ -49,6 +49,7 @@ from suture.interfaces.web.route_dependencies import (
     require_role,
 )
 from suture.interfaces.web.run_views import RUN_ROUTE, has_ledger, is_finished, queued_runs, run_details
+from suture.interfaces.web.tuning import MAX_CERTIFICATE_BYTES, MAX_DIFF_BYTES, MAX_FOLDERS
 from suture.interfaces.web.web_service import BUDGET_NAMES
 from suture.judge.certificates import find_certificate
 from suture.loop import describe_recipe, list_recipes
@@ -58,10 +59,6 @@ from suture.storage.database.run_queries import RunQuery, summarise_runs
 from suture.storage.database.store import open_configured_store
 
 router = APIRouter(prefix="/v1", dependencies=[VIEWER], responses=problem_responses())
-MAX_DIFF_BYTES = 64 * 2**20
-MAX_CERTIFICATE_BYTES = 64 * 2**20
-MAX_FOLDERS = 500
-"""Folders that the start page lists, whatever the roots hold."""
 FilterText = Annotated[str, Query(max_length=200)]
 EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"description": "The run's events.", "content": {"text/event-stream": {}}},

@@ -11,10 +11,8 @@ from suture.interfaces.jobs import JobRegistry
 from suture.interfaces.narrative.review_text import review_as_json
 from suture.interfaces.narrative.run_story import run_as_json
 from suture.interfaces.web.rest_schemas import RunAccepted, RunDetails
+from suture.interfaces.web.tuning import MAX_EDITABLE_CHARS, MAX_EDITABLE_FILES
 
-MAX_EDITABLE_FILES = 20
-MAX_EDITABLE_CHARS = 200_000
-"""Limits of the files that the review form offers for editing. Chosen by judgement; not measured."""
 RUN_ROUTE = "GET /v1/runs/{run}"
 """The route of a run's state, for remedies: a path as in the OpenAPI document, not a template to fill in."""
 

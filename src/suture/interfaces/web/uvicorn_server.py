@@ -16,13 +16,9 @@ from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, UsageError
 from suture.interfaces.jobs.job_execution import require_sandbox
 from suture.interfaces.web.access_tokens import AccessTokens
+from suture.interfaces.web.tuning import LISTEN_BACKLOG, SHUTDOWN_TIMEOUT_S
 from suture.interfaces.web.web_app import make_app
 from suture.interfaces.web.web_service import open_web_service
-
-LISTEN_BACKLOG = 256
-"""Connections that the kernel accepts before the server does."""
-SHUTDOWN_TIMEOUT_S = 5
-"""Seconds that running responses may take after the server is stopped. Chosen by judgement; not measured."""
 
 
 def serve_web(settings: Settings, flags: Mapping[str, object], announce: Callable[[str], None]) -> None:

@@ -27,13 +27,10 @@ from suture.interfaces.jobs.upload_cleanup import names_in_use, remove_unused_up
 from suture.interfaces.web.access_tokens import AccessTokens, Caller
 from suture.interfaces.web.problem_details import RequestRefused
 from suture.interfaces.web.rest_schemas import HealProjectRequest, RunChoices, WriteRequest
+from suture.interfaces.web.tuning import CLEANUP_INTERVAL_S, MAX_KEY_CHARS
 from suture.loop import list_recipes
 
 log = logging.getLogger("suture.interfaces.web")
-MAX_KEY_CHARS = 200
-"""Length of an idempotency key. Chosen by judgement; not measured."""
-CLEANUP_INTERVAL_S = 3600.0
-"""Seconds between two clean-ups of uploads, and the retry delay of a caller without a remaining share."""
 BUDGET_NAMES = ("attempts", "tokens", "money", "seconds")
 """Limits that a caller can lower; only money may have no limit of the server's own."""
 

@@ -45,6 +45,7 @@ from suture.core.ledger.kinds import (
 )
 from suture.core.records import Candidate, Task, Verdict
 from suture.errors import StorageError
+from suture.interfaces.editor.tuning import MAX_COUNTEREXAMPLES, MAX_DIFF_CHARS
 from suture.interfaces.narrative.event_text import counterexample_lines
 from suture.interfaces.narrative.plain_text import escape_markdown, sanitize_text
 from suture.interfaces.narrative.review_text import render_review_question, review_as_text
@@ -54,10 +55,6 @@ from suture.project.workspace import decode_text
 Send = Callable[[Any], Awaitable[None]]
 """Sends an update of the session."""
 
-MAX_COUNTEREXAMPLES = 3
-"""Failures that are shown of one candidate."""
-MAX_DIFF_CHARS = 200_000
-"""Length of a file in a diff; a longer file is only named."""
 PLAN_STAGES = {
     "heal": ("Run the tests on the unchanged code", "Find a change that makes them pass", "Certify it"),
     "write": ("Read the task and its checks", "Write code that passes them", "Certify it"),

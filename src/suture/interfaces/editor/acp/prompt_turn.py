@@ -18,6 +18,7 @@ from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.interfaces.editor.acp.client_updates import RunUpdates, request_acceptance, request_answer
 from suture.interfaces.editor.acp.session_store import Session, SessionStore
+from suture.interfaces.editor.tuning import MAX_FILE_BYTES
 from suture.interfaces.jobs import JobKind
 from suture.interfaces.jobs.job_process import run_standalone_job
 from suture.interfaces.narrative.plain_text import escape_markdown
@@ -33,7 +34,6 @@ COMMANDS = {
     "undo": "Revert the last applied change",
     "verify": "Verify the last change again, without a model",
 }
-MAX_FILE_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True, kw_only=True)

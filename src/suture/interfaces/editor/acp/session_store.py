@@ -14,12 +14,11 @@ from suture.core.ledger import RunFolder, new_run_id
 from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
 from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.errors import StorageError, UsageError
+from suture.interfaces.editor.tuning import MAX_LISTED_SESSIONS, MAX_SESSION_FILE_BYTES
 from suture.interfaces.jobs.job import RUN_ID
 
 SESSION_ID = re.compile(RUN_ID)
 """Ids of sessions and of runs have the same form."""
-MAX_SESSION_FILE_BYTES = 2**20
-MAX_LISTED_SESSIONS = 50
 
 
 @dataclass(kw_only=True)

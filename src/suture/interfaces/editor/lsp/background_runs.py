@@ -17,12 +17,12 @@ from suture.core.ledger.kinds import TriageFinished
 from suture.core.settings import Settings
 from suture.errors import StorageError
 from suture.interfaces.editor.lsp.run_findings import RunFindings, read_findings
+from suture.interfaces.editor.tuning import MAX_PROGRESS_CHARS
 from suture.interfaces.jobs.job_process import run_standalone_job
 from suture.interfaces.narrative.event_text import render_event
 from suture.interfaces.narrative.plain_text import sanitize_text
 from suture.models import NO_MODEL
 
-MAX_PROGRESS_CHARS = 200
 SEARCH_ONLY_SETTINGS: Mapping[str, object] = {"model.name": NO_MODEL, "models.coder": NO_MODEL}
 
 

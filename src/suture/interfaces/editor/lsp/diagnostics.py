@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from lsprotocol import types
 
 from suture.interfaces.editor.lsp.run_findings import FailingTest, RunFindings, SourceLocation
+from suture.interfaces.editor.tuning import MAX_MESSAGE_CHARS
 from suture.interfaces.narrative.plain_text import sanitize_text
 
 SOURCE = "suture"
 CodeAction = types.CodeAction | types.Command
-MAX_MESSAGE_CHARS = 1500
 
 
 def make_diagnostics(

@@ -19,12 +19,11 @@ from suture.interfaces.editor.lsp.background_runs import BackgroundRuns, Languag
 from suture.interfaces.editor.lsp.diagnostics import CodeAction, make_code_actions, make_diagnostics
 from suture.interfaces.editor.lsp.run_findings import RunFindings
 from suture.interfaces.editor.lsp.workspace_edits import EditOutdated, make_workspace_edit, without_versions
+from suture.interfaces.editor.tuning import MAX_FILE_BYTES
 from suture.interfaces.jobs.job_execution import require_sandbox
 from suture.interfaces.narrative.certificate_rendering import certificate_lines
 from suture.interfaces.narrative.plain_text import sanitize_text
 from suture.models import NO_MODEL
-
-MAX_FILE_BYTES = 16 * 2**20
 
 
 def serve_lsp(options: LanguageServerOptions) -> None:

@@ -20,12 +20,11 @@ from suture.core.ledger.kinds import (
 )
 from suture.core.records import Candidate, CheckOutcome, Counterexample, Result, Task, Verdict
 from suture.errors import StorageError
+from suture.interfaces.editor.tuning import MAX_RELATED
 from suture.interfaces.narrative.event_text import counterexample_lines
 from suture.interfaces.narrative.run_progress_text import UNCHANGED_CODE
 from suture.project.workspace import decode_text
 
-MAX_RELATED = 5
-"""Further locations that are shown of one failing test."""
 RecordT = TypeVar("RecordT", Task, Verdict, Result)
 
 

@@ -1,0 +1,38 @@
+"""Limits of the CI interface. Where no reason is given, they were chosen by judgement and not measured."""
+
+MAX_COMMITS = 50
+"""Commits of a branch that are searched for heals, if its base is unknown or far away."""
+MAX_EVENT_BYTES = 16 * 2**20
+"""The largest event file of GitHub that is read."""
+MAX_BRANCH_CHARS = 255
+"""The longest accepted branch name."""
+MAX_PERSON_CHARS = 200
+"""How much of a person's name is compared with `ci.bots`."""
+REQUEST_TIMEOUT_S = 30.0
+"""Seconds that a code host may take to answer."""
+PAGE_SIZE = 100
+"""Entries per page, the maximum that both services return."""
+MAX_PAGES = 5
+"""Pages that are read of a list of comments or branches."""
+MAX_RESPONSE_BYTES = 8 * 2**20
+"""A service that sends more does not answer as documented; its answer must not fill the memory."""
+MAX_ERROR_CHARS = 300
+"""How much of a code host's error is shown."""
+MAX_DESELECTED = 500
+"""Tests that are deselected by name; each adds an argument to the test command."""
+MAX_LISTED_PATHS = 5
+"""Forbidden paths that a refusal names."""
+MAX_LISTED_NAMES = 10
+"""Names that a line of a report lists."""
+MAX_BLOCK_CHARS = 20_000
+"""Length of one block; a comment on GitHub holds 65,536 characters."""
+MAX_SPAN_CHARS = 200
+"""Length of inline code."""
+MAX_TITLE_CHARS = 100
+"""Characters of a title that file names may take."""
+MAX_FIXED_TESTS = 10
+"""Tests that a commit message lists."""
+MAX_RESULTS = 1000
+"""Failing tests in a SARIF log."""
+MAX_TEXT_CHARS = 2000
+"""Length of one text in a SARIF log or in JUnit XML."""

@@ -1,0 +1,32 @@
+"""Limits and intervals of the web service. Where no reason is given, they were chosen by judgement and not measured."""
+
+POLL_S = 0.1
+"""Seconds between two checks of the ledger's length; a person is watching."""
+HEARTBEAT_S = 15.0
+"""Interval of comments that keep proxies from closing a quiet stream."""
+RETRY_MS = 1000
+"""How long a browser waits before it reconnects."""
+MAX_READ_BYTES = 2**20
+"""How much of a ledger is read at once, so that a long ledger does not fill the server's memory."""
+CLEANUP_INTERVAL_S = 3600.0
+"""Seconds between two clean-ups of uploads, and the retry delay of a caller without a remaining share."""
+SHUTDOWN_TIMEOUT_S = 5
+"""Seconds that running responses may take after the server is stopped."""
+LISTEN_BACKLOG = 256
+"""Connections that the kernel accepts before the server does."""
+MAX_TOKEN_FILE_BYTES = 2**20
+"""Some five thousand tokens; a larger file is damaged."""
+MAX_KEY_CHARS = 200
+"""Length of an idempotency key."""
+MAX_VALIDATION_ERRORS = 5
+"""Errors of one request that a response names."""
+MAX_DIFF_BYTES = 64 * 2**20
+"""The largest diff that is sent."""
+MAX_CERTIFICATE_BYTES = 64 * 2**20
+"""The largest certificate that is sent."""
+MAX_FOLDERS = 500
+"""Folders that the start page lists, whatever the roots hold."""
+MAX_EDITABLE_FILES = 20
+"""Files that the review form offers for editing."""
+MAX_EDITABLE_CHARS = 200_000
+"""Total length of the files that the review form offers for editing."""
