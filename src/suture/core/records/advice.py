@@ -57,13 +57,6 @@ class CodeReview:
     concerns: tuple[Concern, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lesson:
-    """One short sentence to remember from the attempts so far."""
-
-    text: str
-
-
 FaultCategory = Literal[
     "syntax",
     "missing_name",
