@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from suture.mutation import tuning
 from suture.mutation.syntax_repair.brackets_and_quotes import rewrite_brackets, rewrite_strings
 from suture.mutation.syntax_repair.indentation import rewrite_indentation
 from suture.mutation.syntax_repair.python_rewrites import (
@@ -17,16 +18,6 @@ from suture.mutation.syntax_repair.python_rewrites import (
     rewrite_tokens,
 )
 from suture.mutation.syntax_repair.source_lines import LineRewrite, ParseStop, find_python_stop
-from suture.mutation.tuning import (
-    BEAM_WIDTH,
-    CHANGE_FACTOR,
-    FEW_PYTHON_RESULTS,
-    MAX_DEPTH,
-    MAX_EQUAL_STOPS,
-    MAX_EXACT_STOPS,
-    MAX_PARSED_TEXTS,
-    MAX_RESULTS,
-)
 
 RewriteFamily = Callable[[list[str], ParseStop], Iterator[LineRewrite]]
 """Yields rewrites of a source's lines near the position where parsing stopped."""
@@ -94,14 +85,14 @@ class SyntaxReader:
     find_stop: Callable[[str], ParseStop | None]
     families: tuple[RewriteFamily, ...]
     locate_exactly: Callable[[str, ParseStop], ParseStop] | None = None
-    few_results: int = FEW_PYTHON_RESULTS
+    few_results: int = tuning.FEW_PYTHON_RESULTS
 
     def locate(self, states: list[_State], end_s: float) -> list[_State]:
         """Return states with exact positions, as many as fit before `end_s` of the monotonic clock."""
         if self.locate_exactly is None:
             return states
         located: list[_State] = []
-        for state in sorted(states, key=lambda state: -state.score)[:MAX_EXACT_STOPS]:
+        for state in sorted(states, key=lambda state: -state.score)[: tuning.MAX_EXACT_STOPS]:
             if located and time.monotonic() > end_s:
                 break
             stop = self.locate_exactly("\n".join(state.lines), state.stop)
@@ -160,7 +151,7 @@ class _BeamSearch:
         start = _State(lines=self._lines, stop=stop, notes=(), score=1.0)
         beam = self._reader.locate([start], self._end_s)
         is_last_round = False
-        for _ in range(MAX_DEPTH):
+        for _ in range(tuning.MAX_DEPTH):
             next_states = [state for base in beam for state in self._expand(base)]
             # Fewer changes are likelier meant, so that one more round after the first result is enough.
             has_enough = is_last_round or len(self._parsable) >= self._reader.few_results
@@ -169,7 +160,7 @@ class _BeamSearch:
             is_last_round = bool(self._parsable)
             beam = _select_beam(self._reader.locate(next_states, self._end_s))
         texts = sorted(self._parsable.values(), key=lambda parsable: -round(parsable.score, 6))
-        return texts[:MAX_RESULTS]
+        return texts[: tuning.MAX_RESULTS]
 
     def _expand(self, state: _State) -> Iterator[_State]:
         """Parse all rewrites of a state; yield those in which the parser gets further."""
@@ -191,8 +182,8 @@ class _BeamSearch:
                 self._parsable[text] = ParsableText(text=final, label="; ".join(notes), score=score)
             elif _is_further(state.stop, stop):
                 new_lines = tuple(text.split("\n"))
-                yield _State(lines=new_lines, stop=stop, notes=notes, score=score * CHANGE_FACTOR)
-            if len(self._seen) >= MAX_PARSED_TEXTS or time.monotonic() > self._end_s:
+                yield _State(lines=new_lines, stop=stop, notes=notes, score=score * tuning.CHANGE_FACTOR)
+            if len(self._seen) >= tuning.MAX_PARSED_TEXTS or time.monotonic() > self._end_s:
                 self._is_over = True
                 return
 
@@ -213,6 +204,6 @@ def _select_beam(states: list[_State]) -> list[_State]:
     for state in states:
         key = (state.stop.line, state.stop.message)
         counts[key] += 1
-        if counts[key] <= MAX_EQUAL_STOPS:
+        if counts[key] <= tuning.MAX_EQUAL_STOPS:
             selected.append(state)
-    return selected[:BEAM_WIDTH]
+    return selected[: tuning.BEAM_WIDTH]

@@ -15,24 +15,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 
+from suture.mutation import tuning
 from suture.mutation.syntax_repair.source_lines import LineRewrite, ParseStop, Token, rewrite_line
-from suture.mutation.tuning import (
-    CONTEXT_ROWS,
-    DOUBLED_TOKEN_ODDS,
-    EXTRA_TOKEN_ODDS,
-    LINE_STARTS_BEFORE_STOP,
-    MAX_CONTEXT_NAMES,
-    MAX_TOKEN_CHANGES,
-    MIN_KEYWORD_SIMILARITY,
-    MISSPELT_TOKEN_ODDS,
-    NGRAM_WEIGHTS,
-    ODDS_SOFTNESS,
-    STRAY_TOKEN_ODDS,
-    TOKEN_DISTANCE_FACTOR,
-    TOKENS_AFTER_STOP,
-    TOKENS_BEFORE_STOP,
-    WRONG_TOKEN_ODDS,
-)
 
 LINE_END = "\n"
 """The end of a line is a token, because it may end a statement."""
@@ -166,8 +150,8 @@ class TokenModel:
         smoothed as if each text had 0.2 more occurrences and the class 10 more. Pairs of texts count as well.
         """
         classes = [name for name, _ in tokens[max(0, index - 2) : index + 1]]
-        probability = NGRAM_WEIGHTS[3] / 100
-        for size, weight in zip((2, 1, 0), NGRAM_WEIGHTS, strict=False):
+        probability = tuning.NGRAM_WEIGHTS[3] / 100
+        for size, weight in zip((2, 1, 0), tuning.NGRAM_WEIGHTS, strict=False):
             if len(classes) > size:
                 ngram = tuple(classes[len(classes) - 1 - size :])
                 if context_count := self._context_counts[size][ngram[:-1]]:
@@ -200,25 +184,26 @@ def rewrite_by_token_model(
     # The line of the stop and the one before it are probably wrong, so that the model must not learn them.
     trusted = [token for token in tokens if not row - 1 <= token.row <= row]
     model = TokenModel([trusted, *corpus])
-    nearby = [t for t in tokens if abs(t.row - row) <= CONTEXT_ROWS and t.kind in ("word", "number")]
+    nearby = [t for t in tokens if abs(t.row - row) <= tuning.CONTEXT_ROWS and t.kind in ("word", "number")]
     kinds = {token.text: token.kind for token in nearby}
     counts = Counter(token.text for token in nearby)
-    names = {text: kinds[text] for text, _ in counts.most_common(MAX_CONTEXT_NAMES)}
-    first = max(0, stop_index - TOKENS_BEFORE_STOP)
-    last = min(len(tokens), stop_index + TOKENS_AFTER_STOP)
+    names = {text: kinds[text] for text, _ in counts.most_common(tuning.MAX_CONTEXT_NAMES)}
+    first = max(0, stop_index - tuning.TOKENS_BEFORE_STOP)
+    last = min(len(tokens), stop_index + tuning.TOKENS_AFTER_STOP)
     # Index of a token -> factor on the weights of its changes. The last index stands for the end of the source.
-    distance_factors = {n: TOKEN_DISTANCE_FACTOR ** abs(stop_index - n) for n in range(first, last + 1)}
+    nearness = tuning.TOKEN_DISTANCE_FACTOR
+    distance_factors = {index: nearness ** abs(stop_index - index) for index in range(first, last + 1)}
     for index, token in enumerate(tokens[:stop_index]):
         is_line_start = not index or tokens[index - 1].kind == "end"
-        if is_line_start and row - LINE_STARTS_BEFORE_STOP <= token.row:
-            distance_factors.setdefault(index, TOKEN_DISTANCE_FACTOR**TOKENS_BEFORE_STOP)
+        if is_line_start and row - tuning.LINE_STARTS_BEFORE_STOP <= token.row:
+            distance_factors.setdefault(index, nearness**tuning.TOKENS_BEFORE_STOP)
     rewrites: list[LineRewrite] = []
     for index, factor in distance_factors.items():
         for log_odds, number, text, note in _changes_at_token(lines, tokens, index, model, lexer, names):
-            weight = factor / (1 + math.exp(-log_odds / ODDS_SOFTNESS))
+            weight = factor / (1 + math.exp(-log_odds / tuning.ODDS_SOFTNESS))
             rewrites.append(rewrite_line(lines, number, text, note, weight))
     rewrites.sort(key=lambda rewrite: -rewrite.weight)
-    yield from rewrites[:MAX_TOKEN_CHANGES]
+    yield from rewrites[: tuning.MAX_TOKEN_CHANGES]
 
 
 def _changes_at_token(
@@ -254,18 +239,19 @@ def _changes_at_token(
         return
     token_odds = model.unigram_odds(token)
     if token.kind == "sign" and token.text not in lexer.reserved:
-        slip_odds = STRAY_TOKEN_ODDS
+        slip_odds = tuning.STRAY_TOKEN_ODDS
     elif token.text in [text for _, text in (*before[-1:], *after[1:2])]:
-        slip_odds = DOUBLED_TOKEN_ODDS
+        slip_odds = tuning.DOUBLED_TOKEN_ODDS
     else:
-        slip_odds = EXTRA_TOKEN_ODDS * token_odds
+        slip_odds = tuning.EXTRA_TOKEN_ODDS * token_odds
     new_line = _remove_token(line, token)
     yield log_odds(after[1:], slip_odds), number, new_line, f"{token.text} is superfluous"
     is_unknown_word = token.kind == "word" and not model.knows(token.text)
     keywords = similar_keywords(token.text, lexer.reserved) if is_unknown_word else []
     for kind, text in candidates:
         if text != token.text:
-            slip_odds = MISSPELT_TOKEN_ODDS if text in keywords else WRONG_TOKEN_ODDS * token_odds
+            is_misspelt = text in keywords
+            slip_odds = tuning.MISSPELT_TOKEN_ODDS if is_misspelt else tuning.WRONG_TOKEN_ODDS * token_odds
             new_line = _place_token(line, token.start, token.end, text)
             note = f"{token.text} becomes {text}"
             yield log_odds([(kind, text), *after[1:]], slip_odds), number, new_line, note
@@ -276,7 +262,7 @@ def similar_keywords(word: str, keywords: Collection[str]) -> list[str]:
     folded = word.lower()
     sorted_keywords = sorted(keywords)
     anagrams = [k for k in sorted_keywords if sorted(k.lower()) == sorted(folded) and len(k) > 1]
-    similar = get_close_matches(folded, sorted_keywords, 3, MIN_KEYWORD_SIMILARITY)
+    similar = get_close_matches(folded, sorted_keywords, 3, tuning.MIN_KEYWORD_SIMILARITY)
     return list(dict.fromkeys([*anagrams, *(text for text in similar if _is_slip(folded, text))]))
 
 

@@ -26,26 +26,14 @@ from suture.project.languages.safety_rules.rule import find_uses_by_query
 from suture.project.tuning import MAX_FAILURE_MESSAGE_CHARS
 
 CONFUSABLE_NAMES = (
-    ("min", "max"),
-    ("Min", "Max"),
-    ("Floor", "Ceil", "Round", "Trunc", "Abs"),
-    ("HasPrefix", "HasSuffix", "Contains"),
-    ("Index", "LastIndex", "IndexByte", "Count"),
-    ("ToLower", "ToUpper", "Title"),
-    ("TrimLeft", "TrimRight", "TrimSpace", "Trim"),
-    ("TrimPrefix", "TrimSuffix"),
-    ("Ints", "Strings", "Float64s"),
-    ("Split", "SplitN", "Fields"),
-    ("IsUpper", "IsLower", "IsDigit", "IsLetter", "IsSpace"),
-    ("Replace", "ReplaceAll"),
-    ("Lock", "RLock", "Unlock", "RUnlock"),
-    ("Before", "After", "Equal"),
-    ("Errorf", "Error"),
-    ("Seconds", "Minutes", "Hours"),
-    ("Add", "Sub"),
-    ("Atoi", "Itoa"),
-    ("Push", "Pop"),
-)
+    ("min", "max"), ("Min", "Max"), ("Floor", "Ceil", "Round", "Trunc", "Abs"),
+    ("HasPrefix", "HasSuffix", "Contains"), ("Index", "LastIndex", "IndexByte", "Count"),
+    ("ToLower", "ToUpper", "Title"), ("TrimLeft", "TrimRight", "TrimSpace", "Trim"),
+    ("TrimPrefix", "TrimSuffix"), ("Ints", "Strings", "Float64s"), ("Split", "SplitN", "Fields"),
+    ("IsUpper", "IsLower", "IsDigit", "IsLetter", "IsSpace"), ("Replace", "ReplaceAll"),
+    ("Lock", "RLock", "Unlock", "RUnlock"), ("Before", "After", "Equal"), ("Errorf", "Error"),
+    ("Seconds", "Minutes", "Hours"), ("Add", "Sub"), ("Atoi", "Itoa"), ("Push", "Pop"),
+)  # fmt: skip
 SYNTAX = SyntaxTemplates(
     length="len({})",
     terminator="",

@@ -57,28 +57,15 @@ BUILTIN_MEMBERS = frozenset(
     """.split()  # noqa: SIM905
 )
 CONFUSABLE_NAMES = (
-    ("min", "max"),
-    ("floor", "ceil", "round", "trunc", "abs"),
-    ("push", "unshift", "concat"),
-    ("pop", "shift"),
-    ("slice", "splice", "substring", "substr"),
-    ("indexOf", "lastIndexOf", "search"),
-    ("startsWith", "endsWith", "includes"),
-    ("toLowerCase", "toUpperCase"),
-    ("isNaN", "isFinite"),
-    ("trim", "trimStart", "trimEnd"),
-    ("some", "every", "filter", "find", "findIndex", "map"),
-    ("map", "flatMap", "forEach", "filter"),
-    ("parseInt", "parseFloat", "Number", "String"),
-    ("keys", "values", "entries"),
-    ("has", "get", "delete"),
-    ("padStart", "padEnd"),
-    ("add", "delete"),
-    ("charAt", "charCodeAt", "at"),
-    ("reduce", "reduceRight"),
-    ("replace", "replaceAll"),
+    ("min", "max"), ("floor", "ceil", "round", "trunc", "abs"), ("push", "unshift", "concat"),
+    ("pop", "shift"), ("slice", "splice", "substring", "substr"), ("indexOf", "lastIndexOf", "search"),
+    ("startsWith", "endsWith", "includes"), ("toLowerCase", "toUpperCase"), ("isNaN", "isFinite"),
+    ("trim", "trimStart", "trimEnd"), ("some", "every", "filter", "find", "findIndex", "map"),
+    ("map", "flatMap", "forEach", "filter"), ("parseInt", "parseFloat", "Number", "String"),
+    ("keys", "values", "entries"), ("has", "get", "delete"), ("padStart", "padEnd"), ("add", "delete"),
+    ("charAt", "charCodeAt", "at"), ("reduce", "reduceRight"), ("replace", "replaceAll"),
     ("Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError"),
-)
+)  # fmt: skip
 SYNTAX = SyntaxTemplates(
     length="{}.length",
     terminator=";",

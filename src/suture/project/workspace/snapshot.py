@@ -14,13 +14,7 @@ from pathlib import Path
 
 from suture.core.records import ExclusionReason
 from suture.errors import PrerequisiteError, StorageError, UsageError
-from suture.project.tuning import (
-    MAX_EXCLUDED_FILES,
-    MAX_FOLDER_DEPTH,
-    MAX_PROJECT_BYTES,
-    MAX_PROJECT_ENTRIES,
-    MAX_PROJECT_FILES,
-)
+from suture.project import tuning
 from suture.project.workspace.globs import Globs, parse_globs
 from suture.project.workspace.ignored_files import IgnoredModules, IgnoreRules, non_code_reason
 from suture.project.workspace.protected import is_test_file
@@ -56,8 +50,8 @@ def take_snapshot(
     root: Path,
     *,
     secrets: Sequence[str] = (),
-    max_bytes: int = MAX_PROJECT_BYTES,
-    max_files: int = MAX_PROJECT_FILES,
+    max_bytes: int = tuning.MAX_PROJECT_BYTES,
+    max_files: int = tuning.MAX_PROJECT_FILES,
 ) -> Snapshot:
     """Read a project's files into memory.
 
@@ -94,7 +88,7 @@ def take_snapshot(
         skipped=reader.skipped,
         secrets=tuple(sorted(reader.secrets)),
         built_files=tuple(sorted(reader.modules.taken)),
-        excluded_files=dict(sorted(excluded.items())[:MAX_EXCLUDED_FILES]),
+        excluded_files=dict(sorted(excluded.items())[: tuning.MAX_EXCLUDED_FILES]),
     )
 
 
@@ -148,7 +142,7 @@ class _ProjectReader:
             path = Path(entry.path)
             is_folder = entry.is_dir(follow_symlinks=False)
             reason = "unprintable_name" if not entry.name.isprintable() else non_code_reason(path)
-            if reason == "unprintable_name" and len(self.unprintable) < MAX_EXCLUDED_FILES:
+            if reason == "unprintable_name" and len(self.unprintable) < tuning.MAX_EXCLUDED_FILES:
                 self.unprintable[repr(path.relative_to(self.top).as_posix())[1:-1]] = reason
             if reason is None and rules.ignores(path, is_folder=is_folder):
                 reason = "ignored"
@@ -191,14 +185,14 @@ class _ProjectReader:
         A project may have millions of entries, and folders at any depth, so both are limited.
         """
         with os.scandir(folder) as scan:
-            entries = list(islice(scan, MAX_PROJECT_ENTRIES - self.entries + 1))
+            entries = list(islice(scan, tuning.MAX_PROJECT_ENTRIES - self.entries + 1))
         self.entries += len(entries)
         depth = len(folder.parts) - len(self.top.parts)
-        if self.entries > MAX_PROJECT_ENTRIES or depth > MAX_FOLDER_DEPTH:
+        if self.entries > tuning.MAX_PROJECT_ENTRIES or depth > tuning.MAX_FOLDER_DEPTH:
             name = folder.relative_to(self.top).as_posix()[:80]
             raise UsageError(
-                f"{str(self.top)!r} holds more than {MAX_PROJECT_ENTRIES} files and folders, or more than"
-                f" {MAX_FOLDER_DEPTH} folders in one another (reached in {name!r})",
+                f"{str(self.top)!r} holds more than {tuning.MAX_PROJECT_ENTRIES} files and folders, or more than"
+                f" {tuning.MAX_FOLDER_DEPTH} folders in one another (reached in {name!r})",
                 remedy=TOO_LARGE_REMEDY,
             )
         return sorted(entries, key=lambda entry: entry.name)

@@ -18,19 +18,12 @@ from suture.judge.tampering import TamperingWarning, collect_literals, find_tamp
 from suture.judge.trials.trial_records import Proposal, Spectrum, Trial
 from suture.judge.trials.trial_runner import TrialRunner, run_until_all_end
 from suture.mutation import apply_edits
+from suture.search import tuning
 from suture.search.engine.search_schedule import SearchClock, Turns
 from suture.search.engine.trial_pool import BaselineCandidates, TrialPool
 from suture.search.ordering.reverts import Hunk
 from suture.search.ranking.rivals import RivalQueue, count_idle_blocks
 from suture.search.search_records import SearchLimits, SearchResult
-from suture.search.tuning import (
-    GRACE_S,
-    MAX_PATIENT_TRIALS,
-    PATIENT_CPU_S,
-    PATIENT_SHARE,
-    POLL_S,
-    PROCESS_SPARE_S,
-)
 
 
 async def search_python(
@@ -79,7 +72,8 @@ class PythonSearch:
         pool: TrialPool | None = None,
     ) -> None:
         self._command, self._limits, self._literals, self._hunks = command, limits, literals, hunks
-        self._pool = pool or TrialPool(command, limits.max_seconds + limits.reserve_s + PROCESS_SPARE_S)
+        wall_s = limits.max_seconds + limits.reserve_s + tuning.PROCESS_SPARE_S
+        self._pool = pool or TrialPool(command, wall_s)
         self.result = SearchResult(texts=texts)
         self._rivals = RivalQueue()
         self._clock = SearchClock(limits, self.result, self._rivals)
@@ -124,7 +118,7 @@ class PythonSearch:
         else:
             # The search ends by itself. The timeout is for a process that does not answer.
             with suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, self._remaining_s() + GRACE_S)):
+                async with asyncio.timeout(max(0.0, self._remaining_s() + tuning.GRACE_S)):
                     await self._search()
             self._conclude()
             exhausted: SearchEnding = "workers_lost" if self._has_lost_workers else "all_tried"
@@ -206,7 +200,7 @@ class PythonSearch:
     async def _work_later(self, waiting: Iterator[Proposal], runner: TrialRunner, is_early: bool) -> None:
         """Try candidates in the process that is busy with the baseline run of all tests, once that has ended."""
         while not (runner.can_finish or self._is_exhausted or self._find_ending()):
-            await runner.wait_for_spectrum(POLL_S)
+            await runner.wait_for_spectrum(tuning.POLL_S)
         if runner.can_finish:
             await self._work(waiting, runner, is_early)
 
@@ -215,7 +209,7 @@ class PythonSearch:
         while runner.usable and not self._find_ending():
             remaining_s = self._remaining_s()
             self._start_extending()
-            if self._clock.now_s() > PATIENT_SHARE * self._limits.max_seconds:
+            if self._clock.now_s() > tuning.PATIENT_SHARE * self._limits.max_seconds:
                 await self._retry_timed_out(runner)
             is_retry = bool(self._pending) and runner.can_finish
             proposal = self._pending.pop(0) if is_retry else self._rivals.pop() or next(waiting, None)
@@ -249,10 +243,10 @@ class PythonSearch:
         self._has_been_patient = True
         self._timed_out.sort(key=lambda pair: (-pair[1].passing, -pair[0].score))
         end_s = (self._clock.now_s() + self._limits.max_seconds) / 2
-        for proposal, _ in self._timed_out[:MAX_PATIENT_TRIALS]:
+        for proposal, _ in self._timed_out[: tuning.MAX_PATIENT_TRIALS]:
             if self._find_ending() or self._clock.now_s() > end_s or not runner.usable:
                 return
-            trial = await runner.run_trial(proposal, end_s - self._clock.now_s(), PATIENT_CPU_S)
+            trial = await runner.run_trial(proposal, end_s - self._clock.now_s(), tuning.PATIENT_CPU_S)
             self._record(proposal, trial)
 
     def _record(self, proposal: Proposal, trial: Trial | None) -> None:

@@ -9,18 +9,10 @@ from itertools import islice
 
 from suture.core.ledger.kinds import SearchEnding
 from suture.judge.trials.trial_records import Proposal, TestRun, Trial
+from suture.search import tuning
 from suture.search.ordering.compound_changes import CompoundQueue, LineTracer
 from suture.search.ranking.rivals import RivalQueue
 from suture.search.search_records import SearchLimits, SearchResult
-from suture.search.tuning import (
-    COMPOUND_SHARE,
-    LINGER_SHARE,
-    MAX_RIVALS_S,
-    MIN_LINGER_S,
-    MIN_RIVALS,
-    SINGLES_PER_COMPOUND,
-    SUSPICIOUS_SHARE,
-)
 
 
 class SearchClock:
@@ -81,8 +73,8 @@ class SearchClock:
         if result.first_repair_s is not None and self._has_lingered(result.first_repair_s, now_s):
             return "likely_changes_tried"
         if self._first_suspicious_s is not None:
-            patience_s = 2 * self._first_suspicious_s + MIN_LINGER_S
-            if now_s > max(patience_s, SUSPICIOUS_SHARE * limits.max_seconds):
+            patience_s = 2 * self._first_suspicious_s + tuning.MIN_LINGER_S
+            if now_s > max(patience_s, tuning.SUSPICIOUS_SHARE * limits.max_seconds):
                 return "likely_changes_tried"
         if now_s >= self._end_s(has_passed):
             return "time_over"
@@ -96,12 +88,13 @@ class SearchClock:
         ends after `LINGER_SHARE` of the whole time until the repair was found.
         """
         since_s = now_s - first_repair_s
-        if since_s < max(MIN_LINGER_S, LINGER_SHARE * (first_repair_s - self._result.generation_s)):
+        trial_s = first_repair_s - self._result.generation_s
+        if since_s < max(tuning.MIN_LINGER_S, tuning.LINGER_SHARE * trial_s):
             return False
-        if self._rivals.has_waiting and since_s < MAX_RIVALS_S:
+        if self._rivals.has_waiting and since_s < tuning.MAX_RIVALS_S:
             return False
-        has_tried_rivals = self._result.tried_count >= self._first_repair_rank + MIN_RIVALS
-        return has_tried_rivals or since_s > LINGER_SHARE * first_repair_s
+        has_tried_rivals = self._result.tried_count >= self._first_repair_rank + tuning.MIN_RIVALS
+        return has_tried_rivals or since_s > tuning.LINGER_SHARE * first_repair_s
 
 
 class Turns:
@@ -133,13 +126,13 @@ class Turns:
             compound = self._compounds.pop()
             if compound is not None:
                 yield compound
-            batch = list(islice(singles, 1 if self._is_late() else SINGLES_PER_COMPOUND))
+            batch = list(islice(singles, 1 if self._is_late() else tuning.SINGLES_PER_COMPOUND))
             yield from batch
             is_over = not batch and (compound is None or until())
 
     def _is_late(self) -> bool:
         """Return whether compound changes are due as often as single changes."""
-        return self._clock.now_s() > COMPOUND_SHARE * self._limits.max_seconds
+        return self._clock.now_s() > tuning.COMPOUND_SHARE * self._limits.max_seconds
 
     def start_extending(self, trace_lines: LineTracer, *, singles_are_over: bool = False) -> bool:
         """Start to generate compound changes in the background; return whether they are being generated.

@@ -19,20 +19,9 @@ from suture.judge.trials.trial_records import Proposal
 from suture.mutation import apply_edits
 from suture.mutation.edits import compute_line_edits
 from suture.mutation.syntax_repair import ParsableText, find_parsable_texts
+from suture.search import tuning
 from suture.search.engine.python_search import search_python
 from suture.search.search_records import FailingProject, SearchLimits, SearchResult
-from suture.search.tuning import (
-    MAX_TEXTS_RUN,
-    MAX_TEXTS_SEARCHED,
-    MIN_TEXT_RUN_S,
-    MIN_TEXT_SEARCH_S,
-    PARALLEL_RUNS,
-    PARSE_SEARCH_SHARE,
-    TEXT_RUN_TIMEOUT_S,
-    TEXT_RUNS_SHARE,
-    TEXT_SEARCH_SHARE,
-    WARNING_FACTOR,
-)
 
 OPERATOR = "syntax"
 """What `Proposal.operators` names for a change that makes the file parse."""
@@ -78,9 +67,9 @@ class RecoveryMethods:
     find_texts: Callable[[float], list[ParsableText]]
     search: Callable[[FailingProject, SearchLimits], Awaitable[SearchResult]]
     find_warnings: Callable[[str, str], Sequence[TamperingWarning]]
-    run_timeout_s: float = TEXT_RUN_TIMEOUT_S
-    max_rivals: int = MAX_TEXTS_RUN
-    max_run: int = MAX_TEXTS_RUN
+    run_timeout_s: float = tuning.TEXT_RUN_TIMEOUT_S
+    max_rivals: int = tuning.MAX_TEXTS_RUN
+    max_run: int = tuning.MAX_TEXTS_RUN
 
 
 async def recover_python(
@@ -133,7 +122,7 @@ class FileRecovery:
             SandboxError: The sandbox failed.
         """
         result = self._result
-        seconds = self._limits.max_seconds * PARSE_SEARCH_SHARE
+        seconds = self._limits.max_seconds * tuning.PARSE_SEARCH_SHARE
         parsable_texts = await asyncio.to_thread(self._methods.find_texts, seconds)
         runs = await self._run_texts(parsable_texts[: self._methods.max_run])
         result.tried_count = len(runs)
@@ -155,17 +144,17 @@ class FileRecovery:
 
     async def _run_texts(self, parsable_texts: Sequence[ParsableText]) -> list[_TextRun]:
         """Run the tests on each parsable text; return the runs, those with most passing tests first."""
-        semaphore = asyncio.Semaphore(PARALLEL_RUNS)
+        semaphore = asyncio.Semaphore(tuning.PARALLEL_RUNS)
         last_index = len(parsable_texts)
         text_runs: dict[int, _TextRun] = {}
 
         async def run(index: int, parsable: ParsableText) -> None:
             nonlocal last_index
             async with semaphore:
-                remaining_s = TEXT_RUNS_SHARE * self._limits.max_seconds - self._now_s()
+                remaining_s = tuning.TEXT_RUNS_SHARE * self._limits.max_seconds - self._now_s()
                 if remaining_s <= 0 or index > last_index:
                     return
-                timeout_s = min(self._methods.run_timeout_s, max(MIN_TEXT_RUN_S, remaining_s))
+                timeout_s = min(self._methods.run_timeout_s, max(tuning.MIN_TEXT_RUN_S, remaining_s))
                 outcomes = await self._project.command.run_selected(self._files_with(parsable), (), timeout_s)
                 text_runs[index] = _TextRun(parsable=parsable, outcomes=tuple(outcomes))
                 if text_runs[index].is_plausible:
@@ -181,11 +170,11 @@ class FileRecovery:
     async def _search_texts(self, runs: Sequence[_TextRun]) -> None:
         """Search for one more change of the parsable texts that pass most tests, one after the other."""
         result, limits = self._result, self._limits
-        for number, run in enumerate(runs[:MAX_TEXTS_SEARCHED]):
+        for number, run in enumerate(runs[: tuning.MAX_TEXTS_SEARCHED]):
             remaining_s = limits.max_seconds - self._now_s()
             # The parsable texts themselves do not count as candidates of these searches.
             max_candidates = limits.max_candidates - (result.tried_count - len(runs))
-            if remaining_s < MIN_TEXT_SEARCH_S or max_candidates <= 0 or result.plausible:
+            if remaining_s < tuning.MIN_TEXT_SEARCH_S or max_candidates <= 0 or result.plausible:
                 break
             files = self._files_with(run.parsable)
             command = self._project.command.copy_with_files(files)
@@ -193,10 +182,10 @@ class FileRecovery:
                 await command.collect()
             except UsageError:  # no test can be collected with this text
                 continue
-            is_last = number + 1 == min(MAX_TEXTS_SEARCHED, len(runs))
+            is_last = number + 1 == min(tuning.MAX_TEXTS_SEARCHED, len(runs))
             text_limits = replace(
                 limits,
-                max_seconds=remaining_s if is_last else TEXT_SEARCH_SHARE * remaining_s,
+                max_seconds=remaining_s if is_last else tuning.TEXT_SEARCH_SHARE * remaining_s,
                 reserve_s=limits.reserve_s if is_last else 0.0,
                 max_candidates=max_candidates,
             )
@@ -247,6 +236,6 @@ class FileRecovery:
         return replace(
             proposal,
             label=f"{base.label}; {further.label}",
-            score=base.score * further.score * WARNING_FACTOR ** len(warnings),
+            score=base.score * further.score * tuning.WARNING_FACTOR ** len(warnings),
             operators=(OPERATOR, *further.operators),
         )

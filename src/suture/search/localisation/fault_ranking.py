@@ -15,20 +15,7 @@ from suture.core.records import CheckOutcome, Counterexample
 from suture.judge.trials.trial_records import Spectrum
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, body_lines, parse_python_tree
 from suture.project.python_source.parsing import first_line
-from suture.search.tuning import (
-    BINDING_FACTOR,
-    CALLED_WEIGHT,
-    DSTAR_SHARE,
-    FRAME_WEIGHT,
-    HEADER_FACTOR,
-    IMPORTED_FACTOR,
-    NAMED_SUSPICION,
-    NEARBY_LINES,
-    OTHER_FILE_SUSPICION,
-    SAME_FILE_SUSPICION,
-    SPECTRUM_WEIGHT,
-    TABLE_LINES,
-)
+from suture.search import tuning
 
 WORD = re.compile(r"[A-Za-z_$][\w$]{2,}")
 
@@ -64,8 +51,9 @@ def rank_suspects(spectrum: Spectrum, texts: Mapping[str, str]) -> tuple[Suspect
         ochiai_score = ochiai(failed, passed, all_failed)
         function = trees[path].innermost_function(line) if path in trees else None
         is_called = function is not None and (path, first_line(function)) in called
-        score = SPECTRUM_WEIGHT * ((1 - DSTAR_SHARE) * ochiai_score + DSTAR_SHARE * scaled_dstar)
-        score += FRAME_WEIGHT * frames.get((path, line), 0.0) + CALLED_WEIGHT * is_called
+        by_coverage = (1 - tuning.DSTAR_SHARE) * ochiai_score + tuning.DSTAR_SHARE * scaled_dstar
+        score = tuning.SPECTRUM_WEIGHT * by_coverage
+        score += tuning.FRAME_WEIGHT * frames.get((path, line), 0.0) + tuning.CALLED_WEIGHT * is_called
         suspect = SuspectLine(
             path=path,
             line=line,
@@ -98,7 +86,7 @@ def score_lines(
         _add_read_methods(tree, line_scores, attributes, top)
         if line_scores:
             for line in imported:
-                line_scores.setdefault(line, IMPORTED_FACTOR * max(line_scores.values()))
+                line_scores.setdefault(line, tuning.IMPORTED_FACTOR * max(line_scores.values()))
         _add_bindings(tree, line_scores)
     return {path: line_scores for path, line_scores in scores.items() if line_scores}
 
@@ -127,7 +115,7 @@ def _add_read_methods(
     """
     for node in tree.functions_in_order if attributes else ():
         if node.name in attributes and not node.decorator_list:
-            line_scores[node.lineno] = max(line_scores.get(node.lineno, 0.0), HEADER_FACTOR * top)
+            line_scores[node.lineno] = max(line_scores.get(node.lineno, 0.0), tuning.HEADER_FACTOR * top)
 
 
 def _add_bindings(tree: PythonTree, line_scores: dict[int, float]) -> None:
@@ -148,7 +136,7 @@ def _add_bindings(tree: PythonTree, line_scores: dict[int, float]) -> None:
     for node, names in bindings:
         worst = max((reads.get(name, 0.0) for name in names), default=0.0)
         lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-        score = BINDING_FACTOR * worst * min(1.0, TABLE_LINES / len(lines))
+        score = tuning.BINDING_FACTOR * worst * min(1.0, tuning.TABLE_LINES / len(lines))
         for line in lines if worst else ():
             line_scores[line] = max(line_scores.get(line, 0.0), score)
 
@@ -160,7 +148,7 @@ def _spread_over_statements(tree: PythonTree, line_scores: dict[int, float]) -> 
             worst = max((line_scores.get(line, 0.0) for line in body_lines(node)), default=0.0)
             if worst:
                 for line in range(first_line(node), node.body[0].lineno):
-                    line_scores[line] = max(line_scores.get(line, 0.0), HEADER_FACTOR * worst)
+                    line_scores[line] = max(line_scores.get(line, 0.0), tuning.HEADER_FACTOR * worst)
         elif isinstance(node, ast.stmt) and not isinstance(node, ast.ClassDef):
             body = getattr(node, "body", None)
             last = body[0].lineno - 1 if isinstance(body, list) and body else node.end_lineno or node.lineno
@@ -220,10 +208,10 @@ def _score_file(path: str, text: str, counterexamples: Sequence[Counterexample])
     reported = [c.line for c in counterexamples if c.file == path and c.line]
     reported += [int(line) for line in re.findall(rf"{re.escape(path)}:(\d{{1,9}})\b", messages)]
     is_named = bool(names_in_messages & set(WORD.findall(text)) or reported)
-    default = SAME_FILE_SUSPICION if is_named else OTHER_FILE_SUSPICION
+    default = tuning.SAME_FILE_SUSPICION if is_named else tuning.OTHER_FILE_SUSPICION
     scores: dict[int, float] = {}
     for number in range(1, len(lines) + 2):
-        is_near = any(abs(number - line) <= NEARBY_LINES for line in reported)
+        is_near = any(abs(number - line) <= tuning.NEARBY_LINES for line in reported)
         names = set(WORD.findall(lines[number - 1])) if number <= len(lines) else set()
-        scores[number] = NAMED_SUSPICION if is_near or names & names_in_messages else default
+        scores[number] = tuning.NAMED_SUSPICION if is_near or names & names_in_messages else default
     return scores

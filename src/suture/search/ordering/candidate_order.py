@@ -18,21 +18,11 @@ from suture.core.ledger.kinds import BrokenOperator, SuspectLine
 from suture.judge.trials.trial_records import Proposal, Spectrum
 from suture.mutation import Mutant, OperatorName, generate_mutants
 from suture.mutation.edits import encode_source
+from suture.search import tuning
 from suture.search.localisation.exception_clues import Clue, clue_factor, find_clues
 from suture.search.localisation.fault_ranking import rank_suspects, score_lines
 from suture.search.ordering.reverts import Hunk, favour_changed_lines, find_changed_lines, generate_reverts
 from suture.search.search_records import ChangeKey, change_key
-from suture.search.tuning import (
-    CHEAP_PER_EXPENSIVE,
-    EARLY_CANDIDATES,
-    EARLY_SAMPLE,
-    EXPENSIVE_COLLECT_CPU_S,
-    GENERATION_SHARE,
-    MAX_SINGLES,
-    SPARE_HELD,
-    SUSPICION_EXPONENT,
-    YIELD_EVERY,
-)
 
 NO_FACTORS: Mapping[str, float] = MappingProxyType({})
 LineScores = Mapping[str, Mapping[int, float]]
@@ -86,7 +76,7 @@ async def order_candidates(
         singles = [*generate_reverts(hunks, texts), *singles]
         if spectrum.collection_errors:  # the code of failing tests is not loaded, so nothing can be patched
             singles = [replace(proposal, is_swappable=False) for proposal in singles]
-        elif spectrum.collect_s >= EXPENSIVE_COLLECT_CPU_S:
+        elif spectrum.collect_s >= tuning.EXPENSIVE_COLLECT_CPU_S:
             singles = interleave_expensive(singles)
         return OrderedCandidates(
             suspect_lines=tuple(suspects), singles=tuple(singles), operator_failures=tuple(failures)
@@ -98,7 +88,7 @@ async def order_candidates(
         spectrum.import_lines,
         seed=seed,
         limit=limit,
-        seconds=seconds * GENERATION_SHARE,
+        seconds=seconds * tuning.GENERATION_SHARE,
         clues=find_clues(spectrum),
         factors=factors,
         generate=partial(generate_python_mutants, failures),
@@ -115,14 +105,14 @@ def interleave_expensive(singles: Sequence[Proposal]) -> list[Proposal]:
     """
     ordered: list[Proposal] = []
     expensive: deque[Proposal] = deque()
-    cheap_count = CHEAP_PER_EXPENSIVE  # since the last expensive change
+    cheap_count = tuning.CHEAP_PER_EXPENSIVE  # since the last expensive change
     for proposal in singles:
         if not proposal.is_swappable:
             expensive.append(proposal)
         else:
             ordered.append(proposal)
             cheap_count += 1
-        if expensive and cheap_count >= CHEAP_PER_EXPENSIVE:
+        if expensive and cheap_count >= tuning.CHEAP_PER_EXPENSIVE:
             ordered.append(expensive.popleft())
             cheap_count = 0
     return [*ordered, *expensive]
@@ -134,7 +124,7 @@ async def order_single_changes(
     import_lines: Mapping[str, frozenset[int]],
     *,
     seed: int = 0,
-    limit: int = MAX_SINGLES,
+    limit: int = tuning.MAX_SINGLES,
     seconds: float = math.inf,
     clues: Sequence[Clue] = (),
     factors: Mapping[str, float] = NO_FACTORS,
@@ -171,15 +161,15 @@ async def order_single_changes(
         rank = -round(proposal.score, 6)
         if rank <= worst_rank:
             ranked.append((rank, _tie_breaker(proposal, seed), proposal))
-        if len(ranked) >= 2 * limit + SPARE_HELD:
+        if len(ranked) >= 2 * limit + tuning.SPARE_HELD:
             ranked = _select_best(ranked, limit)
             worst_rank = ranked[-1][0]
-        if count % YIELD_EVERY == 0:
+        if count % tuning.YIELD_EVERY == 0:
             await asyncio.sleep(0)
             if time.monotonic() > end_s or count >= max_examined:
                 break
-        if count == EARLY_SAMPLE and on_early is not None:
-            on_early([proposal for _, _, proposal in _select_best(ranked, EARLY_CANDIDATES)])
+        if count == tuning.EARLY_SAMPLE and on_early is not None:
+            on_early([proposal for _, _, proposal in _select_best(ranked, tuning.EARLY_CANDIDATES)])
     return [proposal for _, _, proposal in _select_best(ranked, limit)]
 
 
@@ -206,7 +196,7 @@ def _score_mutants(
     for mutant in mutants:
         # An edit may begin on an earlier line than the node that it changes.
         suspicion = line_scores.get(mutant.line, default_suspicion)
-        score = mutant.prior * suspicion**SUSPICION_EXPONENT * clue_factor(mutant, path, raw, clues)
+        score = mutant.prior * suspicion**tuning.SUSPICION_EXPONENT * clue_factor(mutant, path, raw, clues)
         proposal = Proposal(
             path=path,
             edits=mutant.edits,

@@ -15,23 +15,10 @@ from dataclasses import dataclass, replace
 from suture.judge.trials.trial_records import FailurePoint, Proposal, Spectrum, TestLines, TestRun, Trial
 from suture.mutation.edits import edits_overlap
 from suture.mutation.python.python_tree import body_lines, parse_python_tree
+from suture.search import tuning
 from suture.search.localisation.exception_clues import find_clues
 from suture.search.localisation.fault_ranking import rank_suspects, score_lines
 from suture.search.ordering.candidate_order import LineScores, interleave_expensive, order_single_changes
-from suture.search.tuning import (
-    EXPENSIVE_COLLECT_CPU_S,
-    MAX_EQUAL_STARTS,
-    MAX_PARTNERS,
-    MAX_PARTNERS_EXAMINED,
-    MAX_STARTS,
-    MAX_WAITING,
-    NON_PASSING_STARTS_PER_ROUND,
-    PROGRESS_WEIGHT,
-    RANK_DECAY,
-    SETTLING_TRIALS,
-    START_DECAY,
-    STARTS_PER_ROUND,
-)
 
 LineTracer = Callable[[Proposal], Awaitable[TestLines]]
 """Returns the lines that failing tests run with a change."""
@@ -110,9 +97,9 @@ async def pair_changes(
         {start.path: texts[start.path]},
         remaining.import_lines,
         seed=seed,
-        limit=MAX_PARTNERS,
+        limit=tuning.MAX_PARTNERS,
         clues=find_clues(remaining),
-        max_examined=MAX_PARTNERS_EXAMINED,
+        max_examined=tuning.MAX_PARTNERS_EXAMINED,
     )
     best = best_score(partners)
     separate = (partner for partner in partners if not edits_overlap(start.edits, partner.edits))
@@ -127,7 +114,7 @@ def best_score(proposals: Sequence[Proposal]) -> float:
 def passing_share(trial: Trial, spectrum: Spectrum) -> float:
     """Return the share of the failing tests that pass with a change, which is its weight as a start."""
     test_count = max(trial.passing + trial.failing, len(spectrum.target_tests), 1)
-    return max(trial.passing, PROGRESS_WEIGHT) / test_count
+    return max(trial.passing, tuning.PROGRESS_WEIGHT) / test_count
 
 
 def combine_changes(start: Proposal, partner: Proposal, score: float) -> Proposal:
@@ -195,9 +182,10 @@ class CompoundQueue:
 
     def is_due(self, tried_count: int) -> bool:
         """Return whether the next starts should be extended: after an improvement, or when nothing waits."""
-        if not self._starts or self._extended_count >= MAX_STARTS:
+        if not self._starts or self._extended_count >= tuning.MAX_STARTS:
             return False
-        has_settled = self._improved_at is not None and tried_count >= self._improved_at + SETTLING_TRIALS
+        improved_at = self._improved_at
+        has_settled = improved_at is not None and tried_count >= improved_at + tuning.SETTLING_TRIALS
         return not self._waiting or has_settled
 
     async def extend(
@@ -221,15 +209,15 @@ class CompoundQueue:
             scores = score_lines(rank_suspects(remaining, changed_file), remaining, changed_file)
             compounds = await extend_start(start.proposal, remaining, scores, texts, seed)
             compounds.sort(key=lambda proposal: -round(proposal.score, 6))
-            weight = passing_share(trial, spectrum) * START_DECAY**number
+            weight = passing_share(trial, spectrum) * tuning.START_DECAY**number
             for rank, proposal in enumerate(compounds[:limit]):
-                rescored = replace(proposal, score=proposal.score * weight * RANK_DECAY**rank)
+                rescored = replace(proposal, score=proposal.score * weight * tuning.RANK_DECAY**rank)
                 if rescored not in self._parents:
                     self._parents[rescored] = start.trial
                     self._waiting.append(rescored)
         self._waiting.sort(key=lambda proposal: -round(proposal.score, 6))
-        del self._waiting[MAX_WAITING:]
-        if spectrum.collect_s >= EXPENSIVE_COLLECT_CPU_S:
+        del self._waiting[tuning.MAX_WAITING :]
+        if spectrum.collect_s >= tuning.EXPENSIVE_COLLECT_CPU_S:
             self._waiting = interleave_expensive(self._waiting)
 
     def _choose_starts(self) -> list[Start]:
@@ -240,14 +228,14 @@ class CompoundQueue:
         has_passing = any(start.trial.passing for start in self._starts)
         # Whether some test passes with a start -> how many such starts may still be chosen.
         quota = {
-            True: STARTS_PER_ROUND,
-            False: NON_PASSING_STARTS_PER_ROUND if has_passing else STARTS_PER_ROUND,
+            True: tuning.STARTS_PER_ROUND,
+            False: tuning.NON_PASSING_STARTS_PER_ROUND if has_passing else tuning.STARTS_PER_ROUND,
         }
         for start in self._starts:
             passes = start.trial.passing > 0
-            if self._result_counts[start.test_results] >= MAX_EQUAL_STARTS:
+            if self._result_counts[start.test_results] >= tuning.MAX_EQUAL_STARTS:
                 continue
-            if len(chosen) < STARTS_PER_ROUND and quota[passes]:
+            if len(chosen) < tuning.STARTS_PER_ROUND and quota[passes]:
                 quota[passes] -= 1
                 self._result_counts[start.test_results] += 1
                 chosen.append(start)

@@ -13,14 +13,8 @@ from suture.judge.failures import hit_time_limit
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import apply_edits
 from suture.mutation.edits import encode_source
+from suture.search import tuning
 from suture.search.search_records import FailingProject, SearchLimits, SearchResult
-from suture.search.tuning import (
-    COMMAND_PATIENCE,
-    COMMAND_RIVALS,
-    MIN_COMMAND_TIMEOUT_S,
-    PARALLEL_RUNS,
-    SILENT_TRIAL_SHARE,
-)
 
 MIN_RUN_S = 0.5
 """The least timeout of a run, however little time is left. Chosen by judgement; not measured."""
@@ -75,9 +69,9 @@ async def try_by_command(
                 result.plausible.append(proposal)
                 if result.first_repair_s is None:
                     result.first_repair_s = time.monotonic() - began_s
-                    last_count = result.tried_count + COMMAND_RIVALS
+                    last_count = result.tried_count + tuning.COMMAND_RIVALS
 
-    max_s = limits.max_seconds + limits.reserve_s + MIN_COMMAND_TIMEOUT_S
+    max_s = limits.max_seconds + limits.reserve_s + tuning.MIN_COMMAND_TIMEOUT_S
     is_in_time = await _run_in_parallel(work, max_s)
     exhausted: SearchEnding = "all_tried" if is_in_time else "time_over"
     result.ending = result.ending or exhausted
@@ -86,12 +80,12 @@ async def try_by_command(
 async def _trial_timeout_s(project: FailingProject, failing: set[str], limits: SearchLimits) -> float | None:
     """Return the timeout of a trial; `None` if the failing tests pass when the unchanged code runs here."""
     if any(map(hit_time_limit, project.outcomes)):
-        return max(MIN_COMMAND_TIMEOUT_S, SILENT_TRIAL_SHARE * limits.max_seconds)
+        return max(tuning.MIN_COMMAND_TIMEOUT_S, tuning.SILENT_TRIAL_SHARE * limits.max_seconds)
     began_s = time.monotonic()
     outcomes = await project.command.run_selected(project.files, failing)
     if outcomes and all(outcome.passed for outcome in outcomes):
         return None
-    return max(MIN_COMMAND_TIMEOUT_S, COMMAND_PATIENCE * (time.monotonic() - began_s))
+    return max(tuning.MIN_COMMAND_TIMEOUT_S, tuning.COMMAND_PATIENCE * (time.monotonic() - began_s))
 
 
 def was_whole_command_stopped(outcome: CheckOutcome) -> bool:
@@ -103,7 +97,7 @@ async def _run_in_parallel(work: Callable[[], Coroutine[Any, Any, None]], second
     """Run several workers; return whether all ended in time. The first exception propagates as it is."""
     try:
         async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
-            for _ in range(PARALLEL_RUNS):
+            for _ in range(tuning.PARALLEL_RUNS):
                 group.create_task(work())
     except TimeoutError:
         return False

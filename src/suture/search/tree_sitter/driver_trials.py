@@ -15,6 +15,7 @@ from typing import Any
 
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.trial_records import Proposal, Spectrum
+from suture.search import tuning
 from suture.search.search_records import ChangeKey, FailingProject, SearchLimits, SearchResult, change_key
 from suture.search.tree_sitter.command_trials import was_whole_command_stopped
 from suture.search.tree_sitter.driver_protocol import Driver, find_driver, run_driver, run_rounds, shell_lines
@@ -30,25 +31,6 @@ from suture.search.tree_sitter.driver_reports import (
     partial_trial,
     select_trial_reports,
     total_seconds,
-)
-from suture.search.tuning import (
-    BASELINE_S,
-    BASELINE_SHARE,
-    BASELINE_SLOWDOWN,
-    CPU_PATIENCE,
-    FIRST_ROUND_DIVISOR,
-    INTERRUPTIBLE_BASELINE_S,
-    LINGER_MS,
-    LOADED_FACTOR,
-    MAX_STACK_CHARS,
-    MIN_TEST_CPU_MS,
-    PROCESS_START_MS,
-    SILENT_BASELINE_S,
-    SILENT_RIVALS,
-    SILENT_ROUND,
-    SILENT_TRIAL_S,
-    SUSPICIOUS_SHARE,
-    TRIAL_PATIENCE,
 )
 
 TrialReport = tuple[Proposal, dict[str, Any]]
@@ -85,7 +67,7 @@ class DriverTrials:
     @property
     def max_rivals(self) -> int:
         """Candidates that are tried after the first that passes."""
-        return SILENT_RIVALS if self._never_ends else self._driver.max_rivals
+        return tuning.SILENT_RIVALS if self._never_ends else self._driver.max_rivals
 
     @property
     def _is_silent(self) -> bool:
@@ -100,8 +82,9 @@ class DriverTrials:
         """
         if self._is_silent:
             can_interrupt = self._driver.make_interruptible is not None
-            seconds = min(seconds, INTERRUPTIBLE_BASELINE_S if can_interrupt else SILENT_BASELINE_S)
-        seconds = min(seconds, BASELINE_S)
+            max_s = tuning.INTERRUPTIBLE_BASELINE_S if can_interrupt else tuning.SILENT_BASELINE_S
+            seconds = min(seconds, max_s)
+        seconds = min(seconds, tuning.BASELINE_S)
         files, texts, test_files = self.project.files, self.project.texts, self._test_files()
         driver_settings = self._driver.build_common(files, test_files, shell_lines(self.project.argv, files))
         test_files = driver_settings.get("test_files", test_files)
@@ -157,12 +140,12 @@ class DriverTrials:
         passed_before = (name for name, status in self._before.items() if status == "passed")
         passing = [name for name in (*passed_before, *new) if statuses.get(name) == "passed"]
         suite_s = total_seconds(tests)
-        max_cpu_ms = max(MIN_TEST_CPU_MS, CPU_PATIENCE * longest_passing_ms(tests))
+        max_cpu_ms = max(tuning.MIN_TEST_CPU_MS, tuning.CPU_PATIENCE * longest_passing_ms(tests))
         self._timeout_s = max(
-            SILENT_TRIAL_S if self._never_ends else 0.0,
+            tuning.SILENT_TRIAL_S if self._never_ends else 0.0,
             self._driver.min_timeout_s,
-            TRIAL_PATIENCE * suite_s,
-            LOADED_FACTOR * max_cpu_ms / 1000 if self._driver.make_interruptible else 0.0,
+            tuning.TRIAL_PATIENCE * suite_s,
+            tuning.LOADED_FACTOR * max_cpu_ms / 1000 if self._driver.make_interruptible else 0.0,
         )
         failed = {name for name, status in statuses.items() if status == "failed"}
         self._common = {
@@ -226,8 +209,8 @@ class DriverTrials:
             SandboxError: The sandbox failed.
         """
         waiting = list(proposals[: limits.max_candidates - result.tried_count])
-        round_size = SILENT_ROUND if self._never_ends else self._driver.round_size
-        first_size = min(round_size, self._driver.round_size // FIRST_ROUND_DIVISOR)
+        round_size = tuning.SILENT_ROUND if self._never_ends else self._driver.round_size
+        first_size = min(round_size, self._driver.round_size // tuning.FIRST_ROUND_DIVISOR)
         size = self._driver.parallel * (round_size if self.tried else first_size)
         while waiting and result.ending is None:
             remaining_s = result.end_s(limits) - (time.monotonic() - self.began_s)
@@ -242,7 +225,7 @@ class DriverTrials:
             now_s = time.monotonic() - self.began_s
             if not all(map(is_suspicious, result.plausible)):
                 result.first_repair_s = now_s
-            is_late = now_s > SUSPICIOUS_SHARE * limits.max_seconds
+            is_late = now_s > tuning.SUSPICIOUS_SHARE * limits.max_seconds
             if result.first_repair_s is not None or (result.plausible and is_late):
                 result.ending = "likely_changes_tried"
         if result.ending is None:
@@ -290,7 +273,7 @@ class DriverTrials:
             if job is not None:
                 supported.append((proposal, job))
         jobs = [job for _, job in supported]
-        plan = _build_plan(self._common, jobs, self._timeout_s, self.max_rivals, LINGER_MS)
+        plan = _build_plan(self._common, jobs, self._timeout_s, self.max_rivals, tuning.LINGER_MS)
         reports = await run_driver(self._driver, self.project, plan, seconds)
         lines = select_trial_reports(reports, len(supported))
         return [(supported[number][0], line) for number, line in lines.items()]
@@ -298,7 +281,7 @@ class DriverTrials:
     def _has_lost_all(self, reports: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether no test runs here: candidates or all processes have ended, and none reported a test."""
         for line in reports:
-            names_test = "::" in str(line.get("failed_test", ""))[:MAX_STACK_CHARS]
+            names_test = "::" in str(line.get("failed_test", ""))[: tuning.MAX_STACK_CHARS]
             self._has_seen_test = self._has_seen_test or names_test or line.get("passes") is True
         if not reports or self._has_seen_test:
             return False
@@ -327,7 +310,7 @@ def _build_plan(
         "common": common,
         "jobs": jobs,
         "trial_timeout_ms": 1000 * timeout_s,
-        "start_timeout_ms": PROCESS_START_MS,
+        "start_timeout_ms": tuning.PROCESS_START_MS,
         "max_rivals": max_rivals,
         "linger_ms": linger_ms,
     }
@@ -395,5 +378,5 @@ def start_early_baseline(
     driver = find_driver(project.argv, project.files, project.language)
     if driver is None:
         return None
-    seconds = max(BASELINE_SHARE * limits.max_seconds, BASELINE_SLOWDOWN * run_s)
+    seconds = max(tuning.BASELINE_SHARE * limits.max_seconds, tuning.BASELINE_SLOWDOWN * run_s)
     return EarlyBaseline(DriverTrials(driver, project), seconds)

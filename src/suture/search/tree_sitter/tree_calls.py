@@ -31,6 +31,7 @@ from suture.mutation.tree_sitter.node_kinds import CALLS
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, walk
 from suture.mutation.tree_sitter.tree_locations import literals_near_edit
 from suture.project.languages import LANGUAGES, CallDriver, CallSite, Interpreter, JsonPlus
+from suture.search import tuning
 from suture.search.ranking.call_outcomes import (
     NO_VISIBLE_EFFECT,
     OPAQUE,
@@ -41,14 +42,6 @@ from suture.search.ranking.call_outcomes import (
 )
 from suture.search.ranking.repair_scoring import RepairAnswers
 from suture.search.search_records import FailingProject, SearchResult
-from suture.search.tuning import (
-    CALL_TIMEOUT_S,
-    GRACE_S,
-    MAX_COMPILED_FUNCTIONS,
-    MAX_TABLE_ROWS,
-    MAX_TREE_FUNCTIONS,
-    PARALLEL_RUNS,
-)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -147,17 +140,18 @@ async def _run_calls(
     deterministic (see `_is_deterministic`).
     """
     answers: Answers = {}
-    semaphore = asyncio.Semaphore(PARALLEL_RUNS)
+    semaphore = asyncio.Semaphore(tuning.PARALLEL_RUNS)
     repeated_calls = function.calls if runner.driver.statically_typed else ()
 
     async def run(number: int, files: Mapping[str, bytes]) -> None:
         async with semaphore:
-            answers[number] = await runner.answers([*function.calls, *repeated_calls], files, CALL_TIMEOUT_S)
+            calls = [*function.calls, *repeated_calls]
+            answers[number] = await runner.answers(calls, files, tuning.CALL_TIMEOUT_S)
 
     tasks = [asyncio.create_task(run(number, files)) for number, files in enumerate(projects)]
     try:
         with suppress(TimeoutError):
-            async with asyncio.timeout(seconds + GRACE_S):
+            async with asyncio.timeout(seconds + tuning.GRACE_S):
                 await asyncio.gather(*tasks)
     finally:
         for task in tasks:
@@ -276,8 +270,8 @@ def _choose_functions(
                 if name in changed_names:
                     changed_functions.append(function)
     if not driver.compiles:
-        return functions[:MAX_TREE_FUNCTIONS]
-    return (changed_functions or functions)[:MAX_COMPILED_FUNCTIONS]
+        return functions[: tuning.MAX_TREE_FUNCTIONS]
+    return (changed_functions or functions)[: tuning.MAX_COMPILED_FUNCTIONS]
 
 
 def _changed_function_names(tree: SyntaxTree, changes: Sequence[Sequence[Edit]]) -> set[str]:
@@ -336,7 +330,7 @@ def expand_table_rows(tree: SyntaxTree, argument_list: Node) -> list[str]:
         if rows:
             return [
                 ", ".join(_fill_in_field(tree, argument, row) for argument in arguments)
-                for row in rows[:MAX_TABLE_ROWS]
+                for row in rows[: tuning.MAX_TABLE_ROWS]
             ]
     return []
 

@@ -11,20 +11,13 @@ from suture.core.ledger.kinds import DistinguishingInput
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation.tree_sitter.tree_locations import find_tree_block_stops, find_tree_location
 from suture.project.languages import LANGUAGES
+from suture.search import tuning
 from suture.search.ranking.repair_scoring import RankingMethods, Repair, rank_repairs
 from suture.search.ranking.rivals import GuardedBlocks, RivalQueue
 from suture.search.search_records import FailingProject, SearchLimits, SearchResult, change_key
 from suture.search.tree_sitter.driver_trials import DriverTrials
 from suture.search.tree_sitter.tampering_signs import collect_tree_literals, find_tree_warnings
 from suture.search.tree_sitter.tree_calls import answer_calls, render_answer
-from suture.search.tuning import (
-    COMPARE_S,
-    COMPILED_COMPARE_S,
-    GUARD_CHECK_S,
-    LINGER_SHARE,
-    MAX_COMPARED_REPAIRS,
-    MIN_LINGER_S,
-)
 
 
 async def rank_tree_repairs(
@@ -33,7 +26,7 @@ async def rank_tree_repairs(
     tests: Mapping[str, str],
     *,
     seed: int = 0,
-    seconds: float = COMPILED_COMPARE_S,
+    seconds: float = tuning.COMPILED_COMPARE_S,
 ) -> tuple[tuple[Repair, ...], DistinguishingInput | None]:
     """Return plausible repairs, one for each behaviour, and what distinguishes the likeliest two.
 
@@ -47,12 +40,12 @@ async def rank_tree_repairs(
     Raises:
         SandboxError: The sandbox failed.
     """
-    proposals = result.plausible[:MAX_COMPARED_REPAIRS]
+    proposals = result.plausible[: tuning.MAX_COMPARED_REPAIRS]
     if not proposals:
         return (), None
     language = project.language
     driver = LANGUAGES[language].calls
-    max_s = COMPILED_COMPARE_S if driver is not None and driver.compiles else COMPARE_S
+    max_s = tuning.COMPILED_COMPARE_S if driver is not None and driver.compiles else tuning.COMPARE_S
     answers = await answer_calls(proposals, result, project, tests, seed=seed, seconds=min(seconds, max_s))
     literals = collect_tree_literals(tests.items(), language)
     methods = RankingMethods(
@@ -76,7 +69,7 @@ async def try_rivals(
         SandboxError: The sandbox failed.
     """
     now_s = time.monotonic() - trials.began_s
-    linger_s = max(MIN_LINGER_S, LINGER_SHARE * (now_s - result.generation_s))
+    linger_s = max(tuning.MIN_LINGER_S, tuning.LINGER_SHARE * (now_s - result.generation_s))
     seconds = min(limits.max_seconds - now_s, linger_s)
     untried = [proposal for proposal in proposals if change_key(proposal) not in trials.tried]
     queue = RivalQueue(partial(find_tree_location, trials.language))
@@ -105,7 +98,7 @@ async def try_block_stops(trials: DriverTrials, result: SearchResult, limits: Se
     )
     repairs = [repair for repair, stopped in guarded.stopped for _ in stopped]
     all_stopped = [variant for _, stopped in guarded.stopped for variant in stopped]
-    seconds = min(GUARD_CHECK_S, limits.max_seconds - (time.monotonic() - trials.began_s))
+    seconds = min(tuning.GUARD_CHECK_S, limits.max_seconds - (time.monotonic() - trials.began_s))
     if not all_stopped or seconds < trials.baseline_s:
         return
     passing = await trials.find_passing(all_stopped, seconds)

@@ -11,6 +11,7 @@ from itertools import islice
 from suture.core.records import Language
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import apply_edits
+from suture.search import tuning
 from suture.search.localisation.exception_clues import find_clues
 from suture.search.localisation.fault_ranking import rank_suspects, score_lines, score_named_lines
 from suture.search.ordering.candidate_order import LineScores, order_single_changes
@@ -25,13 +26,6 @@ from suture.search.tree_sitter.compound_mutations import (
 from suture.search.tree_sitter.driver_trials import DriverTrials, EarlyBaseline, start_early_baseline
 from suture.search.tree_sitter.tampering_signs import collect_tree_literals, find_tree_warnings
 from suture.search.tree_sitter.tree_ranking import try_block_stops, try_rivals
-from suture.search.tuning import (
-    GENERATION_SHARE,
-    LIKELIEST_SINGLES,
-    MAX_SINGLES,
-    ROUND_COMPOUNDS,
-    ROUND_SINGLES,
-)
 
 
 async def search_with_tree_sitter(
@@ -65,8 +59,8 @@ async def search_with_tree_sitter(
         texts,
         {},
         seed=limits.seed,
-        limit=min(limits.max_candidates, MAX_SINGLES),
-        seconds=limits.max_seconds * GENERATION_SHARE,
+        limit=min(limits.max_candidates, tuning.MAX_SINGLES),
+        seconds=limits.max_seconds * tuning.GENERATION_SHARE,
         factors=limits.operator_factors,
         clues=find_clues(result.spectrum),
         generate=partial(generate_tree_changes, language),
@@ -106,7 +100,7 @@ async def _try_with_driver(
     mutations = CompoundMutations(result.texts, scores, trials.language, limits.seed, remaining_s, proposals)
     compounds, recorded_count = CompoundQueue(), 0
     waiting = deque(proposals)
-    batch = _take(waiting, LIKELIEST_SINGLES)
+    batch = _take(waiting, tuning.LIKELIEST_SINGLES)
     while batch:
         result.reopen()
         await trials.try_all(_untried(batch, trials), result, limits, is_suspicious)
@@ -116,7 +110,7 @@ async def _try_with_driver(
             compounds.record(proposal, trial, {}, result.tried_count)
         recorded_count = len(result.partial)
         if result.plausible:  # all that passes is suspicious, and a longer change would not be better
-            batch = _take(waiting, ROUND_SINGLES)
+            batch = _take(waiting, tuning.ROUND_SINGLES)
             continue
         if compounds.is_due(result.tried_count):
             await compounds.extend(
@@ -127,9 +121,9 @@ async def _try_with_driver(
                 limit=limits.max_candidates - result.tried_count,
                 extend_start=mutations.extend_start,
             )
-        extensions = islice(iter(compounds.pop, None), ROUND_COMPOUNDS)
-        batch = [*_take(waiting, ROUND_SINGLES), *extensions]
-        batch = batch or await mutations.likeliest_pairs(ROUND_SINGLES, find_clues(result.spectrum))
+        extensions = islice(iter(compounds.pop, None), tuning.ROUND_COMPOUNDS)
+        batch = [*_take(waiting, tuning.ROUND_SINGLES), *extensions]
+        batch = batch or await mutations.likeliest_pairs(tuning.ROUND_SINGLES, find_clues(result.spectrum))
     if result.plausible and not trials.is_lost:
         await try_rivals(trials, proposals, result, limits)
     if result.plausible and not trials.is_lost:

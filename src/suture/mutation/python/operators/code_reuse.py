@@ -9,19 +9,12 @@ import ast
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from suture.mutation import tuning
 from suture.mutation.changes import Change, insert_text, shorten
 from suture.mutation.python.operators.python_operator import PythonOperator, is_read, replace_with
 from suture.mutation.python.operators.undefined_names import known_names
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree
 from suture.mutation.python.scope_names import guess_kind
-from suture.mutation.tuning import (
-    MAX_REUSED,
-    MAX_REUSED_CHARS,
-    MAX_SIBLING_CHARS,
-    MAX_SIBLINGS,
-    PLURAL_FACTOR,
-    SIBLING_RANGE,
-)
 from suture.project.python_source.parsing import first_line
 
 DECORATED = (*FUNCTIONS, ast.ClassDef)
@@ -33,7 +26,8 @@ def _reuse_value(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Assign another value that the file assigns to this target, or a variable instead of a bare `None`."""
     assert isinstance(node, ast.Assign)
     target = _last_part(tree.text(node.targets[0]))
-    for text in tree.cached("assigned values", _assigned_values_by_target).get(target, [])[:MAX_REUSED]:
+    reusable = tree.cached("assigned values", _assigned_values_by_target).get(target, [])
+    for text in reusable[: tuning.MAX_REUSED]:
         if text != tree.text(node.value):
             yield replace_with(tree, node.value, text, 0.8)
     if isinstance(node.value, ast.Constant) and node.value.value in (None, ""):
@@ -51,8 +45,8 @@ def _reuse_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     for index, argument in enumerate(node.args):
         if isinstance(argument, ast.Constant) and argument.value is None:
             texts = [tree.text(call.args[index]) for call in other_calls if index < len(call.args)]
-            short_texts = dict.fromkeys(text for text in texts if len(text) <= MAX_REUSED_CHARS)
-            for text in list(short_texts)[:MAX_REUSED]:
+            short_texts = dict.fromkeys(text for text in texts if len(text) <= tuning.MAX_REUSED_CHARS)
+            for text in list(short_texts)[: tuning.MAX_REUSED]:
                 yield replace_with(tree, argument, text, 0.8)
             for name, fit in tree.scope_names(node).fitting("unknown", node.lineno):
                 yield replace_with(tree, argument, name, 0.7 * fit)
@@ -82,8 +76,8 @@ def _append_argument(node: ast.Call, other_calls: list[ast.Call], tree: PythonTr
         for parameter in (*callee.args.args[len(node.args) :], *callee.args.kwonlyargs):
             if parameter.arg in names.kinds and parameter.arg not in passed_keywords:
                 texts.setdefault(f"{parameter.arg}={parameter.arg}", 0.7)
-    for text, weight in list(texts.items())[:MAX_REUSED]:
-        if len(text) <= MAX_REUSED_CHARS:
+    for text, weight in list(texts.items())[: tuning.MAX_REUSED]:
+        if len(text) <= tuning.MAX_REUSED_CHARS:
             argument = f", {text}" if node.args or node.keywords else text
             yield insert_text(end, argument, f"{shorten(text)} is also passed", weight)
 
@@ -109,7 +103,7 @@ def _add_decorator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     start, indent = tree.offset(first_line(node), 0), tree.indent(node)
     present = {tree.text(decorator) for decorator in node.decorator_list}
     others = [text for text in tree.cached("decorators", _find_decorators) if text not in present]
-    weights = dict.fromkeys(others[:MAX_REUSED], 0.5)
+    weights = dict.fromkeys(others[: tuning.MAX_REUSED], 0.5)
     if isinstance(node, FUNCTIONS) and isinstance(tree.parent(node), ast.ClassDef):
         parameter = node.args.args[0].arg if node.args.args else ""
         fits = {
@@ -120,7 +114,7 @@ def _add_decorator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         weights |= {name: 0.9 if fit else 0.1 for name, fit in fits.items() if name not in present}
     weights |= {text: 0.9 for text in _fitting_decorators(node, tree) if text not in present}
     for text, weight in weights.items():
-        if not indent.strip() and len(text) <= MAX_REUSED_CHARS:
+        if not indent.strip() and len(text) <= tuning.MAX_REUSED_CHARS:
             yield insert_text(start, f"{indent}@{text}\n", f"@{text} before {node.name}", weight)
 
 
@@ -159,14 +153,14 @@ def _iterate_over(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if tree.text(node.iter) not in EMPTY_LITERALS:
         return
     is_pair = isinstance(node.target, ast.Tuple) and len(node.target.elts) == 2
-    paths = list(dict.fromkeys(_attribute_paths(tree.enclosing_function(node), tree)))[:MAX_REUSED]
+    paths = list(dict.fromkeys(_attribute_paths(tree.enclosing_function(node), tree)))[: tuning.MAX_REUSED]
     paths += [path for path in tree.cached("paths of self", _self_paths) if path not in paths]
     names = tree.scope_names(node)
     fits: dict[str, float] = {}
     for name, fit in names.fitting("sequence", node.lineno):
         fits[name] = 0.8 if is_pair and names.kinds[name] == "mapping" else fit
     for name, fit in (*fits.items(), *((path, 0.8) for path in paths)):
-        fit *= PLURAL_FACTOR if _is_plural_of(name, node.target) else 1.0
+        fit *= tuning.PLURAL_FACTOR if _is_plural_of(name, node.target) else 1.0
         forms = (f"{name}.items()", f"enumerate({name})", name) if is_pair else (name, f"range({name})")
         for rank, form in enumerate((*forms, f"range(len({name}))", f"reversed({name})")):
             yield replace_with(tree, node.iter, form, fit * (1.0 - 0.15 * rank))
@@ -187,7 +181,7 @@ def _attribute_paths(scope: ast.AST | None, tree: PythonTree) -> Iterator[str]:
 def _self_paths(tree: PythonTree) -> list[str]:
     """Return attributes of `self` that the file uses; a method may use one that its base class has."""
     paths = dict.fromkeys(path for path in _attribute_paths(tree.module, tree) if path.startswith("self."))
-    return list(paths)[: 2 * MAX_REUSED]
+    return list(paths)[: 2 * tuning.MAX_REUSED]
 
 
 def _assigned_values_by_target(tree: PythonTree) -> dict[str, list[str]]:
@@ -197,7 +191,7 @@ def _assigned_values_by_target(tree: PythonTree) -> dict[str, list[str]]:
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             texts = values.setdefault(_last_part(tree.text(node.targets[0])), [])
             text = tree.text(node.value)
-            if len(text) <= MAX_REUSED_CHARS and text not in texts:
+            if len(text) <= tuning.MAX_REUSED_CHARS and text not in texts:
                 texts.append(text)
     return values
 
@@ -208,7 +202,7 @@ def _calls_by_name(tree: PythonTree) -> dict[str, list[ast.Call]]:
     for node in ast.walk(tree.module):
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
             calls = calls_by_name.setdefault(_last_part(tree.text(node.func)), [])
-            if len(calls) <= MAX_REUSED:
+            if len(calls) <= tuning.MAX_REUSED:
                 calls.append(node)
     return calls_by_name
 
@@ -263,7 +257,7 @@ def _siblings_of(node: ast.expr, tree: PythonTree) -> Iterator[tuple[ast.expr, f
     all_siblings = tree.siblings[scope]
     index = bisect_left(all_siblings, node.lineno, key=lambda entry: entry[0].lineno)
     candidates: dict[str, tuple[float, int, ast.expr]] = {}
-    for other, text in all_siblings[max(0, index - SIBLING_RANGE) : index + SIBLING_RANGE]:
+    for other, text in all_siblings[max(0, index - tuning.SIBLING_RANGE) : index + tuning.SIBLING_RANGE]:
         if id(other) in ancestor_ids or other is node:
             continue
         has_same_role = type(tree.parent(other)) is type(tree.parent(node))
@@ -271,7 +265,7 @@ def _siblings_of(node: ast.expr, tree: PythonTree) -> Iterator[tuple[ast.expr, f
         if text not in candidates or entry[:2] > candidates[text][:2]:
             candidates[text] = entry
     best = sorted(candidates.values(), key=lambda entry: entry[:2], reverse=True)
-    for weight, _, other in best[:MAX_SIBLINGS]:
+    for weight, _, other in best[: tuning.MAX_SIBLINGS]:
         yield other, weight
 
 
@@ -281,7 +275,7 @@ def _collect_siblings(scope: ast.AST, tree: PythonTree) -> list[tuple[ast.expr, 
     for node in ast.walk(scope):
         if isinstance(node, SIBLING_NODES) and is_read(node) and not _is_function_of_call(node, tree):
             text = tree.text(node)
-            if len(text) <= MAX_SIBLING_CHARS:
+            if len(text) <= tuning.MAX_SIBLING_CHARS:
                 siblings.append((node, text))
     return sorted(siblings, key=lambda sibling: sibling[0].lineno)
 

@@ -13,32 +13,20 @@ from suture.mutation.python.operators.python_operator import PythonOperator, rep
 from suture.mutation.python.python_tree import PythonTree
 
 CONFUSABLE_NAMES = (
-    ("min", "max", "sum"),
-    ("any", "all"),
-    ("append", "extend", "insert", "appendleft"),
-    ("add", "update", "discard", "remove"),
-    ("pop", "popleft", "popitem"),
-    ("sorted", "reversed", "list", "set"),
-    ("ceil", "floor", "trunc", "round", "int"),
-    ("keys", "values", "items"),
-    ("startswith", "endswith"),
-    ("lower", "upper", "title", "capitalize", "swapcase", "casefold"),
-    ("strip", "lstrip", "rstrip"),
-    ("find", "rfind", "index", "rindex"),
-    ("split", "rsplit", "splitlines", "partition"),
-    ("isalpha", "isdigit", "isalnum", "isspace", "isnumeric"),
-    ("islower", "isupper", "istitle"),
+    ("min", "max", "sum"), ("any", "all"), ("append", "extend", "insert", "appendleft"),
+    ("add", "update", "discard", "remove"), ("pop", "popleft", "popitem"),
+    ("sorted", "reversed", "list", "set"), ("ceil", "floor", "trunc", "round", "int"),
+    ("keys", "values", "items"), ("startswith", "endswith"),
+    ("lower", "upper", "title", "capitalize", "swapcase", "casefold"), ("strip", "lstrip", "rstrip"),
+    ("find", "rfind", "index", "rindex"), ("split", "rsplit", "splitlines", "partition"),
+    ("isalpha", "isdigit", "isalnum", "isspace", "isnumeric"), ("islower", "isupper", "istitle"),
     ("union", "intersection", "difference", "symmetric_difference"),
-    ("issubset", "issuperset", "isdisjoint"),
-    ("ljust", "rjust", "center", "zfill"),
+    ("issubset", "issuperset", "isdisjoint"), ("ljust", "rjust", "center", "zfill"),
     ("get", "pop", "setdefault"),
     ("combinations", "permutations", "combinations_with_replacement", "product"),
-    ("bisect_left", "bisect_right", "bisect"),
-    ("heappush", "heappop", "heappushpop", "heapreplace"),
-    ("float", "int", "str"),
-    ("isinstance", "issubclass"),
-    ("enumerate", "range", "zip"),
-)
+    ("bisect_left", "bisect_right", "bisect"), ("heappush", "heappop", "heappushpop", "heapreplace"),
+    ("float", "int", "str"), ("isinstance", "issubclass"), ("enumerate", "range", "zip"),
+)  # fmt: skip
 IGNORED_ATTRIBUTES = ("__name__", "__doc__", "__class__")
 
 

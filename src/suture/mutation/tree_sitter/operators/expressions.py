@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
+from suture.mutation import tuning
 from suture.mutation.changes import Change, insert_text, shorten
 from suture.mutation.python.scope_names import ValueKind
 from suture.mutation.tree_sitter.node_kinds import ARGUMENTS, CALLS, FUNCTIONS, MEMBERS, NUMBERS, SUBSCRIPTS
@@ -21,13 +22,6 @@ from suture.mutation.tree_sitter.syntax_tree import (
     returned_values,
 )
 from suture.mutation.tree_sitter.value_kinds import guess_node_kind
-from suture.mutation.tuning import (
-    MAX_SORT_TABLES,
-    MAX_SWAPPED_ARGUMENTS,
-    MAX_TREE_SIBLINGS,
-    MAX_WRAPPED_CHARS,
-    UNFIT_KIND_FACTOR,
-)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -47,7 +41,7 @@ def _change_arguments(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         return
     elements = node.named_children
     # The pairs of a long list are too many: there only neighbours are swapped.
-    pairs = combinations(elements, 2) if len(elements) <= MAX_SWAPPED_ARGUMENTS else pairwise(elements)
+    pairs = combinations(elements, 2) if len(elements) <= tuning.MAX_SWAPPED_ARGUMENTS else pairwise(elements)
     for left, right in pairs:
         if tree.text(left) != tree.text(right):
             note = f"{shorten(tree.text(left))} and {shorten(tree.text(right))} are swapped"
@@ -119,7 +113,7 @@ def _unwrap_call(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 def _wrap_in_call(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Wrap an expression in a call, or call a method on it."""
     yield from _extend_chain(node, tree)
-    if not tree.is_read(node) or node.end_byte - node.start_byte > MAX_WRAPPED_CHARS:
+    if not tree.is_read(node) or node.end_byte - node.start_byte > tuning.MAX_WRAPPED_CHARS:
         return
     above, text = node.parent, tree.text(node)
     if above is None or above.type in (*MEMBERS, "unary_expression"):
@@ -134,7 +128,7 @@ def _wrap_in_call(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         fits = kind in ("unknown", _accepted_kind(template, kind))
         # The templates are sorted by how often people forget them.
         weight = max(0.35, 1.0 - 0.03 * rank)
-        yield tree.replace_with(node, wrapped, weight if fits else UNFIT_KIND_FACTOR * weight)
+        yield tree.replace_with(node, wrapped, weight if fits else tuning.UNFIT_KIND_FACTOR * weight)
 
 
 def _accepted_kind(template: str, default: ValueKind) -> ValueKind:
@@ -153,7 +147,7 @@ def _extend_chain(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     suffixes: list[str] = []
     if above is not None and above.type in MEMBERS and is_same_node(get_field(above, "object"), node):
         suffixes += [form.removeprefix("{}") for form in tree.syntax.wrappers if form.startswith("{}.")]
-    for name in tree.scope_names(node)[:MAX_SORT_TABLES]:
+    for name in tree.scope_names(node)[: tuning.MAX_SORT_TABLES]:
         is_table = f"{name}[" in tree.source or f"{name} = {{" in tree.source
         if is_table:
             suffixes.append(f".sort((a, b) => {name}[a] - {name}[b])")
@@ -177,7 +171,7 @@ def _use_sibling(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         if text != tree.text(node) and (sibling.type != "identifier" or node.type != "identifier")
     ]
     siblings.sort(key=lambda pair: abs(pair[1].start_byte - node.start_byte))
-    for text, sibling in siblings[:MAX_TREE_SIBLINGS]:
+    for text, sibling in siblings[: tuning.MAX_TREE_SIBLINGS]:
         node_types = {sibling.type, node.type}
         is_alike = len(node_types) == 1 or node_types <= {*SUBSCRIPTS, *MEMBERS, "identifier"}
         has_same_role = sibling.parent is not None and sibling.parent.type == above.type

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from suture.mutation import tuning
 from suture.mutation.changes import Change, insert_text, shorten
 from suture.mutation.edits import Edit
 from suture.mutation.tree_sitter.node_kinds import BLOCKS, EXITS, FUNCTIONS, LOOPS
@@ -20,13 +21,6 @@ from suture.mutation.tree_sitter.syntax_tree import (
     is_same_node,
     replace_node,
     walk,
-)
-from suture.mutation.tuning import (
-    MAX_COPIED_STATEMENTS,
-    MAX_GUARDED_PARAMETERS,
-    MAX_RETURNED_CHARS,
-    MAX_TREE_STATEMENT_NAMES,
-    MOVE_DISTANCE,
 )
 
 if TYPE_CHECKING:
@@ -70,7 +64,8 @@ def _move_further(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     block = [sibling for sibling in node.parent.named_children if tree.is_statement(sibling)]
     index = next(number for number, sibling in enumerate(block) if is_same_node(sibling, node))
     last = len(block) - 1
-    down, up = range(index + 2, index + 2 + MOVE_DISTANCE), range(index - 2, index - 2 - MOVE_DISTANCE, -1)
+    down = range(index + 2, index + 2 + tuning.MOVE_DISTANCE)
+    up = range(index - 2, index - 2 - tuning.MOVE_DISTANCE, -1)
     for new_index in dict.fromkeys((*down, last, *up, 0)):
         if not 0 <= new_index <= last or abs(new_index - index) <= 1:
             continue
@@ -117,7 +112,7 @@ def _add_guard(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     names = [tree.text(n) for n in walk(parameters) if n.type == "identifier"]
     equal = tree.syntax.equality[0]
     returned = _returned_texts(node, tree)
-    for name in names[:MAX_GUARDED_PARAMETERS]:
+    for name in names[: tuning.MAX_GUARDED_PARAMETERS]:
         length = tree.syntax.length.format(name)
         conditions = (
             f"{length} {equal} 0",
@@ -141,7 +136,7 @@ def _returned_texts(node: Node, tree: SyntaxTree) -> list[str]:
     returns = (inner for inner in walk(node) if inner.type == "return_statement" and inner.named_children)
     own_returns = (inner for inner in returns if is_same_node(tree.enclosing_function(inner), node))
     texts = (tree.text(inner.named_children[0]) for inner in own_returns)
-    return [text for text in texts if len(text) <= MAX_RETURNED_CHARS]
+    return [text for text in texts if len(text) <= tuning.MAX_RETURNED_CHARS]
 
 
 def _copy_statement(node: Node, tree: SyntaxTree) -> Iterator[Change]:
@@ -151,7 +146,7 @@ def _copy_statement(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         return
     others = [n for n in walk(function) if n.type in SIMPLE_STATEMENTS and not is_same_node(n, node)]
     others.sort(key=lambda other: abs(other.start_byte - node.start_byte))
-    for text in list(dict.fromkeys(tree.text(other) for other in others))[:MAX_COPIED_STATEMENTS]:
+    for text in list(dict.fromkeys(tree.text(other) for other in others))[: tuning.MAX_COPIED_STATEMENTS]:
         yield from _insert_beside(node, tree, text, 0.8)
 
 
@@ -165,14 +160,14 @@ def _add_assignment(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Add an assignment such as `previous = current`, or a counter."""
     if tree.enclosing_function(node) is None or not tree.is_statement(node):
         return
-    names, end = tree.scope_names(node)[: 2 * MAX_TREE_STATEMENT_NAMES], tree.syntax.terminator
+    names, end = tree.scope_names(node)[: 2 * tuning.MAX_TREE_STATEMENT_NAMES], tree.syntax.terminator
     previous = node.prev_named_sibling
     saving = _plain_assignment(previous, tree) if previous else None
     restoring = _plain_assignment(node, tree)
     if previous and saving and restoring and saving[0] == restoring[1] and saving[1] != restoring[0]:
         # `a = x` then `y = a`: the swap of `x` and `y` lacks `x = y` in between.
         yield from _insert_beside(previous, tree, f"{saving[1]} = {restoring[0]}{end}", 1.0, before=False)
-    for target in names[-MAX_TREE_STATEMENT_NAMES:]:
+    for target in names[-tuning.MAX_TREE_STATEMENT_NAMES :]:
         yield from _insert_beside(node, tree, f"{target} += 1{end}", 0.7)
         for value in names:
             if value != target:
@@ -197,7 +192,7 @@ def _fill_container(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Append a variable to a sequence that starts empty."""
     if tree.enclosing_function(node) is None or not tree.is_statement(node):
         return
-    names = tree.scope_names(node)[: 2 * MAX_TREE_STATEMENT_NAMES]
+    names = tree.scope_names(node)[: 2 * tuning.MAX_TREE_STATEMENT_NAMES]
     for target in names:
         # The file is read with replacement characters, because it may hold lone surrogates.
         if any(f"{target}{sign} []" in tree.raw.decode("utf-8", "replace") for sign in (" =", " :=")):
@@ -215,7 +210,7 @@ def _add_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if node.type == "expression_statement":
         value = node.named_children[0]
         yield tree.replace_with(value, f"return {tree.text(value)}", 1.0)
-    for name in (*tree.scope_names(node)[-MAX_TREE_STATEMENT_NAMES:], "true", "false"):
+    for name in (*tree.scope_names(node)[-tuning.MAX_TREE_STATEMENT_NAMES :], "true", "false"):
         yield from _insert_beside(node, tree, f"return {name}{tree.syntax.terminator}", 0.6, before=False)
     for word in ("break", "continue"):
         yield from _insert_beside(node, tree, f"{word}{tree.syntax.terminator}", 0.5, before=False)

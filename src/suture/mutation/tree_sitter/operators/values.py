@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from suture.mutation import tuning
 from suture.mutation.changes import Change
 from suture.mutation.tree_sitter.node_kinds import (
     ARGUMENTS,
@@ -22,13 +23,6 @@ from suture.mutation.tree_sitter.node_kinds import (
 )
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, TreeOperators, get_field, is_same_node, walk
 from suture.mutation.tree_sitter.value_kinds import guess_node_kind, kind_fit
-from suture.mutation.tuning import (
-    MAX_COUNTERS,
-    MAX_INTEGER_DIGITS,
-    MAX_TREE_KEYS,
-    MAX_TREE_STRINGS,
-    POINTLESS_SIGN_FACTOR,
-)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -49,7 +43,7 @@ OPPOSITE_SIGNS = {"+": "-", "-": "+"}
 def _change_constant(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Replace a constant with a similar one, or with another of the file."""
     old = tree.text(node)
-    if node.type in NUMBERS and old.isdecimal() and len(old) < MAX_INTEGER_DIGITS:
+    if node.type in NUMBERS and old.isdecimal() and len(old) < tuning.MAX_INTEGER_DIGITS:
         value = int(old)
         near = (value + 1, value - 1, 0, 1, -value, 2, 10, value * 2, value * 10)
         for rank, other in enumerate(dict.fromkeys(near)):
@@ -68,7 +62,8 @@ def _change_constant(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         quote, inner = old[0], old[1:-1]
         subscript = node.parent if node.parent is not None and node.parent.type in SUBSCRIPTS else None
         is_key = subscript is not None and is_same_node(get_field(subscript, "index"), node)
-        literals = _collect_keys(tree) if is_key else _collect_literals(tree, STRINGS)[:MAX_TREE_STRINGS]
+        strings = _collect_literals(tree, STRINGS)[: tuning.MAX_TREE_STRINGS]
+        literals = _collect_keys(tree) if is_key else strings
         variants = (
             inner.upper(), inner.lower(), inner.capitalize(), "", " ", inner.strip(), f"{inner} ", "0",
             f" {inner}", inner.title(), inner.swapcase(), inner[1:], inner[:-1],
@@ -85,7 +80,7 @@ def _similar_fractions(old: str) -> list[str]:
     value = Decimal(old)
     near = [-value, value + 1, value - 1, 2 * value, value / 2, 10 * value, value / 10]
     # The reciprocal of 0.25 is offered, that of 0.3 has too many digits.
-    reciprocal = [1 / value] if value and len(str(1 / value)) < MAX_INTEGER_DIGITS else []
+    reciprocal = [1 / value] if value and len(str(1 / value)) < tuning.MAX_INTEGER_DIGITS else []
     return [f"{other:f}" for other in (*near, *reciprocal, *map(Decimal, (0, 1, 2)))]
 
 
@@ -98,7 +93,7 @@ def _collect_keys(tree: SyntaxTree) -> list[str]:
     """Return the string literals that a file uses as subscripts."""
     keys = (get_field(node, "index") for node in walk(tree.root) if node.type in SUBSCRIPTS)
     texts = (tree.text(key) for key in keys if key is not None and key.type in STRINGS)
-    return list(dict.fromkeys(texts))[:MAX_TREE_KEYS]
+    return list(dict.fromkeys(texts))[: tuning.MAX_TREE_KEYS]
 
 
 def _add_or_subtract_one(node: Node, tree: SyntaxTree) -> Iterator[Change]:
@@ -140,7 +135,7 @@ def _change_sign(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         if operand is not None and sign in OPPOSITE_SIGNS:
             is_pointless = sign == "+" and operand.type in NUMBERS
             negated = f"{OPPOSITE_SIGNS[sign]}{tree.parenthesised(operand)}"
-            yield tree.replace_with(node, negated, POINTLESS_SIGN_FACTOR if is_pointless else 1.0)
+            yield tree.replace_with(node, negated, tuning.POINTLESS_SIGN_FACTOR if is_pointless else 1.0)
     elif node.type in (*NUMBERS, *CALLS, "identifier") and tree.is_read(node):
         above = node.parent
         if above is not None and above.type not in ("unary_expression", *MEMBERS, *SUBSCRIPTS):
@@ -170,7 +165,7 @@ def _take_part(node: Node, above: Node, tree: SyntaxTree) -> Iterator[Change]:
     target = get_field(above, "left") if is_assignment else None
     # `x = x` has no effect: an operation on the right side is missing.
     is_pointless = target is not None and tree.text(target) == name
-    weight = 0.6 * (POINTLESS_SIGN_FACTOR if is_pointless else 1.0)
+    weight = 0.6 * (tuning.POINTLESS_SIGN_FACTOR if is_pointless else 1.0)
     slices = (f"{name}.slice(1)", f"{name}.slice(0, -1)") if tree.is_javascript else (f"{name}[1:]",)
     for part in (f"{name}[0]", *slices, f"{name}[{tree.syntax.length.format(name)} - 1]"):
         yield tree.replace_with(node, part, weight)
@@ -189,7 +184,7 @@ def _use_element_of_another(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     for name in names:
         # A variable whose length the file reads is a sequence too.
         is_sequence = kinds.get(name) == "sequence" or tree.syntax.length.format(name) in tree.source
-        for counter in counters[:MAX_COUNTERS] if is_sequence else ():
+        for counter in counters[: tuning.MAX_COUNTERS] if is_sequence else ():
             yield tree.replace_with(node, f"{name}[{counter}]", 0.5)
 
 
