@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.sandbox_programs import eventually_gone, python, survivors
+from sandbox.sandbox_programs import find_processes, python_request, wait_until_gone
 from suture.errors import SandboxBroken, UsageError
 from suture.sandbox import BubblewrapSandbox, Mount, ProgramLimits, RunRequest, RunResult
 
 
 async def test_stopping_its_parent_does_not_hold_us(sandbox: BubblewrapSandbox) -> None:
     code = "import os, time; os.kill(os.getppid(), 19); print('stopped', flush=True); time.sleep(60)"
-    result = await sandbox.run(python(code, limits=ProgramLimits(wall_s=3)))
+    result = await sandbox.run(python_request(code, limits=ProgramLimits(wall_s=3)))
     # Where its supervisor is in reach, one that stops it is ended for that.
     assert result.status in ("timeout", "signalled")
     assert result.stdout == b"stopped\n"
@@ -34,7 +34,7 @@ async def test_a_forged_account_does_not_hold_us(sandbox: BubblewrapSandbox) -> 
             except OSError: pass
         time.sleep(600)
     """
-    result = await sandbox.run(python(code, limits=ProgramLimits(wall_s=2), collect=("x",)))
+    result = await sandbox.run(python_request(code, limits=ProgramLimits(wall_s=2), collect=("x",)))
     assert result.status in ("failed", "signalled", "timeout")  # root's pipes cannot even be opened
     assert result.files == {}
 
@@ -47,7 +47,7 @@ async def test_a_folder_that_its_program_has_locked_is_read_all_the_same(sandbox
             open(path, "w").write("x")
         os.chmod("/box", 0)
     """
-    result = await sandbox.run(python(code, collect=("left", "sub/left", "sub/missing")))
+    result = await sandbox.run(python_request(code, collect=("left", "sub/left", "sub/missing")))
     assert (result.status, result.exit_code) == ("ok", 0), result
     assert result.files == {"left": b"x", "sub/left": b"x"}
 
@@ -55,42 +55,42 @@ async def test_a_folder_that_its_program_has_locked_is_read_all_the_same(sandbox
 async def test_cancelling_kills_the_tree(sandbox: BubblewrapSandbox) -> None:
     marker = f"marker-{uuid.uuid4()}"
     task = asyncio.create_task(sandbox.run(RunRequest(argv=("/bin/sh", "-c", f"sleep 600 # {marker}"))))
-    while not survivors(marker):
+    while not find_processes(marker):
         await asyncio.sleep(0.02)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await eventually_gone(marker)
+    await wait_until_gone(marker)
 
 
 async def test_close_ends_what_runs_and_may_be_called_twice(sandbox: BubblewrapSandbox) -> None:
     marker = f"marker-{uuid.uuid4()}"
     task = asyncio.create_task(sandbox.run(RunRequest(argv=("/bin/sh", "-c", f"sleep 600 # {marker}"))))
-    while not survivors(marker):
+    while not find_processes(marker):
         await asyncio.sleep(0.02)
     await sandbox.close()
     await sandbox.close()
     (ended,) = await asyncio.gather(task, return_exceptions=True)
     # It runs, but we may not have heard of it yet.
     assert isinstance(ended, SandboxBroken) or (isinstance(ended, RunResult) and ended.status == "signalled")
-    await eventually_gone(marker)
+    await wait_until_gone(marker)
 
 
 async def test_files_that_cannot_be_laid(sandbox: BubblewrapSandbox) -> None:
     files = {f"{'d' * 200}/" * 18 + "f": b"", "x": b""}
     with pytest.raises(UsageError):
-        await sandbox.run(python("pass", files={**files, "x/y": b""}))
+        await sandbox.run(python_request("pass", files={**files, "x/y": b""}))
 
 
 async def test_a_sandbox_that_cannot_be_built_leaves_nothing_behind(sandbox: BubblewrapSandbox) -> None:
     await sandbox.choose_bubblewrap()
     before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    request = python("pass", mounts=(Mount(source="/usr", target="/opt/" + "x" * 300),))
+    request = python_request("pass", mounts=(Mount(source="/usr", target="/opt/" + "x" * 300),))
     for _ in range(3):
         with pytest.raises(SandboxBroken, match="name too long"):
             await sandbox.run(request)
     assert len(set(os.listdir("/proc/self/fd")) - before) <= 1  # noqa: PTH208
-    assert (await sandbox.run(python("print(1)"))).stdout == b"1\n"
+    assert (await sandbox.run(python_request("print(1)"))).stdout == b"1\n"
 
 
 async def test_cancelling_while_the_sandbox_is_built_leaves_nothing(
@@ -99,13 +99,13 @@ async def test_cancelling_while_the_sandbox_is_built_leaves_nothing(
     marker = f"marker-{uuid.uuid4()}"
     mount = Mount(source=str(tmp_path), target=f"/opt/{marker}")  # so it is among bubblewrap's own words
     for step in range(12):
-        task = asyncio.create_task(sandbox.run(python("pass", mounts=(mount,))))
+        task = asyncio.create_task(sandbox.run(python_request("pass", mounts=(mount,))))
         await asyncio.sleep(0.002 + 0.006 * step)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError, UsageError, SandboxBroken):
             await task
     await sandbox.close()
-    await eventually_gone(marker)
+    await wait_until_gone(marker)
 
 
 async def test_threads_are_limited_by_their_number_and_not_by_what_they_lay_aside(

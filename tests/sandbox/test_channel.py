@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import uuid
 
-from sandbox.sandbox_programs import eventually_gone, python
+from sandbox.sandbox_programs import python_request, wait_until_gone
 from suture.sandbox import BubblewrapSandbox, RunRequest
 
 
 async def test_late(sandbox: BubblewrapSandbox) -> None:
     marker = f"marker-{uuid.uuid4()}"
-    async with sandbox.open(python(f"import time; time.sleep(600) # {marker}")) as channel:
+    async with sandbox.open(python_request(f"import time; time.sleep(600) # {marker}")) as channel:
         assert await channel.receive(0.3) is None
-        await eventually_gone(marker)
+        await wait_until_gone(marker)
         await channel.send(b"into the void")
         assert await channel.receive(1) is None
         assert (await channel.finish()).status == "timeout"
@@ -27,9 +27,9 @@ async def test_leaving_kills_the_tree(sandbox: BubblewrapSandbox) -> None:
         sys.stdout.buffer.write(b"\\0\\0\\0\\1x"); sys.stdout.flush()
         sys.stdin.read()
     """
-    async with sandbox.open(python(code)) as channel:
+    async with sandbox.open(python_request(code)) as channel:
         assert await channel.receive(30) == b"x"
-    await eventually_gone(marker)
+    await wait_until_gone(marker)
 
 
 HOLDINGS = """

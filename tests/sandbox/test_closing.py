@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from sandbox.sandbox_programs import eventually_gone, survivors
+from sandbox.sandbox_programs import find_processes, wait_until_gone
 from suture.errors import SandboxBroken
 from suture.sandbox import BubblewrapSandbox, RunRequest
 from suture.sandbox.execution.process import start_session
@@ -89,10 +89,10 @@ async def test_a_cancelled_start_leaves_no_process(steps: int) -> None:
     task = asyncio.create_task(start_session(("/bin/sh", "-c", f"sh -c 'sleep 600; : {marker}' & wait")))
     for _ in range(steps):
         await asyncio.sleep(0)
-    while len(survivors(marker)) < 2:
+    while len(find_processes(marker)) < 2:
         time.sleep(0.02)  # not asyncio.sleep: the start must get no further meanwhile
     task.cancel()
     async with asyncio.timeout(20):
         with pytest.raises(asyncio.CancelledError):
             await task
-    await eventually_gone(marker)
+    await wait_until_gone(marker)

@@ -1,4 +1,4 @@
-"""Which interpreter `python` means."""
+"""Which interpreter is chosen for a project, and which parts of it are mounted in the sandbox."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from requirements import Require
+from sandbox.sandbox_programs import write_script
 from suture.errors import PrerequisiteError, UsageError
 from suture.sandbox import (
     BubblewrapSandbox,
     Mount,
-    Requirement,
     RunRequest,
     discover_interpreter,
     get_own_interpreter,
@@ -29,44 +28,43 @@ from suture.sandbox.runtimes.discovery import project_packages
 
 
 def make_environment(folder: Path) -> Path:
+    """Create a virtual environment of the running interpreter."""
     venv.create(folder, with_pip=False, symlinks=True)
     return folder
 
 
 def make_python(folder: Path, script: str) -> Path:
+    """Write a program named `python` that runs a shell script."""
     folder.mkdir(parents=True)
-    program = folder / "python"
-    program.write_text("#!/bin/sh\n" + script)
-    program.chmod(0o755)
-    return program
+    return write_script(folder / "python", script)
 
 
-def test_the_order(tmp_path: Path) -> None:
+def test_interpreters_are_tried_in_order(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     active = make_environment(tmp_path / "active")
     shim = make_python(tmp_path / "shims", f'exec "{get_own_interpreter().executable}" "$@"')
-    environ = {"PATH": f"{shim.parent}:/usr/bin:/bin"}
+    path_environ = {"PATH": f"{shim.parent}:/usr/bin:/bin"}
 
     own = discover_interpreter(project, {"PATH": str(tmp_path)})
     assert own.executable == sys.executable or own.prefix == sys.prefix
     assert "runs Suture" in own.origin
 
-    shimmed = discover_interpreter(project, environ)
+    shimmed = discover_interpreter(project, path_environ)
     assert shimmed.base_prefix == get_own_interpreter().base_prefix
     assert (Path(shimmed.executable).name.startswith("python"), str(shim) in shimmed.origin) == (True, True)
 
-    activated = discover_interpreter(project, {**environ, "VIRTUAL_ENV": str(active)})
+    activated = discover_interpreter(project, {**path_environ, "VIRTUAL_ENV": str(active)})
     assert (activated.prefix, activated.is_virtual) == (str(active), True)
     assert activated.executable == str(active / "bin" / "python")
 
     make_environment(project / ".venv")
-    local = discover_interpreter(project, {**environ, "VIRTUAL_ENV": str(active)})
+    local = discover_interpreter(project, {**path_environ, "VIRTUAL_ENV": str(active)})
     assert (local.prefix, local.origin) == (str(project / ".venv"), "the project's .venv")
     assert local.version == "{}.{}.{}".format(*sys.version_info[:3])
 
 
-def test_a_broken_environment_is_named_and_never_passed_over(tmp_path: Path) -> None:
+def test_a_broken_project_environment_is_reported(tmp_path: Path) -> None:
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     (tmp_path / ".venv" / "bin" / "python").symlink_to("/no/such/python")
     with pytest.raises(PrerequisiteError, match=r"project's \.venv") as caught:
@@ -74,7 +72,7 @@ def test_a_broken_environment_is_named_and_never_passed_over(tmp_path: Path) -> 
     assert "venv" in caught.value.remedy
 
 
-def test_a_projects_own_programs_never_run_on_the_host(tmp_path: Path) -> None:
+def test_programs_of_a_project_never_run_on_the_host(tmp_path: Path) -> None:
     trap = f"touch {tmp_path}/sprung; exit 1"
     make_environment(tmp_path / ".venv")
     (tmp_path / ".venv" / "bin" / "python").unlink()
@@ -92,12 +90,12 @@ def test_a_projects_own_programs_never_run_on_the_host(tmp_path: Path) -> None:
     assert not (tmp_path / "sprung").exists()
 
 
-def test_a_shim_that_answers_nothing_is_no_python(tmp_path: Path) -> None:
+def test_a_failing_shim_is_ignored(tmp_path: Path) -> None:
     shim = make_python(tmp_path / "shims", "echo 'pyenv: python: command not found' >&2; exit 127")
     assert "runs Suture" in discover_interpreter(None, {"PATH": str(shim.parent)}).origin
 
 
-def test_editable_installs_are_found(tmp_path: Path) -> None:
+def test_source_roots_are_read_from_pth_files(tmp_path: Path) -> None:
     make_environment(tmp_path / ".venv")
     (tmp_path / "src").mkdir()
     packages = next((tmp_path / ".venv" / "lib").glob("python3*/site-packages"))
@@ -107,7 +105,7 @@ def test_editable_installs_are_found(tmp_path: Path) -> None:
     assert discover_interpreter(tmp_path, {}).source_roots == ("src", ".")
 
 
-def test_editable_installs_that_are_found_by_a_table(tmp_path: Path) -> None:
+def test_source_roots_are_read_from_editable_finder_modules(tmp_path: Path) -> None:
     make_environment(tmp_path / ".venv")
     (tmp_path / "lib" / "deep").mkdir(parents=True)
     packages = next((tmp_path / ".venv" / "lib").glob("python3*/site-packages"))
@@ -123,7 +121,7 @@ def test_editable_installs_that_are_found_by_a_table(tmp_path: Path) -> None:
     assert discover_interpreter(tmp_path, {}).source_roots == (".", "lib", "lib/deep")
 
 
-def test_only_the_parts_of_a_prefix_are_shown(tmp_path: Path) -> None:
+def test_only_known_parts_of_a_prefix_are_mounted(tmp_path: Path) -> None:
     make_environment(tmp_path / ".venv")
     (tmp_path / ".venv" / "secret").write_text("x")
     sources = {mount.source for mount in mounts_for_interpreter(discover_interpreter(tmp_path, {}))}
@@ -131,7 +129,7 @@ def test_only_the_parts_of_a_prefix_are_shown(tmp_path: Path) -> None:
     assert not any("secret" in source or source == str(tmp_path / ".venv") for source in sources)
 
 
-def test_a_part_that_leads_out_is_refused(tmp_path: Path) -> None:
+def test_a_part_linked_to_a_folder_outside_is_refused(tmp_path: Path) -> None:
     project, private = tmp_path / "project", tmp_path / "private"
     make_environment(project / ".venv")
     private.mkdir()
@@ -142,20 +140,21 @@ def test_a_part_that_leads_out_is_refused(tmp_path: Path) -> None:
 
 
 def make_installation(prefix: Path, library: str = "lib") -> Path:
-    """An installation as uv unpacks one, next to what is none of its business."""
-    name = "python{}.{}".format(*sys.version_info[:2])
+    """Create an installation as uv unpacks one, beside files that do not belong to it."""
+    version_name = "python{}.{}".format(*sys.version_info[:2])
     (prefix / "bin").mkdir(parents=True)
-    shutil.copy2(get_own_interpreter().executable, prefix / "bin" / name)
-    (prefix / "bin" / "python3").symlink_to(name)
-    (prefix / library / name / "lib-dynload").mkdir(parents=True)
-    (prefix / library / name / "os.py").touch()
-    (prefix / library / f"lib{name}.so.1.0").touch()
+    shutil.copy2(get_own_interpreter().executable, prefix / "bin" / version_name)
+    (prefix / "bin" / "python3").symlink_to(version_name)
+    (prefix / library / version_name / "lib-dynload").mkdir(parents=True)
+    (prefix / library / version_name / "os.py").touch()
+    (prefix / library / f"lib{version_name}.so.1.0").touch()
     (prefix / library / "key.txt").write_text("secret")
     (prefix / "include" / "notes").mkdir(parents=True)
-    return prefix / "bin" / name
+    return prefix / "bin" / version_name
 
 
-def base_environment(folder: Path, program: Path, home: Path) -> Path:
+def make_linked_environment(folder: Path, program: Path, home: Path) -> Path:
+    """Create an environment whose interpreter is a link to `program` and whose configuration names `home`."""
     make_environment(folder)
     (folder / "bin" / "python").unlink()
     (folder / "bin" / "python").symlink_to(program)
@@ -163,17 +162,18 @@ def base_environment(folder: Path, program: Path, home: Path) -> Path:
     return folder
 
 
-def targets(project: Path) -> set[str]:
+def mount_targets(project: Path) -> set[str]:
+    """Return the paths at which the project's interpreter is mounted."""
     return {mount.target for mount in mounts_for_interpreter(discover_interpreter(project, {}))}
 
 
 @pytest.mark.parametrize("library", ["lib", "lib64"])
-def test_of_an_installation_only_what_python_needs_is_shown(tmp_path: Path, library: str) -> None:
+def test_only_needed_parts_of_an_installation_are_mounted(tmp_path: Path, library: str) -> None:
     local = tmp_path / "local"
     program = make_installation(local, library)
-    base_environment(tmp_path / "p" / ".venv", local / "bin" / "python3", local / "bin")
-    shown = targets(tmp_path / "p")
-    assert {path for path in shown if path.startswith(f"{local}/")} == {
+    make_linked_environment(tmp_path / "p" / ".venv", local / "bin" / "python3", local / "bin")
+    targets = mount_targets(tmp_path / "p")
+    assert {path for path in targets if path.startswith(f"{local}/")} == {
         str(program),
         str(local / "bin" / "python3"),
         str(local / library / program.name),
@@ -181,7 +181,7 @@ def test_of_an_installation_only_what_python_needs_is_shown(tmp_path: Path, libr
     }
 
 
-def test_a_home_that_is_no_installation_is_refused(tmp_path: Path) -> None:
+def test_a_home_that_is_not_an_installation_is_refused(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     (victim / "bin").mkdir(parents=True)
     (victim / "lib" / "python3.11").mkdir(parents=True)
@@ -189,70 +189,66 @@ def test_a_home_that_is_no_installation_is_refused(tmp_path: Path) -> None:
     shutil.copy2(get_own_interpreter().executable, victim / "bin" / "python3")
     make_installation(tmp_path / "local")
     own = Path(get_own_interpreter().executable)
-    planted = tmp_path / "p" / "own"
-    program = make_installation(planted)
-    for at, (to, home) in enumerate(
+    installation = tmp_path / "p" / "own"
+    program = make_installation(installation)
+    for number, (target, home) in enumerate(
         [
-            (own, victim / "bin"),  # a real interpreter, and a home that has nothing to do with it
+            (own, victim / "bin"),  # a real interpreter with an unrelated home
             (own, tmp_path / "local" / "bin"),
             (own, Path("bin")),
-            (victim / "bin" / "python3", victim / "bin"),  # its own `python`, and no standard library
+            (victim / "bin" / "python3", victim / "bin"),  # a `python` without a standard library
         ]
     ):
-        base_environment(tmp_path / f"p{at}" / ".venv", to, home)
+        make_linked_environment(tmp_path / f"p{number}" / ".venv", target, home)
         with pytest.raises(PrerequisiteError, match="one Python installation"):
-            discover_interpreter(tmp_path / f"p{at}", {})
-    # An installation of its own that holds a link to what is not.
-    (planted / "lib" / "libpython3.so").symlink_to(victim / "lib" / "key.txt")
-    base_environment(tmp_path / "p" / ".venv", program, planted / "bin")
+            discover_interpreter(tmp_path / f"p{number}", {})
+    # An installation inside the project that contains a link to a file of the user.
+    (installation / "lib" / "libpython3.so").symlink_to(victim / "lib" / "key.txt")
+    make_linked_environment(tmp_path / "p" / ".venv", program, installation / "bin")
     with pytest.raises(PrerequisiteError, match="leads out"):
-        targets(tmp_path / "p")
+        mount_targets(tmp_path / "p")
 
 
-def test_a_part_that_leads_into_the_installation_is_refused(tmp_path: Path) -> None:
+def test_a_part_linked_to_the_installation_is_refused(tmp_path: Path) -> None:
     local = tmp_path / "local"
     program = make_installation(local)
-    folder = base_environment(tmp_path / "p" / ".venv", program, local / "bin")
+    folder = make_linked_environment(tmp_path / "p" / ".venv", program, local / "bin")
     shutil.rmtree(folder / "include", ignore_errors=True)
     (folder / "include").symlink_to(local)
     with pytest.raises(PrerequisiteError, match="leads out"):
-        targets(tmp_path / "p")
+        mount_targets(tmp_path / "p")
 
 
-def test_a_folder_of_links_to_interpreters_may_be_home(tmp_path: Path) -> None:
+def test_the_home_may_be_a_folder_of_links_to_interpreters(tmp_path: Path) -> None:
     program = make_installation(tmp_path / "uv" / "python")
     links = tmp_path / "local" / "bin"
     links.mkdir(parents=True)
     (links / program.name).symlink_to(program)
-    base_environment(tmp_path / "p" / ".venv", links / program.name, links)
-    found = discover_interpreter(tmp_path / "p", {})
-    assert found.base_prefix == str(tmp_path / "uv" / "python")
-    shown = targets(tmp_path / "p")
-    assert str(links / program.name) in shown
-    assert not any(path in shown for path in (str(links), str(tmp_path / "local")))
+    make_linked_environment(tmp_path / "p" / ".venv", links / program.name, links)
+    interpreter = discover_interpreter(tmp_path / "p", {})
+    assert interpreter.base_prefix == str(tmp_path / "uv" / "python")
+    targets = mount_targets(tmp_path / "p")
+    assert str(links / program.name) in targets
+    assert not any(path in targets for path in (str(links), str(tmp_path / "local")))
 
 
-def test_an_environment_of_copies_is_read(tmp_path: Path) -> None:
+def test_an_environment_made_of_copies_is_discovered(tmp_path: Path) -> None:
     venv.create(tmp_path / ".venv", with_pip=False, symlinks=False)
     assert discover_interpreter(tmp_path, {}).base_prefix == get_own_interpreter().base_prefix
 
 
-def test_condas_libraries_are_its_own(tmp_path: Path) -> None:
+def test_the_whole_library_of_a_conda_environment_is_mounted(tmp_path: Path) -> None:
     conda = tmp_path / ".venv"
     program = make_installation(conda)
     (conda / "bin" / "python").symlink_to(program.name)
     (conda / "lib" / program.name / "site-packages").mkdir()
-    assert str(conda / "lib") not in targets(tmp_path)
+    assert str(conda / "lib") not in mount_targets(tmp_path)
     (conda / "conda-meta").mkdir()
-    assert str(conda / "lib") in targets(tmp_path)
+    assert str(conda / "lib") in mount_targets(tmp_path)
 
 
-async def test_real_environments_still_run(
-    tmp_path: Path, sandbox_requirement: Requirement, require: Require
-) -> None:
-    require(
-        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
-    )
+@pytest.mark.usefixtures("bubblewrap_works")
+async def test_real_environments_run_in_the_sandbox(tmp_path: Path) -> None:
     make_environment(tmp_path / ".venv")
     sandbox = BubblewrapSandbox()
     code = "import ctypes, json, sqlite3, ssl, sys, sysconfig, zlib; print(sys.prefix, sys.base_prefix)"
@@ -263,19 +259,15 @@ async def test_real_environments_still_run(
                     argv=(interpreter.executable, "-c", code), mounts=mounts_for_interpreter(interpreter)
                 )
             )
-            told = f"{interpreter.prefix} {interpreter.base_prefix}\n".encode()
-            assert (result.status, result.stdout) == ("ok", told), result.stderr
+            expected_stdout = f"{interpreter.prefix} {interpreter.base_prefix}\n".encode()
+            assert (result.status, result.stdout) == ("ok", expected_stdout), result.stderr
     finally:
         await sandbox.close()
 
 
-async def test_real_environments_of_every_kind_run(
-    tmp_path: Path, sandbox_requirement: Requirement, require: Require
-) -> None:
-    """Below a home, as pyenv, uv and conda have them: what is shown suffices to run."""
-    require(
-        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
-    )
+@pytest.mark.usefixtures("bubblewrap_works")
+async def test_environments_of_pyenv_uv_and_conda_run_in_the_sandbox(tmp_path: Path) -> None:
+    """The mounted parts of an installation in a home folder are enough to run it."""
     own = get_own_interpreter()
     version = ".".join(own.version.split(".")[:2])
     home = tmp_path / "home"
@@ -284,34 +276,37 @@ async def test_real_environments_of_every_kind_run(
     try:
         for kind in (".pyenv/versions/3", ".local/share/uv/python/cpython-3", "miniconda3"):
             base = home / kind
-            shutil.copytree(own.base_prefix, base, symlinks=True, ignore=only_library(version))
-            (base / "conda-meta").mkdir() if kind == "miniconda3" else None
+            shutil.copytree(own.base_prefix, base, symlinks=True, ignore=ignore_unneeded_parts(version))
+            if kind == "miniconda3":
+                (base / "conda-meta").mkdir()
             project = tmp_path / kind.replace("/", "-")
-            base_environment(project / ".venv", base / "bin" / f"python{version}", base / "bin")
-            found = discover_interpreter(project, {})
+            make_linked_environment(project / ".venv", base / "bin" / f"python{version}", base / "bin")
+            interpreter = discover_interpreter(project, {})
             result = await sandbox.run(
-                RunRequest(argv=(found.executable, "-c", code), mounts=mounts_for_interpreter(found))
+                RunRequest(
+                    argv=(interpreter.executable, "-c", code), mounts=mounts_for_interpreter(interpreter)
+                )
             )
-            told = f"{project}/.venv {base}\n".encode()
-            assert (result.status, result.stdout) == ("ok", told), (kind, result.stderr)
+            expected_stdout = f"{project}/.venv {base}\n".encode()
+            assert (result.status, result.stdout) == ("ok", expected_stdout), (kind, result.stderr)
     finally:
         await sandbox.close()
 
 
-def only_library(version: str) -> Callable[[str, list[str]], set[str]]:
-    """For `copytree`: leaves the parts of an installation that an interpreter does not need to start."""
-    left = {"site-packages", "test", "idlelib", "ensurepip", "pkgconfig", "share", "__pycache__"}
+def ignore_unneeded_parts(version: str) -> Callable[[str, list[str]], set[str]]:
+    """Return an `ignore` function for `copytree` that skips what an interpreter does not need to start."""
+    unneeded = {"site-packages", "test", "idlelib", "ensurepip", "pkgconfig", "share", "__pycache__"}
     return lambda folder, names: {
-        name for name in names if name in left or (name.startswith("python3.") and version not in name)
+        name for name in names if name in unneeded or (name.startswith("python3.") and version not in name)
     }
 
 
-def test_a_project_chooses_no_home_and_no_folder_of_sessions(
+def test_a_project_cannot_expose_a_home_or_temporary_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
     program = make_installation(home)
-    base_environment(tmp_path / "p" / ".venv", program, home / "bin")
+    make_linked_environment(tmp_path / "p" / ".venv", program, home / "bin")
     assert discover_interpreter(tmp_path / "p", {}).base_prefix == str(home)
     monkeypatch.setenv("HOME", str(home))
     with pytest.raises(PrerequisiteError, match="a home folder") as caught:
@@ -320,77 +315,77 @@ def test_a_project_chooses_no_home_and_no_folder_of_sessions(
     monkeypatch.setenv("HOME", str(home / "below"))
     with pytest.raises(PrerequisiteError, match="a home folder"):
         discover_interpreter(tmp_path / "p", {})
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
-        base_environment(Path(elsewhere, ".venv"), program, home / "bin")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as project:
+        make_linked_environment(Path(project, ".venv"), program, home / "bin")
         with pytest.raises(PrerequisiteError, match="lies in /tmp"):
-            discover_interpreter(Path(elsewhere), {})
+            discover_interpreter(Path(project), {})
 
 
-def test_an_installation_of_another_users_is_not_shown(tmp_path: Path) -> None:
+def test_an_installation_of_another_user_is_refused(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give a folder away")
     program = make_installation(tmp_path / "theirs")
-    base_environment(tmp_path / "p" / ".venv", program, tmp_path / "theirs" / "bin")
+    make_linked_environment(tmp_path / "p" / ".venv", program, tmp_path / "theirs" / "bin")
     discover_interpreter(tmp_path / "p", {})
     os.chown(tmp_path / "theirs", 54321, 54321)
     with pytest.raises(PrerequisiteError, match="another user"):
         discover_interpreter(tmp_path / "p", {})
-    os.chown(tmp_path / "p", 54321, 54321)  # whose project it is may show their own
+    os.chown(tmp_path / "p", 54321, 54321)  # the owner of the project may use an own installation
     discover_interpreter(tmp_path / "p", {})
 
 
-def test_an_environment_that_the_user_activated_is_the_users_choice(
+def test_an_activated_environment_may_lie_outside_the_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = make_installation(tmp_path / "home")
-    elsewhere = base_environment(tmp_path / "environments" / "p", program, tmp_path / "home" / "bin")
+    environment = make_linked_environment(tmp_path / "environments" / "p", program, tmp_path / "home" / "bin")
     (tmp_path / "p").mkdir()
-    (tmp_path / "p" / ".venv").symlink_to(elsewhere)
+    (tmp_path / "p" / ".venv").symlink_to(environment)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     with pytest.raises(PrerequisiteError, match="leads out of the project") as caught:
         discover_interpreter(tmp_path / "p", {"VIRTUAL_ENV": str(tmp_path / "home")})
     assert "activate" in caught.value.remedy
-    for active in (elsewhere, tmp_path / "p" / ".venv"):
-        found = discover_interpreter(tmp_path / "p", {"VIRTUAL_ENV": str(active)})
-        assert (found.prefix, found.project) == (str(tmp_path / "p" / ".venv"), "")
-        mounts_for_interpreter(found)
+    for active in (environment, tmp_path / "p" / ".venv"):
+        interpreter = discover_interpreter(tmp_path / "p", {"VIRTUAL_ENV": str(active)})
+        assert (interpreter.prefix, interpreter.project) == (str(tmp_path / "p" / ".venv"), "")
+        mounts_for_interpreter(interpreter)
 
 
-def test_mounts_show_link_targets_and_never_links(tmp_path: Path) -> None:
+def test_mount_sources_are_never_links(tmp_path: Path) -> None:
     program = make_installation(tmp_path / "uv" / "3.11.7")
     (tmp_path / "uv" / "3.11").symlink_to("3.11.7")
     minor = tmp_path / "uv" / "3.11" / "bin"
-    base_environment(tmp_path / "p" / ".venv", minor / program.name, minor)
-    found = mounts_for_interpreter(discover_interpreter(tmp_path / "p", {}))
-    assert {mount.source for mount in found} == {os.path.realpath(mount.source) for mount in found}
-    assert (str(program), str(minor / program.name)) in {(mount.source, mount.target) for mount in found}
+    make_linked_environment(tmp_path / "p" / ".venv", minor / program.name, minor)
+    mounts = mounts_for_interpreter(discover_interpreter(tmp_path / "p", {}))
+    assert {mount.source for mount in mounts} == {os.path.realpath(mount.source) for mount in mounts}
+    assert (str(program), str(minor / program.name)) in {(mount.source, mount.target) for mount in mounts}
 
 
-def test_a_link_that_means_another_thing_to_the_kernel_is_refused(tmp_path: Path) -> None:
-    env = make_environment(tmp_path / "p" / ".venv")
-    (env / "deep" / "bin").mkdir(parents=True)
-    (env / "deep" / "hop").symlink_to(get_own_interpreter().executable)
-    (env / "d").symlink_to("deep/bin")
+def test_a_link_that_the_kernel_resolves_differently_is_refused(tmp_path: Path) -> None:
+    environment = make_environment(tmp_path / "p" / ".venv")
+    (environment / "deep" / "bin").mkdir(parents=True)
+    (environment / "deep" / "hop").symlink_to(get_own_interpreter().executable)
+    (environment / "d").symlink_to("deep/bin")
     (tmp_path / "private").mkdir()
-    (env / "hop").symlink_to(tmp_path / "private")
-    (env / "bin" / "python").unlink()
-    (env / "bin" / "python").symlink_to("../d/../hop")
+    (environment / "hop").symlink_to(tmp_path / "private")
+    (environment / "bin" / "python").unlink()
+    (environment / "bin" / "python").symlink_to("../d/../hop")
     with pytest.raises(PrerequisiteError, match="does not lead to its interpreter"):
-        targets(tmp_path / "p")
+        mount_targets(tmp_path / "p")
 
 
-def test_sockets_and_pipes_in_mounts_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    env = make_environment(tmp_path / "p" / ".venv")
-    os.mkfifo(env / "lib" / "pipe")
+def test_sockets_and_pipes_are_not_mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = make_environment(tmp_path / "p" / ".venv")
+    os.mkfifo(environment / "lib" / "pipe")
     with pytest.raises(PrerequisiteError, match="socket, a pipe or a device"):
-        targets(tmp_path / "p")
-    (env / "lib" / "pipe").unlink()
-    folder = next(env.glob("lib/python3.*/site-packages"))
+        mount_targets(tmp_path / "p")
+    (environment / "lib" / "pipe").unlink()
+    folder = next(environment.glob("lib/python3.*/site-packages"))
     with socket.socket(socket.AF_UNIX) as listener:
         monkeypatch.chdir(folder)  # a socket's address has 107 bytes
         listener.bind("s")
         with pytest.raises(PrerequisiteError, match="socket, a pipe or a device"):
-            targets(tmp_path / "p")
+            mount_targets(tmp_path / "p")
         with pytest.raises(UsageError, match="neither a file nor a folder"):
             plan_mounts([Mount(source=str(folder / "s"), target="/opt/s")])
     modules = tmp_path / "node_modules" / "x"
@@ -400,9 +395,9 @@ def test_sockets_and_pipes_in_mounts_are_refused(tmp_path: Path, monkeypatch: py
         project_packages(tmp_path, "node_modules")
 
 
-def test_files_of_a_project_are_read_neither_for_ever_nor_through_pipes(tmp_path: Path) -> None:
-    env = make_environment(tmp_path / ".venv")
-    packages = next(env.glob("lib/python3.*/site-packages"))
+def test_endless_files_and_pipes_do_not_block_discovery(tmp_path: Path) -> None:
+    environment = make_environment(tmp_path / ".venv")
+    packages = next(environment.glob("lib/python3.*/site-packages"))
     os.mkfifo(packages / "a.pth")
     (packages / "b.pth").symlink_to("/dev/zero")
     (packages / "c.pth").mkdir()
@@ -410,27 +405,32 @@ def test_files_of_a_project_are_read_neither_for_ever_nor_through_pipes(tmp_path
     (packages / "f.pth").write_text("a\0b\n")
     (packages / "e.pth").symlink_to("e.pth")
     assert discover_interpreter(tmp_path, {}).source_roots == (".",)
-    nul = b"home = \xff\0/usr/bin\n"
-    for put in (os.mkfifo, lambda p: p.symlink_to("/dev/zero"), lambda p: p.write_bytes(nul), Path.mkdir):
-        (env / "pyvenv.cfg").unlink()
-        put(env / "pyvenv.cfg")
+    config_with_nul = b"home = \xff\0/usr/bin\n"
+    for create in (
+        os.mkfifo,
+        lambda p: p.symlink_to("/dev/zero"),
+        lambda p: p.write_bytes(config_with_nul),
+        Path.mkdir,
+    ):
+        (environment / "pyvenv.cfg").unlink()
+        create(environment / "pyvenv.cfg")
         with pytest.raises(PrerequisiteError, match="one Python installation"):
             discover_interpreter(tmp_path, {})
-        if (env / "pyvenv.cfg").is_dir():
+        if (environment / "pyvenv.cfg").is_dir():
             return
 
 
-async def test_an_environment_based_on_the_python_that_runs_suture(tmp_path: Path) -> None:
-    """Our own programs show all of its `bin`; a link of the environment's into it is no second mount."""
+async def test_a_link_into_the_own_interpreter_is_not_mounted_twice(tmp_path: Path) -> None:
+    """Suture's own interpreter mounts its whole `bin`, so a file in it needs no mount of its own."""
     own = sys.base_prefix
-    env = make_environment(tmp_path / "p" / ".venv")
-    (env / "bin" / "python").unlink()
-    (env / "bin" / "python").symlink_to(f"{own}/bin/python3")
-    both = (
+    environment = make_environment(tmp_path / "p" / ".venv")
+    (environment / "bin" / "python").unlink()
+    (environment / "bin" / "python").symlink_to(f"{own}/bin/python3")
+    mounts = (
         *mounts_for_interpreter(get_own_interpreter()),
         *mounts_for_interpreter(discover_interpreter(tmp_path / "p", {})),
     )
-    planned = {mount.target for mount in plan_mounts(both)}
-    assert f"{own}/bin/python3" not in planned
+    targets = {mount.target for mount in plan_mounts(mounts)}
+    assert f"{own}/bin/python3" not in targets
     with pytest.raises(UsageError, match="lies below"):
-        plan_mounts([*both, Mount(source=str(tmp_path), target=f"{env}/lib/x")])
+        plan_mounts([*mounts, Mount(source=str(tmp_path), target=f"{environment}/lib/x")])

@@ -1,4 +1,4 @@
-"""A sandbox with a hole loses its claimed level; findings are kept until something changes."""
+"""A sandbox with a hole loses its claimed level; a report is cached until something changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import suture.sandbox
-from requirements import Require
+from sandbox.sandbox_programs import write_script
 from suture.core.settings.schema import SandboxSettings
 from suture.errors import SandboxUnavailable
 from suture.sandbox import (
@@ -24,12 +24,10 @@ from suture.sandbox import (
     BubblewrapSandbox,
     Capabilities,
     Channel,
-    Requirement,
     RunRequest,
     RunResult,
     open_sandbox,
 )
-from suture.sandbox.bubblewrap.root_staging import is_reachable
 from suture.sandbox.self_test.probe import ProbeReport, attack_sandbox
 from suture.sandbox.self_test.self_tested_sandbox import (
     KNOWN_REPORTS,
@@ -42,7 +40,7 @@ from suture.sandbox.self_test.self_tested_sandbox import (
 )
 
 CLAIM = Capabilities(level="namespace", mode="warm", limits=frozenset(LIMIT_NAMES), identity="a sandbox")
-DROP = """
+DROP_OPTION = """
 skip=0
 for word do
     shift
@@ -54,21 +52,15 @@ done
 
 
 @pytest.fixture
-def holed(
-    tmp_path: Path, sandbox_requirement: Requirement, require: Require
+def open_with_holes(
+    tmp_path: Path, reachable_bubblewrap: str
 ) -> Callable[[str], Callable[[], BubblewrapSandbox]]:
-    """Makes sandboxes by a bubblewrap that is told something else than what we say."""
-    real = sandbox_requirement.detail.split()[0]
-    require(
-        "bubblewrap",
-        sandbox_requirement.ok and is_reachable(real),
-        f"{sandbox_requirement.detail}, for other users too",
-    )
+    """Return a factory of sandboxes whose bubblewrap is a script that changes the options first."""
 
     def make(script: str, mode: str = "cold") -> Callable[[], BubblewrapSandbox]:
-        wrapper = tmp_path / f"bwrap-{uuid.uuid4().hex}"
-        wrapper.write_text(f'#!/bin/sh\n{script}\nexec {real} "$@"\n')
-        wrapper.chmod(0o755)
+        wrapper = write_script(
+            tmp_path / f"bwrap-{uuid.uuid4().hex}", f'{script}\nexec {reachable_bubblewrap} "$@"'
+        )
         return lambda: BubblewrapSandbox(find=lambda: (str(wrapper),), mode=mode)  # type: ignore[arg-type]
 
     return make
@@ -76,64 +68,68 @@ def holed(
 
 @pytest.fixture
 def outside() -> Iterator[Path]:
-    """A folder that no sandbox covers by chance, as it does with the folder of temporary files."""
+    """A folder outside /tmp, which every sandbox covers with a folder of its own."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
 
 
 @pytest.mark.parametrize("mode", ["warm", "spare", "cold"])
-async def test_a_sound_sandbox_has_no_hole(
-    holed: Callable[..., Callable[[], BubblewrapSandbox]], mode: str
+async def test_a_sound_sandbox_has_no_holes(
+    open_with_holes: Callable[..., Callable[[], BubblewrapSandbox]], mode: str
 ) -> None:
-    report = await attack_sandbox(holed("", mode), "namespace")
+    report = await attack_sandbox(open_with_holes("", mode), "namespace")
     assert report.holes == {}
     assert report.limits >= frozenset(LIMIT_NAMES) - {"inodes"}
     assert ("inodes" in report.limits) is (mode == "warm")
 
 
-async def test_a_shared_network_is_found(holed: Callable[..., Callable[[], BubblewrapSandbox]]) -> None:
-    sandbox_requirement = SelfTestedSandbox(holed(DROP.format(word="--unshare-net", values=0)))
-    found = await sandbox_requirement.capabilities()
-    assert found.level == "none"
-    assert "network of the host" in found.reason
-    assert "abstract sockets of the host" in found.reason
+async def test_a_shared_network_is_found(
+    open_with_holes: Callable[..., Callable[[], BubblewrapSandbox]],
+) -> None:
+    sandbox = SelfTestedSandbox(open_with_holes(DROP_OPTION.format(word="--unshare-net", values=0)))
+    capabilities = await sandbox.capabilities()
+    assert capabilities.level == "none"
+    assert "network of the host" in capabilities.reason
+    assert "abstract sockets of the host" in capabilities.reason
     with pytest.raises(SandboxUnavailable, match="network of the host"):
-        await sandbox_requirement.run(RunRequest(python="print('ran')"))
+        await sandbox.run(RunRequest(python="print('ran')"))
     with pytest.raises(SandboxUnavailable, match=r"sandbox\.minimum_level is 'namespace'"):
-        async with sandbox_requirement.open(RunRequest(python="print('ran')")):
-            pytest.fail("it was let in")
-    await sandbox_requirement.close()
+        async with sandbox.open(RunRequest(python="print('ran')")):
+            pytest.fail("the program was started")
+    await sandbox.close()
 
 
 @pytest.mark.parametrize(
-    ("word", "values", "hole"),
+    ("option", "values", "hole"),
     [("--seccomp", 1, "vsock"), ("--size", 1, "")],
 )
-async def test_reduced_capabilities(
-    holed: Callable[..., Callable[[], BubblewrapSandbox]], word: str, values: int, hole: str
+async def test_a_dropped_option_is_found(
+    open_with_holes: Callable[..., Callable[[], BubblewrapSandbox]], option: str, values: int, hole: str
 ) -> None:
-    report = await attack_sandbox(holed(DROP.format(word=word, values=values)), "namespace")
+    report = await attack_sandbox(
+        open_with_holes(DROP_OPTION.format(word=option, values=values)), "namespace"
+    )
     if hole:
         assert hole in report.holes
     else:
         assert (report.holes, "disk_mb" in report.limits) == ({}, False)
 
 
-async def test_a_folder_of_the_host_that_is_shown_is_found(
-    holed: Callable[..., Callable[[], BubblewrapSandbox]], outside: Path
+async def test_a_mounted_host_folder_is_found(
+    open_with_holes: Callable[..., Callable[[], BubblewrapSandbox]], outside: Path
 ) -> None:
     report = await attack_sandbox(
-        holed(f'set -- --bind "{outside}" "{outside}" "$@"'), "namespace", folders=[outside]
+        open_with_holes(f'set -- --bind "{outside}" "{outside}" "$@"'), "namespace", folders=[outside]
     )
     assert {"host_files", "host_writes"} <= report.holes.keys()
     assert list(outside.iterdir()) == []
 
 
-class NoSandbox:
-    """Runs programs on the host and says that it is a sandbox."""
+class UnsandboxedSandbox:
+    """Runs programs on the host and claims to be a sandbox."""
 
-    name = "no-wall"
+    name = "unsandboxed"
 
     async def capabilities(self) -> Capabilities:
         return CLAIM
@@ -141,9 +137,8 @@ class NoSandbox:
     async def _start(self, request: RunRequest) -> asyncio.subprocess.Process:
         assert request.python is not None
         pipe = asyncio.subprocess.PIPE
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", "-c", request.python), stdin=pipe, stdout=pipe, stderr=pipe
-        )
+        command = (sys.executable, "-I", "-S", "-c", request.python)
+        return await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe)
 
     async def run(self, request: RunRequest) -> RunResult:
         if "exceed_total_memory(" in request.python[-60:] or "sleep" in request.python[:40]:  # type: ignore[index]
@@ -155,16 +150,18 @@ class NoSandbox:
     @asynccontextmanager
     async def open(self, request: RunRequest) -> AsyncIterator[Channel]:
         process = await self._start(request)
-        yield NoChannel(process)
+        yield UnsandboxedChannel(process)
         if process.returncode is None:
             process.kill()
             await process.wait()
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: every program has ended."""
 
 
-class NoChannel:
+class UnsandboxedChannel:
+    """Reads frames from a process on the host."""
+
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
 
@@ -185,8 +182,8 @@ class NoChannel:
         return RunResult(status="ok")
 
 
-async def test_no_sandbox_at_all_is_found_out_in_every_way() -> None:
-    report = await attack_sandbox(NoSandbox, "namespace")
+async def test_a_missing_sandbox_has_every_hole() -> None:
+    report = await attack_sandbox(UnsandboxedSandbox, "namespace")
     expected = {
         "host_files",
         "host_environment",
@@ -202,82 +199,78 @@ async def test_no_sandbox_at_all_is_found_out_in_every_way() -> None:
 
 
 @pytest.mark.heavy
-async def test_probes_at_once_do_not_hide_what_each_other_finds() -> None:
+async def test_concurrent_probes_do_not_hide_holes_from_each_other() -> None:
     before = dict(os.environ)
-    reports = await asyncio.gather(*(attack_sandbox(NoSandbox, "namespace") for _ in range(3)))
+    reports = await asyncio.gather(*(attack_sandbox(UnsandboxedSandbox, "namespace") for _ in range(3)))
     assert all("host_environment" in report.holes for report in reports)
     assert dict(os.environ) == before
 
 
-async def test_a_sandbox_that_claims_another_kernel_must_have_one() -> None:
-    assert "host_kernel" in (await attack_sandbox(NoSandbox, "user_kernel")).holes
-    assert "host_kernel" not in (await attack_sandbox(NoSandbox, "namespace")).holes
+async def test_a_claimed_kernel_of_its_own_is_verified() -> None:
+    assert "host_kernel" in (await attack_sandbox(UnsandboxedSandbox, "user_kernel")).holes
+    assert "host_kernel" not in (await attack_sandbox(UnsandboxedSandbox, "namespace")).holes
 
 
-async def test_a_sandbox_that_cannot_run_a_canary_has_no_level() -> None:
-    class Mute(NoSandbox):
+async def test_a_sandbox_that_fails_the_canary_has_no_level() -> None:
+    class SilentSandbox(UnsandboxedSandbox):
         @asynccontextmanager
         async def open(self, request: RunRequest) -> AsyncIterator[Channel]:
             async with super().open(replace(request, python="print('nothing to tell')")) as channel:
                 yield channel
 
-    report = await attack_sandbox(Mute, "namespace")
+    report = await attack_sandbox(SilentSandbox, "namespace")
     assert "canary_failed" in report.holes
 
 
-def test_another_kernel_than_the_hosts_may_have_its_own_sockets() -> None:
+def test_limits_that_did_not_hold_are_removed_from_the_claim() -> None:
     report = ProbeReport(holes={}, limits=frozenset({"wall_s"}))
-    found = reduce_claim(CLAIM, report)
-    assert (found.level, found.limits) == ("namespace", frozenset({"wall_s"}))
-    assert "limits that did not hold" in found.reason
-    assert "memory_mb" in found.missing_limits
+    capabilities = reduce_claim(CLAIM, report)
+    assert (capabilities.level, capabilities.limits) == ("namespace", frozenset({"wall_s"}))
+    assert "limits that did not hold" in capabilities.reason
+    assert "memory_mb" in capabilities.missing_limits
 
 
-class Counting(BubblewrapSandbox):
-    made = 0
+class CountingSandbox(BubblewrapSandbox):
+    """Counts its instances."""
+
+    instances = 0
 
     def __init__(self) -> None:
         super().__init__()
-        Counting.made += 1
+        CountingSandbox.instances += 1
 
 
-async def test_findings_are_cached_until_something_changes(
-    tmp_path: Path, require: Require, sandbox_requirement: Requirement, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("bubblewrap_works")
+async def test_a_report_is_cached_until_something_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    require(
-        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
-    )
-    made = []
+    new_instances = []
     for identity in ("", "", "another"):
         KNOWN_REPORTS.clear()
-        before = Counting.made
-        self_tested_cache = SelfTestedSandbox(Counting, cache=tmp_path / "cache")
+        before = CountingSandbox.instances
+        sandbox = SelfTestedSandbox(CountingSandbox, cache=tmp_path / "cache")
         if identity:
             monkeypatch.setattr("suture.sandbox.self_test.self_tested_sandbox.SYSTEM_FACTS", ("version",))
-        assert (await self_tested_cache.capabilities()).level == "namespace"
-        assert (await self_tested_cache.run(RunRequest(python="print(1)"))).stdout == b"1\n"
-        await self_tested_cache.close()
-        made.append(Counting.made - before)
-    assert made == [2, 1, 2]  # one more where it was attacked
+        assert (await sandbox.capabilities()).level == "namespace"
+        assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
+        await sandbox.close()
+        new_instances.append(CountingSandbox.instances - before)
+    assert new_instances == [2, 1, 2]  # the self-test opens a sandbox of its own
     assert len(list((tmp_path / "cache/sandbox").iterdir())) == 1
 
 
-async def test_sandboxs_that_open_at_once_are_attacked_once(
-    require: Require, sandbox_requirement: Requirement
-) -> None:
-    require(
-        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
-    )
+@pytest.mark.usefixtures("bubblewrap_works")
+async def test_sandboxes_that_open_concurrently_are_probed_once() -> None:
     KNOWN_REPORTS.clear()
-    before = Counting.made
-    walls = [SelfTestedSandbox(Counting) for _ in range(3)]
-    await asyncio.gather(*(one.capabilities() for one in walls))
-    assert Counting.made - before == 4  # one more, which was attacked
-    for one in walls:
-        await one.close()
+    before = CountingSandbox.instances
+    sandboxes = [SelfTestedSandbox(CountingSandbox) for _ in range(3)]
+    await asyncio.gather(*(sandbox.capabilities() for sandbox in sandboxes))
+    assert CountingSandbox.instances - before == 4  # the self-test opens a sandbox of its own
+    for sandbox in sandboxes:
+        await sandbox.close()
 
 
-def test_findings_in_writable_files_are_ignored(tmp_path: Path) -> None:
+def test_a_report_in_a_file_that_others_can_write_is_ignored(tmp_path: Path) -> None:
     save_report(tmp_path, "bubblewrap", "key", ProbeReport(limits=frozenset({"wall_s"})))
     (file,) = (tmp_path / "sandbox").iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
@@ -291,10 +284,10 @@ def test_findings_in_writable_files_are_ignored(tmp_path: Path) -> None:
 
 
 def test_the_fingerprint_covers_all_facts(tmp_path: Path) -> None:
-    def key(claim: Capabilities = CLAIM, boot: str = "1", userns: str = "10") -> str:
+    def key(claim: Capabilities = CLAIM, boot_id: str = "1", max_namespaces: str = "10") -> str:
         for path, text in (
-            ("sys/kernel/random/boot_id", boot),
-            ("sys/user/max_user_namespaces", userns),
+            ("sys/kernel/random/boot_id", boot_id),
+            ("sys/user/max_user_namespaces", max_namespaces),
             ("self/status", "Seccomp:\t0\n"),
         ):
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -303,8 +296,8 @@ def test_the_fingerprint_covers_all_facts(tmp_path: Path) -> None:
 
     keys = [
         key(),
-        key(boot="2"),
-        key(userns="0"),
+        key(boot_id="2"),
+        key(max_namespaces="0"),
         key(replace(CLAIM, identity="newer")),
         key(replace(CLAIM, mode="cold")),
         key(replace(CLAIM, limits=frozenset())),
@@ -313,7 +306,9 @@ def test_the_fingerprint_covers_all_facts(tmp_path: Path) -> None:
     assert key() == keys[0]
 
 
-def test_a_finding_rests_on_all_of_our_own_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fingerprint_covers_the_source_of_the_sandbox_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert Path(suture.sandbox.__file__).parent == SOURCES
     monkeypatch.setattr("suture.sandbox.self_test.self_tested_sandbox.SOURCES", tmp_path)
     before = fingerprint("wall", CLAIM, tmp_path)
@@ -323,23 +318,19 @@ def test_a_finding_rests_on_all_of_our_own_code(tmp_path: Path, monkeypatch: pyt
 
 
 async def test_holes_are_not_cached(
-    holed: Callable[..., Callable[[], BubblewrapSandbox]], tmp_path: Path
+    open_with_holes: Callable[..., Callable[[], BubblewrapSandbox]], tmp_path: Path
 ) -> None:
-    self_tested_cache = SelfTestedSandbox(
-        holed(DROP.format(word="--unshare-net", values=0)), cache=tmp_path / "cache"
+    sandbox = SelfTestedSandbox(
+        open_with_holes(DROP_OPTION.format(word="--unshare-net", values=0)), cache=tmp_path / "cache"
     )
-    assert (await self_tested_cache.capabilities()).level == "none"
+    assert (await sandbox.capabilities()).level == "none"
     assert not (tmp_path / "cache/sandbox").exists()
-    await self_tested_cache.close()
+    await sandbox.close()
 
 
 @pytest.mark.parametrize(("minimum", "ok"), [("process", True), ("namespace", True), ("container", False)])
-async def test_the_configured_minimum_is_enforced(
-    minimum: str, ok: bool, sandbox_requirement: Requirement, require: Require
-) -> None:
-    require(
-        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
-    )
+@pytest.mark.usefixtures("bubblewrap_works")
+async def test_the_configured_minimum_is_enforced(minimum: str, ok: bool) -> None:
     sandbox = open_sandbox(SandboxSettings(minimum_level=minimum))  # type: ignore[arg-type]
     try:
         if ok:

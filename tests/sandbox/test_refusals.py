@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.sandbox_programs import python
+from sandbox.sandbox_programs import python_request
 from suture.errors import SandboxBroken
 from suture.sandbox import BubblewrapSandbox, Capabilities, RunRequest
 from suture.sandbox.execution.memory_cgroups import find_cgroup_parent
@@ -109,7 +109,7 @@ async def test_a_conversation_that_outlives_the_close_leaves_no_group(
 async def test_no_folder_for_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
     with pytest.raises(SandboxBroken, match="cannot make a folder for a program"):
-        await UnsafeSubprocess(notice=lambda: None).run(python("pass"))
+        await UnsafeSubprocess(notice=lambda: None).run(python_request("pass"))
 
 
 async def test_a_sandbox_that_cannot_be_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,6 +121,6 @@ async def test_a_sandbox_that_cannot_be_tried(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
     self_tested_cache = SelfTestedSandbox(Claiming)
     with pytest.raises(SandboxBroken, match="bubblewrap could not be tested"):
-        await self_tested_cache.run(python("pass"))
+        await self_tested_cache.run(python_request("pass"))
     assert set(KNOWN_REPORTS) == before, "a fault was kept as a finding"
     await self_tested_cache.close()

@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from sandbox.sandbox_programs import python
+from sandbox.sandbox_programs import python_request
 from suture.sandbox import BubblewrapSandbox, RunRequest
 
 CALL = textwrap.dedent("""
@@ -39,7 +39,7 @@ only_x86_64 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="x86_64 
 
 
 async def told(sandbox: BubblewrapSandbox, code: str) -> object:
-    result = await sandbox.run(python(CALL + code))
+    result = await sandbox.run(python_request(CALL + code))
     assert result.status == "ok", result.stderr
     return json.loads(result.stdout)
 
@@ -69,7 +69,7 @@ page = mmap.mmap(-1, 4096, prot=7)
 page.write(bytes.fromhex("{code}"))
 print(ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))())
 """
-    result = await sandbox.run(python(CALL + run))
+    result = await sandbox.run(python_request(CALL + run))
     assert (result.status, result.signal, result.stdout) == ("signalled", 31, b"")
 
 
@@ -91,7 +91,7 @@ async def test_ordinary_programs_work(sandbox: BubblewrapSandbox) -> None:
             out.append(sqlite3.connect(file.name).execute("select 1").fetchone()[0])
         print(out)
     """
-    result = await sandbox.run(python(code))
+    result = await sandbox.run(python_request(code))
     assert result.stdout == b"['thread', 'child', 'tcp', 3, 'loop', 1]\n", result.stderr
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.sandbox_programs import python
+from sandbox.sandbox_programs import python_request
 from suture.core.settings.schema import SandboxSettings
 from suture.errors import PrerequisiteError, SandboxError, SandboxUnavailable
 from suture.sandbox import BubblewrapSandbox, diagnose_backends, open_sandbox
@@ -34,7 +34,7 @@ def fake_proc(folder: Path, **numbers: int) -> Path:
 
 async def refusal(sandbox: BubblewrapSandbox) -> SandboxUnavailable:
     with pytest.raises(SandboxUnavailable) as caught:
-        await sandbox.run(python("print('ran')"))
+        await sandbox.run(python_request("print('ran')"))
     await sandbox.close()
     assert isinstance(caught.value, SandboxError)
     assert isinstance(caught.value, PrerequisiteError)
@@ -100,7 +100,7 @@ async def test_a_broken_one_is_passed_over_for_one_that_works(
     working = await sandbox.choose_bubblewrap()
     broken = fake_bubblewrap(tmp_path, "unknown option --disable-userns")
     second = BubblewrapSandbox(find=lambda: (broken, working))
-    assert (await second.run(python("print(1)"))).stdout == b"1\n"
+    assert (await second.run(python_request("print(1)"))).stdout == b"1\n"
     assert await second.choose_bubblewrap() == working
     await second.close()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.sandbox_programs import eventually_gone, python, survivors
+from sandbox.sandbox_programs import find_processes, python_request, wait_until_gone
 from suture.core.settings.schema import KeySettings, SandboxSettings
 from suture.errors import PrerequisiteError, UsageError
 from suture.sandbox import BubblewrapSandbox, Mount, ProgramLimits, RunRequest, open_sandbox
@@ -37,7 +37,7 @@ async def test_each_sandbox_says_what_it_is_before_its_first_program(
     assert (await sandbox.capabilities()).level == "none"
     assert capsys.readouterr().err == ""
     for _ in range(2):
-        assert (await sandbox.run(python("pass"))).status == "ok"
+        assert (await sandbox.run(python_request("pass"))).status == "ok"
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err.count("no sandbox (unsafe-subprocess)") == 1
@@ -54,8 +54,8 @@ async def test_files_paths_and_environment(bare: UnsafeSubprocess) -> None:
 
 @pytest.mark.parametrize(("code", "status"), [(0, "ok"), (3, "failed")])
 async def test_exit_codes_and_signals(bare: UnsafeSubprocess, code: int, status: str) -> None:
-    assert (await bare.run(python(f"raise SystemExit({code})"))).status == status
-    assert (await bare.run(python("import os; os.kill(os.getpid(), 11)"))).signal == 11
+    assert (await bare.run(python_request(f"raise SystemExit({code})"))).status == status
+    assert (await bare.run(python_request("import os; os.kill(os.getpid(), 11)"))).signal == 11
 
 
 async def test_a_timeout_kills_processes_outside_the_group(bare: UnsafeSubprocess) -> None:
@@ -67,9 +67,9 @@ async def test_a_timeout_kills_processes_outside_the_group(bare: UnsafeSubproces
             subprocess.Popen(words, start_new_session=new)
         time.sleep(600)
     """
-    result = await bare.run(python(code, limits=ProgramLimits(wall_s=1.5)))
+    result = await bare.run(python_request(code, limits=ProgramLimits(wall_s=1.5)))
     assert result.status == "timeout"
-    await eventually_gone(marker)
+    await wait_until_gone(marker)
 
 
 async def test_a_daemon_does_not_outlive_its_program(bare: UnsafeSubprocess) -> None:
@@ -81,19 +81,19 @@ async def test_a_daemon_does_not_outlive_its_program(bare: UnsafeSubprocess) -> 
             if os.fork() == 0: os.execv("/bin/sh", ["sh", "-c", "sleep 600 # {marker}"])
             os._exit(0)
     """
-    assert (await bare.run(python(code))).status == "ok"
-    await eventually_gone(marker)
+    assert (await bare.run(python_request(code))).status == "ok"
+    await wait_until_gone(marker)
 
 
 async def test_limits_that_hold(bare: UnsafeSubprocess) -> None:
     limits = ProgramLimits(memory_mb=256, wall_s=30)
-    assert (await bare.run(python("x = bytearray(900 << 20)", limits=limits))).status == "memory"
+    assert (await bare.run(python_request("x = bytearray(900 << 20)", limits=limits))).status == "memory"
     code = "import os, time\nfor _ in range(3): os.fork()\nx = b'x' * (40 << 20); time.sleep(60)"
     limits = ProgramLimits(total_memory_mb=150, wall_s=50)
-    assert (await bare.run(python(code, limits=limits))).status == "memory"
+    assert (await bare.run(python_request(code, limits=limits))).status == "memory"
     flood = "import os\nwhile True: os.write(1, b'x' * 65536)"
     limits = ProgramLimits(output_bytes=100_000, wall_s=60)
-    assert (await bare.run(python(flood, limits=limits))).status == "output_limit"
+    assert (await bare.run(python_request(flood, limits=limits))).status == "output_limit"
 
 
 async def test_nothing_outlives_a_host_that_is_killed() -> None:
@@ -108,16 +108,16 @@ async def test_nothing_outlives_a_host_that_is_killed() -> None:
     host = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, env=environment, stderr=asyncio.subprocess.DEVNULL
     )
-    while not survivors(f"sleep 600 # {marker}\0"):
+    while not find_processes(f"sleep 600 # {marker}\0"):
         await asyncio.sleep(0.05)
     host.kill()
     await host.wait()
-    await eventually_gone(marker)
+    await wait_until_gone(marker)
 
 
 async def test_mounts_at_other_paths_are_refused(bare: UnsafeSubprocess) -> None:
     with pytest.raises(UsageError, match="every path is the host"):
-        await bare.run(python("pass", mounts=(Mount(source="/usr", target="/opt/x"),)))
+        await bare.run(python_request("pass", mounts=(Mount(source="/usr", target="/opt/x"),)))
 
 
 def test_its_name_alone_does_not_open_it() -> None:

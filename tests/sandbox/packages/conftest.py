@@ -12,21 +12,22 @@ from sandbox.packages.local_index import Index
 
 @pytest.fixture
 def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
-    opened = Index()
+    """A package index that pip and npm use."""
+    server = Index()
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_INDEX_URL", f"{opened.url}/simple")
+    monkeypatch.setenv("PIP_INDEX_URL", f"{server.url}/simple")
     for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("npm_config_registry", f"{opened.url}/npm/")
-    yield opened
-    opened.server.shutdown()
-    opened.server.server_close()
+    monkeypatch.setenv("npm_config_registry", f"{server.url}/npm/")
+    yield server
+    server.server.shutdown()
+    server.server.server_close()
 
 
 @pytest.fixture
-def other() -> Iterator[Index]:
-    """A server of this machine that is no index; nothing may be asked of it."""
-    opened = Index()
-    yield opened
-    opened.server.shutdown()
-    opened.server.server_close()
+def other_server() -> Iterator[Index]:
+    """A server of this machine that is no index; no client may send it a request."""
+    server = Index()
+    yield server
+    server.server.shutdown()
+    server.server.server_close()

@@ -1,4 +1,4 @@
-"""A local package index, and packages that are built for it on the spot."""
+"""A local package index, and functions that build packages and publish them on it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,26 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 class Index:
-    """An index of this machine: path -> content, path -> where it leads instead, and what was asked of it."""
+    """An HTTP server that serves as a package index.
+
+    Attributes:
+        pages: The content of each path.
+        redirects: The address that a path redirects to instead.
+        requested_paths: The paths that clients have requested, in order.
+    """
 
     def __init__(self) -> None:
         self.pages: dict[str, bytes] = {}
-        self.leads: dict[str, str] = {}
-        self.asked: list[str] = []
+        self.redirects: dict[str, str] = {}
+        self.requested_paths: list[str] = []
         index = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                index.asked.append(self.path)
-                if self.path in index.leads:
+                index.requested_paths.append(self.path)
+                if self.path in index.redirects:
                     self.send_response(302)
-                    self.send_header("location", index.leads[self.path])
+                    self.send_header("location", index.redirects[self.path])
                     self.end_headers()
                     return
                 content = index.pages.get(self.path)
@@ -50,68 +56,72 @@ class Index:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
-def place_in(folder: Path, *, sandboxed: bool = True) -> WorkFolder:
+def make_work_folder(folder: Path, *, sandboxed: bool = True) -> WorkFolder:
+    """Create an empty folder in which an installer resolves and installs packages."""
     folder.mkdir()
     return WorkFolder(folder=folder, python=PYTHON, sandboxed=sandboxed)
 
 
-def wheel(name: str, requires: str = "", version: str = "1.0", code: str = "") -> bytes:
-    """A wheel of one module."""
-    info = f"{name}-{version}.dist-info"
+def build_wheel(name: str, requires: str = "", version: str = "1.0", code: str = "") -> bytes:
+    """Return a wheel of one module."""
+    dist_info = f"{name}-{version}.dist-info"
     files = {
         f"{name}.py": code,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        f"{dist_info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
         + (f"Requires-Dist: {requires}\n" if requires else ""),
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{dist_info}/WHEEL": "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
-    record = "".join(f"{path},,\n" for path in (*files, f"{info}/RECORD"))
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for path, text in {**files, f"{info}/RECORD": record}.items():
+    record = "".join(f"{path},,\n" for path in (*files, f"{dist_info}/RECORD"))
+    wheel_bytes = io.BytesIO()
+    with zipfile.ZipFile(wheel_bytes, "w") as archive:
+        for path, text in {**files, f"{dist_info}/RECORD": record}.items():
             archive.writestr(path, text)
-    return packed.getvalue()
+    return wheel_bytes.getvalue()
 
 
-def source_archive(mark: Path) -> bytes:
-    """A package that is built by its own code, which needs nothing and leaves a mark."""
+def build_source_archive(marker: Path) -> bytes:
+    """Return a source distribution whose own build back end creates the file `marker`."""
     files = {
         "evil-1.0/pyproject.toml": "[build-system]\nrequires = []\n"
         'build-backend = "own"\nbackend-path = ["."]\n',
-        "evil-1.0/own.py": f"open({str(mark)!r}, 'w').close()\n",
+        "evil-1.0/own.py": f"open({str(marker)!r}, 'w').close()\n",
     }
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+    archive_bytes = io.BytesIO()
+    with tarfile.open(fileobj=archive_bytes, mode="w:gz") as archive:
         for path, text in files.items():
             entry = tarfile.TarInfo(path)
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text.encode()))
-    return packed.getvalue()
+    return archive_bytes.getvalue()
 
 
-def offer(index: Index, name: str, content: bytes, version: str = "1.0") -> None:
+def publish_wheel(index: Index, name: str, content: bytes, version: str = "1.0") -> None:
+    """Add a wheel to the index and to its project's page."""
     file = f"{name}-{version}-py3-none-any.whl"
     page = f"/simple/{name}/"
     index.pages[page] = index.pages.get(page, b"") + f'<a href="/files/{file}">{file}</a>'.encode()
     index.pages[f"/files/{file}"] = content
 
 
-def offer_node(index: Index, name: str, code: str, version: str = "1.0.0", **needs: str) -> None:
-    """A package of npm's of one CommonJS module; `needs` is name=range."""
-    package = {"name": name, "version": version, "main": "index.js", "dependencies": needs}
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+def publish_npm_package(
+    index: Index, name: str, code: str, version: str = "1.0.0", **dependencies: str
+) -> None:
+    """Publish an npm package of one CommonJS module; `dependencies` maps a name to a version range."""
+    package = {"name": name, "version": version, "main": "index.js", "dependencies": dependencies}
+    archive_bytes = io.BytesIO()
+    with tarfile.open(fileobj=archive_bytes, mode="w:gz") as archive:
         for path, text in {"package.json": json.dumps(package), "index.js": code}.items():
             entry = tarfile.TarInfo(f"package/{path}")
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text.encode()))
-    content = packed.getvalue()
+    content = archive_bytes.getvalue()
     digest = base64.b64encode(hashlib.sha512(content).digest()).decode()
-    at = f"/npm/{name}-{version}.tgz"
+    tarball_path = f"/npm/{name}-{version}.tgz"
     page = json.loads(index.pages.get(f"/npm/{name}", b'{"versions": {}}'))
     page["name"], page["dist-tags"] = name, {"latest": version}
     page["versions"][version] = {
         **package,
-        "dist": {"tarball": index.url + at, "integrity": f"sha512-{digest}"},
+        "dist": {"tarball": index.url + tarball_path, "integrity": f"sha512-{digest}"},
     }
     index.pages[f"/npm/{name}"] = json.dumps(page).encode()
-    index.pages[at] = content
+    index.pages[tarball_path] = content

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.packages.local_index import Index
-from sandbox.packages.test_go_modules import interpreter, offer, proxy
+from sandbox.packages.test_go_modules import interpreter, proxy, publish_module
 from suture.project.languages import Interpreter
 from suture.sandbox.packages import AddedPackages, PackagesRefused
 
@@ -26,14 +26,14 @@ WISH = {"go.mod": "module own\nrequire example.org/alpha v1.0.0\n"}
 @pytest.fixture
 async def base(proxy: Index, tmp_path: Path, interpreter: Interpreter) -> dict[str, bytes]:
     """A project with one module, and its `go.sum` as the go command has written it."""
-    offer(proxy, "example.org/old", "v1.0.0", needs="example.org/beta v1.0.0", word="beta.Word()")
-    offer(proxy, "example.org/beta", "v1.0.0")
+    publish_module(proxy, "example.org/old", "v1.0.0", needs="example.org/beta v1.0.0", word="beta.Word()")
+    publish_module(proxy, "example.org/beta", "v1.0.0")
     empty = {"go.mod": b"module own\n\ngo 1.18\n"}
     first = AddedPackages(language="go", base=empty, cache=tmp_path / "first")
     asked = first.normalize_requested_files({"go.mod": "require example.org/old v1.0.0\n"})
     made = await first.install_for({"go.mod": asked["go.mod"].encode()}, interpreter)
     assert made is not None
-    offer(proxy, "example.org/beta", "v1.1.0")
+    publish_module(proxy, "example.org/beta", "v1.1.0")
     proxy.pages["/go/example.org/beta/@v/list"] = b"v1.0.0\nv1.1.0\n"
     return {"go.mod": GO_MOD.encode(), "go.sum": made.files["go.sum"].encode()}
 
@@ -66,7 +66,7 @@ async def test_a_module_is_added_and_the_rest_of_go_mod_stays(
 async def test_a_module_that_is_not_what_go_sum_says_is_not_taken(
     base: dict[str, bytes], proxy: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
-    offer(proxy, "example.org/old", "v1.0.0", needs="example.org/beta v1.0.0", word='"another"')
+    publish_module(proxy, "example.org/old", "v1.0.0", needs="example.org/beta v1.0.0", word='"another"')
     packages = AddedPackages(language="go", base=base, cache=tmp_path)
     with pytest.raises(PackagesRefused, match=r"(?i)checksum mismatch"):
         await packages.install_for(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from sandbox.packages.local_index import Index, offer, offer_node, wheel
+from sandbox.packages.local_index import Index, build_wheel, publish_npm_package, publish_wheel
 from sandbox.packages.test_cache_eviction import keep
 from suture.errors import PrerequisiteError
 from suture.project.languages import Interpreter, Toolchain
@@ -43,9 +43,9 @@ def python(base: dict[str, bytes], cache: Path, **given: object) -> AddedPackage
 async def test_installed_packages_keep_their_version(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
-    offer(index, "alpha", wheel("alpha", "old"))
+    publish_wheel(index, "alpha", build_wheel("alpha", "old"))
     for version in ("1.0", "2.0"):
-        offer(index, "old", wheel("old", "", version), version)
+        publish_wheel(index, "old", build_wheel("old", "", version), version)
     base = {"pyproject.toml": PYPROJECT, "shop.py": b""}
     with_old = having(interpreter, tmp_path / "env", "old-1.0")
     told: list[InstalledPackages] = []
@@ -64,18 +64,18 @@ async def test_installed_packages_keep_their_version(
     assert packages.allows_file("pyproject.toml", files, with_old)
     assert told == [installed]
     # Kept, and laid again without a look at the index: but only beside what it was made for.
-    asked = list(index.asked)
+    asked = list(index.requested_paths)
     assert await python(base, tmp_path, may_fetch=False).install_for(files, with_old) is not None
     with pytest.raises(PrerequisiteError, match="must not be fetched"):
         await python(base, tmp_path, may_fetch=False).install_for(files, interpreter)
-    assert index.asked == asked
+    assert index.requested_paths == asked
 
 
 async def test_conflicting_packages_are_refused(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
-    offer(index, "alpha", wheel("alpha", "old>=2"))
-    offer(index, "old", wheel("old", "", "2.0"), "2.0")
+    publish_wheel(index, "alpha", build_wheel("alpha", "old>=2"))
+    publish_wheel(index, "old", build_wheel("old", "", "2.0"), "2.0")
     base = {"pyproject.toml": PYPROJECT}
     with pytest.raises(PackagesRefused, match="keep their versions"):
         await python(base, tmp_path).install_for(
@@ -86,9 +86,9 @@ async def test_conflicting_packages_are_refused(
 async def test_a_lock_gains_new_entries_and_keeps_the_rest(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
-    offer(index, "alpha", wheel("alpha", "old"))
+    publish_wheel(index, "alpha", build_wheel("alpha", "old"))
     for version in ("1.0", "2.0"):
-        offer(index, "old", wheel("old", "", version), version)
+        publish_wheel(index, "old", build_wheel("old", "", version), version)
     lock = "# ours\nold==1.0 --hash=sha256:1111\n"
     base = {"requirements.txt": b"old>=1\n", "requirements.lock": lock.encode()}
     packages = python(base, tmp_path)
@@ -132,8 +132,8 @@ async def test_the_list_bounds_only_new_packages(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     for version in ("1.0", "2.0"):
-        offer(index, "alpha", wheel("alpha", "old", version), version)
-        offer(index, "old", wheel("old", "", version), version)
+        publish_wheel(index, "alpha", build_wheel("alpha", "old", version), version)
+        publish_wheel(index, "old", build_wheel("old", "", version), version)
     allowed = {"python": {"alpha": "<2", "old": "<2"}}
     base = {"pyproject.toml": PYPROJECT}
     installed = await python(base, tmp_path, allowed=allowed).install_for(
@@ -146,10 +146,10 @@ async def test_the_list_bounds_only_new_packages(
 @pytest.fixture
 def node(index: Index, interpreter: Interpreter, require: Require) -> Interpreter:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
-    offer_node(index, "old", "module.exports = 1;\n", "1.0.0")
-    offer_node(index, "old", "module.exports = 2;\n", "1.5.0")
-    offer_node(index, "beta", "module.exports = 'beta';\n")
-    offer_node(index, "alpha", "module.exports = require('beta');\n", beta="^1.0.0", old="^1.0.0")
+    publish_npm_package(index, "old", "module.exports = 1;\n", "1.0.0")
+    publish_npm_package(index, "old", "module.exports = 2;\n", "1.5.0")
+    publish_npm_package(index, "beta", "module.exports = 'beta';\n")
+    publish_npm_package(index, "alpha", "module.exports = require('beta');\n", beta="^1.0.0", old="^1.0.0")
     found = shutil.which("node")
     assert found is not None
     return replace(interpreter, toolchain=Toolchain(language="javascript", program=found))

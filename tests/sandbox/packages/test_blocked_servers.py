@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from sandbox.packages.local_index import Index, offer, place_in, source_archive, wheel
+from sandbox.packages.local_index import (
+    Index,
+    build_source_archive,
+    build_wheel,
+    make_work_folder,
+    publish_wheel,
+)
 from suture.project.safety.manifests import find_requested_packages
 from suture.sandbox import discover_interpreter
 from suture.sandbox.packages import NewProjectPackages, PackagesRefused
@@ -22,9 +28,9 @@ from suture.sandbox.packages.pip_installer import UNREACHABLE, Pip
 
 
 async def test_a_plain_wheel_is_fetched_locked_and_laid_ready(index: Index, tmp_path: Path) -> None:
-    offer(index, "alpha", wheel("alpha"))
+    publish_wheel(index, "alpha", build_wheel("alpha"))
     pip = Pip()
-    first, second = place_in(tmp_path / "first"), place_in(tmp_path / "second")
+    first, second = make_work_folder(tmp_path / "first"), make_work_folder(tmp_path / "second")
     lock = await pip.resolve(("alpha>=1",), first)
     digest = hashlib.sha256(index.pages["/files/alpha-1.0-py3-none-any.whl"]).hexdigest()
     assert lock == f"alpha==1.0 --hash=sha256:{digest}\n"
@@ -36,11 +42,11 @@ async def test_a_plain_wheel_is_fetched_locked_and_laid_ready(index: Index, tmp_
 @pytest.mark.parametrize("sandboxed", [True, False])
 async def test_a_wheels_url_requirement_is_never_built(index: Index, tmp_path: Path, sandboxed: bool) -> None:
     mark = tmp_path / "built"
-    index.pages["/evil-1.0.tar.gz"] = source_archive(mark)
-    offer(index, "alpha", wheel("alpha", f"evil @ {index.url}/evil-1.0.tar.gz"))
+    index.pages["/evil-1.0.tar.gz"] = build_source_archive(mark)
+    publish_wheel(index, "alpha", build_wheel("alpha", f"evil @ {index.url}/evil-1.0.tar.gz"))
     with pytest.raises(PackagesRefused):
-        await Pip().resolve(("alpha",), place_in(tmp_path / "place", sandboxed=sandboxed))
-    assert "/simple/alpha/" in index.asked
+        await Pip().resolve(("alpha",), make_work_folder(tmp_path / "place", sandboxed=sandboxed))
+    assert "/simple/alpha/" in index.requested_paths
     assert not mark.exists()
 
 
@@ -57,9 +63,9 @@ async def test_a_node_packages_url_requirement_is_not_fetched(
     page = {"name": "alpha", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": versions}}
     index.pages["/npm/alpha"] = json.dumps(page).encode()
     with pytest.raises(PackagesRefused):
-        await Npm().resolve(("dependencies alpha@1.0.0",), place_in(tmp_path / "place"))
-    assert "/npm/alpha" in index.asked
-    assert "/evil.tgz" not in index.asked
+        await Npm().resolve(("dependencies alpha@1.0.0",), make_work_folder(tmp_path / "place"))
+    assert "/npm/alpha" in index.requested_paths
+    assert "/evil.tgz" not in index.requested_paths
 
 
 @pytest.mark.parametrize(
@@ -103,7 +109,7 @@ async def test_a_client_sees_no_key_and_no_database(tmp_path: Path, monkeypatch:
         monkeypatch.setenv(name, "sk-secret")
     monkeypatch.setenv("PIP_PROXY", "kept")
     python = Client(name="python", argv=(), host_argv=(sys.executable,), unreachable=UNREACHABLE)
-    here = place_in(tmp_path / "place", sandboxed=False)
+    here = make_work_folder(tmp_path / "place", sandboxed=False)
     tell = "import os, sys; sys.exit(' '.join(sorted(os.environ)) + ' '.join(os.environ.values()))"
     with pytest.raises(PackagesRefused) as refused:
         await run_client(python, ["-c", tell], here)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from sandbox.packages.local_index import Index, offer, place_in, wheel
+from sandbox.packages.local_index import Index, build_wheel, make_work_folder, publish_wheel
 from suture.errors import PrerequisiteError
 from suture.sandbox import BubblewrapSandbox, get_own_interpreter
 from suture.sandbox.packages import PackagesRefused
@@ -74,7 +74,7 @@ async def test_a_client_that_is_taken_over_reaches_the_index_alone(
     other.pages["/"] = b"no"
     secret = tmp_path / "secret"
     secret.write_text("mine")
-    place = place_in(tmp_path / "place")
+    place = make_work_folder(tmp_path / "place")
     python = Client(
         name="python",
         argv=(get_own_interpreter().executable, "-I", "-c"),
@@ -86,8 +86,8 @@ async def test_a_client_that_is_taken_over_reaches_the_index_alone(
         await run_client(python, [TRY_ALL, index.url, other.url, str(secret)], place, reach)
     said = await _said(python, [TRY_ALL, index.url, other.url, str(secret)], place, reach)
     assert said == "nothing", told.value.reason
-    assert other.asked == []
-    assert "/two" not in index.asked
+    assert other.requested_paths == []
+    assert "/two" not in index.requested_paths
     assert list(place.folder.iterdir()) == []
 
 
@@ -107,32 +107,32 @@ async def test_without_a_reach_there_is_no_gate(index: Index, tmp_path: Path) ->
     )
     code = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1])"
     with pytest.raises((PackagesRefused, PrerequisiteError)):
-        await run_client(python, [code, index.url], place_in(tmp_path / "place"))
-    assert index.asked == []
+        await run_client(python, [code, index.url], make_work_folder(tmp_path / "place"))
+    assert index.requested_paths == []
 
 
 @pytest.mark.parametrize("page", ["/simple/alpha/", "/files/alpha-1.0-py3-none-any.whl"])
 async def test_an_index_redirect_is_not_followed(
     index: Index, other: Index, tmp_path: Path, page: str
 ) -> None:
-    offer(index, "alpha", wheel("alpha"))
-    offer(other, "alpha", wheel("alpha"))
-    index.leads[page] = f"{other.url}{page}"
+    publish_wheel(index, "alpha", build_wheel("alpha"))
+    publish_wheel(other, "alpha", build_wheel("alpha"))
+    index.redirects[page] = f"{other.url}{page}"
     with pytest.raises(PackagesRefused, match="led past its index"):
-        await Pip().resolve(("alpha",), place_in(tmp_path / "place"))
-    assert index.asked
-    assert other.asked == []
+        await Pip().resolve(("alpha",), make_work_folder(tmp_path / "place"))
+    assert index.requested_paths
+    assert other.requested_paths == []
 
 
 @pytest.mark.parametrize("how", ["", "git+"])
 async def test_a_wheel_cannot_require_from_another_server(
     index: Index, other: Index, tmp_path: Path, how: str
 ) -> None:
-    offer(index, "alpha", wheel("alpha", f"evil @ {how}{other.url}/evil-1.0-py3-none-any.whl"))
-    other.pages["/evil-1.0-py3-none-any.whl"] = wheel("evil")
+    publish_wheel(index, "alpha", build_wheel("alpha", f"evil @ {how}{other.url}/evil-1.0-py3-none-any.whl"))
+    other.pages["/evil-1.0-py3-none-any.whl"] = build_wheel("evil")
     with pytest.raises(PackagesRefused):
-        await Pip().resolve(("alpha",), place_in(tmp_path / "place"))
-    assert other.asked == []
+        await Pip().resolve(("alpha",), make_work_folder(tmp_path / "place"))
+    assert other.requested_paths == []
 
 
 async def test_where_an_index_says_that_its_files_lie_is_in_reach(
@@ -140,33 +140,33 @@ async def test_where_an_index_says_that_its_files_lie_is_in_reach(
 ) -> None:
     file = "alpha-1.0-py3-none-any.whl"
     index.pages["/simple/alpha/"] = f'<a href="{other.url}/files/{file}">{file}</a>'.encode()
-    other.pages[f"/files/{file}"] = wheel("alpha")
-    lock = await Pip().resolve(("alpha",), place_in(tmp_path / "place"))
+    other.pages[f"/files/{file}"] = build_wheel("alpha")
+    lock = await Pip().resolve(("alpha",), make_work_folder(tmp_path / "place"))
     assert lock.startswith("alpha==1.0 --hash=sha256:")
 
 
 async def test_an_index_with_a_password_works_and_the_password_is_hidden(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    offer(index, "alpha", wheel("alpha"))
+    publish_wheel(index, "alpha", build_wheel("alpha"))
     secret = index.url.replace("http://", "http://me:sk-secret@")
     monkeypatch.setenv("PIP_INDEX_URL", f"{secret}/simple")
-    assert await Pip().resolve(("alpha",), place_in(tmp_path / "one"))
+    assert await Pip().resolve(("alpha",), make_work_folder(tmp_path / "one"))
     with pytest.raises(PackagesRefused) as refused:
-        await Pip().resolve(("absent",), place_in(tmp_path / "two"))
+        await Pip().resolve(("absent",), make_work_folder(tmp_path / "two"))
     assert "sk-secret" not in refused.value.reason
 
 
 async def test_without_a_sandbox_nothing_is_fetched(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    offer(index, "alpha", wheel("alpha"))
+    publish_wheel(index, "alpha", build_wheel("alpha"))
     monkeypatch.setattr(client_module, "BubblewrapSandbox", partial(BubblewrapSandbox, find=lambda: ()))
     with pytest.raises(PrerequisiteError, match="in a sandbox") as raised:
-        await Pip().resolve(("alpha",), place_in(tmp_path / "place"))
+        await Pip().resolve(("alpha",), make_work_folder(tmp_path / "place"))
     assert "safety.fetch_packages = 'host'" in raised.value.remedy
-    assert not any("/files/" in path for path in index.asked)
-    lock = await Pip().resolve(("alpha",), place_in(tmp_path / "here", sandboxed=False))
+    assert not any("/files/" in path for path in index.requested_paths)
+    lock = await Pip().resolve(("alpha",), make_work_folder(tmp_path / "here", sandboxed=False))
     assert lock.startswith("alpha==1.0")
 
 
@@ -192,20 +192,20 @@ async def test_npm_contacts_no_other_server(
     needs = {"evil": asked.format(other=other.url)}
     node_package(index, "alpha", f"{index.url}/npm/alpha.tgz", dependencies=needs)
     with pytest.raises(PackagesRefused):
-        await Npm().resolve(("dependencies alpha@1.0.0",), place_in(tmp_path / "place"))
-    assert "/npm/alpha" in index.asked
-    assert other.asked == []
+        await Npm().resolve(("dependencies alpha@1.0.0",), make_work_folder(tmp_path / "place"))
+    assert "/npm/alpha" in index.requested_paths
+    assert other.requested_paths == []
 
 
 async def test_a_registry_redirect_is_not_followed(
     index: Index, other: Index, tmp_path: Path, require: Require
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
-    index.leads["/npm/alpha"] = f"{other.url}/npm/alpha"
+    index.redirects["/npm/alpha"] = f"{other.url}/npm/alpha"
     node_package(other, "alpha", f"{other.url}/npm/alpha.tgz")
     with pytest.raises(PackagesRefused, match="led past its index"):
-        await Npm().resolve(("dependencies alpha@1.0.0",), place_in(tmp_path / "place"))
-    assert other.asked == []
+        await Npm().resolve(("dependencies alpha@1.0.0",), make_work_folder(tmp_path / "place"))
+    assert other.requested_paths == []
 
 
 def test_pips_settings_are_read_as_pip_counts_them() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from sandbox.packages.local_index import Index, offer, offer_node, wheel
+from sandbox.packages.local_index import Index, build_wheel, publish_npm_package, publish_wheel
 from sandbox.packages.test_go_modules import proxy
 from scenario.test_whole_projects import make
 from scenario.written_projects import reply
@@ -96,7 +96,9 @@ async def require_verified(settings: Settings, sandbox: BubblewrapSandbox, resul
 async def test_a_feature_in_python_with_a_package(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
-    offer(index, "shouting", wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n"))
+    publish_wheel(
+        index, "shouting", build_wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n")
+    )
     before = {
         "pyproject.toml": PYPROJECT,
         "cart.py": CART,
@@ -140,7 +142,9 @@ async def test_a_feature_in_python_with_a_package(
 async def test_without_a_person_the_result_is_delivered_later(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
-    offer(index, "shouting", wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n"))
+    publish_wheel(
+        index, "shouting", build_wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n")
+    )
     before = {"pyproject.toml": PYPROJECT, "cart.py": CART, "tests/test_cart.py": OLD}
     shop = laid(tmp_path / "shop", before)
     test = laid(tmp_path, {"test_sign.py": NEW}) / "test_sign.py"
@@ -166,7 +170,9 @@ async def test_without_a_person_the_result_is_delivered_later(
 async def test_packages_that_are_not_allowed_are_not_fetched(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
-    offer(index, "shouting", wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n"))
+    publish_wheel(
+        index, "shouting", build_wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n")
+    )
     before = {"pyproject.toml": PYPROJECT, "cart.py": CART, "tests/test_cart.py": OLD}
     shop = laid(tmp_path / "shop", before)
     asking = reply(("cart.py", "python", LOUD), ("requirements.txt", "text", "shouting"))
@@ -174,7 +180,7 @@ async def test_packages_that_are_not_allowed_are_not_fetched(
     result, model = await make(TASK, [asking, asking], listed, sandbox, existing=shop, apply=True)
     assert result.outcome != "healed"
     assert "rule dependency" in model.calls[1].messages[-1].content
-    assert index.asked == []
+    assert index.requested_paths == []
     assert read(shop) == before
 
 
@@ -210,8 +216,8 @@ async def test_a_feature_in_node_with_a_package_and_a_lock(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path, require: Require
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
-    offer_node(index, "old", "module.exports = 0;\n")
-    offer_node(index, "shouting", "module.exports = (text) => text.toUpperCase() + '!';\n")
+    publish_npm_package(index, "old", "module.exports = 0;\n")
+    publish_npm_package(index, "shouting", "module.exports = (text) => text.toUpperCase() + '!';\n")
     dist = json.loads(index.pages["/npm/old"])["versions"]["1.0.0"]["dist"]
     packages = {
         "": {"name": "shop", "dependencies": {"old": "^1.0.0"}},

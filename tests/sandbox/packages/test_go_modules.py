@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from sandbox.packages.local_index import Index, place_in
+from sandbox.packages.local_index import Index, make_work_folder
 from scenario.test_whole_projects import facts, make
 from scenario.written_projects import reply
 from suture.api import Review, ReviewAnswer, verify
@@ -35,12 +35,12 @@ def proxy(index: Index, monkeypatch: pytest.MonkeyPatch, require: Require) -> In
     monkeypatch.setenv("GOSUMDB", "off")
     for name in ("GOFLAGS", "GOPRIVATE", "GONOSUMDB", "GONOPROXY"):
         monkeypatch.delenv(name, raising=False)
-    offer(index, "example.org/alpha", "v1.0.0", needs="example.org/beta v1.1.0", word="beta.Word()")
-    offer(index, "example.org/beta", "v1.1.0")
+    publish_module(index, "example.org/alpha", "v1.0.0", needs="example.org/beta v1.1.0", word="beta.Word()")
+    publish_module(index, "example.org/beta", "v1.1.0")
     return index
 
 
-def offer(index: Index, name: str, version: str, *, needs: str = "", word: str = '"a word"') -> None:
+def publish_module(index: Index, name: str, version: str, *, needs: str = "", word: str = '"a word"') -> None:
     """A module of one function."""
     require = f"\nrequire {needs}\n" if needs else ""
     go_mod = f"module {name}\n\ngo 1.17\n{require}"
@@ -76,11 +76,11 @@ async def test_modules_are_fetched_locked_and_used_without_a_network(
     assert "example.org/beta v1.1.0 // indirect" in installed.files["go.mod"]
     # With the manifest that goes with it it is the same set, and a lock of ours is known.
     whole = {**files, **{path: text.encode() for path, text in installed.files.items()}}
-    asked = list(proxy.asked)
+    asked = list(proxy.requested_paths)
     assert await packages.install_for(whole, interpreter) is not None
     assert packages.is_known_lock(installed.lock, whole, interpreter)
     assert packages.wrote_file("go.mod", installed.files["go.mod"])
-    assert proxy.asked == asked
+    assert proxy.requested_paths == asked
     shown = with_packages_shown(installed, interpreter).toolchain
     assert shown is not None
     request = RunRequest(
@@ -107,7 +107,7 @@ async def test_a_proxy_may_be_a_folder(
     )
     assert installed is not None
     assert installed.names == ("example.org/alpha@v1.0.0", "example.org/beta@v1.1.0")
-    assert proxy.asked == []
+    assert proxy.requested_paths == []
 
 
 async def test_as_the_user_would_where_a_setting_says_so(
@@ -124,7 +124,7 @@ async def test_a_module_that_changed_is_not_laid(
 ) -> None:
     files = {"go.mod": GO_MOD}
     first = await NewProjectPackages(language="go", cache=tmp_path / "one").install_for(files, interpreter)
-    offer(proxy, "example.org/beta", "v1.1.0", word='"another"')
+    publish_module(proxy, "example.org/beta", "v1.1.0", word='"another"')
     second = await NewProjectPackages(language="go", cache=tmp_path / "two").install_for(files, interpreter)
     assert first is not None
     assert second is not None
@@ -136,7 +136,7 @@ async def test_a_module_that_changed_is_not_laid(
 
 
 def _with(folder: Path, place: Path) -> WorkFolder:
-    made = place_in(place)
+    made = make_work_folder(place)
     shutil.copytree(folder, made.folder / FETCHED)
     return made
 
@@ -147,11 +147,11 @@ async def test_a_module_proxy_redirect_is_not_followed(
 ) -> None:
     path = "/go/example.org/alpha/@v/v1.0.0.zip"
     other.pages[path] = proxy.pages[path]
-    proxy.leads[path] = f"{other.url}{path}".replace("127.0.0.1", host)
+    proxy.redirects[path] = f"{other.url}{path}".replace("127.0.0.1", host)
     with pytest.raises((PackagesRefused, PrerequisiteError)):  # of a loopback go asks without a proxy
         await NewProjectPackages(language="go", cache=tmp_path).install_for({"go.mod": GO_MOD}, interpreter)
-    assert path in proxy.asked
-    assert other.asked == []
+    assert path in proxy.requested_paths
+    assert other.requested_paths == []
 
 
 async def test_missing_modules_are_not_fetched_from_repositories(
@@ -160,7 +160,7 @@ async def test_missing_modules_are_not_fetched_from_repositories(
     asked = {"go.mod": b"module own\n\nrequire example.org/absent v1.0.0\n"}
     with pytest.raises(PackagesRefused):
         await NewProjectPackages(language="go", cache=tmp_path).install_for(asked, interpreter)
-    assert any("absent" in path for path in proxy.asked)
+    assert any("absent" in path for path in proxy.requested_paths)
 
 
 async def test_false_indirect_requirements_are_refused(

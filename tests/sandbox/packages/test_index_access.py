@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from sandbox.packages.local_index import Index, offer, place_in, wheel
+from sandbox.packages.local_index import Index, build_wheel, make_work_folder, publish_wheel
 from suture.errors import PrerequisiteError
 from suture.sandbox import tuning
 from suture.sandbox.packages import pip_installer
@@ -47,7 +47,7 @@ async def test_an_unusable_proxy_is_reported_first(tmp_path: Path, proxy: str) -
     python = Client(name="python", argv=("false",), host_argv=(), unreachable=UNREACHABLE)
     reach = NetworkAccess(origins=frozenset({ORIGIN}), proxy=proxy)
     with pytest.raises(PrerequisiteError, match="cannot use a") as raised:
-        await run_client(python, [], place_in(tmp_path / "place"), reach)
+        await run_client(python, [], make_work_folder(tmp_path / "place"), reach)
     assert "secret" not in f"{raised.value.message} {raised.value.remedy}"
 
 
@@ -58,11 +58,11 @@ def test_a_proxy_without_a_scheme_is_asked_by_http() -> None:
 async def test_certificates_that_are_not_there_are_named(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    offer(index, "alpha", wheel("alpha"))
+    publish_wheel(index, "alpha", build_wheel("alpha"))
     monkeypatch.setenv("PIP_CERT", str(tmp_path / "absent.pem"))
     with pytest.raises(PrerequisiteError, match=r"absent\.pem"):
-        await Pip().resolve(("alpha",), place_in(tmp_path / "place"))
-    assert index.asked == []
+        await Pip().resolve(("alpha",), make_work_folder(tmp_path / "place"))
+    assert index.requested_paths == []
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ async def test_only_a_host_that_is_trusted_by_its_whole_name_is_not_verified(
     monkeypatch.setenv("PIP_TRUSTED_HOST", trusted)
     for name in ("PIP_CERT", "REQUESTS_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
-    await find_pip_access(["alpha"], place_in(tmp_path / "place"))
+    await find_pip_access(["alpha"], make_work_folder(tmp_path / "place"))
     assert asked == ["" if verified else None]
 
 
@@ -106,21 +106,21 @@ async def test_an_index_that_drips_is_left(
         port = server.sockets[0].getsockname()[1]
         monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{port}/simple")
         with pytest.raises(PrerequisiteError, match=r"no page could be read from .* \(TimeoutError\)"):
-            await asyncio.wait_for(find_pip_access(["alpha"], place_in(tmp_path / "place")), 8)
+            await asyncio.wait_for(find_pip_access(["alpha"], make_work_folder(tmp_path / "place")), 8)
 
 
 async def test_one_index_of_two_may_be_silent(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    offer(index, "alpha", wheel("alpha"))
+    publish_wheel(index, "alpha", build_wheel("alpha"))
     with socket.create_server(("127.0.0.1", 0)) as closed:
         silent = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", silent)
-    assert len((await find_pip_access(["alpha"], place_in(tmp_path / "place"))).origins) == 2
+    assert len((await find_pip_access(["alpha"], make_work_folder(tmp_path / "place"))).origins) == 2
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL")
     monkeypatch.setenv("PIP_INDEX_URL", silent)
     with pytest.raises(PrerequisiteError, match=r"no page could be read from .* \(All connection"):
-        await find_pip_access(["alpha"], place_in(tmp_path / "other"))
+        await find_pip_access(["alpha"], make_work_folder(tmp_path / "other"))
 
 
 async def test_the_login_of_another_registry_stays_here(
@@ -132,6 +132,6 @@ async def test_the_login_of_another_registry_stays_here(
     settings = tmp_path / "npmrc"
     settings.write_text(f"{server}/npm/:_authToken=ours\n//other.example/:_authToken=theirs\n")
     monkeypatch.setenv("npm_config_userconfig", str(settings))
-    reach = await find_npm_access((str(npm),), place_in(tmp_path / "place"))
+    reach = await find_npm_access((str(npm),), make_work_folder(tmp_path / "place"))
     assert b":_authToken=ours" in reach.files[".npmrc"]
     assert b"theirs" not in reach.files[".npmrc"]

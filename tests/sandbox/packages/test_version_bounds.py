@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from requirements import Require
-from sandbox.packages.local_index import Index, offer, wheel
+from sandbox.packages.local_index import Index, build_wheel, publish_wheel
 from suture.project.languages import Interpreter
 from suture.project.safety import find_version_bounds
 from suture.sandbox import discover_interpreter
@@ -35,8 +35,8 @@ async def test_an_upper_bound_of_the_list_binds_what_pip_resolves(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     for version in ("1.0", "2.0"):
-        offer(index, "alpha", wheel("alpha", "beta", version), version)
-        offer(index, "beta", wheel("beta", "", version), version)
+        publish_wheel(index, "alpha", build_wheel("alpha", "beta", version), version)
+        publish_wheel(index, "beta", build_wheel("beta", "", version), version)
     asked = {"requirements.txt": b"alpha\n"}
     installed = await packages(tmp_path).install_for(asked, interpreter)
     assert installed is not None
@@ -52,7 +52,7 @@ async def test_an_upper_bound_of_the_list_binds_what_pip_resolves(
 async def test_approved_packages_outside_the_list_are_installed(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
-    offer(index, "alpha", wheel("alpha", "", "2.0"), "2.0")
+    publish_wheel(index, "alpha", build_wheel("alpha", "", "2.0"), "2.0")
     installed = await packages(tmp_path).install_for({"requirements.txt": b"alpha==2.0\n"}, interpreter)
     assert installed is not None
     assert installed.names == ("alpha==2.0",)
@@ -61,7 +61,7 @@ async def test_approved_packages_outside_the_list_are_installed(
 async def test_nothing_within_the_list_is_a_fact(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
-    offer(index, "alpha", wheel("alpha", "", "2.0"), "2.0")
+    publish_wheel(index, "alpha", build_wheel("alpha", "", "2.0"), "2.0")
     with pytest.raises(PackagesRefused):
         await packages(tmp_path).install_for({"requirements.txt": b"alpha\n"}, interpreter)
 
@@ -79,7 +79,7 @@ async def test_npm_resolution_is_checked_against_the_list(
         await NewProjectPackages(language="javascript", cache=tmp_path, allowed=ALLOWED).install_for(
             asked, interpreter
         )
-    assert "/npm/alpha.tgz" not in index.asked
+    assert "/npm/alpha.tgz" not in index.requested_paths
 
 
 def test_in_npm_only_what_the_manifest_names_is_bound() -> None:
