@@ -78,7 +78,6 @@ def design_sequential_test(
         good_rate: The rate that is good enough.
         margin: How far below `good_rate` a rate is too poor.
         confidence: One minus the error of either kind.
-        tasks: Maximum number of tasks.
     """
     poor_rate, error = good_rate - margin, 1 - confidence
     if not 0 < poor_rate < good_rate < 1:

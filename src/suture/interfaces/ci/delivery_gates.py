@@ -91,11 +91,7 @@ def check_change_gates(
     """Return the first refusal of a verified change, in the order of `REFUSAL_TEXTS`, or `None`.
 
     Args:
-        settings: The settings, which include the gates.
-        files: The changed files.
         lines: The number of added and removed lines.
-        confidence: The confidence, in [0, 1].
-        evidence: The kind of evidence of the verdict.
     """
     ci = settings.ci
     strength = EVIDENCE_BY_STRENGTH.index

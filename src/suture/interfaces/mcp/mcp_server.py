@@ -94,7 +94,6 @@ def serve_mcp(
     """Communicate with a client until it disconnects.
 
     Args:
-        settings: The server's settings.
         flags: The settings from its command line.
         roots: Folders in which projects may be healed if the client names none of its own.
         http: (host, port) to listen on; with `None`, stdin and stdout are used.

@@ -25,7 +25,6 @@ def serve_web(settings: Settings, flags: Mapping[str, object], announce: Callabl
     """Serve until SIGTERM or Ctrl-C; running runs are recorded and resumed at the next start.
 
     Args:
-        settings: The server's settings.
         flags: The settings from its command line, for the processes of its jobs.
         announce: Called with the address when the server listens.
 

@@ -61,7 +61,6 @@ def serve_acp(settings: Settings, flags: Mapping[str, object], test: str | None)
     """Communicate with a client over stdin and stdout until it disconnects.
 
     Args:
-        settings: The agent's settings.
         flags: The settings from the command line.
         test: The projects' test command; by default it is detected.
 

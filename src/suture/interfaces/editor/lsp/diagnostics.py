@@ -58,9 +58,6 @@ def make_code_actions(
     """Return the actions for the failing tests that are shown in a range.
 
     Args:
-        findings: The findings of the folder's newest run.
-        params: The range, and the document in which it is.
-        edit: The edit for the verified change, if there is one.
         count_units: Returns a text's length in the client's character units.
         asks_model: Whether a model is configured, which could heal what the search did not.
     """
