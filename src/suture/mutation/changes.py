@@ -99,6 +99,11 @@ def repeat_in_function(group: list[tuple[Edit, Mutant]]) -> Mutant:
     )
 
 
+def last_part(text: str) -> str:
+    """Return the last name of a dotted path: `c` of `a.b.c`."""
+    return text.rpartition(".")[2]
+
+
 def shorten(text: str) -> str:
     """Return a text on one line, cut where it is too long for a note."""
     line = " ".join(text.split())

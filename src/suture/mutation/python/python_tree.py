@@ -62,6 +62,11 @@ class PythonTree:
         """Return the node that holds this one."""
         return self._parents.get(node)
 
+    def is_called(self, node: ast.AST) -> bool:
+        """Return whether a node is what a call calls."""
+        parent = self.parent(node)
+        return isinstance(parent, ast.Call) and parent.func is node
+
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """Yield the nodes that hold this one, the nearest first."""
         current = self._parents.get(node)

@@ -16,9 +16,8 @@ ValueKind = Literal["number", "sequence", "set", "mapping", "text", "callable", 
 
 KIND_BY_CALL: dict[str, ValueKind] = {
     **dict.fromkeys(("len", "int", "abs", "float", "sum", "round", "ord", "hash"), "number"),
-    **dict.fromkeys(
-        ("list", "sorted", "tuple", "reversed", "range", "deque", "zip", "enumerate"), "sequence"
-    ),
+    **dict.fromkeys(("list", "sorted", "tuple", "reversed", "range"), "sequence"),
+    **dict.fromkeys(("deque", "zip", "enumerate"), "sequence"),
     **dict.fromkeys(("set", "frozenset"), "set"),
     **dict.fromkeys(("dict", "defaultdict", "Counter", "OrderedDict"), "mapping"),
     **dict.fromkeys(("str", "repr", "chr", "format"), "text"),
@@ -75,35 +74,31 @@ def collect_scope_names(scope: ast.AST, above: ScopeNames | None) -> ScopeNames:
         above: The variables of the function around it; `None` if there is none.
     """
     kinds: dict[str, ValueKind] = {}
-    bound: dict[str, int] = {}
+    bound_at: dict[str, int] = {}
     parameters: list[str] = []
     if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
         arguments = scope.args
-        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-            parameters.append(argument.arg)
-            kinds[argument.arg] = "unknown"
-            bound[argument.arg] = scope.lineno
-        rest: tuple[tuple[ast.arg | None, ValueKind], ...] = (
-            (arguments.vararg, "sequence"),
-            (arguments.kwarg, "mapping"),
-        )
-        for argument, kind in ((argument, kind) for argument, kind in rest if argument is not None):
-            kinds[argument.arg], bound[argument.arg] = kind, scope.lineno
-    for node in _own_nodes(scope):
+        parameters = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        kinds.update(dict.fromkeys(parameters, "unknown"))
+        if arguments.vararg is not None:
+            kinds[arguments.vararg.arg] = "sequence"
+        if arguments.kwarg is not None:
+            kinds[arguments.kwarg.arg] = "mapping"
+        bound_at.update(dict.fromkeys(kinds, scope.lineno))
+    nodes = list(_own_nodes(scope))
+    for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             kinds.setdefault(node.id, "unknown")
-            bound[node.id] = min(bound.get(node.id, node.lineno), node.lineno)
-    for node in _own_nodes(scope):
+            bound_at[node.id] = min(bound_at.get(node.id, node.lineno), node.lineno)
+    for node in nodes:
         for name, kind in _evidence(node):
             if kinds.get(name) == "unknown":
                 kinds[name] = kind
-    own = frozenset(kinds)
+    outer = frozenset(above.kinds if above is not None else ()) - kinds.keys()
     if above is not None:
-        for name, kind in above.kinds.items():
-            if name not in kinds:
-                kinds[name] = kind
-                bound[name] = above.bound_at.get(name, 0)
-    return ScopeNames(kinds=kinds, parameters=tuple(parameters), bound_at=bound, outer=frozenset(kinds) - own)
+        kinds.update((name, kind) for name, kind in above.kinds.items() if name in outer)
+        bound_at.update((name, above.bound_at.get(name, 0)) for name in outer)
+    return ScopeNames(kinds=kinds, parameters=tuple(parameters), bound_at=bound_at, outer=outer)
 
 
 def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
@@ -144,9 +139,9 @@ def guess_kind(node: ast.AST, names: ScopeNames | None = None) -> ValueKind:
 
 
 def _kind_of_value(value: object) -> ValueKind:
-    if isinstance(value, str):
-        return "text"
-    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else "unknown"
+    if isinstance(value, bool):
+        return "unknown"
+    return "text" if isinstance(value, str) else "number" if isinstance(value, (int, float)) else "unknown"
 
 
 def _kind_of_operation(node: ast.BinOp, names: ScopeNames | None) -> ValueKind:

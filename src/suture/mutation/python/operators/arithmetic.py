@@ -200,8 +200,7 @@ def _add_term(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     parent = tree.parent(node)
     if not isinstance(parent, CALCULATING) or not _may_be_number(node, tree):
         return
-    is_called = isinstance(parent, ast.Call) and node is parent.func
-    if is_called or (isinstance(parent, ast.Subscript) and node is parent.value):
+    if tree.is_called(node) or (isinstance(parent, ast.Subscript) and node is parent.value):
         return
     text = _parenthesised(tree, node)
     yield replace_with(tree, node, f"{text} ** 2", 0.6)

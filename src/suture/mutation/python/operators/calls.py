@@ -77,11 +77,9 @@ def _add_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 def _wrap_in_call(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Wrap a value in a call, or copy it."""
     assert isinstance(node, ast.expr)
-    parent = tree.parent(node)
-    if not isinstance(parent, WRAPPABLE_PARENTS) or not is_read(node):
+    if not isinstance(tree.parent(node), WRAPPABLE_PARENTS) or not is_read(node):
         return
-    is_called = isinstance(parent, ast.Call) and node is parent.func
-    if is_called or (isinstance(node, ast.Name) and node.id in tree.functions):
+    if tree.is_called(node) or (isinstance(node, ast.Name) and node.id in tree.functions):
         return
     text, kind = tree.text(node), guess_kind(node, tree.scope_names(node))
     for rank, name in enumerate(WRAPPERS[kind]):

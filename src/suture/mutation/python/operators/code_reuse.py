@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from suture.mutation import tuning
-from suture.mutation.changes import Change, insert_text, shorten
+from suture.mutation.changes import Change, insert_text, last_part, shorten
 from suture.mutation.python.operators.python_operator import PythonOperator, is_read, replace_with
 from suture.mutation.python.operators.undefined_names import known_names
 from suture.mutation.python.python_tree import FUNCTIONS, PythonTree
@@ -25,7 +25,7 @@ ORDERING_METHODS = ("__lt__", "__le__", "__gt__", "__ge__")
 def _reuse_value(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Assign another value that the file assigns to this target, or a variable instead of a bare `None`."""
     assert isinstance(node, ast.Assign)
-    target = _last_part(tree.text(node.targets[0]))
+    target = last_part(tree.text(node.targets[0]))
     reusable = tree.cached("assigned values", _assigned_values_by_target).get(target, [])
     for text in reusable[: tuning.MAX_REUSED]:
         if text != tree.text(node.value):
@@ -40,7 +40,7 @@ def _reuse_value(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 def _reuse_argument(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Pass arguments that other calls of the same function pass, or variables instead of a `None`."""
     assert isinstance(node, ast.Call)
-    calls = tree.cached("calls", _calls_by_name).get(_last_part(tree.text(node.func)), [])
+    calls = tree.cached("calls", _calls_by_name).get(last_part(tree.text(node.func)), [])
     other_calls = [call for call in calls if call is not node]
     for index, argument in enumerate(node.args):
         if isinstance(argument, ast.Constant) and argument.value is None:
@@ -71,7 +71,7 @@ def _append_argument(node: ast.Call, other_calls: list[ast.Call], tree: PythonTr
             if keyword.arg not in passed_keywords and keyword.arg:
                 texts.setdefault(f"{keyword.arg}={tree.text(keyword.value)}", 0.7)
     names = tree.scope_names(node)
-    callee = tree.functions.get(_last_part(tree.text(node.func)))
+    callee = tree.functions.get(last_part(tree.text(node.func)))
     if callee is not None:
         for parameter in (*callee.args.args[len(node.args) :], *callee.args.kwonlyargs):
             if parameter.arg in names.kinds and parameter.arg not in passed_keywords:
@@ -85,7 +85,7 @@ def _append_argument(node: ast.Call, other_calls: list[ast.Call], tree: PythonTr
 def _order_arguments(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Sort arguments that have the names of the parameters: `f(b, a)` of `def f(a, b)`."""
     assert isinstance(node, ast.Call)
-    callee = tree.functions.get(_last_part(tree.text(node.func)))
+    callee = tree.functions.get(last_part(tree.text(node.func)))
     if callee is None or len(node.args) < 2 or any(isinstance(a, ast.Starred) for a in node.args):
         return
     parameters = [a.arg for a in callee.args.args if a.arg not in ("self", "cls")][: len(node.args)]
@@ -169,7 +169,7 @@ def _iterate_over(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 def _is_plural_of(name: str, target: ast.expr) -> bool:
     """Return whether a name is the plural of a loop's variable: `for part in self.parts`."""
     singular = target.id if isinstance(target, ast.Name) else ""
-    return singular != "" and _last_part(name) in (f"{singular}s", f"{singular}es", f"{singular[:-1]}ies")
+    return singular != "" and last_part(name) in (f"{singular}s", f"{singular}es", f"{singular[:-1]}ies")
 
 
 def _attribute_paths(scope: ast.AST | None, tree: PythonTree) -> Iterator[str]:
@@ -189,7 +189,7 @@ def _assigned_values_by_target(tree: PythonTree) -> dict[str, list[str]]:
     values: dict[str, list[str]] = {}
     for node in ast.walk(tree.module):
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            texts = values.setdefault(_last_part(tree.text(node.targets[0])), [])
+            texts = values.setdefault(last_part(tree.text(node.targets[0])), [])
             text = tree.text(node.value)
             if len(text) <= tuning.MAX_REUSED_CHARS and text not in texts:
                 texts.append(text)
@@ -201,7 +201,7 @@ def _calls_by_name(tree: PythonTree) -> dict[str, list[ast.Call]]:
     calls_by_name: dict[str, list[ast.Call]] = {}
     for node in ast.walk(tree.module):
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
-            calls = calls_by_name.setdefault(_last_part(tree.text(node.func)), [])
+            calls = calls_by_name.setdefault(last_part(tree.text(node.func)), [])
             if len(calls) <= tuning.MAX_REUSED:
                 calls.append(node)
     return calls_by_name
@@ -212,11 +212,6 @@ def _find_decorators(tree: PythonTree) -> list[str]:
     nodes = [node for node in ast.walk(tree.module) if isinstance(node, DECORATED)]
     texts = (tree.text(decorator) for node in nodes for decorator in node.decorator_list)
     return list(dict.fromkeys(texts))
-
-
-def _last_part(text: str) -> str:
-    """Return the last name of a dotted path: `c` of `a.b.c`."""
-    return text.rpartition(".")[2]
 
 
 SIBLING_NODES = (
@@ -230,7 +225,7 @@ def _use_sibling(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if not isinstance(node, ast.expr) or not is_read(node):
         return
     parent = tree.parent(node)
-    if _is_function_of_call(node, tree) or isinstance(parent, ast.Attribute):
+    if tree.is_called(node) or isinstance(parent, ast.Attribute):
         return
     if isinstance(node, (ast.Constant, ast.Name)) and isinstance(parent, (ast.BinOp, ast.Expr, ast.BoolOp)):
         return
@@ -273,15 +268,11 @@ def _collect_siblings(scope: ast.AST, tree: PythonTree) -> list[tuple[ast.expr, 
     """Return small expressions that a function reads, with their texts, in the order of their lines."""
     siblings = []
     for node in ast.walk(scope):
-        if isinstance(node, SIBLING_NODES) and is_read(node) and not _is_function_of_call(node, tree):
+        if isinstance(node, SIBLING_NODES) and is_read(node) and not tree.is_called(node):
             text = tree.text(node)
             if len(text) <= tuning.MAX_SIBLING_CHARS:
                 siblings.append((node, text))
     return sorted(siblings, key=lambda sibling: sibling[0].lineno)
-
-
-def _is_function_of_call(node: ast.expr, tree: PythonTree) -> bool:
-    return getattr(tree.parent(node), "func", None) is node
 
 
 PLACES = (*SIBLING_NODES, ast.Name, ast.Constant)

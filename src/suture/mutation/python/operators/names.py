@@ -72,7 +72,7 @@ def _attributes_by_name(tree: PythonTree) -> dict[str, list[str]]:
 def _change_attribute(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Read another attribute that the file reads."""
     assert isinstance(node, ast.Attribute)
-    if getattr(tree.parent(node), "func", None) is node:
+    if tree.is_called(node):
         return
     end = tree.span(node)[1]
     start = end - len(node.attr.encode())
@@ -149,7 +149,7 @@ def _switch_element_and_whole(node: ast.AST, tree: PythonTree) -> Iterator[Chang
     if isinstance(parent, (ast.Subscript, ast.Attribute)):
         return
     kind = names.kinds.get(node.id)
-    if kind not in ("sequence", "text", "unknown") or (isinstance(parent, ast.Call) and node is parent.func):
+    if kind not in ("sequence", "text", "unknown") or tree.is_called(node):
         return
     weight = 1.0 if kind != "unknown" else 0.8
     for part in ("1:", ":-1", "0", "-1", "::-1"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.mutation.changes import Change, insert_text, shorten
+from suture.mutation.changes import Change, insert_text, last_part, shorten
 from suture.mutation.tree_sitter.node_kinds import CALLS, FUNCTIONS, NULLS, STRINGS
 from suture.mutation.tree_sitter.syntax_tree import (
     SyntaxTree,
@@ -37,7 +37,7 @@ def _reuse_value(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     target, value = _assignment_parts(node)
     if target is None or value is None:
         return
-    name = _last_part(tree.text(target))
+    name = last_part(tree.text(target))
     for text in tree.cached("assigned values", _assigned_values_by_target).get(name, [])[:MAX_REUSED]:
         if text != tree.text(value):
             yield tree.replace_with(value, text, 0.8)
@@ -53,7 +53,7 @@ def _reuse_argument(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     called, argument_list = _call_parts(node)
     if called is None or argument_list is None:
         return
-    calls = tree.cached("calls", _argument_lists_by_name).get(_last_part(tree.text(called)), [])
+    calls = tree.cached("calls", _argument_lists_by_name).get(last_part(tree.text(called)), [])
     other_calls = [_get_arguments(other) for other in calls if not is_same_node(other, argument_list)]
     arguments = _get_arguments(argument_list)
     for index, argument in enumerate(arguments):
@@ -76,7 +76,7 @@ def _order_arguments(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     called, argument_list = _call_parts(node)
     if called is None or argument_list is None:
         return
-    parameters = tree.cached("parameters", _parameters_by_name).get(_last_part(tree.text(called)), [])
+    parameters = tree.cached("parameters", _parameters_by_name).get(last_part(tree.text(called)), [])
     arguments = _get_arguments(argument_list)
     texts = [tree.text(argument) for argument in arguments]
     expected = parameters[: len(texts)]
@@ -105,11 +105,6 @@ def _add_concatenation(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 def _is_empty_value(node: Node, tree: SyntaxTree) -> bool:
     """Return whether a value is null or an empty text."""
     return node.type in NULLS or (node.type in STRINGS and len(tree.text(node)) == 2)
-
-
-def _last_part(text: str) -> str:
-    """Return the last name of a dotted path: `c` of `a.b.c`."""
-    return text.rpartition(".")[2]
 
 
 def _assignment_parts(node: Node) -> tuple[Node | None, Node | None]:
@@ -142,7 +137,7 @@ def _assigned_values_by_target(tree: SyntaxTree) -> dict[str, list[str]]:
     for node in walk(tree.root):
         target, value = _assignment_parts(node)
         if target is not None and value is not None and len(text := tree.text(value)) <= MAX_REUSED_CHARS:
-            texts = values.setdefault(_last_part(tree.text(target)), [])
+            texts = values.setdefault(last_part(tree.text(target)), [])
             if text not in texts:
                 texts.append(text)
     return values
@@ -154,7 +149,7 @@ def _argument_lists_by_name(tree: SyntaxTree) -> dict[str, list[Node]]:
     for node in walk(tree.root):
         called, argument_list = _call_parts(node)
         if called is not None and argument_list is not None:
-            calls = argument_lists.setdefault(_last_part(tree.text(called)), [])
+            calls = argument_lists.setdefault(last_part(tree.text(called)), [])
             if len(calls) <= MAX_REUSED:
                 calls.append(argument_list)
     return argument_lists
