@@ -1,9 +1,11 @@
-"""Reading what the files of `src/suture` import, for tests of the architecture."""
+"""Parse the files of `src/suture` and list what they import, for the tests of the architecture."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 
 import suture
@@ -11,18 +13,42 @@ import suture
 SOURCE = Path(suture.__file__).parent
 
 
-def source_files(source: Path) -> Iterator[tuple[str, ast.Module]]:
-    """Yield each Python file below `source` with its syntax tree; tasks of the benchmark are no source."""
-    for path in sorted(source.rglob("*.py")):
-        file = path.relative_to(source).as_posix()
-        if "/own/" not in file:
-            yield file, ast.parse(path.read_text("utf-8"))
+@dataclass(frozen=True)
+class SourceFile:
+    """A Python file with its syntax tree."""
+
+    path: str
+    """The path below the folder that was read."""
+    tree: ast.Module
+
+    @cached_property
+    def nodes(self) -> Sequence[ast.AST]:
+        """All nodes of the syntax tree."""
+        return [*ast.walk(self.tree)]
+
+    @cached_property
+    def imported_names(self) -> Sequence[tuple[int, str]]:
+        """The line and dotted name of everything that the file imports or reaches by an attribute."""
+        return [*find_imported_names(self.nodes, self.path)]
 
 
-def imported_names(tree: ast.Module, file: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and dotted name of everything that a file imports or reaches by an attribute."""
+@cache
+def source_files(source: Path) -> Sequence[SourceFile]:
+    """Return each Python file below `source` except the tasks of the benchmark.
+
+    All tests of a process share the result: parsing the source takes longer than any test.
+    """
+    paths = [(path.relative_to(source).as_posix(), path) for path in sorted(source.rglob("*.py"))]
+    return [
+        SourceFile(path=name, tree=ast.parse(path.read_text("utf-8")))
+        for name, path in paths
+        if "/own/" not in name
+    ]
+
+
+def find_imported_names(nodes: Sequence[ast.AST], file: str) -> Iterator[tuple[int, str]]:
     aliases: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
@@ -33,7 +59,7 @@ def imported_names(tree: ast.Module, file: str) -> Iterator[tuple[int, str]]:
             for alias in node.names:
                 aliases[alias.asname or alias.name] = f"{base}.{alias.name}"
                 yield node.lineno, f"{base}.{alias.name}"
-    for node in ast.walk(tree):
+    for node in nodes:
         if (isinstance(node, ast.Attribute) and (name := dotted_name(node, aliases))) or (
             isinstance(node, ast.Call) and (name := dynamic_import(node, aliases))
         ):

@@ -1,4 +1,4 @@
-"""What is not used is not loaded: fresh interpreters, and what they have in `sys.modules`."""
+"""Imports in a fresh interpreter load no library that is not used."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ print("\\n" + json.dumps(sorted({name.partition(".")[0] for name in sys.modules}
 """
 
 
-def loaded_by(code: str) -> set[str]:
+def loaded_packages(code: str) -> set[str]:
+    """Return the top-level packages that a fresh interpreter has loaded after running `code`."""
     child = subprocess.run(
         [sys.executable, "-c", code + REPORT], capture_output=True, text=True, timeout=60, check=False
     )
@@ -71,47 +72,47 @@ def loaded_by(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "room",
+    "module",
     ["suture", "suture.errors", "suture.core.records", "suture.core.ledger", "suture.project.workspace"],
 )
-def test_the_ground_costs_nothing_heavy(room: str) -> None:
-    assert loaded_by(f"import {room}") & HEAVY == set()
+def test_the_base_modules_load_nothing_heavy(module: str) -> None:
+    assert loaded_packages(f"import {module}") & HEAVY == set()
 
 
-@pytest.mark.parametrize("door", ["suture.api", "suture.interfaces.web.web_app"])
-def test_a_door_loads_no_graph_before_a_run(door: str) -> None:
-    """A server's runs have processes of their own, so its own start need not wait for it."""
-    assert loaded_by(f"import {door}") & {"langgraph", "langchain_core"} == set()
+@pytest.mark.parametrize("module", ["suture.api", "suture.interfaces.web.web_app"])
+def test_an_entry_point_loads_no_graph_before_a_run(module: str) -> None:
+    """A server starts its runs in other processes, so its own start need not wait for the graph."""
+    assert loaded_packages(f"import {module}") & {"langgraph", "langchain_core"} == set()
 
 
-def test_settings_cost_pydantic_only() -> None:
-    assert loaded_by("import suture.core.settings") & HEAVY == {"pydantic"}
+def test_settings_load_only_pydantic() -> None:
+    assert loaded_packages("import suture.core.settings") & HEAVY == {"pydantic"}
 
 
-def test_the_models_load_no_vendor_until_one_is_asked() -> None:
+def test_models_load_no_vendor_before_the_first_call() -> None:
     code = """
 from suture.models import open_role_models
 from suture.core.settings import ModelSettings, Settings
 for name in ("openai:a", "anthropic:b", "ollama:c"):
     open_role_models(Settings(model=ModelSettings(name=name, base_url="http://127.0.0.1:9/v1")))
 """
-    assert loaded_by(code) & HEAVY == {"pydantic"}
+    assert loaded_packages(code) & HEAVY == {"pydantic"}
 
 
-def test_the_store_loads_the_checkpointer_when_it_is_opened() -> None:
-    assert loaded_by("import suture.storage.database") & HEAVY == set()
+def test_the_database_loads_the_checkpointer_only_when_opened() -> None:
+    assert loaded_packages("import suture.storage.database") & HEAVY == set()
 
 
 def test_help_loads_nothing_heavy() -> None:
-    assert loaded_by(HELP.format(arguments=["--help"])) & HEAVY == set()
+    assert loaded_packages(HELP.format(arguments=["--help"])) & HEAVY == set()
 
 
-def test_help_makes_no_types_of_events() -> None:
+def test_help_loads_no_event_types() -> None:
     """There are dozens of them, and each costs as much as a small module."""
     code = HELP.format(arguments=["--help"]) + 'assert "suture.core.ledger" not in sys.modules\n'
-    assert "suture" in loaded_by(code)
+    assert "suture" in loaded_packages(code)
 
 
 @pytest.mark.parametrize("command", ["run", "heal", "show", "doctor", "models", "prompts", "config"])
-def test_the_help_of_a_command_loads_no_graph_and_no_vendor(command: str) -> None:
-    assert loaded_by(HELP.format(arguments=[command, "--help"])) & HEAVY <= {"pydantic"}
+def test_help_of_a_command_loads_no_graph_and_no_vendor(command: str) -> None:
+    assert loaded_packages(HELP.format(arguments=[command, "--help"])) & HEAVY <= {"pydantic"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from architecture.source_imports import SOURCE, source_files
 from suture.project.languages.registry import BUILT_IN_LANGUAGES
@@ -25,17 +25,19 @@ def language_names(node: ast.expr | None) -> set[str]:
     return {str(part.value) for part in parts if isinstance(part, ast.Constant)} & BUILT_IN_LANGUAGES.keys()
 
 
-def find_comparisons(tree: ast.AST) -> Iterator[int]:
+def find_comparisons(nodes: Iterable[ast.AST]) -> Iterator[int]:
     """Yield the lines on which a value is compared with a language's name, or looked up by it."""
-    for node in ast.walk(tree):
+    for node in nodes:
         names: list[str] = []
         if isinstance(node, ast.Compare):
             names = [name for side in (node.left, *node.comparators) for name in language_names(side)]
         elif isinstance(node, ast.Dict):
             # One name alone is a key of something else, such as `python` in a request.
             names = [name for key in node.keys for name in language_names(key)][1:]
-        elif isinstance(node, ast.Subscript) and ast.unparse(node.value).isupper():
+        elif isinstance(node, ast.Subscript):
             names = [*language_names(node.slice)]
+            if names and not ast.unparse(node.value).isupper():
+                continue
         elif isinstance(node, ast.MatchValue):
             names = [*language_names(node.value)]
             node = node.value
@@ -44,10 +46,10 @@ def find_comparisons(tree: ast.AST) -> Iterator[int]:
 
 
 def test_no_other_package_compares_languages_by_name() -> None:
-    found = [
-        f"{file}:{line}"
-        for file, tree in source_files(SOURCE)
-        if not f"src/suture/{file}".startswith(ALLOWED)
-        for line in find_comparisons(tree)
+    comparisons = [
+        f"{file.path}:{line}"
+        for file in source_files(SOURCE)
+        if not f"src/suture/{file.path}".startswith(ALLOWED)
+        for line in find_comparisons(file.nodes)
     ]
-    assert found == []
+    assert comparisons == []

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from architecture.source_imports import SOURCE, imported_names, source_files
+from architecture.source_imports import SOURCE, source_files
 
 PACKAGES = (
     "errors",
@@ -112,10 +112,10 @@ def find_interface_violation(part: str, target: list[str]) -> str | None:
 def find_violations(source: Path) -> list[str]:
     """Return every forbidden import below `source`, as `file:line: reason`."""
     return [
-        f"{file}:{line}: {reason}"
-        for file, tree in source_files(source)
-        for line, name in imported_names(tree, file)
-        if (reason := find_violation(file, name))
+        f"{file.path}:{line}: {reason}"
+        for file in source_files(source)
+        for line, name in file.imported_names
+        if (reason := find_violation(file.path, name))
     ]
 
 
@@ -153,13 +153,13 @@ def test_imports_point_downward() -> None:
         ("loop/x.py", "import openai as o", "only models/ may import openai"),
     ],
 )
-def test_a_forbidden_import_is_found(tmp_path: Path, file: str, code: str, reason: str) -> None:
+def test_a_forbidden_import_is_reported(tmp_path: Path, file: str, code: str, reason: str) -> None:
     path = tmp_path / file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{code}\n")
-    found = find_violations(tmp_path)
-    assert found
-    assert all(reason in entry for entry in found)
+    violations = find_violations(tmp_path)
+    assert violations
+    assert all(reason in violation for violation in violations)
 
 
 @pytest.mark.parametrize(
@@ -181,15 +181,15 @@ def test_an_allowed_import_is_not_reported(tmp_path: Path, file: str, code: str)
 
 def test_the_tour_names_files_that_exist() -> None:
     tour = (SOURCE.parents[1] / "docs" / "design" / "tour.md").read_text("utf-8")
-    named = set(re.findall(r"`((?:\w+/)+\w+\.py)`", tour))
-    assert named
-    assert [name for name in sorted(named) if not (SOURCE / name).is_file()] == []
+    paths = set(re.findall(r"`((?:\w+/)+\w+\.py)`", tour))
+    assert paths
+    assert [path for path in sorted(paths) if not (SOURCE / path).is_file()] == []
 
 
-def test_no_name_of_a_class_has_two_meanings() -> None:
+def test_class_names_are_unique() -> None:
     places: dict[str, list[str]] = {}
-    for file, tree in source_files(SOURCE):
-        for node in tree.body:
+    for file in source_files(SOURCE):
+        for node in file.tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault(node.name, []).append(file)
+                places.setdefault(node.name, []).append(file.path)
     assert {name: files for name, files in places.items() if len(files) > 1} == {}

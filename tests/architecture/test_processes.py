@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from architecture.source_imports import SOURCE, imported_names, source_files
+from architecture.source_imports import SOURCE, source_files
 
 STARTS_A_PROCESS = (
     "asyncio.create_subprocess_exec",
@@ -51,19 +51,19 @@ ALLOWED = (*ON_THE_HOST, *INSIDE_THE_SANDBOX)
 
 def find_process_starts(source: Path) -> list[str]:
     """Return every use of a process-starting function outside of the allowed places."""
-    found = []
-    for file, tree in source_files(source):
-        if f"src/suture/{file}".startswith(ALLOWED):
+    starts = []
+    for file in source_files(source):
+        if f"src/suture/{file.path}".startswith(ALLOWED):
             continue
-        found += [
-            f"{file}:{line}: {name}" for line, name in imported_names(tree, file) if starts_process(name)
+        starts += [
+            f"{file.path}:{line}: {name}" for line, name in file.imported_names if starts_process(name)
         ]
-        found += [
-            f"{file}:{node.lineno}: {node.attr}"
-            for node in ast.walk(tree)
+        starts += [
+            f"{file.path}:{node.lineno}: {node.attr}"
+            for node in file.nodes
             if isinstance(node, ast.Attribute) and node.attr in EVENT_LOOP_METHODS
         ]
-    return found
+    return starts
 
 
 def starts_process(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a room offers: a docstring, and a sorted list of names that are really there."""
+"""Each package has a docstring and a sorted `__all__` of names that exist."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import suture
 SOURCE = Path(suture.__file__).parent
 
 
-def rooms() -> list[str]:
+def find_modules() -> list[str]:
+    """Return the names of all packages and of the top-level modules."""
     packages = [path.parent for path in SOURCE.rglob("__init__.py")]
     modules = [
         path.with_suffix("") for path in SOURCE.glob("*.py") if path.stem not in ("__init__", "__main__")
@@ -26,26 +27,26 @@ def sort_key(name: str) -> tuple[int, str]:
     return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
 
 
-@pytest.mark.parametrize("room", rooms())
-def test_a_room_says_what_it_owns_and_offers_sorted_names(room: str) -> None:
-    module = importlib.import_module(room)
-    assert module.__doc__, f"{room} has no docstring"
+@pytest.mark.parametrize("name", find_modules())
+def test_a_module_has_a_docstring_and_a_sorted_all(name: str) -> None:
+    module = importlib.import_module(name)
+    assert module.__doc__, f"{name} has no docstring"
     names = getattr(module, "__all__", None)
     if names is None:
-        # Modules of its own are there once some other test has imported them.
-        own = [name for name, value in vars(module).items() if not isinstance(value, ModuleType)]
-        assert not [name for name in own if not name.startswith("_")], f"{room} has names but no __all__"
+        # Submodules are attributes once another test has imported them.
+        own = [key for key, value in vars(module).items() if not isinstance(value, ModuleType)]
+        assert not [key for key in own if not key.startswith("_")], f"{name} has names but no __all__"
         return
     assert list(names) == sorted(set(names), key=sort_key)
-    missing = [name for name in names if not hasattr(module, name)]
+    missing = [key for key in names if not hasattr(module, key)]
     assert missing == []
 
 
-def test_the_rooms_are_found() -> None:
+def test_the_modules_are_found() -> None:
     assert {
         "suture",
         "suture.errors",
         "suture.core.ledger",
         "suture.core.settings",
         "suture.project.workspace",
-    } <= set(rooms())
+    } <= set(find_modules())
