@@ -1,4 +1,4 @@
-"""Packages that new code requires: allowed ones, questions to the user, and similar names."""
+"""New requirements: allowed packages, packages that need approval, and similar names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from suture.project.safety.dependencies import find_similar_name, load_allowed
 from suture.project.safety.manifests import find_requested_packages, lowest_version
 
 
-def asked_of(path: str, text: str, levels: Levels | None = None) -> dict[str, str]:
+def requested_rules(path: str, text: str, levels: Levels | None = None) -> dict[str, str]:
     return {one.code: one.rule for one in scan_change({}, {path: text}, levels or Levels())}
 
 
@@ -31,7 +31,7 @@ git+https://example.org/a.git
 --extra-index-url https://example.org/simple
 ./local
 """
-    assert asked_of("requirements-dev.txt", text) == {
+    assert requested_rules("requirements-dev.txt", text) == {
         "python: -r more.txt": "dependency.unread",
         "python: reqeusts": "dependency.near-name",
         "python: left-pad": "dependency.unlisted",
@@ -44,7 +44,7 @@ git+https://example.org/a.git
 
 
 @pytest.mark.parametrize(
-    ("versions", "least"),
+    ("versions", "lowest"),
     [
         ("", ""),
         ("*", ""),
@@ -62,19 +62,19 @@ git+https://example.org/a.git
         ("1.2 - 2", "1.2"),
     ],
 )
-def test_the_lowest_version_is_what_counts(versions: str, least: str) -> None:
-    assert lowest_version(versions) == least
+def test_the_lowest_version_is_extracted(versions: str, lowest: str) -> None:
+    assert lowest_version(versions) == lowest
 
 
-def test_an_address_hides_neither_behind_blanks_nor_in_another_file() -> None:
+def test_an_address_behind_blanks_or_in_another_file_is_found() -> None:
     text = f"flask{' ' * 2000}@ https://example.org/thing.whl\n-r https://example.org/more.txt\n"
-    assert asked_of("requirements.txt", text) == {
+    assert requested_rules("requirements.txt", text) == {
         "python: flask": "dependency.outside-index",
         "python: -r https://example.org/more.txt": "dependency.outside-index",
     }
 
 
-def test_a_pyproject_asks_in_all_its_tables() -> None:
+def test_all_tables_of_a_pyproject_are_read() -> None:
     text = """
 [build-system]
 requires = ["hatchling", "builder-of-mine"]
@@ -89,19 +89,19 @@ python = "^3.11"
 fourth = "^1"
 fifth = {git = "https://example.org"}
 """
-    found = asked_of("sub/pyproject.toml", text)
+    found = requested_rules("sub/pyproject.toml", text)
     names = {code.removeprefix("python: ") for code in found}
     assert names == {"builder-of-mine", "first", "second", "third", "fourth", "fifth"}
     assert found["python: fifth"] == "dependency.outside-index"
 
 
-def test_a_package_json_asks_for_packages_and_scripts() -> None:
+def test_packages_and_scripts_of_a_package_json_are_read() -> None:
     package = {
         "dependencies": {"express": "^4.19.2", "lodash": "^3.0.0", "expres": "1", "x": "user/repo"},
         "devDependencies": {"jest": "*", "y": "npm:left-pad@1", "z": "file:../z"},
         "scripts": {"test": "jest", "postinstall": "node steal.js"},
     }
-    assert asked_of("package.json", json.dumps(package, indent=1)) == {
+    assert requested_rules("package.json", json.dumps(package, indent=1)) == {
         "javascript: lodash": "dependency.unlisted",
         "javascript: expres": "dependency.near-name",
         "javascript: x": "dependency.outside-index",
@@ -111,7 +111,7 @@ def test_a_package_json_asks_for_packages_and_scripts() -> None:
     }
 
 
-def test_a_go_mod_asks_for_modules() -> None:
+def test_modules_of_a_go_mod_are_read() -> None:
     text = """module example.org/a
 require github.com/google/uuid v1.6.0
 require (
@@ -120,39 +120,43 @@ require (
 )
 replace example.org/c => ../c
 """
-    assert asked_of("go.mod", text) == {
+    assert requested_rules("go.mod", text) == {
         "go: github.com/gogle/uuid": "dependency.near-name",
         "go: example.org/b": "dependency.unlisted",
         "go: example.org/c": "dependency.outside-index",
     }
 
 
-def test_every_other_place_that_asks_is_read_or_named() -> None:
+def test_other_manifests_are_read_or_reported_as_unread() -> None:
     setup = """
 from setuptools import setup
 setup(name="a", install_requires=["flask", "left_pad"], extras_require={"x": ["thing @ git+https://e.org/t"]},
       tests_require=read("requirements.txt"))
 """
-    assert asked_of("setup.py", setup) == {
+    assert requested_rules("setup.py", setup) == {
         "python: left-pad": "dependency.unlisted",
         "python: thing @ git+https://e.org/t": "dependency.outside-index",
         "python: setup.py": "dependency.unread",
     }
     cfg = "[options]\ninstall_requires =\n    click\n    first\n[options.extras_require]\nx = second\n"
-    assert set(asked_of("setup.cfg", cfg)) == {"python: first", "python: second"}
+    assert set(requested_rules("setup.cfg", cfg)) == {"python: first", "python: second"}
     pipfile = "[[source]]\nurl = 'https://e.org/s'\n[packages]\nfirst = {git = 'x'}\n[dev]\nsecond = '*'\n"
-    assert asked_of("Pipfile", pipfile) == {
+    assert requested_rules("Pipfile", pipfile) == {
         "python: https://e.org/s": "dependency.outside-index",
         "python: first": "dependency.outside-index",
         "python: second": "dependency.unlisted",
     }
-    over = {"express": {".": "^4.19.2", "first@1": "1"}, "second": "npm:left-pad@1", "third": "file:../t"}
+    overrides = {
+        "express": {".": "^4.19.2", "first@1": "1"},
+        "second": "npm:left-pad@1",
+        "third": "file:../t",
+    }
     package = {
-        "overrides": over,
+        "overrides": overrides,
         "resolutions": {"a/**/fourth": "1"},
         "pnpm": {"overrides": {"fifth": "x/y"}},
     }
-    assert asked_of("package.json", json.dumps(package)) == {
+    assert requested_rules("package.json", json.dumps(package)) == {
         "javascript: first": "dependency.unlisted",
         "javascript: left-pad": "dependency.unlisted",
         "javascript: third": "dependency.outside-index",
@@ -160,15 +164,15 @@ setup(name="a", install_requires=["flask", "left_pad"], extras_require={"x": ["t
         "javascript: fifth": "dependency.outside-index",
     }
     npmrc = "; ours\nregistry=https://e.org/\nignore-scripts=false\n"
-    rules = asked_of("sub/.npmrc", npmrc)
+    rules = requested_rules("sub/.npmrc", npmrc)
     assert rules == dict.fromkeys(
         ("javascript: registry=https://e.org/", "javascript: ignore-scripts=false"),
         "dependency.outside-index",
     )
     conf = "[global]\nindex-url = https://e.org/simple\n"
-    assert set(asked_of("pip.conf", conf).values()) == {"dependency.outside-index"}
+    assert set(requested_rules("pip.conf", conf).values()) == {"dependency.outside-index"}
     lines = "-r more-requirements.txt\n-c constraints.txt\n-r other.list\n--requirement=../requirements.txt\n"
-    assert asked_of("requirements.txt", lines) == dict.fromkeys(
+    assert requested_rules("requirements.txt", lines) == dict.fromkeys(
         ("python: -r other.list", "python: --requirement=../requirements.txt"), "dependency.unread"
     )
 
@@ -184,31 +188,31 @@ setup(name="a", install_requires=["flask", "left_pad"], extras_require={"x": ["t
         ("setup.py", "def", "not in the format of such a file"),
     ],
 )
-def test_an_unreadable_requirement_is_a_question_with_the_reason(name: str, text: str, why: str) -> None:
+def test_an_unreadable_manifest_needs_approval_with_the_reason(name: str, text: str, why: str) -> None:
     (found,) = scan_change({}, {name: text}, Levels())
-    assert (found.rule, found.level) in (("dependency.unread", "ask"),)
+    assert (found.rule, found.level) == ("dependency.unread", "ask")
     assert why in found.reason
 
 
-def test_an_existing_requirement_is_not_new_but_its_replacement_is() -> None:
+def test_only_new_requirements_are_reported() -> None:
     before = {"requirements.txt": "mine>=1\n"}
     assert scan_change(before, {"requirements.txt": "mine>=2\nflask\n"}, Levels()) == ()
     (found,) = scan_change(before, {"requirements.txt": "flask\nother\n"}, Levels())
     assert (found.code, found.level, found.line) == ("python: other", "ask", 2)
 
 
-def test_settings_say_who_approves_and_by_which_list(tmp_path: Path) -> None:
+def test_settings_choose_the_approval_and_the_allowlist(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[python]\nMy_Tool = ">=2"\n')
-    only = resolve_levels(SafetySettings(approve_deps="allowlist", allowed_deps=own))
-    found = scan_change({}, {"requirements.txt": "my-tool==2.1\nmytool\nflask\n"}, only)
+    allow_only = resolve_levels(SafetySettings(approve_deps="allowlist", allowed_deps=own))
+    found = scan_change({}, {"requirements.txt": "my-tool==2.1\nmytool\nflask\n"}, allow_only)
     assert {(one.code, one.level, one.rule) for one in found} == {
         ("python: mytool", "block", "dependency.near-name"),
         ("python: flask", "block", "dependency.unlisted"),
     }
     never = resolve_levels(SafetySettings(approve_deps="never"))
-    (found_now,) = scan_change({}, {"requirements.txt": "flask\n"}, never)
-    assert found_now.level == "block"
+    (finding,) = scan_change({}, {"requirements.txt": "flask\n"}, never)
+    assert finding.level == "block"
     off = resolve_levels(SafetySettings(off=("dependency.*",)))
     assert scan_change({}, {"requirements.txt": "nobody-knows\n"}, off) == ()
 
@@ -217,7 +221,7 @@ def test_settings_say_who_approves_and_by_which_list(tmp_path: Path) -> None:
     "text",
     ["[python", "[rust]\na = ''\n", '[python]\na = "two"\n', "[python]\na = 3\n", "python = 1\n"],
 )
-def test_a_list_that_is_none_is_an_error_with_a_remedy(tmp_path: Path, text: str) -> None:
+def test_an_invalid_allowlist_is_a_usage_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "own.toml").write_text(text)
     with pytest.raises(UsageError, match=r"own\.toml"):
         load_allowed(tmp_path / "own.toml")
@@ -225,7 +229,7 @@ def test_a_list_that_is_none_is_an_error_with_a_remedy(tmp_path: Path, text: str
         load_allowed(tmp_path / "none.toml")
 
 
-def test_names_are_near_where_a_letter_or_two_differ() -> None:
+def test_names_that_differ_by_a_letter_or_two_are_similar() -> None:
     known = dict.fromkeys(("requests", "python-dateutil", "flask", "pip", "ws"), "")
     assert find_similar_name("requsets", known) == "requests"
     assert find_similar_name("pythondateutil", known) == "python-dateutil"
@@ -245,6 +249,6 @@ def test_names_are_near_where_a_letter_or_two_differ() -> None:
     "text",
     ["a" * 200_000, "[" * 50_000, "\0", "{}", "a\n" * 90_000, "//" * 50_000, "[project]\ndependencies = 3\n"],
 )
-def test_a_hostile_manifest_is_read_to_its_end(name: str, text: str) -> None:
+def test_a_hostile_manifest_is_read_completely(name: str, text: str) -> None:
     assert len(find_requested_packages(name, text)) <= 500
     assert len(scan_change({}, {name: text}, Levels())) <= 200

@@ -113,47 +113,43 @@ func f() {
 }
 
 
-def file_of(rule: str, code: str) -> dict[str, str]:
-    ending = {"python": "py", "javascript": "js", "go": "go"}[rule.split(".")[0]]
-    inside = ending == "go" and not code.startswith("import")
-    whole = (
-        f"package p\nfunc f() {{\n{code}\n}}\n"
-        if inside
-        else f"package p\n{code}\n"
-        if ending == "go"
-        else code
-    )
-    return {f"src/a.{ending}": whole}
+def make_file(rule: str, code: str) -> dict[str, str]:
+    """Return a file with the code, in the language of the rule."""
+    language = rule.split(".")[0]
+    if language == "go":
+        body = code if code.startswith("import") else f"func f() {{\n{code}\n}}"
+        return {"src/a.go": f"package p\n{body}\n"}
+    return {f"src/a.{'py' if language == 'python' else 'js'}": code}
 
 
-def rules_in(files: dict[str, str]) -> set[str]:
+def find_rules(files: dict[str, str]) -> set[str]:
     return {one.rule for one in scan_files(files, LEVELS)}
 
 
 @pytest.mark.parametrize(("rule", "code"), [(rule, code) for rule, codes in USES.items() for code in codes])
-def test_a_use_is_found(rule: str, code: str) -> None:
-    found = scan_files(file_of(rule, code), LEVELS)
+def test_a_dangerous_use_is_found(rule: str, code: str) -> None:
+    found = scan_files(make_file(rule, code), LEVELS)
     assert rule in {one.rule for one in found}
     assert all(0 < one.line <= 3 and one.code and len(one.code) <= 160 for one in found)
 
 
-def test_each_rule_is_tried_here() -> None:
+def test_every_rule_has_an_example() -> None:
     assert set(USES) == {rule.name for facts in LANGUAGES.values() for rule in facts.safety_rules}
 
 
 @pytest.mark.parametrize("path", HARMLESS)
-def test_what_only_looks_alike_is_left_alone(path: str) -> None:
-    assert rules_in({path: HARMLESS[path]}) == set()
+def test_harmless_code_is_not_reported(path: str) -> None:
+    assert find_rules({path: HARMLESS[path]}) == set()
 
 
-def test_typescript_and_jsx_have_the_rules_of_javascript() -> None:
+def test_typescript_and_jsx_follow_the_rules_of_javascript() -> None:
     typed = "export const run = (x: string): unknown => eval(x) as unknown;\n"
-    assert rules_in({"a.ts": typed}) == {"javascript.eval"}
-    assert rules_in({"a.tsx": "const A = (p: {x: string}) => <b onClick={() => eval(p.x)}>a</b>;\n"})
-    assert rules_in({"a.jsx": "const A = (p) => <b onClick={() => eval(p.x)}>a</b>;\n"})
+    assert find_rules({"a.ts": typed}) == {"javascript.eval"}
+    assert find_rules({"a.tsx": "const A = (p: {x: string}) => <b onClick={() => eval(p.x)}>a</b>;\n"})
+    assert find_rules({"a.jsx": "const A = (p) => <b onClick={() => eval(p.x)}>a</b>;\n"})
 
 
-def test_what_the_code_did_already_is_not_new() -> None:
+def test_only_new_uses_are_reported() -> None:
     before = {"a.py": "def f(x):\n    return eval(x)\n", "b.py": "import os\n"}
     moved = {"a.py": "def f(x):\n    return 1\n", "b.py": "import os\n\ndef f(x):\n    return eval(x)\n"}
     edited = {"a.py": "def f(x):\n    y = x.strip()\n    return eval(y)\n"}
@@ -166,14 +162,14 @@ def test_what_the_code_did_already_is_not_new() -> None:
     assert [one.rule for one in scan_change(before, other, LEVELS)] == ["python.exec"]
 
 
-def test_what_is_quoted_is_the_use_itself_whatever_ends_the_lines() -> None:
+def test_the_quoted_line_is_right_despite_odd_line_ends() -> None:
     text = "note = '\x0c \x1c \u2028'\nsafe = 1\r\n\rhidden = eval(word)\nmore = 2\n"
     assert [(one.line, one.code) for one in scan_files({"a.py": text}, LEVELS)] == [
         (4, "hidden = eval(word)")
     ]
 
 
-def test_a_setting_gives_a_rule_its_level() -> None:
+def test_settings_change_the_level_of_a_rule() -> None:
     levels = resolve_levels(SafetySettings(block=("python.*",), warn=("python.eval",), off=("go.unsafe",)))
     code = {"a.py": "eval(x); exec(x)\n", "a.go": 'package p\nimport "unsafe"\n'}
     assert {one.rule: one.level for one in scan_files(code, levels)} == {
@@ -184,7 +180,7 @@ def test_a_setting_gives_a_rule_its_level() -> None:
 
 
 @pytest.mark.parametrize("name", ["python.evil", "nothing.*", "bandit.602"])
-def test_a_rule_that_there_is_not_is_an_error(name: str) -> None:
+def test_an_unknown_rule_is_a_usage_error(name: str) -> None:
     with pytest.raises(UsageError, match=r"safety\.ask: there is no rule"):
         resolve_levels(SafetySettings(ask=(name,)))
 
@@ -202,7 +198,7 @@ def test_bandit_runs_if_it_is_enabled() -> None:
     }
 
 
-def test_what_is_too_large_is_a_finding_and_is_not_read() -> None:
+def test_a_file_that_is_too_large_is_reported_unread() -> None:
     (found,) = scan_files({"a.py": "eval(x)\n" + "# a\n" * 200_000, "b.txt": "eval(x)" * 100_000}, LEVELS)
     assert found.rule == "unread"
 
@@ -222,12 +218,12 @@ def test_what_is_too_large_is_a_finding_and_is_not_read() -> None:
     ],
     ids=["calls", "dots", "getattr", "torn", "many", "nested", "lists", "nul", "surrogate"],
 )
-def test_hostile_text_is_read_to_its_end(text: str) -> None:
+def test_hostile_text_is_scanned_completely(text: str) -> None:
     for path in ("a.py", "a.js", "a.ts", "a.go"):
         assert len(scan_change({}, {path: text}, LEVELS)) <= 200
 
 
-def test_small_changes_bring_no_use_of_their_own() -> None:
+def test_mutants_add_no_dangerous_use() -> None:
     source = "import os\ndef f(a, b):\n    if a < b:\n        return os.getenv(a, str(b))\n    return ast\n"
     before = {"a.py": source}
     texts = [apply_edits(source, mutant.edits) for mutant in generate_mutants(source)]

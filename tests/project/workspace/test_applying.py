@@ -1,3 +1,5 @@
+"""Writing a change into a project: all of it or nothing, and only over unchanged files."""
+
 from __future__ import annotations
 
 import os
@@ -25,21 +27,21 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def found(root: Path) -> dict[str, bytes]:
+def read_files(root: Path) -> dict[str, bytes]:
     return {
         path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()
     }
 
 
-def test_the_change_is_written_and_nothing_else(root: Path) -> None:
+def test_a_change_leaves_other_files_alone(root: Path) -> None:
     (root / "other.txt").write_text("mine")
     applied = apply_changes(root, BEFORE, AFTER)
     assert applied.paths == ("a.py", "gone.py", "new/deep/c.py", "pkg/b.py")
-    assert found(root) == {**AFTER, "other.txt": b"mine"}
+    assert read_files(root) == {**AFTER, "other.txt": b"mine"}
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_the_undo_patch_takes_it_back(root: Path) -> None:
+def test_the_undo_patch_reverts_the_change(root: Path) -> None:
     applied = apply_changes(root, BEFORE, AFTER)
     subprocess.run(
         ["git", "apply", "--whitespace=nowarn", "-"],
@@ -48,78 +50,89 @@ def test_the_undo_patch_takes_it_back(root: Path) -> None:
         input=applied.undo.encode("utf-8", "surrogateescape"),
         check=True,
     )
-    assert found(root) == BEFORE
+    assert read_files(root) == BEFORE
 
 
-def test_no_change_writes_nothing(root: Path) -> None:
+def test_an_empty_change_writes_nothing(root: Path) -> None:
     inode = (root / "a.py").stat().st_ino
     applied = apply_changes(root, BEFORE, BEFORE)
     assert (applied.paths, applied.undo) == ((), "")
     assert (root / "a.py").stat().st_ino == inode
 
 
-def test_files_keep_their_modes_and_a_new_file_gets_the_usual_one(root: Path) -> None:
+def test_files_keep_their_modes_and_new_files_get_the_default_mode(root: Path) -> None:
     (root / "a.py").chmod(0o751)
-    (root / "usual").touch()
+    (root / "default").touch()
     apply_changes(root, BEFORE, AFTER)
     assert stat.S_IMODE((root / "a.py").stat().st_mode) == 0o751
-    assert (root / "new/deep/c.py").stat().st_mode == (root / "usual").stat().st_mode
+    assert (root / "new/deep/c.py").stat().st_mode == (root / "default").stat().st_mode
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_root_leaves_a_file_with_its_owner(root: Path) -> None:
+def test_root_keeps_the_owner_of_a_file(root: Path) -> None:
     os.chown(root / "a.py", 12345, 12345)
     apply_changes(root, BEFORE, AFTER)
     assert ((root / "a.py").stat().st_uid, (root / "a.py").stat().st_gid) == (12345, 12345)
 
 
-def edit(root: Path) -> None:
+def edit_file(root: Path) -> None:
     (root / "pkg/b.py").write_bytes(b"my own edit\n")
 
 
-def delete(root: Path) -> None:
+def delete_file(root: Path) -> None:
     (root / "pkg/b.py").unlink()
 
 
-def create(root: Path) -> None:
+def create_file(root: Path) -> None:
     (root / "new/deep").mkdir(parents=True)
     (root / "new/deep/c.py").write_bytes(b"mine\n")
 
 
-def block(root: Path) -> None:
+def block_folder(root: Path) -> None:
     (root / "new").write_bytes(b"a file where a folder should be\n")
 
 
-def link_folder(root: Path) -> None:
+def replace_folder_by_link(root: Path) -> None:
     (root / "pkg").rename(root.parent / "elsewhere")
     (root / "pkg").symlink_to(root.parent / "elsewhere")
 
 
-def link_file(root: Path) -> None:
+def replace_file_by_link(root: Path) -> None:
     (root / "a.py").rename(root.parent / "elsewhere.py")
     (root / "a.py").symlink_to(root.parent / "elsewhere.py")
 
 
-def pipe(root: Path) -> None:
+def replace_file_by_pipe(root: Path) -> None:
     (root / "a.py").unlink()
     os.mkfifo(root / "a.py")
 
 
-@pytest.mark.parametrize("meanwhile", [edit, delete, create, block, link_folder, link_file, pipe])
-def test_a_tree_that_changed_meanwhile_is_left_alone(root: Path, meanwhile: object) -> None:
-    assert callable(meanwhile)
-    meanwhile(root)
-    before = found(root)
+@pytest.mark.parametrize(
+    "disturb",
+    [
+        edit_file,
+        delete_file,
+        create_file,
+        block_folder,
+        replace_folder_by_link,
+        replace_file_by_link,
+        replace_file_by_pipe,
+    ],
+)
+def test_a_tree_that_changed_since_the_run_is_left_alone(root: Path, disturb: object) -> None:
+    assert callable(disturb)
+    disturb(root)
+    before = read_files(root)
     with pytest.raises(UsageError, match="nothing was written"):
         apply_changes(root, BEFORE, AFTER)
-    assert found(root) == before
+    assert read_files(root) == before
 
 
 @pytest.mark.parametrize("path", ["../out.py", "/out.py", "pkg/../../out.py", ""])
-def test_a_path_outside_is_refused(root: Path, path: str) -> None:
+def test_a_path_outside_the_project_is_refused(root: Path, path: str) -> None:
     with pytest.raises(UsageError, match="not inside the project"):
         apply_changes(root, {}, {path: b"x"})
-    assert found(root) == BEFORE
+    assert read_files(root) == BEFORE
     assert not (root.parent / "out.py").exists()
 
 
@@ -139,52 +152,52 @@ except StorageError as fault:
 """
 
 
-def test_a_full_disk_changes_nothing_and_leaves_nothing(root: Path) -> None:
+def test_a_full_disk_changes_nothing(root: Path) -> None:
     child = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(root)], capture_output=True, text=True, check=True, timeout=60
     )
     assert "nothing was changed" in child.stdout
-    assert found(root) == BEFORE
+    assert read_files(root) == BEFORE
     assert not (root / "new").exists()
 
 
-def test_a_step_that_fails_takes_those_before_it_back(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The one patch here: no real disk fails on the third rename on demand.
+def test_a_failed_step_reverts_the_earlier_ones(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Patched, because no real disk fails at the third rename on demand.
     renames = iter([None, None, OSError(5, "Input/output error")])
-    real = Path.replace
+    original = Path.replace
 
     def replace(self: Path, target: Path) -> Path:
         fault = next(renames, None)
         if fault is not None:
             raise fault
-        return real(self, target)
+        return original(self, target)
 
     modes = {path: path.stat().st_mode for path in root.rglob("*")}
     monkeypatch.setattr(Path, "replace", replace)
     with pytest.raises(StorageError, match="nothing was changed"):
         apply_changes(root, BEFORE, AFTER)
-    assert found(root) == BEFORE
+    assert read_files(root) == BEFORE
     assert {path: path.stat().st_mode for path in root.rglob("*")} == modes
 
 
-def test_an_interrupt_takes_everything_back(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Path.replace
+def test_an_interrupt_reverts_everything(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Path.replace
     calls = []
 
     def replace(self: Path, target: Path) -> Path:
         calls.append(target)
-        moved = real(self, target)
+        moved = original(self, target)
         if len(calls) == 2:
-            raise KeyboardInterrupt  # after the rename, before anyone took note of it
+            raise KeyboardInterrupt  # after the rename, before it is recorded
         return moved
 
     monkeypatch.setattr(Path, "replace", replace)
     with pytest.raises(KeyboardInterrupt):
         apply_changes(root, BEFORE, AFTER)
-    assert found(root) == BEFORE
+    assert read_files(root) == BEFORE
 
 
-def test_a_snapshot_can_be_changed_where_it_was_taken(root: Path) -> None:
+def test_a_change_of_a_snapshot_is_written_to_its_folder(root: Path) -> None:
     snapshot = take_snapshot(root)
     applied = apply_changes(snapshot.root, snapshot.files, {**snapshot.files, "a.py": b"x = 9\n"})
     assert applied.paths == ("a.py",)
@@ -192,19 +205,17 @@ def test_a_snapshot_can_be_changed_where_it_was_taken(root: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [".git/hooks/pre-commit", "pkg/.GIT/config", "a\0b.py"])
-def test_nothing_is_written_where_git_would_run_it(root: Path, path: str) -> None:
+def test_nothing_is_written_into_the_git_folder(root: Path, path: str) -> None:
     with pytest.raises(UsageError, match=r"own folder|not inside the project"):
         apply_changes(root, {}, {path: b"#!/bin/sh\n"})
-    assert found(root) == BEFORE
+    assert read_files(root) == BEFORE
 
 
-def test_what_is_saved_while_the_change_is_written_beside_stays(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_saved_during_the_change_is_kept(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def save(handle: int) -> None:
         (root / "pkg" / "b.py").write_bytes(b"mine\n")
 
     monkeypatch.setattr(os, "fsync", save)
     with pytest.raises(UsageError, match="changed since the run started"):
         apply_changes(root, BEFORE, AFTER)
-    assert found(root) == {**BEFORE, "pkg/b.py": b"mine\n"}
+    assert read_files(root) == {**BEFORE, "pkg/b.py": b"mine\n"}

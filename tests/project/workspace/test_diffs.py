@@ -1,3 +1,5 @@
+"""Diffs that git and patch apply, forwards and backwards."""
+
 from __future__ import annotations
 
 import os
@@ -16,34 +18,34 @@ from suture.project.workspace import unified_diff
 Files = Mapping[str, bytes]
 
 
-def lay(root: Path, files: Files) -> None:
+def write_files(root: Path, files: Files) -> None:
     for name, content in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(content)
 
 
-def found(root: Path) -> dict[str, bytes]:
+def read_files(root: Path) -> dict[str, bytes]:
     return {
         path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()
     }
 
 
-def patched(before: Files, diff: str, tool: list[str]) -> dict[str, bytes]:
-    """What a real tool makes of `before` with the diff."""
+def apply_with(before: Files, diff: str, tool: list[str]) -> dict[str, bytes]:
+    """Return the files after a real tool has applied the diff to `before`."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        lay(root, before)
+        write_files(root, before)
         child = subprocess.run(
             tool,
             cwd=root,
-            # In a repository, git would pass over what is not part of it.
+            # Inside a repository, git would skip files that are not part of it.
             env={**os.environ, "GIT_CEILING_DIRECTORIES": str(root.parent)},
             input=diff.encode("utf-8", "surrogateescape"),
             capture_output=True,
             check=False,
         )
         assert child.returncode == 0, child.stderr.decode() + diff
-        return found(root)
+        return read_files(root)
 
 
 GIT = ["git", "apply", "--whitespace=nowarn", "-"]
@@ -87,20 +89,20 @@ CASES: dict[str, tuple[Files, Files]] = {
 
 @needs_git
 @pytest.mark.parametrize("case", CASES)
-def test_git_takes_the_diff_and_takes_it_back(case: str) -> None:
+def test_git_applies_and_reverts_the_diff(case: str) -> None:
     before, after = CASES[case]
-    assert patched(before, unified_diff(before, after), GIT) == after
-    assert patched(after, unified_diff(before, after), [*GIT[:-1], "--reverse", "-"]) == before
-    assert patched(after, unified_diff(after, before), GIT) == before
+    assert apply_with(before, unified_diff(before, after), GIT) == after
+    assert apply_with(after, unified_diff(before, after), [*GIT[:-1], "--reverse", "-"]) == before
+    assert apply_with(after, unified_diff(after, before), GIT) == before
 
 
 @needs_patch
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case != "names"]
-)  # patch has its own idea of quoting
-def test_patch_takes_the_diff(case: str) -> None:
+)  # patch quotes names differently
+def test_patch_applies_the_diff(case: str) -> None:
     before, after = CASES[case]
-    assert patched(before, unified_diff(before, after), PATCH) == after
+    assert apply_with(before, unified_diff(before, after), PATCH) == after
 
 
 lines = st.lists(
@@ -112,20 +114,20 @@ contents = st.builds(lambda body, end: b"\n".join(body) + end, lines, st.sampled
 @needs_git
 @settings(max_examples=40, deadline=None)
 @given(before=contents, after=contents)
-def test_git_takes_any_diff(before: bytes, after: bytes) -> None:
+def test_git_applies_any_diff(before: bytes, after: bytes) -> None:
     diff = unified_diff({"f": before}, {"f": after})
     if before == after:
         assert diff == ""
     else:
-        assert patched({"f": before}, diff, GIT) == {"f": after}
+        assert apply_with({"f": before}, diff, GIT) == {"f": after}
 
 
-def test_no_change_is_no_diff() -> None:
+def test_equal_files_have_no_diff() -> None:
     assert unified_diff({"a": b"x"}, {"a": b"x"}) == ""
     assert unified_diff({}, {}) == ""
 
 
-def test_a_diff_reads_as_git_writes_it() -> None:
+def test_a_diff_has_the_format_of_git() -> None:
     diff = unified_diff({"a.py": b"x = 1\ny = 2"}, {"a.py": b"x = 1\ny = 3\n", "b.py": b""})
     assert diff == (
         "diff --git a/a.py b/a.py\n"

@@ -1,4 +1,4 @@
-"""Ignored modules that the project imports belong to it, unless they may hold secrets."""
+"""Ignored modules that the project imports are copied, unless they may hold secrets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from suture.project.workspace.ignored_files import imported_names, module_name
 TESTS = "from pkg import total\n\n\ndef test_total():\n    assert total([1]) == 1\n"
 
 
-def lay(root: Path, files: Mapping[str, str]) -> Path:
+def write_files(root: Path, files: Mapping[str, str]) -> Path:
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
@@ -41,11 +41,11 @@ def lay(root: Path, files: Mapping[str, str]) -> Path:
         ("_fast.py", "src/pkg/_fast.py", "import importlib\nfast = importlib.import_module('pkg._fast')\n"),
     ],
 )
-def test_what_an_import_names_is_copied_and_never_changed(
+def test_an_imported_ignored_module_is_copied_and_protected(
     tmp_path: Path, ignored: str, path: str, importing: str
 ) -> None:
-    lay(tmp_path, {".gitignore": ignored, "src/pkg/__init__.py": importing, path: "VALUE = 1\n"})
-    lay(
+    write_files(tmp_path, {".gitignore": ignored, "src/pkg/__init__.py": importing, path: "VALUE = 1\n"})
+    write_files(
         tmp_path,
         {"src/pkg/sums.py": "def total(values):\n    return sum(values)\n", "tests/test_it.py": TESTS},
     )
@@ -59,9 +59,13 @@ def test_what_an_import_names_is_copied_and_never_changed(
     assert not is_protected("src/pkg/sums.py", task.protected)
 
 
-def test_a_module_that_only_another_ignored_one_imports_is_copied_too(tmp_path: Path) -> None:
-    lay(tmp_path, {".gitignore": "_*.py\n!__init__.py\n", "pkg/__init__.py": "from pkg import _one\n"})
-    lay(tmp_path, {"pkg/_one.py": "from pkg import _two\n", "pkg/_two.py": "x = 1\n", "pkg/_three.py": ""})
+def test_a_module_imported_by_an_ignored_module_is_copied(tmp_path: Path) -> None:
+    write_files(
+        tmp_path, {".gitignore": "_*.py\n!__init__.py\n", "pkg/__init__.py": "from pkg import _one\n"}
+    )
+    write_files(
+        tmp_path, {"pkg/_one.py": "from pkg import _two\n", "pkg/_two.py": "x = 1\n", "pkg/_three.py": ""}
+    )
     snapshot = take_snapshot(tmp_path)
     assert snapshot.built_files == ("pkg/_one.py", "pkg/_two.py")
     assert dict(snapshot.excluded_files) == {"pkg/_three.py": "ignored_not_imported"}
@@ -96,11 +100,9 @@ def test_a_module_that_only_another_ignored_one_imports_is_copied_too(tmp_path: 
         ("pkg/conf.py", "KEY = '''-----BEGIN RSA PRIVATE KEY-----\nMIIE\n'''\n"),
     ],
 )
-def test_files_ignored_for_their_secrets_are_excluded_and_reported(
-    tmp_path: Path, path: str, text: str
-) -> None:
+def test_ignored_files_with_secrets_are_excluded_and_reported(tmp_path: Path, path: str, text: str) -> None:
     name = Path(path).stem
-    lay(
+    write_files(
         tmp_path, {".gitignore": f"{name}.py\n", "pkg/__init__.py": f"from pkg.{name} import *\n", path: text}
     )
     snapshot = take_snapshot(tmp_path)
@@ -120,9 +122,9 @@ def test_files_ignored_for_their_secrets_are_excluded_and_reported(
         ("pkg/api.py", "def login(user: str, password: str, token: str = '') -> None: ...\n"),
     ],
 )
-def test_what_a_build_writes_is_no_secret(tmp_path: Path, path: str, text: str) -> None:
+def test_generated_modules_are_not_mistaken_for_secrets(tmp_path: Path, path: str, text: str) -> None:
     name = Path(path).stem
-    lay(
+    write_files(
         tmp_path, {".gitignore": f"{name}.py\n", "pkg/__init__.py": f"from pkg.{name} import *\n", path: text}
     )
     assert take_snapshot(tmp_path).built_files == (path,)
@@ -131,46 +133,50 @@ def test_what_a_build_writes_is_no_secret(tmp_path: Path, path: str, text: str) 
 @pytest.mark.parametrize(
     "text", ["passw" * 900_000, "key = ('" * 600_000, "a" * 5_000_000, "token:(" * 700_000]
 )
-def test_a_text_written_to_keep_the_search_busy_does_not(tmp_path: Path, text: str) -> None:
-    lay(
+def test_hostile_text_does_not_slow_the_search_for_secrets(tmp_path: Path, text: str) -> None:
+    write_files(
         tmp_path,
         {".gitignore": "slow.py\n", "pkg/__init__.py": "from pkg import slow\n", "pkg/slow.py": text},
     )
-    assert "a.py" in take_snapshot(lay(tmp_path, {"a.py": ""})).files  # the test's own limit is the measure
+    assert (
+        "a.py" in take_snapshot(write_files(tmp_path, {"a.py": ""})).files
+    )  # within the time limit of the test
 
 
-def test_what_the_user_lets_in_by_name_is_taken(tmp_path: Path) -> None:
-    lay(tmp_path, {".gitignore": "conf.py\n", "a.py": "import conf\n", "conf.py": "PASSWORD = 'x'\n"})
+def test_a_file_that_the_user_allows_is_copied(tmp_path: Path) -> None:
+    write_files(tmp_path, {".gitignore": "conf.py\n", "a.py": "import conf\n", "conf.py": "PASSWORD = 'x'\n"})
     assert take_snapshot(tmp_path).built_files == ()
     assert take_snapshot(tmp_path, secrets=("conf.py",)).built_files == ("conf.py",)
 
 
-def test_builds_environments_and_links_are_no_modules_of_the_project(tmp_path: Path) -> None:
+def test_builds_environments_and_links_are_not_copied(tmp_path: Path) -> None:
     ignored = "build/\nenv/\nlink.py\nnotes.txt\n"
-    lay(
+    write_files(
         tmp_path, {".gitignore": ignored, "pkg/__init__.py": "import core, link, env, notes\n", "core.py": ""}
     )
-    lay(tmp_path, {"build/lib/core.py": "", "env/pyvenv.cfg": "", "env/lib/core.py": "", "notes.txt": ""})
-    outside = lay(tmp_path.parent / "outside", {"link.py": "secret"})
+    write_files(
+        tmp_path, {"build/lib/core.py": "", "env/pyvenv.cfg": "", "env/lib/core.py": "", "notes.txt": ""}
+    )
+    outside = write_files(tmp_path.parent / "outside", {"link.py": "secret"})
     (tmp_path / "link.py").symlink_to(outside / "link.py")
     assert set(take_snapshot(tmp_path).files) == {".gitignore", "core.py", "pkg/__init__.py"}
 
 
-def test_what_is_too_large_stays_out_and_the_rest_is_taken(tmp_path: Path) -> None:
-    lay(tmp_path, {".gitignore": "*.so\n", "pkg/__init__.py": "from pkg import _large, _small\n"})
-    lay(tmp_path, {"pkg/_large.so": "x" * 3000, "pkg/_small.so": "x"})
+def test_a_module_that_is_too_large_is_left_out(tmp_path: Path) -> None:
+    write_files(tmp_path, {".gitignore": "*.so\n", "pkg/__init__.py": "from pkg import _large, _small\n"})
+    write_files(tmp_path, {"pkg/_large.so": "x" * 3000, "pkg/_small.so": "x"})
     snapshot = take_snapshot(tmp_path, max_bytes=2000)
     assert snapshot.built_files == ("pkg/_small.so",)
     assert dict(snapshot.excluded_files) == {"pkg/_large.so": "ignored_too_large"}
 
 
-def test_a_large_ignored_folder_is_not_searched_for_ever(tmp_path: Path) -> None:
-    lay(tmp_path, {".gitignore": "data/\n", "a.py": "from data import x2999\n"})
-    lay(tmp_path, {f"data/x{number}.py": "" for number in range(3000)})
+def test_the_search_of_a_large_ignored_folder_is_bounded(tmp_path: Path) -> None:
+    write_files(tmp_path, {".gitignore": "data/\n", "a.py": "from data import x2999\n"})
+    write_files(tmp_path, {f"data/x{number}.py": "" for number in range(3000)})
     assert set(take_snapshot(tmp_path).files) == {".gitignore", "a.py"}
 
 
-def test_names_in_imports() -> None:
+def test_imported_names_are_found() -> None:
     text = "import a.b as c, d\nfrom .e import (f,\n  g as h)\n    from . import i\nx = 'import no'\n"
     assert imported_names(text) >= {*"abdefghi"}
     assert not imported_names(text) & {"no", "x"}
@@ -187,46 +193,48 @@ def test_names_in_imports() -> None:
         ("liba.so.1", ""),
     ],
 )
-def test_names_of_files(file: str, name: str) -> None:
+def test_file_names_give_module_names(file: str, name: str) -> None:
     assert module_name(file) == name
 
 
-def test_ignored_folders_in_one_another_are_looked_at_to_a_depth(tmp_path: Path) -> None:
+def test_ignored_folders_are_searched_to_a_maximum_depth(tmp_path: Path) -> None:
     near, far = "out/" + "d/" * 20 + "near.py", "out/" + "d/" * 200 + "far.py"
-    lay(tmp_path, {".gitignore": "out/\n", "a.py": "import near, far\n", near: "", far: ""})
+    write_files(tmp_path, {".gitignore": "out/\n", "a.py": "import near, far\n", near: "", far: ""})
     assert list(take_snapshot(tmp_path).excluded_files) == [near]
 
 
 @pytest.mark.parametrize(
-    ("source", "made", "content"),
+    ("source", "built", "content"),
     [
         ("pkg/de/texts.po", "pkg/de/texts.mo", "\0compiled"),
         ("pkg/style.scss", "pkg/style.css", "a { color: red }"),
         ("pkg/de/texts.po", "pkg/de/texts.mo", "\0Password: what a user reads"),
     ],
 )
-def test_what_a_build_makes_of_a_file_beside_it_is_copied_and_never_changed(
-    tmp_path: Path, source: str, made: str, content: str
+def test_data_built_from_a_neighbouring_file_is_copied_and_protected(
+    tmp_path: Path, source: str, built: str, content: str
 ) -> None:
-    lay(tmp_path, {".gitignore": "*.mo\n*.css\n", "pkg/__init__.py": "", source: "text", made: content})
-    lay(tmp_path, {"test_it.py": "def test_it(): ..."})
+    write_files(
+        tmp_path, {".gitignore": "*.mo\n*.css\n", "pkg/__init__.py": "", source: "text", built: content}
+    )
+    write_files(tmp_path, {"test_it.py": "def test_it(): ..."})
     snapshot = take_snapshot(tmp_path)
-    assert snapshot.built_files == (made,)
-    assert not any(made in entry for entry in snapshot.skipped)
+    assert snapshot.built_files == (built,)
+    assert not any(built in entry for entry in snapshot.skipped)
     task, _ = build_heal_task(tmp_path, test=BARE_PYTEST)
-    assert is_protected(made, task.protected)
+    assert is_protected(built, task.protected)
 
 
 @pytest.mark.parametrize(
     ("beside", "ignored", "content"),
     [
-        ("pkg/other.po", "pkg/texts.mo", "\0compiled"),  # of no source
-        ("po/texts.po", "pkg/texts.mo", "\0compiled"),  # of one that lies elsewhere
+        ("pkg/other.po", "pkg/texts.mo", "\0compiled"),  # without a source
+        ("po/texts.po", "pkg/texts.mo", "\0compiled"),  # its source is in another folder
         (
             "pkg/conf.py",
             "pkg/conf.ini",
             "x = 1",
-        ),  # code makes nothing: it may read what only its user may know
+        ),  # code builds nothing, and may read a private file
         ("pkg/conf.txt", "pkg/conf.ini", "[db]\npassword = hunter2"),
         ("pkg/conf.txt", "pkg/conf.ini", "API_TOKEN: abc"),
         ("pkg/prod.txt", "pkg/prod.env", "x = 1"),
@@ -234,25 +242,23 @@ def test_what_a_build_makes_of_a_file_beside_it_is_copied_and_never_changed(
         ("pkg/a.txt", "pkg/a.bin", "\0-----BEGIN RSA PRIVATE KEY-----"),
     ],
 )
-def test_other_data_that_git_ignores_stays_out(
-    tmp_path: Path, beside: str, ignored: str, content: str
-) -> None:
+def test_other_ignored_data_is_left_out(tmp_path: Path, beside: str, ignored: str, content: str) -> None:
     ignore = "*.mo\n*.ini\n*.env\n*.bin\n"
-    lay(tmp_path, {".gitignore": ignore, "pkg/__init__.py": "", beside: "text", ignored: content})
+    write_files(tmp_path, {".gitignore": ignore, "pkg/__init__.py": "", beside: "text", ignored: content})
     snapshot = take_snapshot(tmp_path)
     assert ignored not in snapshot.files
     assert ignored in snapshot.skipped
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_what_git_tracks_is_not_ignored_whatever_the_rules_say(tmp_path: Path) -> None:
-    root = lay(tmp_path / "project", {".gitignore": "*.log\nbuild/\n", "a.py": "", "secret.log": "x"})
-    kept = {"tests/data/a.log": "1", "tests/build/b.txt": "2", "build/lib/gone.txt": "3"}
-    lay(root, {**kept, ".env": "X=1", "out.log": "made by a run", "build/made.txt": ""})
+def test_tracked_files_are_copied_despite_ignore_rules(tmp_path: Path) -> None:
+    root = write_files(tmp_path / "project", {".gitignore": "*.log\nbuild/\n", "a.py": "", "secret.log": "x"})
+    tracked = {"tests/data/a.log": "1", "tests/build/b.txt": "2", "build/lib/gone.txt": "3"}
+    write_files(root, {**tracked, ".env": "X=1", "out.log": "made by a run", "build/made.txt": ""})
     subprocess.run(["git", "init", "-q", str(root)], check=True)
-    subprocess.run(["git", "add", "--force", *kept, ".env"], cwd=root, check=True)
+    subprocess.run(["git", "add", "--force", *tracked, ".env"], cwd=root, check=True)
     (root / "build/lib/gone.txt").unlink()
-    outside = lay(tmp_path / "outside", {"b.txt": "another user's"})
+    outside = write_files(tmp_path / "outside", {"b.txt": "another user's"})
     snapshot = take_snapshot(root)
     assert set(snapshot.files) == {".gitignore", "a.py", "tests/data/a.log", "tests/build/b.txt"}
     assert "tests/data/a.log" not in snapshot.skipped

@@ -1,3 +1,5 @@
+"""Snapshots of a project: which files are read, skipped or refused."""
+
 from __future__ import annotations
 
 import os
@@ -10,7 +12,7 @@ from suture.errors import UsageError
 from suture.project.workspace import take_snapshot
 
 
-def lay(root: Path, files: dict[str, str]) -> Path:
+def write_files(root: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -28,15 +30,15 @@ def test_files_are_read_as_bytes_by_posix_path(tmp_path: Path) -> None:
     assert snapshot.skipped == {}
 
 
-def test_one_file_is_a_project_of_its_own(tmp_path: Path) -> None:
-    lay(tmp_path, {"a.py": "x", "b.py": "y"})
+def test_a_single_file_can_be_a_project(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.py": "x", "b.py": "y"})
     snapshot = take_snapshot(tmp_path / "a.py")
     assert snapshot.root == tmp_path.resolve()
     assert dict(snapshot.files) == {"a.py": b"x"}
 
 
 def test_files_that_are_not_code_are_skipped_with_a_reason(tmp_path: Path) -> None:
-    lay(
+    write_files(
         tmp_path,
         {
             "a.py": "",
@@ -63,8 +65,8 @@ def test_files_that_are_not_code_are_skipped_with_a_reason(tmp_path: Path) -> No
     assert snapshot.skipped[".env"] == "may_hold_secrets"
 
 
-def test_gitignore_holds_at_every_depth_and_the_deeper_one_wins(tmp_path: Path) -> None:
-    lay(
+def test_ignore_rules_apply_at_every_depth_and_deeper_ones_win(tmp_path: Path) -> None:
+    write_files(
         tmp_path,
         {
             ".gitignore": "*.log\nbuild/\n/only_here.txt\n",
@@ -83,28 +85,28 @@ def test_gitignore_holds_at_every_depth_and_the_deeper_one_wins(tmp_path: Path) 
     assert files == {".gitignore", "pkg/.gitignore", "pkg/keep.log", "pkg/only_here.txt", "local.py"}
 
 
-def test_a_folder_of_a_repository_obeys_the_rules_above_it(tmp_path: Path) -> None:
-    lay(tmp_path, {".git/info/exclude": "mine.py\n", ".gitignore": "/pkg/secret.py\n*.log\n"})
-    lay(tmp_path, {"pkg/a.py": "", "pkg/secret.py": "", "pkg/b.log": "", "pkg/mine.py": ""})
+def test_a_subfolder_of_a_repository_obeys_the_rules_above_it(tmp_path: Path) -> None:
+    write_files(tmp_path, {".git/info/exclude": "mine.py\n", ".gitignore": "/pkg/secret.py\n*.log\n"})
+    write_files(tmp_path, {"pkg/a.py": "", "pkg/secret.py": "", "pkg/b.log": "", "pkg/mine.py": ""})
     assert set(take_snapshot(tmp_path / "pkg").files) == {"a.py"}
 
 
-def test_a_folder_that_was_named_is_never_ignored_itself(tmp_path: Path) -> None:
-    lay(
+def test_a_named_folder_is_never_ignored_itself(tmp_path: Path) -> None:
+    write_files(
         tmp_path, {".git/HEAD": "", ".gitignore": "build/\n", "build/a.py": "x", "build/.gitignore": "b.py\n"}
     )
-    lay(tmp_path, {"build/b.py": ""})
+    write_files(tmp_path, {"build/b.py": ""})
     assert set(take_snapshot(tmp_path / "build").files) == {".gitignore", "a.py"}
 
 
-def test_rules_above_a_folder_without_a_repository_are_not_ours(tmp_path: Path) -> None:
-    lay(tmp_path, {".gitignore": "*\n", "pkg/a.py": ""})
+def test_ignore_rules_above_a_folder_without_repository_do_not_apply(tmp_path: Path) -> None:
+    write_files(tmp_path, {".gitignore": "*\n", "pkg/a.py": ""})
     assert set(take_snapshot(tmp_path / "pkg").files) == {"a.py"}
 
 
-def test_links_are_never_followed_out_of_the_tree(tmp_path: Path) -> None:
-    outside = lay(tmp_path / "outside", {"secret.txt": "secret", "sub/x.py": "secret"})
-    project = lay(tmp_path / "project", {"a.py": "x", ".env": "secret"})
+def test_links_out_of_the_tree_are_not_followed(tmp_path: Path) -> None:
+    outside = write_files(tmp_path / "outside", {"secret.txt": "secret", "sub/x.py": "secret"})
+    project = write_files(tmp_path / "project", {"a.py": "x", ".env": "secret"})
     (project / "file_out").symlink_to(outside / "secret.txt")
     (project / "folder_out").symlink_to(outside / "sub")
     (project / "up").symlink_to("..")
@@ -125,13 +127,13 @@ def test_links_are_never_followed_out_of_the_tree(tmp_path: Path) -> None:
     }
 
 
-def test_special_files_are_skipped_without_waiting_for_them(tmp_path: Path) -> None:
-    lay(tmp_path, {"a.py": ""})
+def test_special_files_are_skipped_without_opening_them(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.py": ""})
     os.mkfifo(tmp_path / "pipe")
-    with socket.socket(socket.AF_UNIX) as unix:
+    with socket.socket(socket.AF_UNIX) as server:
         folder = os.open(tmp_path, os.O_RDONLY)
         try:
-            unix.bind(f"/proc/self/fd/{folder}/socket")  # the path of a socket may only be short
+            server.bind(f"/proc/self/fd/{folder}/socket")  # a socket address holds about 100 characters
         finally:
             os.close(folder)
         snapshot = take_snapshot(tmp_path)
@@ -140,8 +142,8 @@ def test_special_files_are_skipped_without_waiting_for_them(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_what_cannot_be_read_is_skipped(tmp_path: Path) -> None:
-    lay(tmp_path, {"a.py": "", "closed.py": "", "closed/b.py": ""})
+def test_unreadable_files_are_skipped(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.py": "", "closed.py": "", "closed/b.py": ""})
     (tmp_path / "closed.py").chmod(0)
     (tmp_path / "closed").chmod(0)
     snapshot = take_snapshot(tmp_path)
@@ -149,7 +151,7 @@ def test_what_cannot_be_read_is_skipped(tmp_path: Path) -> None:
     assert snapshot.skipped == {"closed": "unreadable", "closed.py": "unreadable"}
 
 
-def test_names_that_no_diff_could_hold_are_skipped(tmp_path: Path) -> None:
+def test_files_with_names_that_no_diff_can_hold_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "new\nline.py").touch()
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/latin\xe9.py")).touch()
     (tmp_path / "fine é 你.py").touch()
@@ -157,12 +159,12 @@ def test_names_that_no_diff_could_hold_are_skipped(tmp_path: Path) -> None:
     assert set(snapshot.files) == {"fine é 你.py"}
     assert len(snapshot.skipped) == 2
     assert all(entry.isprintable() or "\n" in entry for entry in snapshot.skipped)
-    "".join(snapshot.skipped).encode()  # can be printed
+    "".join(snapshot.skipped).encode()  # raises if it cannot be printed
     assert set(snapshot.excluded_files) == {"new\\nline.py", "latin\\udce9.py"}
 
 
-def test_limits_are_errors_that_say_where_they_were_reached(tmp_path: Path) -> None:
-    lay(tmp_path, {"a.py": "x" * 100, "b/c.py": "x" * 100})
+def test_an_error_says_where_a_limit_was_reached(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.py": "x" * 100, "b/c.py": "x" * 100})
     assert len(take_snapshot(tmp_path, max_bytes=200, max_files=2).files) == 2
     with pytest.raises(UsageError, match=r"more than .* MiB \(reached at 'b/c.py'\).*\.gitignore"):
         take_snapshot(tmp_path, max_bytes=199)
@@ -178,30 +180,30 @@ def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["nowhere", "loop", "pipe"])
-def test_what_is_no_project_is_a_usage_error(tmp_path: Path, name: str) -> None:
+def test_a_path_that_is_no_project_is_a_usage_error(tmp_path: Path, name: str) -> None:
     (tmp_path / "loop").symlink_to("loop")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError, match=name):
         take_snapshot(tmp_path / name)
 
 
-def test_a_snapshot_leaves_the_tree_as_it_is(tmp_path: Path) -> None:
-    lay(tmp_path, {"a.py": "x", "pkg/b.py": "y"})
+def test_a_snapshot_does_not_touch_the_files(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.py": "x", "pkg/b.py": "y"})
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     take_snapshot(tmp_path)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_patterns_that_multiply_do_not_keep_us_busy(tmp_path: Path) -> None:
-    lay(tmp_path, {".gitignore": "*a" * 15 + "b\n*.log\n", "a" * 200: "", "x.log": "", "a.py": ""})
+def test_patterns_that_backtrack_do_not_take_long(tmp_path: Path) -> None:
+    write_files(tmp_path, {".gitignore": "*a" * 15 + "b\n*.log\n", "a" * 200: "", "x.log": "", "a.py": ""})
     assert set(take_snapshot(tmp_path).files) == {".gitignore", "a" * 200, "a.py"}
 
 
-def test_rules_without_end_are_refused(tmp_path: Path) -> None:
-    lay(tmp_path, {".gitignore": "x\n" * 600_000, "a.py": ""})
+def test_too_many_ignore_rules_are_refused(tmp_path: Path) -> None:
+    write_files(tmp_path, {".gitignore": "x\n" * 600_000, "a.py": ""})
     with pytest.raises(UsageError, match="MiB of patterns"):
         take_snapshot(tmp_path)
-    lay(
+    write_files(
         tmp_path,
         {".gitignore": "*a*b*c*d\n" * 90_000, **{f"{'ab' * 60}{number}": "" for number in range(40)}},
     )
@@ -210,14 +212,14 @@ def test_rules_without_end_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".gitignore", "pkg/.gitignore", ".git/info/exclude", "pkg/pyvenv.cfg"])
-def test_a_pipe_in_the_place_of_a_file_that_is_read_by_its_name(tmp_path: Path, name: str) -> None:
-    lay(tmp_path, {"a.py": "", "pkg/b.py": ""})
+def test_a_pipe_in_place_of_a_rules_file_is_not_read(tmp_path: Path, name: str) -> None:
+    write_files(tmp_path, {"a.py": "", "pkg/b.py": ""})
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(tmp_path / name)
     assert set(take_snapshot(tmp_path).files) == {"a.py", "pkg/b.py"}
 
 
-def test_folders_in_folders_have_an_end(tmp_path: Path) -> None:
+def test_too_many_nested_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "/".join(["d"] * 70)).mkdir(parents=True)
     with pytest.raises(UsageError, match="folders in one another"):
         take_snapshot(tmp_path)
