@@ -1,4 +1,4 @@
-"""Starting what npm starts without npm, only if npm would do nothing else."""
+"""A script of npm is started without npm if npm would do nothing else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCRIPTS = {"test": "mocha spec", "pretest": "lint", "test:unit": "tape 'test/*.j
 
 
 @pytest.mark.parametrize(
-    ("command", "scripts", "wanted"),
+    ("command", "scripts", "expected"),
     [
         (("npx", "tape", "test/*.js"), {}, ("tape", "test/*.js")),
         (("npx", "--yes", "tape"), {}, None),
@@ -28,8 +28,8 @@ SCRIPTS = {"test": "mocha spec", "pretest": "lint", "test:unit": "tape 'test/*.j
         ((), {}, None),
     ],
 )
-def test_only_a_command_that_starts_one_script_is_started_without_npm(
-    command: Sequence[str], scripts: dict[str, str], wanted: Sequence[str] | None
+def test_npm_is_bypassed_only_for_a_command_that_starts_one_script(
+    command: Sequence[str], scripts: dict[str, str], expected: Sequence[str] | None
 ) -> None:
     files = {"package.json": json.dumps({"scripts": scripts}).encode()}
-    assert bypass_npm(command, files) == wanted
+    assert bypass_npm(command, files) == expected

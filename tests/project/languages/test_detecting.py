@@ -57,7 +57,9 @@ GO = {"go.mod": b"module m\n", "a.go": b"", "a_test.go": b""}
         ({"a.py": b""}, True, None),
     ],
 )
-def test_the_command_of_a_project(files: dict[str, bytes], has_pytest: bool, command: str | None) -> None:
+def test_the_test_command_of_a_project_is_detected(
+    files: dict[str, bytes], has_pytest: bool, command: str | None
+) -> None:
     tests = [name for name in files if name.endswith(".py") and "test" in name]
     found = detect_command(files, tests, lambda: has_pytest)
     assert (found and " ".join(found.command)) == command
@@ -68,7 +70,7 @@ def test_the_command_of_a_project(files: dict[str, bytes], has_pytest: bool, com
     "files",
     [{**GO, "package.json": NPM}, {**GO, "test_a.py": PLAIN}, {"package.json": NPM, "pytest.ini": b""}],
 )
-def test_two_languages_are_for_the_user_to_choose_from(files: dict[str, bytes]) -> None:
+def test_a_project_in_two_languages_needs_a_choice(files: dict[str, bytes]) -> None:
     with pytest.raises(UsageError, match="more than one language") as raised:
         detect_command(files, [name for name in files if name.endswith(".py")], lambda: True)
     assert "--test" in raised.value.remedy
@@ -88,19 +90,19 @@ def test_two_languages_are_for_the_user_to_choose_from(files: dict[str, bytes]) 
         ("make test", None),
     ],
 )
-def test_what_a_command_tells_of_its_language(command: str, language: str | None) -> None:
+def test_a_command_reveals_its_language(command: str, language: str | None) -> None:
     assert detect_language(command.split()) == language
     assert detect_language([command]) == language
 
 
-def test_scripts_that_decide_are_those_that_run() -> None:
+def test_started_scripts_include_pre_scripts_only_of_their_script() -> None:
     files = {"package.json": NPM}
     assert find_started_scripts(("npm", "test"), files) == ("node build.js", "node check.js")
     assert find_started_scripts(("npm", "run", "lint"), files)[-1] == "eslint"
     assert find_started_scripts(("node", "--test"), files) == ()
 
 
-def test_a_named_script_runs_alone_with_what_it_starts() -> None:
+def test_started_scripts_include_scripts_started_by_scripts() -> None:
     scripts = {"test": "c8 --include index.js npm run unit", "unit": "tape test.js", "all": "npm test && x"}
     files = {"package.json": json.dumps({"scripts": scripts}).encode()}
     assert find_started_scripts(("npm", "run", "unit"), files) == ("tape test.js",)
@@ -108,5 +110,5 @@ def test_a_named_script_runs_alone_with_what_it_starts() -> None:
     assert find_started_scripts(("npm", "test"), files) == (scripts["test"],)
 
 
-def test_languages_of_files() -> None:
+def test_languages_are_detected_by_file_names() -> None:
     assert detect_file_languages(["a.go", "b.mjs", "c.txt"]) == ("javascript", "go")

@@ -1,4 +1,4 @@
-"""Commands of Python projects."""
+"""Recognising and resolving the commands of Python projects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INTERPRETER = Interpreter(
 
 
 @pytest.mark.parametrize(
-    ("command", "answer"),
+    ("command", "expected"),
     [
         ("pytest", True),
         ("py.test -q", True),
@@ -43,8 +43,8 @@ INTERPRETER = Interpreter(
         ("", False),
     ],
 )
-def test_which_commands_run_pytest(command: str, answer: bool) -> None:
-    assert is_pytest_command(command.split()) is answer
+def test_pytest_commands_are_recognised(command: str, expected: bool) -> None:
+    assert is_pytest_command(command.split()) is expected
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,11 @@ def test_which_commands_run_pytest(command: str, answer: bool) -> None:
         ("", ""),
     ],
 )
-def test_what_the_words_mean(command: str, resolved: str) -> None:
+def test_a_command_is_resolved_to_the_interpreter(command: str, resolved: str) -> None:
     assert resolve_command(command.split(), INTERPRETER) == tuple(resolved.split())
 
 
-def test_programs_find_their_interpreter_and_the_project() -> None:
+def test_the_environment_names_the_interpreter_and_the_source_roots() -> None:
     assert program_environment(INTERPRETER, "/box") == {
         "PATH": "/p/.venv/bin:/usr/local/bin:/usr/bin:/bin",
         "MALLOC_ARENA_MAX": "1",
@@ -74,7 +74,7 @@ def test_programs_find_their_interpreter_and_the_project() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "answer"),
+    ("command", "expected"),
     [
         ("python -m unittest", ". test*.py"),
         ("python3 -W error -m unittest discover -s tests -p check_*.py -v", "tests check_*.py"),
@@ -89,11 +89,11 @@ def test_programs_find_their_interpreter_and_the_project() -> None:
         ("", None),
     ],
 )
-def test_unittest_as_pytest_would_run_it(command: str, answer: str | None) -> None:
+def test_a_unittest_command_has_a_pytest_equivalent(command: str, expected: str | None) -> None:
     argv = command.split()
-    if answer is None:
+    if expected is None:
         assert pytest_equivalent(argv) is None
     else:
-        *targets, pattern = answer.split()
-        expected = (argv[0], "-m", "pytest", "-o", f"python_files={pattern}", *targets)
-        assert pytest_equivalent(argv) == expected
+        *targets, pattern = expected.split()
+        pytest_argv = (argv[0], "-m", "pytest", "-o", f"python_files={pattern}", *targets)
+        assert pytest_equivalent(argv) == pytest_argv

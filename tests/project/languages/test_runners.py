@@ -33,18 +33,18 @@ def test_the_runner_follows_from_the_command_or_its_script(
     assert (runner.name if runner else None) == name
 
 
-def test_a_package_manager_passes_arguments_after_two_dashes() -> None:
+def test_arguments_for_a_script_follow_two_dashes() -> None:
     assert add_report_arguments(("npm", "test"), ("--x",)) == ("npm", "test", "--", "--x")
     assert add_report_arguments(("npx", "jest"), ("--x",)) == ("npx", "jest", "--x")
     assert add_report_arguments(("npm", "test"), ()) == ("npm", "test")
 
 
-def test_typescript_is_detected_by_the_files() -> None:
+def test_typescript_is_detected_by_file_names() -> None:
     assert detect_language(("npm", "test"), ("a.ts", "b.ts", "c.js")) == "typescript"
     assert detect_language(("npm", "test"), ("a.js",)) == "javascript"
 
 
-def test_a_stream_of_go_says_what_failed_and_where() -> None:
+def test_a_go_report_names_failed_tests_and_their_lines() -> None:
     events = [
         {"Action": "run", "Test": "TestA"},
         {"Action": "run", "Test": "TestA/one"},
@@ -75,13 +75,13 @@ def test_a_go_benchmark_without_a_reported_end_is_no_failure() -> None:
         {"Action": "bench", "Test": "BenchmarkB"},
     ]
 
-    def statuses(*more: dict[str, str]) -> list[str]:
+    def read_statuses(*further_events: dict[str, str]) -> list[str]:
         stream = "".join(
-            json.dumps({"Package": "example.org/m", **event}) + "\n" for event in (*events, *more)
+            json.dumps({"Package": "example.org/m", **event}) + "\n" for event in (*events, *further_events)
         )
         output = RunnerOutput(stdout=stream.encode(), stderr=b"", events=(), files={}, root="/box")
         return [test.status for test in read_stream(output).tests]
 
-    assert statuses({"Action": "pass"}) == ["passed"]
-    assert statuses({"Action": "fail", "Test": "BenchmarkB"}, {"Action": "fail"}) == ["passed", "failed"]
-    assert statuses({"Action": "run", "Test": "TestB"}, {"Action": "fail"}) == ["passed", "failed"]
+    assert read_statuses({"Action": "pass"}) == ["passed"]
+    assert read_statuses({"Action": "fail", "Test": "BenchmarkB"}, {"Action": "fail"}) == ["passed", "failed"]
+    assert read_statuses({"Action": "run", "Test": "TestB"}, {"Action": "fail"}) == ["passed", "failed"]

@@ -1,4 +1,4 @@
-"""Signing reports in a process of node that it shares with code under test."""
+"""Reports are signed in a process of node that also runs the code under test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from requirements import Require
 
-LOOKS = """
+PROBE = """
 const seen = new Set(), found = [];
 function walk(module) {
   if (!module || seen.has(module)) return;
@@ -28,20 +28,20 @@ console.log(JSON.stringify(found.filter((name) => /reporters/.test(name))));
 
 
 @pytest.mark.parametrize("reporter", ["jest.cjs", "signing.cjs"])
-def test_no_module_that_signs_can_be_looked_up(reporter: str, require: Require, tmp_path: Path) -> None:
+def test_code_cannot_find_the_signing_module(reporter: str, require: Require, tmp_path: Path) -> None:
     node = shutil.which("node")
     require("node", node is not None, "it is not on PATH")
     folder = resources.files("suture.project.languages.reporters")
-    (tmp_path / "main.js").write_text(f"require('{folder.joinpath(reporter)}');\nrequire('./looks.js');\n")
-    (tmp_path / "looks.js").write_text(LOOKS)
-    given = json.dumps({"report": str(tmp_path / "report"), "key": "00" * 32})
-    ran = subprocess.run(
+    (tmp_path / "main.js").write_text(f"require('{folder.joinpath(reporter)}');\nrequire('./probe.js');\n")
+    (tmp_path / "probe.js").write_text(PROBE)
+    request = json.dumps({"report": str(tmp_path / "report"), "key": "00" * 32})
+    process = subprocess.run(
         [str(node), "main.js"],
         cwd=tmp_path,
-        input=given,
+        input=request,
         capture_output=True,
         text=True,
         check=True,
         timeout=60,
     )
-    assert json.loads(ran.stdout) == []
+    assert json.loads(process.stdout) == []

@@ -1,3 +1,5 @@
+"""Applying the diffs that Suture writes, forwards and backwards."""
+
 from __future__ import annotations
 
 import pytest
@@ -15,12 +17,14 @@ TREES = st.dictionaries(NAMES, CONTENT, max_size=3)
 
 
 @given(before=TREES, after=TREES)
-def test_a_diff_applies_to_its_own_files(before: dict[str, bytes], after: dict[str, bytes]) -> None:
+def test_a_diff_applies_to_the_files_it_was_made_from(
+    before: dict[str, bytes], after: dict[str, bytes]
+) -> None:
     assert apply_diff(before, unified_diff(before, after)) == after
 
 
 @given(before=TREES, after=TREES)
-def test_and_the_way_back(before: dict[str, bytes], after: dict[str, bytes]) -> None:
+def test_a_diff_can_be_reverted(before: dict[str, bytes], after: dict[str, bytes]) -> None:
     assert apply_diff(after, unified_diff(before, after), reverse=True) == before
 
 
@@ -32,7 +36,7 @@ DIFF = unified_diff(BEFORE, {"a.py": b"1\n2\n3\n4\nfive\n6\n7\n8\n9\n"})
     ("files", "diff"),
     [
         ({"a.py": b"1\n2\n3\n4\n50\n6\n7\n8\n9\n"}, DIFF),
-        ({"a.py": b"0\n" + BEFORE["a.py"]}, DIFF),  # it would fit one line further down
+        ({"a.py": b"0\n" + BEFORE["a.py"]}, DIFF),  # fits one line further down
         ({}, DIFF),
         (BEFORE, DIFF + "something else\n"),
         (BEFORE, "something else\n" + DIFF),
@@ -42,6 +46,6 @@ DIFF = unified_diff(BEFORE, {"a.py": b"1\n2\n3\n4\nfive\n6\n7\n8\n9\n"})
         (BEFORE, DIFF + DIFF),
     ],
 )
-def test_what_does_not_fit_is_refused(files: dict[str, bytes], diff: str) -> None:
+def test_a_diff_that_does_not_fit_is_refused(files: dict[str, bytes], diff: str) -> None:
     with pytest.raises(DiffDoesNotApply):
         apply_diff(files, diff)

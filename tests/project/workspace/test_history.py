@@ -1,4 +1,4 @@
-"""Earlier versions of files from a stranger's repository."""
+"""Earlier versions of files are read from an untrusted repository."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from suture.errors import StorageError, UsageError
 from suture.project.workspace import find_earlier_versions
 
 
-def git(root: Path, *words: str, stdin: bytes = b"") -> str:
-    who = {f"GIT_{role}_{what}": "a" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    done = subprocess.run(
-        ["git", *words], cwd=root, env={**os.environ, **who}, input=stdin, capture_output=True, check=True
+def git(root: Path, *arguments: str, stdin: bytes = b"") -> str:
+    identity = {f"GIT_{role}_{what}": "a" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    process = subprocess.run(
+        ["git", *arguments],
+        cwd=root,
+        env={**os.environ, **identity},
+        input=stdin,
+        capture_output=True,
+        check=True,
     )
-    return done.stdout.decode().strip()
+    return process.stdout.decode().strip()
 
 
 @pytest.fixture
@@ -34,11 +39,11 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_a_commit_without_a_subject_does_not_shift_the_others(root: Path) -> None:
-    found = find_earlier_versions(root, {"m.py": b"x = 3\n"}, None, lambda _: True)
-    assert [state.subject for state in found] == ["last", "", "--help", "first"]
+    states = find_earlier_versions(root, {"m.py": b"x = 3\n"}, None, lambda _: True)
+    assert [state.subject for state in states] == ["last", "", "--help", "first"]
 
 
-def test_a_missing_object_is_no_fault_of_ours(root: Path) -> None:
+def test_a_missing_object_is_an_error_only_if_it_is_needed(root: Path) -> None:
     blob = git(root, "rev-parse", "HEAD~1:m.py")
     (root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     assert find_earlier_versions(root, {"m.py": b"x = 3\n"}, None, lambda _: True) == ()
@@ -47,6 +52,6 @@ def test_a_missing_object_is_no_fault_of_ours(root: Path) -> None:
 
 
 @pytest.mark.parametrize("since", ["HEAD\0", "\ud800"])
-def test_a_commit_that_no_command_line_can_name(root: Path, since: str) -> None:
+def test_a_commit_name_that_no_command_line_can_hold_is_refused(root: Path, since: str) -> None:
     with pytest.raises(UsageError, match="no commit"):
         find_earlier_versions(root, {"m.py": b"x = 3\n"}, since, lambda _: True)

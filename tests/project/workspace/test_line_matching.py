@@ -1,4 +1,4 @@
-"""Common lines of two texts, also of texts that make the search slow on purpose."""
+"""Common lines of two texts, including texts made to slow the comparison down."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", ""]) | st.integers(0, 50).map(s
 
 
 @given(old=LINES, new=LINES)
-def test_what_is_common_is_common_and_the_rest_is_changed(old: list[str], new: list[str]) -> None:
+def test_common_lines_are_equal_and_the_others_are_changed(old: list[str], new: list[str]) -> None:
     common = common_ranges(old, new)
     assert all(old[a:b] == new[c:d] != [] for a, b, c, d in common)
-    made = list(new)
+    rebuilt = list(new)
     for start, end, other, stop in reversed(changed_ranges(old, new)):
         assert (start, other) != (end, stop)
-        made[other:stop] = old[start:end]
-    assert made == old
+        rebuilt[other:stop] = old[start:end]
+    assert rebuilt == old
 
 
 @given(old=LINES, new=LINES)
-def test_short_texts_are_compared_as_ever(old: list[str], new: list[str]) -> None:
-    one, two = ([f"{line}\n" for line in text] for text in (old, new))
-    wanted = "".join(difflib.unified_diff(one, two, "a/f", "b/f"))
-    before, after = "".join(one).encode(), "".join(two).encode()
+def test_short_texts_are_compared_as_by_difflib(old: list[str], new: list[str]) -> None:
+    old_lines, new_lines = ([f"{line}\n" for line in text] for text in (old, new))
+    expected = "".join(difflib.unified_diff(old_lines, new_lines, "a/f", "b/f"))
+    before, after = "".join(old_lines).encode(), "".join(new_lines).encode()
     diff = unified_diff({"f": before}, {"f": after})
-    assert diff.removeprefix("diff --git a/f b/f\n") == wanted
+    assert diff.removeprefix("diff --git a/f b/f\n") == expected
 
 
 HOSTILE = {
@@ -47,15 +47,15 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_text_makes_it_long(name: str) -> None:
-    # Nothing here looks at the clock: without a bound the first of them needs more than the suite's 120 s.
+def test_hostile_texts_are_compared_in_time(name: str) -> None:
+    # The time limit of the suite, 120 s, is the check: without a bound the first text takes longer.
     old, new = HOSTILE[name]
     files = {"f": "\n".join(old).encode()}, {"f": "\n".join(new).encode()}
     diff = unified_diff(*files)
     assert apply_diff(files[0], diff) == files[1]
 
 
-def test_a_few_changes_in_a_long_text_stay_few() -> None:
+def test_a_few_changes_of_a_long_text_are_found_exactly() -> None:
     old = [f"    value = {n}" if n % 5 else "" for n in range(5_000)]
     new = [*old[:1_000], "    new", *old[1_000:3_000], *old[3_001:4_000], "    other", *old[4_001:]]
     assert changed_ranges(old, new) == [

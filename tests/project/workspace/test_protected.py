@@ -1,3 +1,5 @@
+"""Files that a candidate must not change, because they could decide a verdict."""
+
 from __future__ import annotations
 
 import pytest
@@ -20,7 +22,7 @@ from suture.project.workspace import is_protected, is_test_file
         "tests//x.py",
     ],
 )
-def test_tests_are_test_files_and_protected(path: str) -> None:
+def test_python_tests_are_protected(path: str) -> None:
     assert is_test_file(path)
     assert is_protected(path)
 
@@ -47,7 +49,7 @@ def test_tests_are_test_files_and_protected(path: str) -> None:
         "suture.toml",
     ],
 )
-def test_what_could_bend_a_verdict_is_protected(path: str) -> None:
+def test_files_that_could_change_a_verdict_are_protected(path: str) -> None:
     assert is_protected(path)
     assert not is_test_file(path)
 
@@ -56,7 +58,7 @@ def test_what_could_bend_a_verdict_is_protected(path: str) -> None:
     "path",
     ["test.js", "lib/parse-test.mjs", "test-parse.js", "spec/fixtures/schema.js", "x_test.ts", "a.test.mts"],
 )
-def test_tests_of_node_mocha_and_jasmine_are_protected(path: str) -> None:
+def test_javascript_tests_are_protected(path: str) -> None:
     assert is_test_file(path)
     assert is_protected(path)
 
@@ -64,29 +66,29 @@ def test_tests_of_node_mocha_and_jasmine_are_protected(path: str) -> None:
 @pytest.mark.parametrize(
     "path", ["vendor/example.org/check/is.go", "jest.setup.ts", ".pnp.cjs", "ava.config.mjs"]
 )
-def test_what_tests_assert_with_and_load_first_is_protected(path: str) -> None:
+def test_assertion_packages_and_setup_files_are_protected(path: str) -> None:
     assert is_protected(path)
 
 
 @pytest.mark.parametrize("path", ["src/test.js", "src/latest.js", "src/spec/parse.js", "vendor/models.py"])
-def test_code_with_such_a_name_in_another_folder_is_not(path: str) -> None:
+def test_code_with_a_similar_path_is_not_protected(path: str) -> None:
     assert not is_protected(path)
 
 
 @pytest.mark.parametrize("path", ["../x.py", "a/../../x.py", "/etc/passwd", "..", ".", "", "a\0b"])
-def test_what_leaves_the_tree_is_protected_whatever_the_globs_say(path: str) -> None:
+def test_paths_outside_the_project_are_always_protected(path: str) -> None:
     assert is_protected(path, ())
 
 
 @pytest.mark.parametrize(
     "path", ["solution.py", "pkg/testing.py", "pkg/contest.py", "latest/x.py", "pkg/pytest.py", "attest.py"]
 )
-def test_code_is_not(path: str) -> None:
+def test_code_is_not_protected(path: str) -> None:
     assert not is_protected(path)
     assert not is_test_file(path)
 
 
-def test_globs_are_those_of_a_gitignore() -> None:
+def test_globs_follow_the_rules_of_a_gitignore() -> None:
     globs = ("docs/", "/top.py", "*.sql", "!keep.sql")
     assert is_protected("a/docs/x.md", globs)
     assert is_protected("top.py", globs)

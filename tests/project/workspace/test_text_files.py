@@ -1,3 +1,5 @@
+"""Text of files and candidates: encodings, line ends and paths are preserved."""
+
 from __future__ import annotations
 
 import pytest
@@ -12,13 +14,13 @@ pieces = st.lists(
 )
 
 
-def laid_over(original: bytes, text: str) -> bytes:
+def overlay(original: bytes, text: str) -> bytes:
     return overlay_candidate({"f": original}, {"f": text})["f"]
 
 
 @given(pieces.map(b"".join))
-def test_text_that_says_what_the_file_says_leaves_it_as_it_is(content: bytes) -> None:
-    assert laid_over(content, decode_text(content)) == content
+def test_unchanged_text_leaves_the_bytes_unchanged(content: bytes) -> None:
+    assert overlay(content, decode_text(content)) == content
 
 
 @pytest.mark.parametrize(
@@ -49,17 +51,17 @@ def test_text_that_says_what_the_file_says_leaves_it_as_it_is(content: bytes) ->
         (b"x\n", "'\ud83d'\n", b"'\\ud83d'\n"),
     ],
 )
-def test_a_file_keeps_its_habits(original: bytes, text: str, result: bytes) -> None:
-    assert laid_over(original, text) == result
+def test_a_changed_file_keeps_its_encoding_and_line_ends(original: bytes, text: str, result: bytes) -> None:
+    assert overlay(original, text) == result
 
 
-def test_text_has_no_mark_and_line_feeds_only() -> None:
+def test_decoded_text_has_line_feeds_and_no_byte_order_mark() -> None:
     assert decode_text(b"\xef\xbb\xbfx\r\n\xc3\xa9\r\n") == "x\né\n"
     assert decode_text(b"# coding: latin-1\n'\xe9'\n") == "# coding: latin-1\n'é'\n"
     assert decode_text(b"# coding: nonsense\n\xe9") == "# coding: nonsense\n\udce9"
 
 
-def test_files_that_the_candidate_leaves_alone_stay() -> None:
+def test_files_that_the_candidate_omits_are_kept() -> None:
     files = {"a": b"\x00\xff", "b": b"1\n"}
     assert overlay_candidate(files, {"b": "2\n", "new/c.py": "3"}) == {
         "a": b"\x00\xff",
@@ -69,7 +71,7 @@ def test_files_that_the_candidate_leaves_alone_stay() -> None:
     assert files == {"a": b"\x00\xff", "b": b"1\n"}
 
 
-def test_a_path_is_taken_in_its_plain_form() -> None:
+def test_a_path_is_normalised() -> None:
     assert overlay_candidate({"a.py": b"1\n"}, {"./pkg/../a.py": "2\n"}) == {"a.py": b"2\n"}
 
 
