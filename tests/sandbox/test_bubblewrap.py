@@ -1,6 +1,6 @@
-"""How bubblewrap's sandboxes end, also when they are killed, cancelled or lied about.
+"""How bubblewrap's sandboxes end, even if they are killed, cancelled or send forged reports.
 
-What every sandbox must do is in `suture.sandbox.conformance`, what it must withstand in `tests/attacks`.
+`suture.sandbox.conformance` checks what every sandbox must do, `tests/attacks` what it must withstand.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from suture.errors import SandboxBroken, UsageError
 from suture.sandbox import BubblewrapSandbox, Mount, ProgramLimits, RunRequest, RunResult
 
 
-async def test_stopping_its_parent_does_not_hold_us(sandbox: BubblewrapSandbox) -> None:
+async def test_a_program_that_stops_its_parent_does_not_block_the_host(sandbox: BubblewrapSandbox) -> None:
     code = "import os, time; os.kill(os.getppid(), 19); print('stopped', flush=True); time.sleep(60)"
     result = await sandbox.run(python_request(code, limits=ProgramLimits(wall_s=3)))
-    # Where its supervisor is in reach, one that stops it is ended for that.
+    # In modes where a program can reach its supervisor, stopping it ends the program.
     assert result.status in ("timeout", "signalled")
     assert result.stdout == b"stopped\n"
 
 
-async def test_a_forged_account_does_not_hold_us(sandbox: BubblewrapSandbox) -> None:
+async def test_a_forged_report_does_not_block_the_host(sandbox: BubblewrapSandbox) -> None:
     code = """
         import os, time
         for name in os.listdir("/proc/%d/fd" % os.getppid()):
@@ -39,7 +39,7 @@ async def test_a_forged_account_does_not_hold_us(sandbox: BubblewrapSandbox) -> 
     assert result.files == {}
 
 
-async def test_a_folder_that_its_program_has_locked_is_read_all_the_same(sandbox: BubblewrapSandbox) -> None:
+async def test_files_are_collected_from_a_folder_without_permissions(sandbox: BubblewrapSandbox) -> None:
     code = """
         import os
         for path in ("left", "sub/left"):
@@ -52,7 +52,7 @@ async def test_a_folder_that_its_program_has_locked_is_read_all_the_same(sandbox
     assert result.files == {"left": b"x", "sub/left": b"x"}
 
 
-async def test_cancelling_kills_the_tree(sandbox: BubblewrapSandbox) -> None:
+async def test_cancelling_kills_all_processes(sandbox: BubblewrapSandbox) -> None:
     marker = f"marker-{uuid.uuid4()}"
     task = asyncio.create_task(sandbox.run(RunRequest(argv=("/bin/sh", "-c", f"sleep 600 # {marker}"))))
     while not find_processes(marker):
@@ -63,20 +63,22 @@ async def test_cancelling_kills_the_tree(sandbox: BubblewrapSandbox) -> None:
     await wait_until_gone(marker)
 
 
-async def test_close_ends_what_runs_and_may_be_called_twice(sandbox: BubblewrapSandbox) -> None:
+async def test_close_ends_running_programs_and_may_be_called_twice(sandbox: BubblewrapSandbox) -> None:
     marker = f"marker-{uuid.uuid4()}"
     task = asyncio.create_task(sandbox.run(RunRequest(argv=("/bin/sh", "-c", f"sleep 600 # {marker}"))))
     while not find_processes(marker):
         await asyncio.sleep(0.02)
     await sandbox.close()
     await sandbox.close()
-    (ended,) = await asyncio.gather(task, return_exceptions=True)
-    # It runs, but we may not have heard of it yet.
-    assert isinstance(ended, SandboxBroken) or (isinstance(ended, RunResult) and ended.status == "signalled")
+    (result,) = await asyncio.gather(task, return_exceptions=True)
+    # The program runs, but the host may not have been notified of its start yet.
+    assert isinstance(result, SandboxBroken) or (
+        isinstance(result, RunResult) and result.status == "signalled"
+    )
     await wait_until_gone(marker)
 
 
-async def test_files_that_cannot_be_laid(sandbox: BubblewrapSandbox) -> None:
+async def test_files_that_cannot_be_written_are_refused(sandbox: BubblewrapSandbox) -> None:
     files = {f"{'d' * 200}/" * 18 + "f": b"", "x": b""}
     with pytest.raises(UsageError):
         await sandbox.run(python_request("pass", files={**files, "x/y": b""}))
@@ -93,11 +95,13 @@ async def test_a_sandbox_that_cannot_be_built_leaves_nothing_behind(sandbox: Bub
     assert (await sandbox.run(python_request("print(1)"))).stdout == b"1\n"
 
 
-async def test_cancelling_while_the_sandbox_is_built_leaves_nothing(
+async def test_cancelling_while_the_sandbox_starts_leaves_nothing_behind(
     sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     marker = f"marker-{uuid.uuid4()}"
-    mount = Mount(source=str(tmp_path), target=f"/opt/{marker}")  # so it is among bubblewrap's own words
+    mount = Mount(
+        source=str(tmp_path), target=f"/opt/{marker}"
+    )  # so that bubblewrap's own arguments contain the marker
     for step in range(12):
         task = asyncio.create_task(sandbox.run(python_request("pass", mounts=(mount,))))
         await asyncio.sleep(0.002 + 0.006 * step)
@@ -108,16 +112,16 @@ async def test_cancelling_while_the_sandbox_is_built_leaves_nothing(
     await wait_until_gone(marker)
 
 
-async def test_threads_are_limited_by_their_number_and_not_by_what_they_lay_aside(
+async def test_threads_are_limited_by_number_and_not_by_reserved_memory(
     sandbox: BubblewrapSandbox,
 ) -> None:
     code = (
         "import threading\nwait = threading.Event()\n"
-        "def hold():\n    kept = [bytearray(1000) for _ in range(50)]\n    wait.wait()\n"
-        "held = [threading.Thread(target=hold) for _ in range(60)]\n"
-        "try:\n    for thread in held: thread.start()\nfinally:\n    wait.set()\nprint('all')"
+        "def hold():\n    data = [bytearray(1000) for _ in range(50)]\n    wait.wait()\n"
+        "threads = [threading.Thread(target=hold) for _ in range(60)]\n"
+        "try:\n    for thread in threads: thread.start()\nfinally:\n    wait.set()\nprint('all')"
     )
     limits = ProgramLimits(memory_mb=1024, processes=128)
-    variables = {"MALLOC_ARENA_MAX": "1"}  # as test commands have it; what is forked has it from the start
-    result = await sandbox.run(RunRequest(python=code, env=variables, limits=limits))
+    environment = {"MALLOC_ARENA_MAX": "1"}  # as test commands set it; forked programs have it from the start
+    result = await sandbox.run(RunRequest(python=code, env=environment, limits=limits))
     assert result.stdout == b"all\n", result.stderr

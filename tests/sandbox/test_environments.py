@@ -1,4 +1,4 @@
-"""Environments beside a project and in a tool's own folder are found, and only real ones are used."""
+"""Environments inside a project and in the folder of a tool are found, and only working ones are used."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ freezegun = "*"
 """
 
 
-def make(folder: Path, *packages: str) -> Path:
+def make_environment(folder: Path, *packages: str) -> Path:
+    """Create an environment in which these packages seem to be installed."""
     venv.create(folder, with_pip=False, symlinks=True)
     for name in packages:
         site = next((folder / "lib").glob("python3*/site-packages"))
@@ -40,118 +41,130 @@ def make(folder: Path, *packages: str) -> Path:
     return folder
 
 
-def project_at(root: Path, requirements: str = "attrs\npytest\n") -> Path:
+def make_project(root: Path, requirements: str = "attrs\npytest\n") -> Path:
+    """Create a project with a `requirements.txt`."""
     root.mkdir()
     (root / "requirements.txt").write_text(requirements)
     return root
 
 
-def sha(root: Path) -> str:
+def sha256_prefix(root: Path) -> str:
+    """Return the part of an environment's name that Poetry and Hatch derive from the project's path."""
     return base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(root.resolve())).digest()).decode()[:8]
 
 
-def md5(root: Path) -> str:
+def md5_prefix(root: Path) -> str:
+    """Return the part of an environment's name that PDM derives from the project's path."""
     digest = hashlib.new("md5", os.fsencode(root.resolve()), usedforsecurity=False).digest()
     return base64.urlsafe_b64encode(digest).decode()[:8]
 
 
 @pytest.mark.parametrize("name", ["venv", "env", ".tox/py311", ".nox/tests-3-11", ".conda"])
-def test_one_beside_the_project_is_found(tmp_path: Path, name: str) -> None:
-    project = project_at(tmp_path / "p")
-    found = make(project / name, "attrs", "pytest")
-    taken = discover_interpreter(project, {"PATH": str(tmp_path)})
-    assert (taken.prefix, taken.origin) == (str(found), f"the project's {name}")
-    assert taken.project == str(project)  # less of it is shown, as its files may have chosen it
+def test_an_environment_beside_the_project_is_found(tmp_path: Path, name: str) -> None:
+    project = make_project(tmp_path / "p")
+    environment = make_environment(project / name, "attrs", "pytest")
+    interpreter = discover_interpreter(project, {"PATH": str(tmp_path)})
+    assert (interpreter.prefix, interpreter.origin) == (str(environment), f"the project's {name}")
+    assert interpreter.project == str(project)  # a project's own environment is mounted with more care
 
 
 @pytest.mark.parametrize("link", ["envs", "envs/py311", ".tox", ".tox/py311", "venv"])
-def test_a_folder_of_environments_that_is_a_link_leads_nowhere(tmp_path: Path, link: str) -> None:
-    project = project_at(tmp_path / "p")
-    place = make(tmp_path / "elsewhere" / "py311", "attrs", "pytest")
+def test_linked_folders_of_environments_are_ignored(tmp_path: Path, link: str) -> None:
+    project = make_project(tmp_path / "p")
+    outside = make_environment(tmp_path / "elsewhere" / "py311", "attrs", "pytest")
     (project / link).parent.mkdir(exist_ok=True)
-    (project / link).symlink_to(place if "/" in link or link == "venv" else place.parent)
+    (project / link).symlink_to(outside if "/" in link or link == "venv" else outside.parent)
     assert not list(find_environments(project, {}))
-    assert Path(discover_interpreter(project, {"PATH": str(tmp_path)}).prefix) != place
+    assert Path(discover_interpreter(project, {"PATH": str(tmp_path)}).prefix) != outside
     (project / link).unlink()
-    found = make(
+    environment = make_environment(
         project / ("venv" if link == "venv" else f"{link.partition('/')[0]}/py311"), "attrs", "pytest"
     )
-    assert discover_interpreter(project, {"PATH": str(tmp_path)}).prefix == str(found)
+    assert discover_interpreter(project, {"PATH": str(tmp_path)}).prefix == str(environment)
 
 
 @pytest.mark.parametrize(
-    ("tool", "place"),
+    ("tool", "pattern"),
     [
         ("poetry", ".cache/pypoetry/virtualenvs/shop-{sha}-py3.11"),
         ("hatch", ".local/share/hatch/env/virtual/shop/{sha}/shop"),
         ("pdm", ".local/share/pdm/venvs/p-{md5}-3.11"),
     ],
 )
-def test_one_that_a_tool_keeps_for_this_project_is_found(tmp_path: Path, tool: str, place: str) -> None:
-    project = project_at(tmp_path / "p")
-    other = project_at(tmp_path / "other")
+def test_the_environment_that_a_tool_keeps_for_the_project_is_found(
+    tmp_path: Path, tool: str, pattern: str
+) -> None:
+    project = make_project(tmp_path / "p")
+    other = make_project(tmp_path / "other")
     home = tmp_path / "home"
-    found = make(home / place.format(sha=sha(project), md5=md5(project)), "attrs", "pytest")
-    environ = {"PATH": str(tmp_path), "HOME": str(home)}
-    taken = discover_interpreter(project, environ)
-    assert (taken.prefix, taken.origin) == (str(found), f"{tool}'s environment of the project")
-    assert taken.project == str(project)
-    assert discover_interpreter(other, environ).prefix != str(found)  # its name is another project's path
+    environment = make_environment(
+        home / pattern.format(sha=sha256_prefix(project), md5=md5_prefix(project)), "attrs", "pytest"
+    )
+    variables = {"PATH": str(tmp_path), "HOME": str(home)}
+    interpreter = discover_interpreter(project, variables)
+    assert (interpreter.prefix, interpreter.origin) == (
+        str(environment),
+        f"{tool}'s environment of the project",
+    )
+    assert interpreter.project == str(project)
+    assert discover_interpreter(other, variables).prefix != str(
+        environment
+    )  # its name is derived from the path of another project
 
 
-def test_condas_is_found_by_the_name_that_the_project_gives_it(tmp_path: Path) -> None:
-    project, home = project_at(tmp_path / "p"), tmp_path / "home"
+def test_a_conda_environment_is_found_by_its_name_in_the_project(tmp_path: Path) -> None:
+    project, home = make_project(tmp_path / "p"), tmp_path / "home"
     (project / "environment.yml").write_text("name: shop\ndependencies:\n  - python\n")
-    found = make(tmp_path / "conda" / "envs" / "shop", "attrs", "pytest")
-    environ = {"PATH": str(tmp_path), "HOME": str(home)}
-    assert discover_interpreter(project, environ).prefix != str(found)
+    environment = make_environment(tmp_path / "conda" / "envs" / "shop", "attrs", "pytest")
+    variables = {"PATH": str(tmp_path), "HOME": str(home)}
+    assert discover_interpreter(project, variables).prefix != str(environment)
     (home / ".conda").mkdir(parents=True)
-    (home / ".conda" / "environments.txt").write_text(f"{tmp_path}/conda\n{found}\n")
-    assert discover_interpreter(project, environ).prefix == str(found)
+    (home / ".conda" / "environments.txt").write_text(f"{tmp_path}/conda\n{environment}\n")
+    assert discover_interpreter(project, variables).prefix == str(environment)
 
 
-def test_the_one_that_has_what_the_project_asks_for_comes_first(tmp_path: Path) -> None:
-    project = project_at(tmp_path / "p", "attrs\npytest\nrich\n")
-    active = make(tmp_path / "active")
-    beside = make(project / "venv", "attrs", "pytest")
-    environ = {"PATH": str(tmp_path), "VIRTUAL_ENV": str(active)}
-    some = discover_interpreter(project, environ)
-    assert (some.prefix, some.origin) == (str(beside), "the project's venv, which lacks rich")
-    make(active, "attrs", "pytest", "rich")
-    assert discover_interpreter(project, environ).prefix == str(active)
-    make(project / ".venv")  # what the project's own environment lacks, no other one makes up for
-    own = discover_interpreter(project, environ)
+def test_the_environment_with_the_required_packages_is_preferred(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", "attrs\npytest\nrich\n")
+    active = make_environment(tmp_path / "active")
+    inside = make_environment(project / "venv", "attrs", "pytest")
+    variables = {"PATH": str(tmp_path), "VIRTUAL_ENV": str(active)}
+    interpreter = discover_interpreter(project, variables)
+    assert (interpreter.prefix, interpreter.origin) == (str(inside), "the project's venv, which lacks rich")
+    make_environment(active, "attrs", "pytest", "rich")
+    assert discover_interpreter(project, variables).prefix == str(active)
+    make_environment(project / ".venv")  # an own environment is preferred, whatever it lacks
+    own = discover_interpreter(project, variables)
     assert own.origin == "the project's .venv, which lacks attrs, pytest, rich"
 
 
-def test_a_folder_that_only_looks_like_one_is_passed_over(tmp_path: Path) -> None:
-    project = project_at(tmp_path / "p")
+def test_a_folder_that_only_looks_like_an_environment_is_ignored(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
     trap = project / "venv"
     (trap / "bin").mkdir(parents=True)
     (trap / "lib" / "python3.11" / "site-packages" / "attrs-1.0.dist-info").mkdir(parents=True)
     (trap / "pyvenv.cfg").write_text(f"home = {tmp_path}\n")
     (trap / "bin" / "python").write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
     (trap / "bin" / "python").chmod(0o755)
-    away = make(tmp_path / "away", "attrs", "pytest")
-    (project / "env").symlink_to(away)
+    outside = make_environment(tmp_path / "away", "attrs", "pytest")
+    (project / "env").symlink_to(outside)
     assert discover_interpreter(project, {"PATH": str(tmp_path)}).prefix == sys.prefix
     assert not (tmp_path / "sprung").exists()
 
 
-def test_the_named_interpreter_is_used_and_no_other(tmp_path: Path) -> None:
-    project = project_at(tmp_path / "p")
-    make(project / ".venv")
-    named = make(tmp_path / "named")
+def test_a_named_interpreter_is_used_and_no_other(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    make_environment(project / ".venv")
+    named = make_environment(tmp_path / "named")
     for path in (named, named / "bin" / "python"):
-        taken = discover_interpreter(project, {}, path)
-        assert (taken.prefix, taken.project) == (str(named), "")
+        interpreter = discover_interpreter(project, {}, path)
+        assert (interpreter.prefix, interpreter.project) == (str(named), "")
     plain = discover_interpreter(project, {}, Path(get_own_interpreter().executable))
     assert not plain.is_virtual
     with pytest.raises(PrerequisiteError, match="is not a working Python"):
         discover_interpreter(project, {}, tmp_path / "nothing")
 
 
-def test_a_project_does_not_name_it(tmp_path: Path) -> None:
+def test_project_settings_cannot_name_the_interpreter(tmp_path: Path) -> None:
     (tmp_path / "suture.toml").write_text('[sandbox]\npython = "/opt/x"\n')
     with pytest.raises(UsageError, match=r"sandbox\.python .*no say"):
         load_settings(tmp_path)
@@ -162,19 +175,19 @@ def test_required_packages_are_read_from_requirement_files(tmp_path: Path) -> No
     (tmp_path / "requirements.txt").write_text(
         "-r other.txt\n# nothing\nPyYAML==6 # yes\ngit+https://x/y\n./local\n"
     )
-    asked = {"attrs", "freezegun", "pytest", "pytest-cov", "pyyaml", "requests", "typing-extensions"}
-    assert required_packages(tmp_path) == asked
+    expected = {"attrs", "freezegun", "pytest", "pytest-cov", "pyyaml", "requests", "typing-extensions"}
+    assert required_packages(tmp_path) == expected
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "typing_extensions-4.0.dist-info").mkdir()
     (tmp_path / "site" / "PyYAML-6.0-py3.11.egg-info").touch()
-    assert find_missing_packages(asked, [str(tmp_path / "site"), "/no/such"]) == tuple(
-        sorted(asked - {"pyyaml", "typing-extensions"})
+    assert find_missing_packages(expected, [str(tmp_path / "site"), "/no/such"]) == tuple(
+        sorted(expected - {"pyyaml", "typing-extensions"})
     )
 
 
 @pytest.mark.parametrize(
     "text", ["[project\n", "[" * 5000, 'project = "x"\n', "[project]\ndependencies = 3\n"]
 )
-def test_papers_that_say_nothing(tmp_path: Path, text: str) -> None:
+def test_a_malformed_pyproject_requires_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "pyproject.toml").write_text(text)
     assert required_packages(tmp_path) == frozenset()

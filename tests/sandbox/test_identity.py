@@ -33,12 +33,12 @@ from suture.sandbox.contract import SANDBOX_UIDS
 Require = Callable[[str, bool, str], None]
 HERE = Path(__file__).parent
 ORDINARY_UID = 61_000
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become someone else")
+only_as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to change its user")
 
 
-@as_root
+@only_as_root
 async def test_the_kernel_sees_an_ordinary_user(sandbox: BubblewrapSandbox) -> None:
-    seconds = f"600.{secrets.randbelow(10**9)}"  # nobody else's process
+    seconds = f"600.{secrets.randbelow(10**9)}"  # unique, so that the process is found
     request = RunRequest(argv=("/bin/sh", "-c", f"sleep {seconds}"), limits=ProgramLimits(wall_s=60))
     task = asyncio.create_task(sandbox.run(request))
     owners: set[int] = set()
@@ -55,16 +55,17 @@ async def test_the_kernel_sees_an_ordinary_user(sandbox: BubblewrapSandbox) -> N
     assert owners <= set(SANDBOX_UIDS)
 
 
-def make_environment(folder: Path) -> Interpreter:
+def make_environment_with_package(folder: Path) -> Interpreter:
+    """Create a project whose environment has one package, and return its interpreter."""
     venv.create(folder / "project" / ".venv", with_pip=False, symlinks=True)
     packages = next((folder / "project" / ".venv" / "lib").glob("python3*/site-packages"))
     (packages / "planted_package.py").write_text("value = 42\n")
     return discover_interpreter(folder / "project", {})
 
 
-async def test_an_environment_in_a_private_home(sandbox: BubblewrapSandbox, tmp_path: Path) -> None:
+async def test_an_environment_in_a_private_home_runs(sandbox: BubblewrapSandbox, tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    interpreter = make_environment(tmp_path)
+    interpreter = make_environment_with_package(tmp_path)
     code = "import sys, json, ssl, planted_package; print(sys.prefix, planted_package.value)"
     request = RunRequest(
         argv=(interpreter.executable, "-c", code),
@@ -76,7 +77,7 @@ async def test_an_environment_in_a_private_home(sandbox: BubblewrapSandbox, tmp_
         assert result.stdout.decode() == f"{interpreter.prefix} 42\n", result.stderr
 
 
-@as_root
+@only_as_root
 async def test_a_wheels_bubblewrap_in_a_private_home_finds_its_libraries(
     require: Require, tmp_path: Path
 ) -> None:
@@ -89,13 +90,13 @@ async def test_a_wheels_bubblewrap_in_a_private_home_finds_its_libraries(
         shutil.copytree(folder, packages / folder.name)
     program = packages / wheel.name / "_bin" / "bwrap"
     sandbox = BubblewrapSandbox(find=lambda: (str(program),), mode="cold")
-    async with contextlib.AsyncExitStack() as held:
-        held.push_async_callback(sandbox.close)
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(sandbox.close)
         result = await sandbox.run(RunRequest(argv=("/bin/echo", "it started")))
     assert result.stdout == b"it started\n", result.stderr
 
 
-async def test_the_system_python(sandbox: BubblewrapSandbox, require: Require) -> None:
+async def test_the_system_python_runs(sandbox: BubblewrapSandbox, require: Require) -> None:
     system = Path("/usr/bin/python3")
     require("system-python", system.exists(), "there is no /usr/bin/python3")
     result = await sandbox.run(RunRequest(argv=(str(system), "-c", "import sys; print(sys.prefix)")))
@@ -121,9 +122,9 @@ async def test_pytest_runs_in_the_users_interpreter(sandbox: BubblewrapSandbox, 
 
 
 @pytest.mark.heavy
-@as_root
-def test_an_ordinary_user_sees_the_same(require: Require, tmp_path: Path) -> None:
-    python = reachable_python()
+@only_as_root
+def test_the_sandbox_tests_pass_for_an_ordinary_user(require: Require, tmp_path: Path) -> None:
+    python = find_reachable_python()
     require("ordinary-user", python is not None, "no Python of our version that other users can reach")
     packages = sysconfig.get_paths()["purelib"]
     source = str(Path(suture.__file__).parent.parent)
@@ -133,21 +134,22 @@ def test_an_ordinary_user_sees_the_same(require: Require, tmp_path: Path) -> Non
     home = Path("/tmp") / f"suture-test-{os.getpid()}"
     home.mkdir(mode=0o700)
     os.chown(home, ORDINARY_UID, ORDINARY_UID)
+    become_user = [
+        "setpriv",
+        f"--reuid={ORDINARY_UID}",
+        f"--regid={ORDINARY_UID}",
+        "--clear-groups",
+        "--inh-caps=-all",
+        "--",
+    ]
+    run_pytest = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x"]
+    run_pytest += ["-k", "not cold and not spare", "--basetemp", str(home / "tmp")]
+    test_files = [
+        str(HERE / f"test_{name}.py") for name in ("bubblewrap", "channel", "identity", "unavailable")
+    ]
     try:
         done = subprocess.run(
-            [
-                *("setpriv", f"--reuid={ORDINARY_UID}", f"--regid={ORDINARY_UID}", "--clear-groups"),
-                *("--inh-caps=-all", "--", str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x"),
-                *("-k", "not cold and not spare"),
-                *(
-                    "--basetemp",
-                    str(home / "tmp"),
-                ),
-                *(
-                    str(HERE / f"test_{name}.py")
-                    for name in ("bubblewrap", "channel", "identity", "unavailable")
-                ),
-            ],
+            [*become_user, *run_pytest, *test_files],
             env={
                 "PATH": os.environ["PATH"],
                 "HOME": str(home),
@@ -166,7 +168,8 @@ def test_an_ordinary_user_sees_the_same(require: Require, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
-def reachable_python() -> Path | None:
+def find_reachable_python() -> Path | None:
+    """Return a Python of this version that other users can execute."""
     own = Path(get_own_interpreter().executable)
     if is_reachable(str(own)) and is_reachable(get_own_interpreter().base_prefix):
         return own
@@ -182,16 +185,16 @@ def reachable_python() -> Path | None:
         ("0 0 62000", SANDBOX_UIDS.start, 61_999),
     ],
 )
-def test_the_uid_is_one_that_exists_here(uid_map: str, low: int, high: int) -> None:
+def test_the_uid_exists_in_the_user_namespace(uid_map: str, low: int, high: int) -> None:
     uids = {choose_unprivileged_uid(uid_map) for _ in range(50)}
     assert all(uid is not None and low <= uid <= high for uid in uids)
     assert len(uids) > 1
 
 
-def test_a_root_that_is_an_ordinary_user_in_disguise_stays_itself() -> None:
+def test_root_of_a_rootless_container_keeps_its_uid() -> None:
     assert choose_unprivileged_uid("0 1000 1") is None
 
 
-def test_a_root_that_is_alone_is_refused() -> None:
+def test_root_without_any_other_user_is_refused() -> None:
     with pytest.raises(SandboxUnavailable, match="ordinary user"):
         choose_unprivileged_uid("0 0 1")

@@ -23,31 +23,35 @@ from suture.sandbox import (
     mounts_for_interpreter,
 )
 
-MARK = "import sys, statistics; sys.forked = True"
-LONG = ProgramLimits(wall_s=100, cpu_s=100)
+MARK_AS_FORKED = "import sys, statistics; sys.forked = True"
+LONG_LIMITS = ProgramLimits(wall_s=100, cpu_s=100)
 
 
-def module(source: str, **fields: Any) -> RunRequest:
+def program_request(source: str, **fields: Any) -> RunRequest:
+    """Return a request that runs `source` as `python -m program` after a preload that marks its process."""
     argv = (get_own_interpreter().executable, "-m", "program", "a", "b")
     files = {"program.py": source.encode(), **fields.pop("files", {})}
-    return RunRequest(argv=argv, files=files, preload=MARK, limits=LONG, **fields)
+    return RunRequest(argv=argv, files=files, preload=MARK_AS_FORKED, limits=LONG_LIMITS, **fields)
 
 
 async def was_forked(sandbox: BubblewrapSandbox, **fields: Any) -> bool:
-    result = await sandbox.run(module("import sys; print(hasattr(sys, 'forked'))", **fields))
+    """Return whether a program was forked from a preloaded interpreter."""
+    result = await sandbox.run(program_request("import sys; print(hasattr(sys, 'forked'))", **fields))
     assert result.status == "ok", result.stderr
     return result.stdout == b"True\n"
 
 
-async def test_a_sandbox_that_is_ready_forks(sandbox: BubblewrapSandbox) -> None:
-    ready = (await sandbox.capabilities()).mode != "cold"
+async def test_a_warm_or_spare_sandbox_forks(sandbox: BubblewrapSandbox) -> None:
+    forks = (await sandbox.capabilities()).mode != "cold"
     for _ in range(2):
-        assert await was_forked(sandbox) is ready
+        assert await was_forked(sandbox) is forks
 
 
 async def test_a_run_may_use_more_cpu_time_than_the_preload(sandbox: BubblewrapSandbox) -> None:
-    asks = "import resource; print(*resource.getrlimit(resource.RLIMIT_CPU))"
-    result = await sandbox.run(replace(module(asks), limits=ProgramLimits(wall_s=1000, cpu_s=1000)))
+    source = "import resource; print(*resource.getrlimit(resource.RLIMIT_CPU))"
+    result = await sandbox.run(
+        replace(program_request(source), limits=ProgramLimits(wall_s=1000, cpu_s=1000))
+    )
     assert (result.status, result.stdout) == ("ok", b"1000 1001\n"), result.stderr
 
 
@@ -67,19 +71,19 @@ async def test_unforkable_requests_start_an_interpreter(
     assert not await was_forked(sandbox, **fields)
 
 
-async def test_a_module_inside_a_package_stands_for_nothing_else(sandbox: BubblewrapSandbox) -> None:
-    ready = (await sandbox.capabilities()).mode != "cold"
+async def test_a_module_inside_a_package_shadows_nothing(sandbox: BubblewrapSandbox) -> None:
+    forks = (await sandbox.capabilities()).mode != "cold"
     files = {"package/__init__.py": b"", "package/statistics.py": b""}
-    assert await was_forked(sandbox, files=files) is ready
+    assert await was_forked(sandbox, files=files) is forks
 
 
 async def test_compiled_files_do_not_shadow_modules(sandbox: BubblewrapSandbox) -> None:
-    ready = (await sandbox.capabilities()).mode != "cold"
-    compiled = {"package/__init__.py": b"", "package/__pycache__/statistics.cpython-311.pyc": b""}
-    assert await was_forked(sandbox, files=compiled) is ready
+    forks = (await sandbox.capabilities()).mode != "cold"
+    files = {"package/__init__.py": b"", "package/__pycache__/statistics.cpython-311.pyc": b""}
+    assert await was_forked(sandbox, files=files) is forks
 
 
-async def test_code_that_fails_does_no_harm(sandbox: BubblewrapSandbox) -> None:
+async def test_failing_preload_code_does_no_harm(sandbox: BubblewrapSandbox) -> None:
     request = RunRequest(
         argv=(get_own_interpreter().executable, "-m", "program"),
         files={"program.py": b"print('ran')"},
@@ -90,66 +94,78 @@ async def test_code_that_fails_does_no_harm(sandbox: BubblewrapSandbox) -> None:
 
 
 async def test_preloaded_plugins_see_the_working_directory(sandbox: BubblewrapSandbox) -> None:
-    noted = "import os, sys\nsys.stood = os.getcwd()"
-    asks = replace(module("import sys; print(getattr(sys, 'stood', 'not forked'))"), preload=noted)
-    ready = (await sandbox.capabilities()).mode != "cold"
-    assert (await sandbox.run(asks)).stdout.decode().strip() == (BOX if ready else "not forked")
+    preload_code = "import os, sys\nsys.stood = os.getcwd()"
+    request = replace(
+        program_request("import sys; print(getattr(sys, 'stood', 'not forked'))"), preload=preload_code
+    )
+    forks = (await sandbox.capabilities()).mode != "cold"
+    assert (await sandbox.run(request)).stdout.decode().strip() == (BOX if forks else "not forked")
 
 
-async def was_served(sandbox: BubblewrapSandbox, preload: str) -> bool:
-    asks = replace(module("import sys; print(hasattr(sys, 'forked'))"), preload=f"{MARK}\n{preload}")
-    result = await sandbox.run(asks)
+async def was_forked_after(sandbox: BubblewrapSandbox, preload: str) -> bool:
+    """Return whether a program was forked although its preload also runs this code."""
+    request = replace(
+        program_request("import sys; print(hasattr(sys, 'forked'))"), preload=f"{MARK_AS_FORKED}\n{preload}"
+    )
+    result = await sandbox.run(request)
     assert result.status == "ok", result.stderr
     return result.stdout == b"True\n"
 
 
-async def test_code_that_leaves_processes_behind_is_not_forked_from(sandbox: BubblewrapSandbox) -> None:
-    ready = (await sandbox.capabilities()).mode != "cold"
-    ended = "import os, subprocess\nleft = subprocess.Popen(['true'])\n"
-    ended += "os.waitid(os.P_PID, left.pid, os.WEXITED | os.WNOWAIT)"
-    assert await was_served(sandbox, ended) is ready
-    assert not await was_served(sandbox, "import os, time\nif os.fork() == 0: time.sleep(60)")
+async def test_a_preload_that_leaves_processes_is_not_forked_from(sandbox: BubblewrapSandbox) -> None:
+    forks = (await sandbox.capabilities()).mode != "cold"
+    leave_zombie = "import os, subprocess\nleft = subprocess.Popen(['true'])\n"
+    leave_zombie += "os.waitid(os.P_PID, left.pid, os.WEXITED | os.WNOWAIT)"
+    assert await was_forked_after(sandbox, leave_zombie) is forks
+    assert not await was_forked_after(sandbox, "import os, time\nif os.fork() == 0: time.sleep(60)")
 
 
-async def test_all_that_is_preloaded_has_a_limit_together(
+async def test_all_preloaded_processes_share_a_memory_limit(
     sandbox: BubblewrapSandbox, require: Require, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = await sandbox.capabilities()
-    require("control-groups", found.memory_enforcement in ("cgroup1", "cgroup2"), found.reason)
-    ready = found.mode != "cold"
+    capabilities = await sandbox.capabilities()
+    require("control-groups", capabilities.memory_enforcement in ("cgroup1", "cgroup2"), capabilities.reason)
+    forks = capabilities.mode != "cold"
     monkeypatch.setattr("suture.sandbox.bubblewrap.launcher.PRELOAD_MB", 200)
-    held = "import os\nfor _ in range(2):\n child = os.fork()\n"
-    held += " if child == 0: held = b'x' * ({} << 20); os._exit(0)\n"
-    held += " sys.forked &= os.waitpid(child, 0)[1] == 0"
-    assert await was_served(sandbox, held.format(1)) is ready
-    asks = replace(
-        module("import sys; print(getattr(sys, 'forked', False))"), preload=f"{MARK}\n{held.format(400)}"
+    fill_memory = "import os\nfor _ in range(2):\n child = os.fork()\n"
+    fill_memory += " if child == 0: held = b'x' * ({} << 20); os._exit(0)\n"
+    fill_memory += " sys.forked &= os.waitpid(child, 0)[1] == 0"
+    assert await was_forked_after(sandbox, fill_memory.format(1)) is forks
+    request = replace(
+        program_request("import sys; print(getattr(sys, 'forked', False))"),
+        preload=f"{MARK_AS_FORKED}\n{fill_memory.format(400)}",
     )
-    assert (await sandbox.run(asks)).stdout == b"False\n"
+    assert (await sandbox.run(request)).stdout == b"False\n"
 
 
 @pytest.mark.parametrize(("memory_mb", "processes"), [(512, 100), (4096, 1000)])
-async def test_each_process_that_preloads_has_limits_and_a_run_its_own(
+async def test_a_preload_and_a_run_have_their_own_limits(
     sandbox: BubblewrapSandbox, memory_mb: int, processes: int
 ) -> None:
-    ready = (await sandbox.capabilities()).mode != "cold"
-    asks = "import resource, sys\n"
-    asks += "for kind in (resource.RLIMIT_AS, resource.RLIMIT_NPROC): print(resource.getrlimit(kind)[1])\n"
-    asks += "print(getattr(sys, 'allowed', None))"
-    kinds = "resource.getrlimit(resource.RLIMIT_AS)[1] >> 20, resource.getrlimit(resource.RLIMIT_NPROC)[1]"
-    limits = replace(LONG, memory_mb=memory_mb, processes=processes)
-    result = await sandbox.run(
-        replace(module(asks), preload=f"import resource, sys; sys.allowed = {kinds}", limits=limits)
+    forks = (await sandbox.capabilities()).mode != "cold"
+    source = "import resource, sys\n"
+    source += "for kind in (resource.RLIMIT_AS, resource.RLIMIT_NPROC): print(resource.getrlimit(kind)[1])\n"
+    source += "print(getattr(sys, 'allowed', None))"
+    read_limits = (
+        "resource.getrlimit(resource.RLIMIT_AS)[1] >> 20, resource.getrlimit(resource.RLIMIT_NPROC)[1]"
     )
-    allowed = (max(memory_mb, 2048), max(processes, 256)) if ready else None
+    limits = replace(LONG_LIMITS, memory_mb=memory_mb, processes=processes)
+    result = await sandbox.run(
+        replace(
+            program_request(source),
+            preload=f"import resource, sys; sys.allowed = {read_limits}",
+            limits=limits,
+        )
+    )
+    allowed = (max(memory_mb, 2048), max(processes, 256)) if forks else None
     assert result.stdout.decode() == f"{memory_mb << 20}\n{processes}\n{allowed}\n", result.stderr
 
 
-async def test_its_names_are_those_of_a_fresh_interpreter(sandbox: BubblewrapSandbox) -> None:
+async def test_a_forked_program_sees_the_names_of_a_fresh_interpreter(sandbox: BubblewrapSandbox) -> None:
     source = (
         "import os, sys; print(__name__, __file__, __spec__.name, sys.argv, sys.path, sorted(os.environ))"
     )
-    request = module(source, env={"PYTHONPATH": "/box/src", "PYTHONDONTWRITEBYTECODE": "1"})
+    request = program_request(source, env={"PYTHONPATH": "/box/src", "PYTHONDONTWRITEBYTECODE": "1"})
     fresh = RunRequest(argv=request.argv, files=request.files, env=request.env)
     assert (await sandbox.run(request)).stdout == (await sandbox.run(fresh)).stdout
 
@@ -195,7 +211,8 @@ def test_it(n): assert n < 100
 }
 
 
-def pytest_on(files: dict[str, str]) -> RunRequest:
+def pytest_request(files: dict[str, str]) -> RunRequest:
+    """Return a request that runs pytest on these files."""
     interpreter = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
     return RunRequest(
         argv=(
@@ -211,39 +228,40 @@ def pytest_on(files: dict[str, str]) -> RunRequest:
         files={path: text.encode() for path, text in files.items()},
         env={**program_environment(interpreter, BOX), "PYTHONDONTWRITEBYTECODE": "1"},
         mounts=mounts_for_interpreter(interpreter),
-        limits=LONG,
+        limits=LONG_LIMITS,
     )
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
 @pytest.mark.parametrize("name", PROJECTS)
-async def test_pytest_says_the_same(sandbox: BubblewrapSandbox, name: str) -> None:
-    request = pytest_on(PROJECTS[name])
+async def test_pytest_prints_the_same_when_forked(sandbox: BubblewrapSandbox, name: str) -> None:
+    request = pytest_request(PROJECTS[name])
     fresh = await sandbox.run(request)
     for _ in range(2):
         forked = await sandbox.run(RunRequest(**{**vars(request), "preload": preload(request.argv)}))
         assert (forked.status, forked.exit_code) == (fresh.status, fresh.exit_code)
-        assert timeless(forked.stdout) == timeless(fresh.stdout)
-        assert timeless(forked.stderr) == timeless(fresh.stderr)
+        assert mask_times_and_addresses(forked.stdout) == mask_times_and_addresses(fresh.stdout)
+        assert mask_times_and_addresses(forked.stderr) == mask_times_and_addresses(fresh.stderr)
 
 
 @pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
-async def test_a_plugin_that_the_command_switches_off_is_not_waited_for(sandbox: BubblewrapSandbox) -> None:
-    test = "import sys\ndef test_it(): assert 'langsmith' not in sys.modules and 'anyio' in sys.modules"
-    request = pytest_on({"test_it.py": test})
+async def test_a_plugin_that_the_command_disables_is_not_preloaded(sandbox: BubblewrapSandbox) -> None:
+    source = "import sys\ndef test_it(): assert 'langsmith' not in sys.modules and 'anyio' in sys.modules"
+    request = pytest_request({"test_it.py": source})
     result = await sandbox.run(replace(request, preload=preload(request.argv)))
     assert result.exit_code == 0, result.stdout
 
 
-def timeless(output: bytes) -> str:
+def mask_times_and_addresses(output: bytes) -> str:
+    """Replace what differs between two equal runs of pytest."""
     text = re.sub(r"\d+\.\d+s", "TIME", output.decode())
     return re.sub(r"0x[0-9a-f]+", "ADDRESS", text)
 
 
 @pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
-async def test_expensive_zygotes_are_waited_for(sandbox: BubblewrapSandbox) -> None:
-    slow = f"import time; time.sleep(4); {MARK}; import uuid; sys.who = uuid.uuid4().hex"
-    request = RunRequest(**{**vars(module("import sys; print(sys.who)")), "preload": slow})
+async def test_concurrent_runs_wait_for_an_expensive_preload(sandbox: BubblewrapSandbox) -> None:
+    slow_preload = f"import time; time.sleep(4); {MARK_AS_FORKED}; import uuid; sys.who = uuid.uuid4().hex"
+    request = RunRequest(**{**vars(program_request("import sys; print(sys.who)")), "preload": slow_preload})
     results = await asyncio.gather(*(sandbox.run(request) for _ in range(5)))
-    assert len({result.stdout for result in results}) == 2  # two are started at once
+    assert len({result.stdout for result in results}) == 2  # a pool starts two zygotes at once

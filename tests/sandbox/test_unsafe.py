@@ -22,7 +22,8 @@ from suture.sandbox.unsafe_subprocess import UnsafeSubprocess
 
 
 @pytest.fixture
-async def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[UnsafeSubprocess]:
+async def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[UnsafeSubprocess]:
+    """A sandbox in name only, which must leave no folder behind."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     sandbox = UnsafeSubprocess(notice=lambda: None)
     yield sandbox
@@ -30,7 +31,7 @@ async def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     assert list(tmp_path.glob("suture-unsafe-*")) == []
 
 
-async def test_each_sandbox_says_what_it_is_before_its_first_program(
+async def test_a_warning_is_printed_before_the_first_program(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     sandbox = UnsafeSubprocess()
@@ -38,27 +39,29 @@ async def test_each_sandbox_says_what_it_is_before_its_first_program(
     assert capsys.readouterr().err == ""
     for _ in range(2):
         assert (await sandbox.run(python_request("pass"))).status == "ok"
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.count("no sandbox (unsafe-subprocess)") == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("no sandbox (unsafe-subprocess)") == 1
 
 
-async def test_files_paths_and_environment(bare: UnsafeSubprocess) -> None:
+async def test_files_paths_and_environment_are_those_of_a_sandbox(sandbox: UnsafeSubprocess) -> None:
     code = "import os, sys; print(open('/box/a/b').read(), os.getcwd(), sorted(os.environ), sys.stdin.read())"
-    result = await bare.run(RunRequest(python=code, files={"a/b": b"1"}, stdin=b"/box/x"))
+    result = await sandbox.run(RunRequest(python=code, files={"a/b": b"1"}, stdin=b"/box/x"))
     assert result.stdout == b"1 /box ['HOME', 'LANG', 'PATH', 'TMPDIR'] /box/x\n", result
     code = "import helper; open('out', 'w').write(helper.WORD)"
-    result = await bare.run(RunRequest(python=code, modules={"helper.py": b"WORD = 'w'"}, collect=("out",)))
+    result = await sandbox.run(
+        RunRequest(python=code, modules={"helper.py": b"WORD = 'w'"}, collect=("out",))
+    )
     assert result.files == {"out": b"w"}
 
 
 @pytest.mark.parametrize(("code", "status"), [(0, "ok"), (3, "failed")])
-async def test_exit_codes_and_signals(bare: UnsafeSubprocess, code: int, status: str) -> None:
-    assert (await bare.run(python_request(f"raise SystemExit({code})"))).status == status
-    assert (await bare.run(python_request("import os; os.kill(os.getpid(), 11)"))).signal == 11
+async def test_exit_codes_and_signals_are_reported(sandbox: UnsafeSubprocess, code: int, status: str) -> None:
+    assert (await sandbox.run(python_request(f"raise SystemExit({code})"))).status == status
+    assert (await sandbox.run(python_request("import os; os.kill(os.getpid(), 11)"))).signal == 11
 
 
-async def test_a_timeout_kills_processes_outside_the_group(bare: UnsafeSubprocess) -> None:
+async def test_a_timeout_kills_processes_outside_the_group(sandbox: UnsafeSubprocess) -> None:
     marker = f"marker-{uuid.uuid4()}"
     code = f"""
         import subprocess, time
@@ -67,12 +70,12 @@ async def test_a_timeout_kills_processes_outside_the_group(bare: UnsafeSubproces
             subprocess.Popen(words, start_new_session=new)
         time.sleep(600)
     """
-    result = await bare.run(python_request(code, limits=ProgramLimits(wall_s=1.5)))
+    result = await sandbox.run(python_request(code, limits=ProgramLimits(wall_s=1.5)))
     assert result.status == "timeout"
     await wait_until_gone(marker)
 
 
-async def test_a_daemon_does_not_outlive_its_program(bare: UnsafeSubprocess) -> None:
+async def test_a_daemon_does_not_outlive_its_program(sandbox: UnsafeSubprocess) -> None:
     marker = f"marker-{uuid.uuid4()}"
     code = f"""
         import os
@@ -81,22 +84,22 @@ async def test_a_daemon_does_not_outlive_its_program(bare: UnsafeSubprocess) -> 
             if os.fork() == 0: os.execv("/bin/sh", ["sh", "-c", "sleep 600 # {marker}"])
             os._exit(0)
     """
-    assert (await bare.run(python_request(code))).status == "ok"
+    assert (await sandbox.run(python_request(code))).status == "ok"
     await wait_until_gone(marker)
 
 
-async def test_limits_that_hold(bare: UnsafeSubprocess) -> None:
+async def test_memory_and_output_are_limited(sandbox: UnsafeSubprocess) -> None:
     limits = ProgramLimits(memory_mb=256, wall_s=30)
-    assert (await bare.run(python_request("x = bytearray(900 << 20)", limits=limits))).status == "memory"
+    assert (await sandbox.run(python_request("x = bytearray(900 << 20)", limits=limits))).status == "memory"
     code = "import os, time\nfor _ in range(3): os.fork()\nx = b'x' * (40 << 20); time.sleep(60)"
     limits = ProgramLimits(total_memory_mb=150, wall_s=50)
-    assert (await bare.run(python_request(code, limits=limits))).status == "memory"
+    assert (await sandbox.run(python_request(code, limits=limits))).status == "memory"
     flood = "import os\nwhile True: os.write(1, b'x' * 65536)"
     limits = ProgramLimits(output_bytes=100_000, wall_s=60)
-    assert (await bare.run(python_request(flood, limits=limits))).status == "output_limit"
+    assert (await sandbox.run(python_request(flood, limits=limits))).status == "output_limit"
 
 
-async def test_nothing_outlives_a_host_that_is_killed() -> None:
+async def test_nothing_survives_a_killed_host() -> None:
     marker = f"marker-{uuid.uuid4()}"
     code = (
         "import asyncio\nfrom suture.sandbox import RunRequest\n"
@@ -115,37 +118,38 @@ async def test_nothing_outlives_a_host_that_is_killed() -> None:
     await wait_until_gone(marker)
 
 
-async def test_mounts_at_other_paths_are_refused(bare: UnsafeSubprocess) -> None:
+async def test_mounts_at_other_paths_are_refused(sandbox: UnsafeSubprocess) -> None:
     with pytest.raises(UsageError, match="every path is the host"):
-        await bare.run(python_request("pass", mounts=(Mount(source="/usr", target="/opt/x"),)))
+        await sandbox.run(python_request("pass", mounts=(Mount(source="/usr", target="/opt/x"),)))
 
 
-def test_its_name_alone_does_not_open_it() -> None:
+def test_its_name_alone_does_not_select_it() -> None:
     with pytest.raises(UsageError, match="isolates nothing") as caught:
         open_sandbox(SandboxSettings(backend="unsafe-subprocess"))
     assert "minimum_level" in caught.value.remedy
-    opened = open_sandbox(SandboxSettings(backend="unsafe-subprocess", minimum_level="none"))
-    assert opened.name == "unsafe-subprocess"
+    sandbox = open_sandbox(SandboxSettings(backend="unsafe-subprocess", minimum_level="none"))
+    assert sandbox.name == "unsafe-subprocess"
 
 
 @pytest.mark.parametrize("name", ["subprocess", "docker", ""])
-def test_an_unknown_name_is_answered_with_the_known_ones(name: str) -> None:
+def test_an_unknown_name_is_answered_with_the_known_names(name: str) -> None:
     with pytest.raises(UsageError, match="there is no sandbox") as caught:
         open_sandbox(SandboxSettings(backend=name))
     assert "bubblewrap, container" in caught.value.remedy
 
 
-def test_a_package_may_bring_one() -> None:
-    def point(value: str) -> EntryPoint:
+def test_a_package_may_provide_a_sandbox() -> None:
+    def entry_point(value: str) -> EntryPoint:
         return EntryPoint(name="mine", value=value, group="suture.sandboxes")
 
-    make = find_sandbox_factory("mine", [point("sandbox.test_unsafe:make_mine")])
-    assert make(SandboxSettings(), KeySettings()).name == "bubblewrap"
+    factory = find_sandbox_factory("mine", [entry_point("sandbox.test_unsafe:open_example_sandbox")])
+    assert factory(SandboxSettings(), KeySettings()).name == "bubblewrap"
     with pytest.raises(PrerequisiteError, match="does not load"):
-        find_sandbox_factory("mine", [point("no_such_module:make")])
+        find_sandbox_factory("mine", [entry_point("no_such_module:make")])
     with pytest.raises(UsageError, match="mine, unsafe-subprocess"):
-        find_sandbox_factory("other", [point("x:y")])
+        find_sandbox_factory("other", [entry_point("x:y")])
 
 
-def make_mine(settings: SandboxSettings) -> BubblewrapSandbox:
+def open_example_sandbox(settings: SandboxSettings) -> BubblewrapSandbox:
+    """The factory to which the entry point of the example package refers."""
     return BubblewrapSandbox(mode=settings.mode)
