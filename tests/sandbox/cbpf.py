@@ -1,4 +1,4 @@
-"""The kernel's side of a filter: its checks before it takes one, and what it answers."""
+"""A model of how the kernel checks and runs a classic BPF filter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MASK = 0xFFFFFFFF
 LOAD, JUMP, RETURN = 0x20, 0x05, 0x06
 TESTS = {0x15: "eq", 0x25: "gt", 0x35: "ge", 0x45: "set"}
 ALU_AND = 0x54
-"""Libseccomp masks with it; our own filters never do."""
+"""Used by libseccomp to mask an argument; Suture's own filters never use it."""
 
 Instruction = tuple[int, int, int, int]
 
@@ -20,65 +20,65 @@ def parse(code: bytes) -> list[Instruction]:
 
 
 def check(program: Sequence[Instruction]) -> None:
-    """What `seccomp_check_filter` asks: known operations, jumps that stay inside, an answer at the end."""
+    """Require what `seccomp_check_filter` does: known operations, jumps inside the filter, a final answer."""
     assert 0 < len(program) <= 4096
     assert program[-1][0] == RETURN
-    for at, (operation, yes, no, operand) in enumerate(program):
+    for number, (operation, yes, no, operand) in enumerate(program):
         if operation == LOAD:
             assert operand % 4 == 0
             assert operand < 64
         elif operation == JUMP:
-            assert at + 1 + operand < len(program)
+            assert number + 1 + operand < len(program)
         elif operation in TESTS:
-            assert at + 1 + max(yes, no) < len(program)
+            assert number + 1 + max(yes, no) < len(program)
         else:
             assert operation in (RETURN, ALU_AND)
 
 
-def ask(program: Sequence[Instruction], arch: int, number: int, *arguments: int) -> int:
-    """The kernel's answer for one call, as a `SECCOMP_RET_*` value."""
+def run_filter(program: Sequence[Instruction], arch: int, number: int, *arguments: int) -> int:
+    """Return the kernel's answer for one call, as a `SECCOMP_RET_*` value."""
     padded = [argument & 0xFFFFFFFFFFFFFFFF for argument in arguments] + [0] * (6 - len(arguments))
     words = struct.unpack("<16I", struct.pack("<IIQ6Q", number & MASK, arch, 0, *padded))
-    at = register = 0
+    position = register = 0
     while True:
-        operation, yes, no, operand = program[at]
-        at += 1
+        operation, yes, no, operand = program[position]
+        position += 1
         if operation == RETURN:
             return operand
         if operation == LOAD:
             register = words[operand // 4]
         elif operation == JUMP:
-            at += operand
+            position += operand
         elif operation == ALU_AND:
             register &= operand
         else:
-            how = TESTS[operation]
+            test = TESTS[operation]
             holds = (
-                (how == "eq" and register == operand)
-                or (how == "gt" and register > operand)
-                or (how == "ge" and register >= operand)
-                or (how == "set" and register & operand != 0)
+                (test == "eq" and register == operand)
+                or (test == "gt" and register > operand)
+                or (test == "ge" and register >= operand)
+                or (test == "set" and register & operand != 0)
             )
-            at += yes if holds else no
+            position += yes if holds else no
 
 
 NAMES = {LOAD: "ld", JUMP: "ja", RETURN: "ret", **{code: f"j{name}" for code, name in TESTS.items()}}
 
 
 def listing(code: bytes) -> str:
-    """An assembled filter for people: one instruction a line, jumps with the line they lead to."""
+    """Return an assembled filter as text: one instruction a line, each jump with its target line."""
     return "\n".join(_lines(code)) + "\n"
 
 
 def _lines(code: bytes) -> Iterator[str]:
-    for at, (operation, yes, no, operand) in enumerate(parse(code)):
+    for number, (operation, yes, no, operand) in enumerate(parse(code)):
         name = NAMES[operation]
         if operation == LOAD:
             operands = f"[{operand}]"
         elif operation == RETURN:
             operands = f"0x{operand:08x}"
         elif operation == JUMP:
-            operands = f"{at + 1 + operand:4}"
+            operands = f"{number + 1 + operand:4}"
         else:
-            operands = f"0x{operand:08x} {at + 1 + yes:4} {at + 1 + no:4}"
-        yield f"{at:4} {name:4} {operands}"
+            operands = f"0x{operand:08x} {number + 1 + yes:4} {number + 1 + no:4}"
+        yield f"{number:4} {name:4} {operands}"

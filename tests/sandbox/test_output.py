@@ -1,4 +1,4 @@
-"""The limit on the output that is kept."""
+"""The limit on the output of a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python code in a request behaves as with `python -I -S -B -c`, warm or cold."""
+"""Python code in a request behaves as with `python -I -S -B -c`, in a warm and in a cold sandbox."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ STDIN = b"first line\nthe rest"
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-async def test_as_an_interpreter_that_has_just_started(sandbox: BubblewrapSandbox, name: str) -> None:
+async def test_code_behaves_as_in_a_fresh_interpreter(sandbox: BubblewrapSandbox, name: str) -> None:
     code = PROGRAMS[name]
     result = await sandbox.run(RunRequest(python=code, stdin=STDIN, limits=ProgramLimits(wall_s=30)))
-    bare = subprocess.run(
+    expected = subprocess.run(
         [get_own_interpreter().executable, "-I", "-S", "-B", "-c", code],
         input=STDIN,
         env={"LANG": "C.UTF-8"},
@@ -62,5 +62,9 @@ async def test_as_an_interpreter_that_has_just_started(sandbox: BubblewrapSandbo
         timeout=30,
         check=False,
     )
-    ended = -result.signal if result.signal is not None else result.exit_code
-    assert (ended, result.stdout, result.stderr) == (bare.returncode, bare.stdout, bare.stderr)
+    returncode = -result.signal if result.signal is not None else result.exit_code
+    assert (returncode, result.stdout, result.stderr) == (
+        expected.returncode,
+        expected.stdout,
+        expected.stderr,
+    )

@@ -1,4 +1,4 @@
-"""Invalid requests are refused on the host, before anything starts."""
+"""Invalid requests are refused on the host before anything starts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BAD_PATHS = [
 
 @pytest.mark.parametrize("path", [*BAD_PATHS, "\ud800"])
 @pytest.mark.parametrize("where", ["files", "collect"])
-def test_paths(path: str, where: str) -> None:
+def test_invalid_paths_are_refused(path: str, where: str) -> None:
     fields: dict[str, Any] = {"files": {path: b""}} if where == "files" else {"collect": (path,)}
     with pytest.raises(UsageError):
         encode_request(RunRequest(argv=("true",), **fields))
@@ -53,7 +53,7 @@ def test_paths(path: str, where: str) -> None:
         {"files": {"big": bytes(3 << 20)}, "limits": ProgramLimits(disk_mb=2)},
     ],
 )
-def test_impossible_requests(fields: dict[str, Any]) -> None:
+def test_invalid_requests_are_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         encode_request(RunRequest(**{"argv": ("true",), **fields}))
 
@@ -61,10 +61,10 @@ def test_impossible_requests(fields: dict[str, Any]) -> None:
 async def test_oversized_requests_are_refused_before_sending(
     sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waits = (await sandbox.capabilities()).mode != "cold"
+    has_zygote = (await sandbox.capabilities()).mode != "cold"
     monkeypatch.setattr(request_encoding, "MAX_REQUEST_FRAME_BYTES", 1 << 20)
     request = RunRequest(python="print(1)", files={"big": bytes(1 << 20)})
-    if waits:
+    if has_zygote:
         with pytest.raises(UsageError, match=r"1\.0 MiB, and a warm sandbox accepts 1") as caught:
             await sandbox.run(request)
         assert "sandbox.mode = 'cold'" in caught.value.remedy
@@ -72,7 +72,7 @@ async def test_oversized_requests_are_refused_before_sending(
         assert (await sandbox.run(request)).stdout == b"1\n"
 
 
-def test_names_that_differ_in_case_or_are_not_utf8_are_fine() -> None:
+def test_names_may_differ_in_case_and_need_not_be_utf8() -> None:
     encode_request(RunRequest(argv=("true",), files={"a": b"", "A": b"", "\udcff": b"", "...": b""}))
 
 
@@ -80,12 +80,12 @@ def test_names_that_differ_in_case_or_are_not_utf8_are_fine() -> None:
     "target",
     ["relative", "/", BOX, BOX + "/x", "/tmp", "/proc/x", "/etc", "/dev/shm", "/usr/x", "/a/../b", "/a/"],
 )
-def test_mount_targets(target: str) -> None:
+def test_invalid_mount_targets_are_refused(target: str) -> None:
     with pytest.raises(UsageError):
         plan_mounts([Mount(source="/usr/lib", target=target)])
 
 
-def test_a_mount_of_nothing() -> None:
+def test_a_missing_mount_source_is_refused() -> None:
     with pytest.raises(UsageError, match="does not exist"):
         plan_mounts([Mount(source="/no/such/thing", target="/opt/x")])
 
@@ -100,8 +100,8 @@ def test_nothing_is_mounted_below_another_mount(tmp_path: Path) -> None:
     assert plan_mounts([Mount(source="/usr/bin", target="/usr/bin")]) == ()
 
 
-async def test_a_bad_request_starts_nothing() -> None:
-    sandbox = BubblewrapSandbox(find=lambda: pytest.fail("looked for a bubblewrap"))
+async def test_an_invalid_request_starts_nothing() -> None:
+    sandbox = BubblewrapSandbox(find=lambda: pytest.fail("it searched for a bubblewrap"))
     with pytest.raises(UsageError):
         await sandbox.run(RunRequest(argv=("true",), files={"../x": b""}))
     await sandbox.close()

@@ -108,8 +108,8 @@ def test_decisions_agree_with_libseccomp(seccomp: Any, machine: str, mode: dict[
     numbers_with_checked_arguments = {facts.calls[name] for name in CALLS_WITH_CHECKED_ARGUMENTS}
     for number in range(NEWEST_CALL + 1):
         for arguments in ARGUMENT_CASES if number in numbers_with_checked_arguments else ARGUMENT_CASES[::6]:
-            decision = cbpf.ask(own_filter, facts.audit_arch, number, *arguments)
-            assert decision == cbpf.ask(reference_filter, facts.audit_arch, number, *arguments), (
+            decision = cbpf.run_filter(own_filter, facts.audit_arch, number, *arguments)
+            assert decision == cbpf.run_filter(reference_filter, facts.audit_arch, number, *arguments), (
                 number,
                 arguments,
             )
@@ -118,15 +118,15 @@ def test_decisions_agree_with_libseccomp(seccomp: Any, machine: str, mode: dict[
     }:
         if arch != facts.audit_arch:
             assert all(
-                cbpf.ask(filter_code, arch, call) == KILL
+                cbpf.run_filter(filter_code, arch, call) == KILL
                 for filter_code in (own_filter, reference_filter)
                 for call in (0, 1, 59, NEWEST_CALL + 1)
             )
     for number in (1 << 30, (1 << 30) + 59, (1 << 30) + 600, (1 << 31) + 1, LOW_HALF - 1):
         expected = KILL if facts.has_x32 else ERROR | errno.ENOSYS
-        assert cbpf.ask(own_filter, facts.audit_arch, number) == expected
+        assert cbpf.run_filter(own_filter, facts.audit_arch, number) == expected
         if facts.has_x32:
-            assert cbpf.ask(reference_filter, facts.audit_arch, number) == KILL
+            assert cbpf.run_filter(reference_filter, facts.audit_arch, number) == KILL
 
 
 def libseccomp_filter(seccomp: Any, machine: str, **modes: bool) -> bytes:
@@ -183,7 +183,7 @@ def libseccomp_rules(seccomp: Any, *, namespaces: bool, memory_files: bool) -> I
 def test_unknown_calls_do_not_exist(machine: str) -> None:
     program = cbpf.parse(build_filter(machine))
     for number in (*range(NEWEST_CALL + 1, NEWEST_CALL + 200), 1 << 20, (1 << 30) - 1):
-        assert cbpf.ask(program, MACHINES[machine].audit_arch, number) == ERROR | errno.ENOSYS
+        assert cbpf.run_filter(program, MACHINES[machine].audit_arch, number) == ERROR | errno.ENOSYS
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -1,4 +1,4 @@
-"""The zygote is sent into the sandbox as source text: its bundle must hold all that its parts import."""
+"""The zygote is sent into the sandbox as source text: its bundle must contain everything that it imports."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from suture.sandbox.zygote.bundle import PACKAGES, PARTS
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_the_bundle_holds_every_module_that_its_parts_import(part: str) -> None:
+def test_the_bundle_contains_every_imported_module(part: str) -> None:
     package, _, stem = part.rpartition(".")
     tree = ast.parse(resources.files(package).joinpath(f"{stem}.py").read_text("utf-8"))
     imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    ours = {module for module in imported if module.startswith("suture")}
-    assert ours <= {*PARTS, *PACKAGES}
+    own_modules = {module for module in imported if module.startswith("suture")}
+    assert own_modules <= {*PARTS, *PACKAGES}
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_the_bundle_holds_every_parent_package(part: str) -> None:
+def test_the_bundle_contains_every_parent_package(part: str) -> None:
     assert {part.rsplit(".", depth)[0] for depth in range(1, part.count(".") + 1)} <= set(PACKAGES)

@@ -11,7 +11,7 @@ import pytest
 from requirements import Require
 from sandbox.packages.local_index import Index, build_wheel, publish_npm_package, publish_wheel
 from sandbox.packages.test_go_modules import proxy
-from scenario.test_whole_projects import make
+from scenario.test_whole_projects import write_project
 from scenario.written_projects import reply
 from suture.api import Review, ReviewAnswer, apply, undo, verify
 from suture.core.ledger import find_run, read_ledger
@@ -115,7 +115,7 @@ async def test_a_feature_in_python_with_a_package(
 
     nowhere = reply(("cart.py", "python", LOUD), ("requirements.txt", "text", "shouting==9.9"))
     right = reply(("cart.py", "python", LOUD), ("pyproject.toml", "toml", MINE))
-    result, model = await make(
+    result, model = await write_project(
         TASK, [nowhere, right], settings, sandbox, existing=shop, test=test, apply=True, on_review=answer
     )
     assert result.outcome == "healed", result.reason
@@ -153,7 +153,7 @@ async def test_without_a_person_the_result_is_delivered_later(
         update={"safety": SafetySettings(approve_deps="allowlist", allowed_deps=own)}
     )
     asking = reply(("cart.py", "python", LOUD), ("requirements.txt", "text", "shouting"))
-    result, _ = await make(TASK, [asking], listed, sandbox, existing=shop, test=test)
+    result, _ = await write_project(TASK, [asking], listed, sandbox, existing=shop, test=test)
     assert result.outcome == "healed", result.reason
     assert read(shop) == before
     await apply(result.run_id, into=tmp_path / "copy", settings=listed)
@@ -164,7 +164,7 @@ async def test_without_a_person_the_result_is_delivered_later(
     await apply(result.run_id, settings=listed)
     assert (shop / "pyproject.toml").read_text() == added
     with pytest.raises(UsageError, match="would be overwritten"):
-        await make(TASK, [asking], listed, sandbox, existing=shop, into=shop)
+        await write_project(TASK, [asking], listed, sandbox, existing=shop, into=shop)
 
 
 async def test_packages_that_are_not_allowed_are_not_fetched(
@@ -177,7 +177,7 @@ async def test_packages_that_are_not_allowed_are_not_fetched(
     shop = laid(tmp_path / "shop", before)
     asking = reply(("cart.py", "python", LOUD), ("requirements.txt", "text", "shouting"))
     listed = settings.model_copy(update={"safety": SafetySettings(approve_deps="allowlist")})
-    result, model = await make(TASK, [asking, asking], listed, sandbox, existing=shop, apply=True)
+    result, model = await write_project(TASK, [asking, asking], listed, sandbox, existing=shop, apply=True)
     assert result.outcome != "healed"
     assert "rule dependency" in model.calls[1].messages[-1].content
     assert index.requested_paths == []
@@ -241,7 +241,7 @@ async def test_a_feature_in_node_with_a_package_and_a_lock(
     test = laid(tmp_path, {"sign.test.js": JS_NEW}) / "sign.test.js"
     wish = '{"scripts": {"test": "true"}, "dependencies": {"shouting": "^1.0.0"}}'
     right = reply(("cart.js", "javascript", JS_LOUD), ("package.json", "json", wish))
-    result, _ = await make(
+    result, _ = await write_project(
         TASK,
         [right],
         settings,
@@ -305,7 +305,7 @@ async def test_a_feature_in_go_with_a_module(
     right = reply(
         ("cart.go", "go", GO_LOUD), ("go.mod", "text", "module evil\n\nrequire example.org/alpha v1.0.0\n")
     )
-    result, _ = await make(
+    result, _ = await write_project(
         "Let Sign say the word of example.org/alpha.",
         [right],
         settings,

@@ -12,7 +12,7 @@ import pytest
 
 from requirements import Require
 from sandbox.packages.local_index import Index, make_work_folder
-from scenario.test_whole_projects import facts, make
+from scenario.test_whole_projects import list_passed_checks, write_project
 from scenario.written_projects import reply
 from suture.api import Review, ReviewAnswer, verify
 from suture.core.ledger import find_run
@@ -236,7 +236,7 @@ async def test_a_cli_in_go_that_needs_a_module(
     into = tmp_path / "word"
     nowhere = reply(("main.go", "go", WORD_MAIN), ("go.mod", "text", WORD_MOD.replace("v1.0.0", "v9.0.0")))
     right = reply(("main.go", "go", WORD_MAIN), ("go.mod", "text", WORD_MOD))
-    result, model = await make(
+    result, model = await write_project(
         WORD_TASK,
         [nowhere, right],
         settings,
@@ -247,7 +247,7 @@ async def test_a_cli_in_go_that_needs_a_module(
         on_review=answer,
     )
     assert result.outcome == "healed", result.reason
-    assert "as the task shows: word (1)" in facts(result)
+    assert "as the task shows: word (1)" in list_passed_checks(result)
     assert set(asked) == {"go: example.org/alpha"}
     assert "v9.0.0" in model.calls[1].messages[-1].content
     assert "example.org/beta v1.1.0 // indirect" in (into / "go.mod").read_text()
