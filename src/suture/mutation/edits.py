@@ -167,7 +167,7 @@ def _slice_pieces(pieces: Sequence[Piece], first: int, last: int) -> Iterator[Pi
         offset += len(text)
 
 
-def edits_overlap(one: Iterable[Edit], other: Iterable[Edit]) -> bool:
+def edits_overlap(left: Iterable[Edit], right: Iterable[Edit]) -> bool:
     """Return whether two sets of edits touch the same bytes, or insert at the same offset."""
-    spans = [(edit.start, edit.end) for edit in other]
-    return any(edit.start <= end and start <= edit.end for edit in one for start, end in spans)
+    spans = [(edit.start, edit.end) for edit in right]
+    return any(edit.start <= end and start <= edit.end for edit in left for start, end in spans)

@@ -11,7 +11,7 @@ from suture.mutation.tuning import MAX_SIMILAR_NAMES, MIN_NAME_SIMILARITY
 def find_similar_names(name: str, others: Iterable[str]) -> list[tuple[str, float]]:
     """Return the names most similar to one, each with its similarity: 1 for nearly the same."""
     matcher = SequenceMatcher(b=name.lower())
-    found = []
+    similar = []
     for other in dict.fromkeys(sorted(others)):
         matcher.set_seq1(other.lower())
         # The two quick bounds are much cheaper than the ratio itself.
@@ -22,6 +22,6 @@ def find_similar_names(name: str, others: Iterable[str]) -> list[tuple[str, floa
         ):
             similarity = matcher.ratio()
             if similarity >= MIN_NAME_SIMILARITY:
-                found.append((similarity, other))
-    found.sort(key=lambda pair: (-pair[0], pair[1]))
-    return [(other, similarity) for similarity, other in found[:MAX_SIMILAR_NAMES]]
+                similar.append((similarity, other))
+    similar.sort(key=lambda pair: (-pair[0], pair[1]))
+    return [(other, similarity) for similarity, other in similar[:MAX_SIMILAR_NAMES]]

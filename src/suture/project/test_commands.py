@@ -84,7 +84,7 @@ def find_deciding_files(command: Sequence[str], files: Mapping[str, bytes], root
     """
     lines = _reached_lines(command, files, root)
     commands = list(_commands_in(lines))
-    named = dict.fromkeys(path for words in commands for path in find_named_files(words, files, root))
+    named_files = dict.fromkeys(path for words in commands for path in find_named_files(words, files, root))
     languages = tuple(LANGUAGES.values())
     loaded_globs = (
         glob for words in commands for facts in languages for glob in facts.find_loaded_files(words)
@@ -92,11 +92,11 @@ def find_deciding_files(command: Sequence[str], files: Mapping[str, bytes], root
     configured_globs = (glob for facts in languages for glob in facts.find_configured_files(files))
     globs = dict.fromkeys(islice(loaded_globs, MAX_LOADED_GLOBS))
     globs |= dict.fromkeys(islice(configured_globs, MAX_LOADED_GLOBS))
-    loaded: list[str] = []
+    loaded_files: list[str] = []
     for glob in globs:
         matches = [path for path in files if is_protected(path, (glob,))]
-        loaded += [] if WHOLE_FOLDER_GLOB.search(glob) and any(map(is_test_file, matches)) else matches
-    return tuple(dict.fromkeys((*named, *loaded)))
+        loaded_files += [] if WHOLE_FOLDER_GLOB.search(glob) and any(map(is_test_file, matches)) else matches
+    return tuple(dict.fromkeys((*named_files, *loaded_files)))
 
 
 def _reached_lines(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> list[str]:

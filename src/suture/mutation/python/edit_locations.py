@@ -92,8 +92,8 @@ def constants_near_edit(text: str, edits: Sequence[Edit]) -> list[object]:
         tree = parse_python_tree(source)
         for node in ast.walk(tree.module) if tree is not None else ():
             if isinstance(node, ast.Constant) and tree is not None and not isinstance(node.value, bytes):
-                first, last = tree.span(node)
-                if location.start <= first and last <= end and node.value not in constants:
+                node_start, node_end = tree.span(node)
+                if location.start <= node_start and node_end <= end and node.value not in constants:
                     constants.append(node.value)
     return constants
 
@@ -121,8 +121,8 @@ def build_tripwire(text: str, edits: Sequence[Edit]) -> tuple[Edit, ...]:
     ]
     holding = [span for span, _ in spans if span[0] <= start and end <= span[1]]
     if holding:
-        first, last = min(holding, key=lambda span: span[1] - span[0])
-        return (Edit(start=first, end=last, text=UNDEFINED_NAME),)
+        span_start, span_end = min(holding, key=lambda span: span[1] - span[0])
+        return (Edit(start=span_start, end=span_end, text=UNDEFINED_NAME),)
     line = tree.raw[location.start : location.end]
     indent = line[: len(line) - len(line.lstrip())].decode("ascii", "replace")
     is_clause = line.lstrip().startswith((b"elif", b"except", b"else", b"case"))

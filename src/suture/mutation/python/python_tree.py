@@ -128,8 +128,8 @@ class PythonTree:
         """Return whether any expression but a tuple can replace a node without parentheses."""
         if isinstance(parent, STATEMENTS):
             return True
-        within = getattr(parent, "func", None), getattr(parent, "value", None)
-        return isinstance(parent, PARENTHESES_FREE_PARENTS) and node not in within
+        callee_and_value = getattr(parent, "func", None), getattr(parent, "value", None)
+        return isinstance(parent, PARENTHESES_FREE_PARENTS) and node not in callee_and_value
 
     def nodes_of(self, function: Function) -> tuple[ast.AST, ...]:
         """Return a function and all nodes in it."""
@@ -194,8 +194,8 @@ class PythonTree:
     def line_span(self, statement: ast.stmt) -> tuple[int, int] | None:
         """Return the byte span of a statement's lines, or `None` if other code shares a line with it."""
         decorators = getattr(statement, "decorator_list", [])
-        first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
-        start, (_, end) = self.offset(first, 0), self.span(statement)
+        first_line_number = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+        start, (_, end) = self.offset(first_line_number, 0), self.span(statement)
         stop = self.raw.find(b"\n", end)
         stop = len(self.raw) if stop < 0 else stop + 1
         before = self.raw[start : start + statement.col_offset]
@@ -211,13 +211,13 @@ class PythonTree:
 
     def innermost_function(self, line: int) -> Function | None:
         """Return the innermost function that holds a line."""
-        around = [n for n in self.functions_in_order if n.lineno <= line <= (n.end_lineno or n.lineno)]
-        return max(around, key=lambda node: node.lineno, default=None)
+        holding = [n for n in self.functions_in_order if n.lineno <= line <= (n.end_lineno or n.lineno)]
+        return max(holding, key=lambda node: node.lineno, default=None)
 
     @cached_property
     def annotations(self) -> frozenset[ast.AST]:
         """The nodes of type annotations, without what `Annotated` adds."""
-        found: set[ast.AST] = set()
+        nodes: set[ast.AST] = set()
         waiting: list[ast.AST | None] = []
         for node in ast.walk(self.module):
             if isinstance(node, ast.arg | ast.AnnAssign):
@@ -227,13 +227,13 @@ class PythonTree:
         while waiting:
             part = waiting.pop()
             if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Tuple):
-                named = getattr(part.value, "attr", getattr(part.value, "id", ""))
-                waiting += part.slice.elts[:1] if named == "Annotated" else part.slice.elts
+                name = getattr(part.value, "attr", getattr(part.value, "id", ""))
+                waiting += part.slice.elts[:1] if name == "Annotated" else part.slice.elts
             elif part is not None:
                 waiting += ast.iter_child_nodes(part)
             if part is not None:
-                found.add(part)
-        return frozenset(found)
+                nodes.add(part)
+        return frozenset(nodes)
 
     @cached_property
     def functions(self) -> dict[str, Function]:

@@ -97,13 +97,13 @@ def _close_blocks(layout: _Layout) -> Iterator[LineRewrite]:
 def _complete_end_row(layout: _Layout, end_row: int, closers: str, weight: float) -> Iterator[LineRewrite]:
     """Replace a wrong sign at the start of an end row, or add to the closing brackets that are there."""
     lines, tokens = layout.lines, layout.tokens[end_row]
-    first = tokens[0]
-    if first.kind == "sign" and first.text[:1] != closers[0]:
-        yield replace_token(lines, end_row, first, closers[0], weight)
-    if first.text[:1] not in OPENERS:
+    first_token = tokens[0]
+    if first_token.kind == "sign" and first_token.text[:1] != closers[0]:
+        yield replace_token(lines, end_row, first_token, closers[0], weight)
+    if first_token.text[:1] not in OPENERS:
         return
     for count in range(1, len(closers) + 1):
-        yield insert_token(lines, end_row, first.start, closers[:count], weight)
+        yield insert_token(lines, end_row, first_token.start, closers[:count], weight)
     present_closers = [token for token in tokens if token.text in OPENERS]
     if len(present_closers) >= len(closers) - 1:
         yield insert_token(lines, end_row, present_closers[-1].end, closers[-1], weight)

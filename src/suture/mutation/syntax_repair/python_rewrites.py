@@ -205,25 +205,27 @@ def rewrite_colons(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
         tokens = scan_line(code)
         if not tokens:
             continue
-        rest = line[len(code) :]
+        after_code = line[len(code) :]
         is_expected = stop.message.startswith("expected ':'")
         if tokens[0].text in BLOCK_KEYWORDS and not code.endswith(":"):
-            yield rewrite_line(lines, number, f"{code}:{rest}", "a colon at its end", 1.0)
+            yield rewrite_line(lines, number, f"{code}:{after_code}", "a colon at its end", 1.0)
             if code[-1] in ";.,{=-)":
-                yield rewrite_line(lines, number, f"{code[:-1].rstrip()}:{rest}", "a colon at its end", 0.8)
+                yield rewrite_line(
+                    lines, number, f"{code[:-1].rstrip()}:{after_code}", "a colon at its end", 0.8
+                )
         if is_expected and number == stop.line - 1:
             yield rewrite_line(lines, number, f"{line[: stop.column]}:{line[stop.column :]}", "a colon", 0.9)
         for token in tokens[1:] if tokens[0].text in BLOCK_KEYWORDS else ():
             before = code[: token.start].rstrip()
             if token.kind in ("word", "string") and not before.endswith((":", ".", ",", "=", "(", "[")):
-                text = f"{before}: {code[token.start :]}{rest}"
+                text = f"{before}: {code[token.start :]}{after_code}"
                 weight = 0.3 if is_expected else 0.1
                 yield rewrite_line(lines, number, text, f"a colon before {token.text}", weight)
         if code.endswith(":") and tokens[0].text not in BLOCK_KEYWORDS:
-            yield rewrite_line(lines, number, f"{code[:-1]}{rest}", "no colon at its end", 0.6)
+            yield rewrite_line(lines, number, f"{code[:-1]}{after_code}", "no colon at its end", 0.6)
         for token in tokens:
             if token.text in ("::", ";", ".") or (token.text == ":" and not code.endswith(":")):
-                text = f"{code[: token.start]}:{code[token.end :]}{rest}"
+                text = f"{code[: token.start]}:{code[token.end :]}{after_code}"
                 yield rewrite_line(lines, number, text, f"{token.text} becomes a colon", 0.2)
 
 

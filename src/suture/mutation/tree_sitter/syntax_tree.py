@@ -231,9 +231,9 @@ def walk(root: Node) -> Iterator[Node]:
         stack.extend(reversed(node.children))
 
 
-def is_same_node(one: Node | None, other: Node) -> bool:
+def is_same_node(node: Node | None, other: Node) -> bool:
     """Return whether two objects stand for the same node: the bindings create a new object at each access."""
-    return one is not None and one.id == other.id
+    return node is not None and node.id == other.id
 
 
 def get_field(node: Node, *names: str) -> Node | None:

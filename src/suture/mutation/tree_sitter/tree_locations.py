@@ -90,10 +90,10 @@ def _stop_edits(block: Node, raise_statement: str) -> tuple[Edit, ...]:
 
 def _exits(block: Node) -> bool:
     """Return whether a block, or a statement without braces, ends with an exit."""
-    last = block
-    while last.type in BLOCKS | {"block"} and last.named_child_count:
-        last = last.named_children[-1]
-    return last.type in EXITS
+    statement = block
+    while statement.type in BLOCKS | {"block"} and statement.named_child_count:
+        statement = statement.named_children[-1]
+    return statement.type in EXITS
 
 
 @lru_cache(maxsize=16)

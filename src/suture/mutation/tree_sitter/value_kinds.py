@@ -138,6 +138,6 @@ def _operand_kind(node: Node) -> str:
 
 def _last_name(node: Node) -> str:
     """Return the last name of a called function or member: `c` of `a.b.c`."""
-    called = node.child_by_field_name("function") or node
-    name = called.child_by_field_name("property") or called.child_by_field_name("field") or called
+    callee = node.child_by_field_name("function") or node
+    name = callee.child_by_field_name("property") or callee.child_by_field_name("field") or callee
     return (name.text or b"").decode("utf-8", "replace")

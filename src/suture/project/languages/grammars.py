@@ -25,8 +25,13 @@ def parse_tree(text: str, path: str, grammars: Grammars) -> Node:
 
 def grammar_for(path: str, grammars: Grammars) -> Grammar:
     """Return the grammar for a file."""
-    ending = next((known for known in grammars if known and path.endswith(known)), "")
-    return load_grammar(*grammars[ending])
+    return load_grammar(*find_grammar(path, grammars))
+
+
+def find_grammar(path: str, grammars: Grammars) -> tuple[str, str]:
+    """Return `(package, function)` of the grammar for a file, by its extension."""
+    extension = next((extension for extension in grammars if extension and path.endswith(extension)), "")
+    return grammars[extension]
 
 
 @cache

@@ -229,8 +229,8 @@ def find_node_test_files(words: Sequence[str]) -> Iterator[str]:
 
 def _node_resolution_globs(word: str) -> tuple[str, ...]:
     """Return the globs that node tries for a path: `./check` means `check.js` or `check/index.js`."""
-    plain = word.removeprefix("./").rstrip("/")
-    return (f"{plain}.*", f"{plain}/index.*") if plain and plain[0] not in "/." else ()
+    path = word.removeprefix("./").rstrip("/")
+    return (f"{path}.*", f"{path}/index.*") if path and path[0] not in "/." else ()
 
 
 def find_missing_package(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:

@@ -197,8 +197,8 @@ def _to_pytest_id(name: str) -> str:
 
 def _after_module(argv: Sequence[str]) -> Sequence[str]:
     """Return the words after `-m MODULE`."""
-    at = next(n for n, word in enumerate(argv) if word.startswith("-m"))
-    return argv[at + 1 :] if argv[at] != "-m" else argv[at + 2 :]
+    option_index = next(n for n, word in enumerate(argv) if word.startswith("-m"))
+    return argv[option_index + 1 :] if argv[option_index] != "-m" else argv[option_index + 2 :]
 
 
 def _module_of(argv: Sequence[str]) -> str | None:

@@ -179,10 +179,10 @@ def is_version_allowed(version: str, versions: str) -> bool:
         return False
 
 
-def find_similar_name(name: str, known: Mapping[str, str]) -> str:
+def find_similar_name(name: str, known_names: Mapping[str, str]) -> str:
     """Return the known name that `name` may imitate or misspell; empty if there is none."""
     letters = re.sub(r"[^a-z0-9]", "", name)
-    for known_name in known:
+    for known_name in known_names:
         max_distance = 1 if len(known_name) < MIN_LONG_PACKAGE_NAME_CHARS else 2
         if letters == re.sub(r"[^a-z0-9]", "", known_name):
             return known_name

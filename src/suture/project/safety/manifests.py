@@ -289,12 +289,14 @@ def _go_mod(text: str) -> Iterator[PackageRequirement]:
         elif words == [")"]:
             block = ""
         elif words:
-            kind, rest = (block, words) if block else (words[0], words[1:])
-            if kind == "require" and len(rest) > 1:
-                number = NUMBER.search(rest[1])
-                yield PackageRequirement(ecosystem="go", name=rest[0], version=number[0] if number else "")
-            elif kind == "replace" and len(rest) > 1:
-                yield outside_index("go", rest[0])
+            directive, arguments = (block, words) if block else (words[0], words[1:])
+            if directive == "require" and len(arguments) > 1:
+                number = NUMBER.search(arguments[1])
+                yield PackageRequirement(
+                    ecosystem="go", name=arguments[0], version=number[0] if number else ""
+                )
+            elif directive == "replace" and len(arguments) > 1:
+                yield outside_index("go", arguments[0])
 
 
 _READERS: Mapping[str, Reader] = {

@@ -177,13 +177,13 @@ def _parse_path(line: str) -> str:
 def _apply_hunks(path: str, old: str, hunks: list[str], reverse: bool) -> str:
     before = _split_lines(old)
     after: list[str] = []
-    done = 0
+    next_index = 0
     for start, removed, added in _parse_hunks(path, hunks, reverse):
-        if start < done or before[start : start + len(removed)] != removed:
+        if start < next_index or before[start : start + len(removed)] != removed:
             raise DiffDoesNotApply(f"{path!r} is not as the diff expects it at line {start + 1}")
-        after += [*before[done:start], *added]
-        done = start + len(removed)
-    return "".join([*after, *before[done:]])
+        after += [*before[next_index:start], *added]
+        next_index = start + len(removed)
+    return "".join([*after, *before[next_index:]])
 
 
 def _parse_hunks(path: str, hunks: list[str], reverse: bool) -> list[tuple[int, list[str], list[str]]]:

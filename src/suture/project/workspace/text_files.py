@@ -97,7 +97,7 @@ def _restore_line_endings(text: str, original_text: str) -> str:
         old_texts = [line.removesuffix("\r") for line in old_lines]
         for start, end, new_start, _ in common_ranges(old_texts, lines):
             for line in range(start, end):
-                at = new_start + line - start
-                if at < len(endings) and line < len(old_lines) - 1:
-                    endings[at] = "\r\n" if old_lines[line].endswith("\r") else "\n"
+                index = new_start + line - start
+                if index < len(endings) and line < len(old_lines) - 1:
+                    endings[index] = "\r\n" if old_lines[line].endswith("\r") else "\n"
     return "".join(line + ending for line, ending in zip(lines, [*endings, ""], strict=True))

@@ -155,13 +155,15 @@ class TrialPool:
         """
         if self._baseline is None:
             paths = list(texts)
-            first = self._first_worker or TrialWorker(command, texts, paths, self._wall_s)
+            first_worker = self._first_worker or TrialWorker(command, texts, paths, self._wall_s)
             prefetched = self._prefetched
             if prefetched is not None and not prefetched.is_usable((baseline or {}).values()):
                 self._closing = asyncio.create_task(prefetched.close())
                 prefetched = None
-            second = prefetched.worker if prefetched else TrialWorker(command, texts, paths, self._wall_s)
-            self.workers = (first, second)
+            second_worker = (
+                prefetched.worker if prefetched else TrialWorker(command, texts, paths, self._wall_s)
+            )
+            self.workers = (first_worker, second_worker)
             run = BaselineRun(
                 self.workers,
                 texts,

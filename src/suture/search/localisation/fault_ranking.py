@@ -41,7 +41,7 @@ def rank_suspects(spectrum: Spectrum, texts: Mapping[str, str]) -> tuple[Suspect
     suspects: list[SuspectLine] = []
     counts = _run_counts(spectrum, texts)
     frames = _frame_shares(spectrum)
-    called = {(call.path, call.line) for call in spectrum.calls}
+    called_functions = {(call.path, call.line) for call in spectrum.calls}
     all_failed = max(1, len(spectrum.failing))
     dstars = {location: dstar(failed, passed, all_failed) for location, (failed, passed) in counts.items()}
     max_finite = max((value for value in dstars.values() if value != math.inf), default=1.0) or 1.0
@@ -50,7 +50,7 @@ def rank_suspects(spectrum: Spectrum, texts: Mapping[str, str]) -> tuple[Suspect
         scaled_dstar = 1.0 if dstars[path, line] == math.inf else dstars[path, line] / (2 * max_finite)
         ochiai_score = ochiai(failed, passed, all_failed)
         function = trees[path].innermost_function(line) if path in trees else None
-        is_called = function is not None and (path, first_line(function)) in called
+        is_called = function is not None and (path, first_line(function)) in called_functions
         by_coverage = (1 - tuning.DSTAR_SHARE) * ochiai_score + tuning.DSTAR_SHARE * scaled_dstar
         score = tuning.SPECTRUM_WEIGHT * by_coverage
         score += tuning.FRAME_WEIGHT * frames.get((path, line), 0.0) + tuning.CALLED_WEIGHT * is_called
@@ -151,8 +151,10 @@ def _spread_over_statements(tree: PythonTree, line_scores: dict[int, float]) -> 
                     line_scores[line] = max(line_scores.get(line, 0.0), tuning.HEADER_FACTOR * worst)
         elif isinstance(node, ast.stmt) and not isinstance(node, ast.ClassDef):
             body = getattr(node, "body", None)
-            last = body[0].lineno - 1 if isinstance(body, list) and body else node.end_lineno or node.lineno
-            span = range(node.lineno, max(last, node.lineno) + 1)
+            last_line = (
+                body[0].lineno - 1 if isinstance(body, list) and body else node.end_lineno or node.lineno
+            )
+            span = range(node.lineno, max(last_line, node.lineno) + 1)
             worst = max((line_scores.get(line, 0.0) for line in span), default=0.0)
             if worst:
                 line_scores.update(dict.fromkeys(span, worst))

@@ -216,15 +216,17 @@ def _calls_in_docstring(text: str, path: str) -> list[tuple[Call, str]]:
     return calls
 
 
-def count_broken_examples(answers: Sequence[str], examples: Sequence[tuple[Call, str]], first: int) -> int:
+def count_broken_examples(
+    answers: Sequence[str], examples: Sequence[tuple[Call, str]], first_index: int
+) -> int:
     """Return how many examples a repair does not answer as expected.
 
     Args:
         answers: All answers of the repair.
-        first: Index of the answer to the first example.
+        first_index: Index of the answer to the first example.
     """
     broken_count = 0
-    for answer, (_, expected) in zip(answers[first:], examples, strict=False):
+    for answer, (_, expected) in zip(answers[first_index:], examples, strict=False):
         text = answer.removeprefix(NO_VISIBLE_EFFECT)
         broken_count += not text.startswith((f"({expected},", f"(({expected}),"))
     return broken_count

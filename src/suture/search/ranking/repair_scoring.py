@@ -232,16 +232,16 @@ def find_difference(
         repairs: Repairs with their answers, the likeliest first.
         render_answer: Returns an answer as people read it.
     """
-    first, first_outcomes = repairs[0]
+    best, best_outcomes = repairs[0]
     for other, other_outcomes in repairs[1:]:
-        answered = zip(calls, first_outcomes.answers, other_outcomes.answers, strict=False)
-        for number, ((_, name, arguments), first_answer, other_answer) in enumerate(answered):
-            if render_answer(first_answer) != render_answer(other_answer):
+        answered = zip(calls, best_outcomes.answers, other_outcomes.answers, strict=False)
+        for number, ((_, name, arguments), best_answer, other_answer) in enumerate(answered):
+            if render_answer(best_answer) != render_answer(other_answer):
                 answers = (outcomes.answers for _, outcomes in repairs)
                 return DistinguishingInput(
                     call=f"{name}{arguments.replace(',)', ')')}",
                     answers={
-                        first.proposal.label: render_answer(first_answer),
+                        best.proposal.label: render_answer(best_answer),
                         other.proposal.label: render_answer(other_answer),
                     },
                     answers_by_repair=tuple(render_answer(a[number]) if a else "" for a in answers),

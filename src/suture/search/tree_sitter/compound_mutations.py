@@ -113,7 +113,12 @@ class CompoundMutations:
         raw = encode_source(self.texts[base.path])
         spans = [(raw[: e.start].count(b"\n") + 1, raw[: e.end].count(b"\n") + 2) for e in base.edits]
         scores = self.scores.get(base.path, {})
-        return {line: scores[line] for first, last in spans for line in range(first, last) if line in scores}
+        return {
+            line: scores[line]
+            for first_line, last_line in spans
+            for line in range(first_line, last_line)
+            if line in scores
+        }
 
     async def _changes_after(
         self, start: Proposal, scores: Mapping[int, float], clues: Sequence[Clue], limit: int

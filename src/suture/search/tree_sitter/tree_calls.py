@@ -291,10 +291,10 @@ def _called_with_literals(
     for path, text in tests.items():
         tree = SyntaxTree(text, path, language)
         for node in walk(tree.root):
-            called, argument_list = get_field(node, "function"), get_field(node, "arguments")
-            if node.type not in CALLS or called is None or argument_list is None:
+            callee, argument_list = get_field(node, "function"), get_field(node, "arguments")
+            if node.type not in CALLS or callee is None or argument_list is None:
                 continue
-            name = tree.text(get_field(called, "property", "field") or called)
+            name = tree.text(get_field(callee, "property", "field") or callee)
             for source in (tree.text(argument_list)[1:-1], *expand_table_rows(tree, argument_list)):
                 arguments = _read_literals(source, driver)
                 if arguments:
@@ -379,8 +379,8 @@ def _struct_fields(tree: SyntaxTree, struct: Node | None) -> list[str]:
     """Return the names of a struct's fields in order; a named struct must be declared in the file."""
     if struct is not None and struct.type == "type_identifier":
         specs = (node for node in walk(tree.root) if node.type == "type_spec")
-        named = (spec for spec in specs if tree.text(spec.named_children[0]) == tree.text(struct))
-        struct = get_field(spec, "type") if (spec := next(named, None)) is not None else None
+        matching_specs = (spec for spec in specs if tree.text(spec.named_children[0]) == tree.text(struct))
+        struct = get_field(spec, "type") if (spec := next(matching_specs, None)) is not None else None
     if struct is None or struct.type != "struct_type":
         return []
     declared = (node for node in walk(struct) if node.type == "field_declaration")

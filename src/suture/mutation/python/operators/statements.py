@@ -39,9 +39,13 @@ def _delete(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 def _remove_condition(node: ast.If, tree: PythonTree) -> Iterator[Change]:
     """Replace an `if` with its body."""
-    lines, first, last = tree.line_span(node), tree.line_span(node.body[0]), tree.line_span(node.body[-1])
-    if lines and first and last:
-        body = tree.raw[first[0] : last[1]].decode("utf-8", "surrogatepass")
+    lines, first_lines, last_lines = (
+        tree.line_span(node),
+        tree.line_span(node.body[0]),
+        tree.line_span(node.body[-1]),
+    )
+    if lines and first_lines and last_lines:
+        body = tree.raw[first_lines[0] : last_lines[1]].decode("utf-8", "surrogatepass")
         text = reindent(body, tree.indent(node.body[0]), tree.indent(node))
         note = f"run unconditionally, not only if {shorten(tree.text(node.test))}"
         yield replace_span(*lines, text, note, 0.6)
@@ -55,11 +59,11 @@ def _move(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     lines = tree.line_span(node)
     if lines is None or is_docstring(node):
         return
-    text, last = _line_text(tree, lines), len(block) - 1
+    text, last_index = _line_text(tree, lines), len(block) - 1
     down, up = range(index + 1, index + 1 + MOVE_DISTANCE), range(index - 2, index - 2 - MOVE_DISTANCE, -1)
-    for new_index in dict.fromkeys((*down, last, *up, 0)):
+    for new_index in dict.fromkeys((*down, last_index, *up, 0)):
         # To move before the previous statement is what that statement's own move down does.
-        if not 0 <= new_index <= last or new_index in (index - 1, index):
+        if not 0 <= new_index <= last_index or new_index in (index - 1, index):
             continue
         sibling = block[new_index]
         sibling_lines = tree.line_span(sibling)

@@ -38,11 +38,11 @@ def _accumulate(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     target, value = tree.text(left), tree.text(right)
     for form in tree.syntax.min_max:
         yield tree.replace_with(right, form.format(target, value), 1.0)
-    called = get_field(right, "function") if right.type in CALLS else None
-    if called is not None and tree.text(called).rpartition(".")[2] in ("max", "min"):
+    callee = get_field(right, "function") if right.type in CALLS else None
+    if callee is not None and tree.text(callee).rpartition(".")[2] in ("max", "min"):
         for name in tree.scope_names(node)[:MAX_TREE_INITIAL_NAMES]:
             if name != target:
-                yield tree.replace_with(right, f"{tree.text(called)}({target}, {name})", 0.9)
+                yield tree.replace_with(right, f"{tree.text(callee)}({target}, {name})", 0.9)
     if right.type == "unary_expression" and right.children[0].type in ("+", "-"):
         operand = get_field(right, "argument", "operand")
         if operand is not None:
@@ -62,8 +62,8 @@ def _append_element(node: Node, tree: SyntaxTree) -> Iterator[Change]:
         statement = tree.syntax.append.format(target, tree.text(right))
         yield tree.replace_with(node, statement.removesuffix(";"), 1.0)
     elif node.type == "assignment_expression" and right.type in CALLS:
-        called = get_field(right, "function")
-        receiver = get_field(called, "object") if called is not None else None
+        callee = get_field(right, "function")
+        receiver = get_field(callee, "object") if callee is not None else None
         if receiver is not None and tree.text(receiver) == target:
             yield tree.replace_with(node, tree.text(right), 1.0)
 

@@ -50,10 +50,10 @@ def _reuse_value(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 def _reuse_argument(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Pass arguments that other calls of the same function pass."""
-    called, argument_list = _call_parts(node)
-    if called is None or argument_list is None:
+    callee, argument_list = _call_parts(node)
+    if callee is None or argument_list is None:
         return
-    calls = tree.cached("calls", _argument_lists_by_name).get(last_part(tree.text(called)), [])
+    calls = tree.cached("calls", _argument_lists_by_name).get(last_part(tree.text(callee)), [])
     other_calls = [_get_arguments(other) for other in calls if not is_same_node(other, argument_list)]
     arguments = _get_arguments(argument_list)
     for index, argument in enumerate(arguments):
@@ -73,10 +73,10 @@ def _reuse_argument(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 def _order_arguments(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Sort arguments that have the names of the parameters: `f(b, a)` of `function f(a, b)`."""
-    called, argument_list = _call_parts(node)
-    if called is None or argument_list is None:
+    callee, argument_list = _call_parts(node)
+    if callee is None or argument_list is None:
         return
-    parameters = tree.cached("parameters", _parameters_by_name).get(last_part(tree.text(called)), [])
+    parameters = tree.cached("parameters", _parameters_by_name).get(last_part(tree.text(callee)), [])
     arguments = _get_arguments(argument_list)
     texts = [tree.text(argument) for argument in arguments]
     expected = parameters[: len(texts)]
@@ -147,9 +147,9 @@ def _argument_lists_by_name(tree: SyntaxTree) -> dict[str, list[Node]]:
     """Return last name of a called function -> the argument lists of a few of its calls."""
     argument_lists: dict[str, list[Node]] = {}
     for node in walk(tree.root):
-        called, argument_list = _call_parts(node)
-        if called is not None and argument_list is not None:
-            calls = argument_lists.setdefault(last_part(tree.text(called)), [])
+        callee, argument_list = _call_parts(node)
+        if callee is not None and argument_list is not None:
+            calls = argument_lists.setdefault(last_part(tree.text(callee)), [])
             if len(calls) <= MAX_REUSED:
                 calls.append(argument_list)
     return argument_lists

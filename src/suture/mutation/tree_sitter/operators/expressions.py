@@ -95,9 +95,9 @@ def _unwrap_call(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Remove a call, so that `f(x)` and `x.f()` become `x`, or use only a part of its result."""
     if node.type not in CALLS:
         return
-    called, arguments = get_field(node, "function"), get_field(node, "arguments")
-    if called is not None and called.type in MEMBERS:
-        receiver = get_field(called, "object", "operand")
+    callee, arguments = get_field(node, "function"), get_field(node, "arguments")
+    if callee is not None and callee.type in MEMBERS:
+        receiver = get_field(callee, "object", "operand")
         if receiver is not None:
             yield tree.replace_with(node, tree.text(receiver), 0.9)
     if arguments is None:

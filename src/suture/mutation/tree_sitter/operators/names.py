@@ -38,8 +38,8 @@ def _change_called_name(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     """Call a function with a confusable name, such as `floor` for `ceil`, or one of the same file and arity."""
     if node.type not in CALLS:
         return
-    called = get_field(node, "function", "constructor")
-    name = get_field(called, "property", "field") if called is not None and called.type in MEMBERS else called
+    callee = get_field(node, "function", "constructor")
+    name = get_field(callee, "property", "field") if callee is not None and callee.type in MEMBERS else callee
     if name is None or name.type not in ("identifier", "property_identifier", "field_identifier"):
         return
     old = tree.text(name)

@@ -63,11 +63,11 @@ def _move_further(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     assert node.parent is not None, "a statement is in a block"
     block = [sibling for sibling in node.parent.named_children if tree.is_statement(sibling)]
     index = next(number for number, sibling in enumerate(block) if is_same_node(sibling, node))
-    last = len(block) - 1
+    last_index = len(block) - 1
     down = range(index + 2, index + 2 + tuning.MOVE_DISTANCE)
     up = range(index - 2, index - 2 - tuning.MOVE_DISTANCE, -1)
-    for new_index in dict.fromkeys((*down, last, *up, 0)):
-        if not 0 <= new_index <= last or abs(new_index - index) <= 1:
+    for new_index in dict.fromkeys((*down, last_index, *up, 0)):
+        if not 0 <= new_index <= last_index or abs(new_index - index) <= 1:
             continue
         sibling, moves_down = block[new_index], new_index > index
         if (sibling if moves_down else node).type in EXITS:
@@ -86,9 +86,9 @@ def _change_block(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if not tree.is_statement(node) or node.type not in (*SIMPLE_STATEMENTS, *DECLARATIONS, "if_statement"):
         return
     deletion = _delete_lines(node, tree)
-    around = _statement_around(node, tree)
-    if around is not None and node.type not in DECLARATIONS:
-        insertion = insert_at(around.end_byte, f"\n{tree.indent(around)}{tree.text(node)}")
+    outer_statement = _statement_around(node, tree)
+    if outer_statement is not None and node.type not in DECLARATIONS:
+        insertion = insert_at(outer_statement.end_byte, f"\n{tree.indent(outer_statement)}{tree.text(node)}")
         if deletion.end <= insertion.start:
             note = f"{shorten(tree.text(node))} moves after the block"
             weight = 1.0 if node.type in EXITS else 0.8

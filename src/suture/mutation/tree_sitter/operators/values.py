@@ -45,8 +45,8 @@ def _change_constant(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     old = tree.text(node)
     if node.type in NUMBERS and old.isdecimal() and len(old) < tuning.MAX_INTEGER_DIGITS:
         value = int(old)
-        near = (value + 1, value - 1, 0, 1, -value, 2, 10, value * 2, value * 10)
-        for rank, other in enumerate(dict.fromkeys(near)):
+        similar_numbers = (value + 1, value - 1, 0, 1, -value, 2, 10, value * 2, value * 10)
+        for rank, other in enumerate(dict.fromkeys(similar_numbers)):
             if other != value:
                 yield tree.replace_with(node, str(other), 1.0 / (1 + 0.25 * rank))
         for new in _collect_literals(tree, NUMBERS):
@@ -78,10 +78,10 @@ def _similar_fractions(old: str) -> list[str]:
     if not FRACTION.fullmatch(old):
         return []
     value = Decimal(old)
-    near = [-value, value + 1, value - 1, 2 * value, value / 2, 10 * value, value / 10]
+    similar_numbers = [-value, value + 1, value - 1, 2 * value, value / 2, 10 * value, value / 10]
     # The reciprocal of 0.25 is offered, that of 0.3 has too many digits.
     reciprocal = [1 / value] if value and len(str(1 / value)) < tuning.MAX_INTEGER_DIGITS else []
-    return [f"{other:f}" for other in (*near, *reciprocal, *map(Decimal, (0, 1, 2)))]
+    return [f"{other:f}" for other in (*similar_numbers, *reciprocal, *map(Decimal, (0, 1, 2)))]
 
 
 def _collect_literals(tree: SyntaxTree, node_types: frozenset[str]) -> list[str]:

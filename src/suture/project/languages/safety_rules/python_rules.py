@@ -210,8 +210,8 @@ def _is_hidden(node: ast.expr, names: _Names) -> bool:
     for part in ast.walk(node):
         if isinstance(part, ast.Call):
             name = names.resolve(part.func)
-            last = part.func.attr if isinstance(part.func, ast.Attribute) else name.rpartition(".")[2]
-            if last in DECODING_FUNCTIONS or name.startswith(FETCHING_PREFIXES):
+            last_name = part.func.attr if isinstance(part.func, ast.Attribute) else name.rpartition(".")[2]
+            if last_name in DECODING_FUNCTIONS or name.startswith(FETCHING_PREFIXES):
                 return True
     return False
 
@@ -240,5 +240,5 @@ def _builds_sql(node: ast.expr) -> bool:
 
 def _source(node: ast.expr, lines: list[str]) -> str:
     """Return the text of a node; of a node over several lines, the first few."""
-    last = min(node.end_lineno or node.lineno, node.lineno + 3, len(lines))
-    return "\n".join(line[:MAX_SOURCE_LINE_CHARS] for line in lines[node.lineno - 1 : last])
+    last_line = min(node.end_lineno or node.lineno, node.lineno + 3, len(lines))
+    return "\n".join(line[:MAX_SOURCE_LINE_CHARS] for line in lines[node.lineno - 1 : last_line])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from suture.project.languages.grammars import Grammars, load_grammar, parse_tree
+from suture.project.languages.grammars import Grammars, find_grammar, load_grammar, parse_tree
 from suture.project.tuning import (
     MAX_ERROR_CHILDREN,
     MAX_NODE_DEPTH,
@@ -81,8 +81,7 @@ def find_uses_by_query(
     # One query for all rules visits a tree once. The name of the capture then identifies the rule.
     combined = "\n".join(query.replace("@use", f"@{rule}") for rule, query in queries.items())
     root = parse_tree(text, path, grammars)
-    ending = next((known for known in grammars if known and path.endswith(known)), "")
-    query = _compile_query(*grammars[ending], combined)
+    query = _compile_query(*find_grammar(path, grammars), combined)
     uses = _find_captures(root, query) if _is_shallow(root) else None
     for line, _, rule, code in sorted(uses or ()):
         yield UnsafeUse(rule=rule, line=line, code=quote_code(code))
@@ -94,7 +93,8 @@ def _find_captures(root: Node, query: Query) -> set[tuple[int, int, str, str]] |
     """Return (line, byte offset, rule, code) of each use, or `None` if the search takes too long."""
     from tree_sitter import QueryCursor
 
-    cursor, deadline = QueryCursor(query, match_limit=MAX_QUERY_STATES), time.monotonic() + QUERY_TIMEOUT_S
+    cursor = QueryCursor(query, match_limit=MAX_QUERY_STATES)
+    deadline = time.monotonic() + QUERY_TIMEOUT_S
     uses: set[tuple[int, int, str, str]] = set()
     for start in range(0, root.end_byte, QUERY_WINDOW_BYTES):
         cursor.set_byte_range(start, start + QUERY_WINDOW_BYTES)

@@ -35,9 +35,9 @@ def extract_error(output: str) -> str:
 
 def build_job(proposal: Proposal, text: str, language: Language) -> dict[str, Any] | None:
     """Return the job of a candidate; `None` unless it changes one function's body, and the body parses."""
-    first, last = proposal.edits[0].start, proposal.edits[-1].end
+    change_start, change_end = proposal.edits[0].start, proposal.edits[-1].end
     for start, end, returns_value in _function_bodies(text):
-        if start < first and last < end:
+        if start < change_start and change_end < end:
             edits = [
                 Edit(start=edit.start - start, end=edit.end - start, text=edit.text)
                 for edit in proposal.edits
