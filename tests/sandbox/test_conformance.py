@@ -62,8 +62,8 @@ def conformance(request: pytest.FixtureRequest, require: Require) -> Iterator[tu
     with ExitStack() as stack:
         if request.param == E2B:
             requirement = "e2b-server"
-            open_sandbox = partial(open_e2b_sandbox, stack.enter_context(run_e2b_server(require)))
-            suite = stack.enter_context(Conformance(open_sandbox, interpreter="python3", mounts=False))
+            open_machine = partial(open_e2b_sandbox, stack.enter_context(run_e2b_server(require)))
+            suite = stack.enter_context(Conformance(open_machine, interpreter="python3", mounts=False))
         else:
             requirement, open_sandbox = SANDBOXES[request.param]
             suite = stack.enter_context(Conformance(open_sandbox))

@@ -18,11 +18,11 @@ CALL = textwrap.dedent("""
         ctypes.set_errno(0)
         answer = libc.syscall(ctypes.c_long(number), *map(ctypes.c_long, args))
         return errno.errorcode[ctypes.get_errno()] if answer == -1 else answer
-    def opened(*args):
+    def open_socket(*args):
         try: socket.socket(*args).close()
         except OSError as fault: return errno.errorcode[fault.errno]
         return "open"
-    def tell(answers): print(json.dumps(answers))
+    def print_json(answers): print(json.dumps(answers))
 """)
 FAMILIES = (16, 17, 30, 31, 38, 40, 44)
 """NETLINK, PACKET, TIPC, BLUETOOTH, ALG, VSOCK, XDP."""
@@ -58,10 +58,12 @@ async def run_and_decode(sandbox: BubblewrapSandbox, code: str) -> object:
 
 
 async def test_only_sockets_of_a_network_namespace_can_be_opened(sandbox: BubblewrapSandbox) -> None:
-    answers = await run_and_decode(sandbox, f"tell([opened(f, t) for f in {FAMILIES} for t in (1, 2, 3)])")
+    answers = await run_and_decode(
+        sandbox, f"print_json([open_socket(f, t) for f in {FAMILIES} for t in (1, 2, 3)])"
+    )
     assert answers == ["EAFNOSUPPORT"] * 3 * len(FAMILIES)
     assert (
-        await run_and_decode(sandbox, "tell([opened(f, t) for f in (1, 2, 10) for t in (1, 2)])")
+        await run_and_decode(sandbox, "print_json([open_socket(f, t) for f in (1, 2, 10) for t in (1, 2)])")
         == ["open"] * 6
     )
 
@@ -69,9 +71,11 @@ async def test_only_sockets_of_a_network_namespace_can_be_opened(sandbox: Bubble
 @only_x86_64
 async def test_calls_into_unneeded_kernel_parts_are_refused(sandbox: BubblewrapSandbox) -> None:
     calls = ", ".join(f"call({call.partition('#')[0]})" for call in REFUSED_CALLS)
-    answers = await run_and_decode(sandbox, f"tell([{calls}])")
+    answers = await run_and_decode(sandbox, f"print_json([{calls}])")
     assert answers == ["EPERM"] * len(REFUSED_CALLS)
-    answers = await run_and_decode(sandbox, "tell([call(435, 0, 0), call(451, 0), call(39) == os.getpid()])")
+    answers = await run_and_decode(
+        sandbox, "print_json([call(435, 0, 0), call(451, 0), call(39) == os.getpid()])"
+    )
     assert answers == ["ENOSYS", "ENOSYS", True]
 
 

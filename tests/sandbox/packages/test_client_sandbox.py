@@ -1,4 +1,4 @@
-"""The sandbox in which packages are fetched: only the index can be reached."""
+"""The sandbox in which packages are fetched, from which only the index can be reached."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from suture.sandbox.packages.npm_installer import Npm
 from suture.sandbox.packages.pip_installer import UNREACHABLE, Pip, parse_settings
 
 pytestmark = pytest.mark.usefixtures("sandbox")  # skips where there is no sandbox
-TRY_ALL = """
+TRY_TO_ESCAPE = """
 import os, socket, sys, urllib.request
 index, other, secret = sys.argv[1:]
 done = []
@@ -67,39 +67,46 @@ sys.exit("; ".join(done) or "nothing")
 """
 
 
-async def test_a_client_that_is_taken_over_reaches_the_index_alone(
-    index: Index, other: Index, tmp_path: Path
+async def test_a_compromised_client_reaches_only_the_index(
+    index: Index, other_server: Index, tmp_path: Path
 ) -> None:
     index.pages["/there"] = b"yes"
-    other.pages["/"] = b"no"
+    other_server.pages["/"] = b"no"
     secret = tmp_path / "secret"
     secret.write_text("mine")
-    place = make_work_folder(tmp_path / "place")
-    python = Client(
+    work_folder = make_work_folder(tmp_path / "place")
+    client = Client(
         name="python",
         argv=(get_own_interpreter().executable, "-I", "-c"),
         host_argv=(),
         unreachable=UNREACHABLE,
     )
-    reach = NetworkAccess(origins=parse_origins([index.url], ()))
-    with pytest.raises(PackagesRefused, match="led past its index") as told:
-        await run_client(python, [TRY_ALL, index.url, other.url, str(secret)], place, reach)
-    said = await _said(python, [TRY_ALL, index.url, other.url, str(secret)], place, reach)
-    assert said == "nothing", told.value.reason
-    assert other.requested_paths == []
+    access = NetworkAccess(origins=parse_origins([index.url], ()))
+    with pytest.raises(PackagesRefused, match="led past its index") as refusal:
+        await run_client(
+            client, [TRY_TO_ESCAPE, index.url, other_server.url, str(secret)], work_folder, access
+        )
+    output = await run_and_read_output(
+        client, [TRY_TO_ESCAPE, index.url, other_server.url, str(secret)], work_folder, access
+    )
+    assert output == "nothing", refusal.value.reason
+    assert other_server.requested_paths == []
     assert "/two" not in index.requested_paths
-    assert list(place.folder.iterdir()) == []
+    assert list(work_folder.folder.iterdir()) == []
 
 
-async def _said(client: Client, argv: list[str], place: WorkFolder, reach: NetworkAccess) -> str:
-    gate = IndexProxy(reach.origins, reach.proxy_for)
-    _, text = await client_module._run_in_sandbox(client, argv, place.folder, reach, gate)
+async def run_and_read_output(
+    client: Client, argv: list[str], work_folder: WorkFolder, access: NetworkAccess
+) -> str:
+    """Run a client in the sandbox and return what it prints."""
+    proxy = IndexProxy(access.origins, access.proxy_for)
+    _, text = await client_module._run_in_sandbox(client, argv, work_folder.folder, access, proxy)
     return text.strip()
 
 
-async def test_without_a_reach_there_is_no_gate(index: Index, tmp_path: Path) -> None:
+async def test_without_network_access_the_index_is_unreachable(index: Index, tmp_path: Path) -> None:
     index.pages["/"] = b"yes"
-    python = Client(
+    client = Client(
         name="python",
         argv=(get_own_interpreter().executable, "-I", "-c"),
         host_argv=(),
@@ -107,40 +114,42 @@ async def test_without_a_reach_there_is_no_gate(index: Index, tmp_path: Path) ->
     )
     code = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1])"
     with pytest.raises((PackagesRefused, PrerequisiteError)):
-        await run_client(python, [code, index.url], make_work_folder(tmp_path / "place"))
+        await run_client(client, [code, index.url], make_work_folder(tmp_path / "place"))
     assert index.requested_paths == []
 
 
 @pytest.mark.parametrize("page", ["/simple/alpha/", "/files/alpha-1.0-py3-none-any.whl"])
 async def test_an_index_redirect_is_not_followed(
-    index: Index, other: Index, tmp_path: Path, page: str
+    index: Index, other_server: Index, tmp_path: Path, page: str
 ) -> None:
     publish_wheel(index, "alpha", build_wheel("alpha"))
-    publish_wheel(other, "alpha", build_wheel("alpha"))
-    index.redirects[page] = f"{other.url}{page}"
+    publish_wheel(other_server, "alpha", build_wheel("alpha"))
+    index.redirects[page] = f"{other_server.url}{page}"
     with pytest.raises(PackagesRefused, match="led past its index"):
         await Pip().resolve(("alpha",), make_work_folder(tmp_path / "place"))
     assert index.requested_paths
-    assert other.requested_paths == []
+    assert other_server.requested_paths == []
 
 
-@pytest.mark.parametrize("how", ["", "git+"])
+@pytest.mark.parametrize("prefix", ["", "git+"])
 async def test_a_wheel_cannot_require_from_another_server(
-    index: Index, other: Index, tmp_path: Path, how: str
+    index: Index, other_server: Index, tmp_path: Path, prefix: str
 ) -> None:
-    publish_wheel(index, "alpha", build_wheel("alpha", f"evil @ {how}{other.url}/evil-1.0-py3-none-any.whl"))
-    other.pages["/evil-1.0-py3-none-any.whl"] = build_wheel("evil")
+    publish_wheel(
+        index, "alpha", build_wheel("alpha", f"evil @ {prefix}{other_server.url}/evil-1.0-py3-none-any.whl")
+    )
+    other_server.pages["/evil-1.0-py3-none-any.whl"] = build_wheel("evil")
     with pytest.raises(PackagesRefused):
         await Pip().resolve(("alpha",), make_work_folder(tmp_path / "place"))
-    assert other.requested_paths == []
+    assert other_server.requested_paths == []
 
 
-async def test_where_an_index_says_that_its_files_lie_is_in_reach(
-    index: Index, other: Index, tmp_path: Path
+async def test_files_that_an_index_links_to_are_reachable(
+    index: Index, other_server: Index, tmp_path: Path
 ) -> None:
     file = "alpha-1.0-py3-none-any.whl"
-    index.pages["/simple/alpha/"] = f'<a href="{other.url}/files/{file}">{file}</a>'.encode()
-    other.pages[f"/files/{file}"] = build_wheel("alpha")
+    index.pages["/simple/alpha/"] = f'<a href="{other_server.url}/files/{file}">{file}</a>'.encode()
+    other_server.pages[f"/files/{file}"] = build_wheel("alpha")
     lock = await Pip().resolve(("alpha",), make_work_folder(tmp_path / "place"))
     assert lock.startswith("alpha==1.0 --hash=sha256:")
 
@@ -149,8 +158,8 @@ async def test_an_index_with_a_password_works_and_the_password_is_hidden(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish_wheel(index, "alpha", build_wheel("alpha"))
-    secret = index.url.replace("http://", "http://me:sk-secret@")
-    monkeypatch.setenv("PIP_INDEX_URL", f"{secret}/simple")
+    index_with_password = index.url.replace("http://", "http://me:sk-secret@")
+    monkeypatch.setenv("PIP_INDEX_URL", f"{index_with_password}/simple")
     assert await Pip().resolve(("alpha",), make_work_folder(tmp_path / "one"))
     with pytest.raises(PackagesRefused) as refused:
         await Pip().resolve(("absent",), make_work_folder(tmp_path / "two"))
@@ -170,44 +179,47 @@ async def test_without_a_sandbox_nothing_is_fetched(
     assert lock.startswith("alpha==1.0")
 
 
-def node_package(index: Index, name: str, tarball: str, **more: object) -> None:
+def publish_npm_manifest(index: Index, name: str, tarball: str, **fields: object) -> None:
+    """Add an npm package to the index without its archive."""
     version = {
         "name": name,
         "version": "1.0.0",
         "dist": {"tarball": tarball, "integrity": "sha512-AAAA"},
-        **more,
+        **fields,
     }
-    page = {"name": name, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}
-    index.pages[f"/npm/{name}"] = json.dumps(page).encode()
+    manifest = {"name": name, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}
+    index.pages[f"/npm/{name}"] = json.dumps(manifest).encode()
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requirement",
     ["{other}/evil.tgz", "git+{other}/evil.git"],
 )
 async def test_npm_contacts_no_other_server(
-    index: Index, other: Index, tmp_path: Path, require: Require, asked: str
+    index: Index, other_server: Index, tmp_path: Path, require: Require, requirement: str
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
-    needs = {"evil": asked.format(other=other.url)}
-    node_package(index, "alpha", f"{index.url}/npm/alpha.tgz", dependencies=needs)
+    dependencies = {"evil": requirement.format(other=other_server.url)}
+    publish_npm_manifest(index, "alpha", f"{index.url}/npm/alpha.tgz", dependencies=dependencies)
     with pytest.raises(PackagesRefused):
         await Npm().resolve(("dependencies alpha@1.0.0",), make_work_folder(tmp_path / "place"))
     assert "/npm/alpha" in index.requested_paths
-    assert other.requested_paths == []
+    assert other_server.requested_paths == []
 
 
 async def test_a_registry_redirect_is_not_followed(
-    index: Index, other: Index, tmp_path: Path, require: Require
+    index: Index, other_server: Index, tmp_path: Path, require: Require
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
-    index.redirects["/npm/alpha"] = f"{other.url}/npm/alpha"
-    node_package(other, "alpha", f"{other.url}/npm/alpha.tgz")
+    index.redirects["/npm/alpha"] = f"{other_server.url}/npm/alpha"
+    publish_npm_manifest(other_server, "alpha", f"{other_server.url}/npm/alpha.tgz")
     with pytest.raises(PackagesRefused, match="led past its index"):
         await Npm().resolve(("dependencies alpha@1.0.0",), make_work_folder(tmp_path / "place"))
-    assert other.requested_paths == []
+    assert other_server.requested_paths == []
 
 
-def test_pips_settings_are_read_as_pip_counts_them() -> None:
-    told = "global.index-url='a'\ndownload.index-url='b'\ninstall.index-url='c'\n:env:.cert='/d'\nnonsense\n"
-    assert parse_settings(told) == {"index-url": "b", "cert": "/d"}
+def test_pip_settings_have_the_precedence_of_pip() -> None:
+    output = (
+        "global.index-url='a'\ndownload.index-url='b'\ninstall.index-url='c'\n:env:.cert='/d'\nnonsense\n"
+    )
+    assert parse_settings(output) == {"index-url": "b", "cert": "/d"}

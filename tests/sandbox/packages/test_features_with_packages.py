@@ -1,4 +1,4 @@
-"""A new feature of an existing project needs a package: approved, fetched, used, recorded, undone."""
+"""A new feature of a project needs a package, which is approved, fetched, used, recorded and undone."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ dependencies = [
 [tool.pytest.ini_options]
 addopts = "-q"
 """
-OLD = "from cart import total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n"
-NEW = "from cart import sign\n\n\ndef test_sign():\n    assert sign('sale') == 'SALE!'\n"
+OLD_TEST = "from cart import total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n"
+NEW_TEST = "from cart import sign\n\n\ndef test_sign():\n    assert sign('sale') == 'SALE!'\n"
 CART = "def total(prices):\n    return sum(prices)\n"
-LOUD = """import shouting
+CART_WITH_SIGN = """import shouting
 
 
 def total(prices):
@@ -47,7 +47,7 @@ def total(prices):
 def sign(text):
     return shouting.shout(text)
 """
-MINE = """[tool.pytest.ini_options]
+REWRITTEN_PYPROJECT = """[tool.pytest.ini_options]
 addopts = "--collect-only"
 
 [project]
@@ -59,6 +59,7 @@ TASK = "Let sign shout a text, with the package shouting."
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
+    """Settings of a run with enough attempts for two replies and without repairs."""
     return Settings(
         paths=PathSettings(home=tmp_path / "home", cache=tmp_path / "cache"),
         repair=RepairSettings(enabled=False),
@@ -66,14 +67,16 @@ def settings(tmp_path: Path) -> Settings:
     )
 
 
-def laid(folder: Path, files: dict[str, str]) -> Path:
+def write_files(folder: Path, files: dict[str, str]) -> Path:
+    """Write files into a folder and return the folder."""
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
     return folder
 
 
-def read(folder: Path) -> dict[str, str]:
+def read_files(folder: Path) -> dict[str, str]:
+    """Return the text of each file of a project, without installed packages and caches."""
     return {
         path.relative_to(folder).as_posix(): path.read_text()
         for path in folder.rglob("*")
@@ -81,19 +84,23 @@ def read(folder: Path) -> dict[str, str]:
     }
 
 
-def installed(settings: Settings, result: Result) -> list[tuple[str, ...]]:
+def list_installed_packages(settings: Settings, result: Result) -> list[tuple[str, ...]]:
+    """Return the sets of packages that the ledger of a run records as installed."""
     events = read_ledger(find_run(settings.paths.home, result.run_id).ledger_path).events
-    return [one.payload.packages for one in events if isinstance(one.payload, PackagesInstalled)]
+    return [event.payload.packages for event in events if isinstance(event.payload, PackagesInstalled)]
 
 
 async def require_verified(settings: Settings, sandbox: BubblewrapSandbox, result: Result) -> None:
+    """Verify the certificate of a run."""
     certificate = find_run(settings.paths.home, result.run_id).path / "certificate.json"
-    found = [one async for one in verify(certificate, settings=settings, sandbox=sandbox)]
-    assert all(one.ok for one in found), found
+    verifications = [
+        verification async for verification in verify(certificate, settings=settings, sandbox=sandbox)
+    ]
+    assert all(verification.ok for verification in verifications), verifications
 
 
 @pytest.mark.timeout(400)
-async def test_a_feature_in_python_with_a_package(
+async def test_a_python_feature_adds_a_package(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     publish_wheel(
@@ -102,89 +109,112 @@ async def test_a_feature_in_python_with_a_package(
     before = {
         "pyproject.toml": PYPROJECT,
         "cart.py": CART,
-        "tests/test_cart.py": OLD,
+        "tests/test_cart.py": OLD_TEST,
         "requirements.lock": "",
     }
-    shop = laid(tmp_path / "shop", before)
-    test = laid(tmp_path, {"test_sign.py": NEW}) / "test_sign.py"
-    asked: list[str] = []
+    shop = write_files(tmp_path / "shop", before)
+    test = write_files(tmp_path, {"test_sign.py": NEW_TEST}) / "test_sign.py"
+    reviewed_facts: list[str] = []
 
     def answer(review: Review) -> ReviewAnswer:
-        asked.extend(f"{fact.check_id} {fact.call}" for fact in review.facts)
+        reviewed_facts.extend(f"{fact.check_id} {fact.call}" for fact in review.facts)
         return ReviewAnswer(choice="approve")
 
-    nowhere = reply(("cart.py", "python", LOUD), ("requirements.txt", "text", "shouting==9.9"))
-    right = reply(("cart.py", "python", LOUD), ("pyproject.toml", "toml", MINE))
+    unavailable_version = reply(
+        ("cart.py", "python", CART_WITH_SIGN), ("requirements.txt", "text", "shouting==9.9")
+    )
+    correct_reply = reply(
+        ("cart.py", "python", CART_WITH_SIGN), ("pyproject.toml", "toml", REWRITTEN_PYPROJECT)
+    )
     result, model = await write_project(
-        TASK, [nowhere, right], settings, sandbox, existing=shop, test=test, apply=True, on_review=answer
+        TASK,
+        [unavailable_version, correct_reply],
+        settings,
+        sandbox,
+        existing=shop,
+        test=test,
+        apply=True,
+        on_review=answer,
     )
     assert result.outcome == "healed", result.reason
-    assert set(asked) == {"safety: dependency.unlisted python: shouting"}
-    told = model.calls[1].messages[-1].content
-    assert "shouting==9.9" in told
-    assert "://" not in told
-    assert installed(settings, result) == [("shouting==1.0",)]
-    after = read(shop)
-    assert after["cart.py"].strip() == LOUD.strip()
+    assert set(reviewed_facts) == {"safety: dependency.unlisted python: shouting"}
+    second_prompt = model.calls[1].messages[-1].content
+    assert "shouting==9.9" in second_prompt
+    assert "://" not in second_prompt
+    assert list_installed_packages(settings, result) == [("shouting==1.0",)]
+    after = read_files(shop)
+    assert after["cart.py"].strip() == CART_WITH_SIGN.strip()
     assert after["pyproject.toml"] == PYPROJECT.replace("it\n", 'it\n    "shouting>=1",\n'), (
         "and nothing else"
     )
     assert after["requirements.lock"].startswith("shouting==1.0 --hash=sha256:")
-    assert after["tests/test_cart.py"] == OLD
+    assert after["tests/test_cart.py"] == OLD_TEST
     assert "requirements.txt" not in after
     assert any("install them" in warning for warning in result.warnings), result.warnings
     await require_verified(settings, sandbox, result)
     undo(result.run_id, settings=settings)
-    assert read(shop) == before
+    assert read_files(shop) == before
 
 
 @pytest.mark.timeout(400)
-async def test_without_a_person_the_result_is_delivered_later(
+async def test_an_allowed_package_needs_no_approval_and_is_applied_later(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     publish_wheel(
         index, "shouting", build_wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n")
     )
-    before = {"pyproject.toml": PYPROJECT, "cart.py": CART, "tests/test_cart.py": OLD}
-    shop = laid(tmp_path / "shop", before)
-    test = laid(tmp_path, {"test_sign.py": NEW}) / "test_sign.py"
-    own = laid(tmp_path, {"own.toml": '[python]\nshouting = "<2"\n'}) / "own.toml"
-    listed = settings.model_copy(
-        update={"safety": SafetySettings(approve_deps="allowlist", allowed_deps=own)}
+    before = {"pyproject.toml": PYPROJECT, "cart.py": CART, "tests/test_cart.py": OLD_TEST}
+    shop = write_files(tmp_path / "shop", before)
+    test = write_files(tmp_path, {"test_sign.py": NEW_TEST}) / "test_sign.py"
+    allow_list = write_files(tmp_path, {"own.toml": '[python]\nshouting = "<2"\n'}) / "own.toml"
+    allowlist_settings = settings.model_copy(
+        update={"safety": SafetySettings(approve_deps="allowlist", allowed_deps=allow_list)}
     )
-    asking = reply(("cart.py", "python", LOUD), ("requirements.txt", "text", "shouting"))
-    result, _ = await write_project(TASK, [asking], listed, sandbox, existing=shop, test=test)
+    reply_with_package = reply(
+        ("cart.py", "python", CART_WITH_SIGN), ("requirements.txt", "text", "shouting")
+    )
+    result, _ = await write_project(
+        TASK, [reply_with_package], allowlist_settings, sandbox, existing=shop, test=test
+    )
     assert result.outcome == "healed", result.reason
-    assert read(shop) == before
-    await apply(result.run_id, into=tmp_path / "copy", settings=listed)
-    added = PYPROJECT.replace("it\n", 'it\n    "shouting",\n')
-    assert read(tmp_path / "copy") == {**before, **read(tmp_path / "copy"), "pyproject.toml": added}
-    undo(result.run_id, settings=listed)
+    assert read_files(shop) == before
+    await apply(result.run_id, into=tmp_path / "copy", settings=allowlist_settings)
+    extended_pyproject = PYPROJECT.replace("it\n", 'it\n    "shouting",\n')
+    assert read_files(tmp_path / "copy") == {
+        **before,
+        **read_files(tmp_path / "copy"),
+        "pyproject.toml": extended_pyproject,
+    }
+    undo(result.run_id, settings=allowlist_settings)
     assert not (tmp_path / "copy").exists()
-    await apply(result.run_id, settings=listed)
-    assert (shop / "pyproject.toml").read_text() == added
+    await apply(result.run_id, settings=allowlist_settings)
+    assert (shop / "pyproject.toml").read_text() == extended_pyproject
     with pytest.raises(UsageError, match="would be overwritten"):
-        await write_project(TASK, [asking], listed, sandbox, existing=shop, into=shop)
+        await write_project(TASK, [reply_with_package], allowlist_settings, sandbox, existing=shop, into=shop)
 
 
-async def test_packages_that_are_not_allowed_are_not_fetched(
+async def test_a_package_outside_the_allow_list_is_not_fetched(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     publish_wheel(
         index, "shouting", build_wheel("shouting", code="def shout(text):\n    return text.upper() + '!'\n")
     )
-    before = {"pyproject.toml": PYPROJECT, "cart.py": CART, "tests/test_cart.py": OLD}
-    shop = laid(tmp_path / "shop", before)
-    asking = reply(("cart.py", "python", LOUD), ("requirements.txt", "text", "shouting"))
-    listed = settings.model_copy(update={"safety": SafetySettings(approve_deps="allowlist")})
-    result, model = await write_project(TASK, [asking, asking], listed, sandbox, existing=shop, apply=True)
+    before = {"pyproject.toml": PYPROJECT, "cart.py": CART, "tests/test_cart.py": OLD_TEST}
+    shop = write_files(tmp_path / "shop", before)
+    reply_with_package = reply(
+        ("cart.py", "python", CART_WITH_SIGN), ("requirements.txt", "text", "shouting")
+    )
+    allowlist_settings = settings.model_copy(update={"safety": SafetySettings(approve_deps="allowlist")})
+    result, model = await write_project(
+        TASK, [reply_with_package, reply_with_package], allowlist_settings, sandbox, existing=shop, apply=True
+    )
     assert result.outcome != "healed"
     assert "rule dependency" in model.calls[1].messages[-1].content
     assert index.requested_paths == []
-    assert read(shop) == before
+    assert read_files(shop) == before
 
 
-PACKAGE = """{
+PACKAGE_JSON = """{
     "name": "shop",
     "scripts": { "test": "node --test" },
     "dependencies": {
@@ -197,7 +227,7 @@ const assert = require("node:assert");
 const { total } = require("../cart");
 test("total", () => assert.strictEqual(total([1, 2]), 3));
 """
-JS_NEW = """const test = require("node:test");
+JS_NEW_TEST = """const test = require("node:test");
 const assert = require("node:assert");
 const { sign } = require("../cart");
 test("sign", () => assert.strictEqual(sign("sale"), "SALE!"));
@@ -205,14 +235,14 @@ test("sign", () => assert.strictEqual(sign("sale"), "SALE!"));
 JS_CART = """const old = require("old");
 module.exports = { total: (prices) => prices.reduce((sum, one) => sum + one, old) };
 """
-JS_LOUD = """const old = require("old");
+JS_CART_WITH_SIGN = """const old = require("old");
 const shout = require("shouting");
 module.exports = { total: (prices) => prices.reduce((sum, one) => sum + one, old), sign: shout };
 """
 
 
 @pytest.mark.timeout(500)  # npm on a loaded machine
-async def test_a_feature_in_node_with_a_package_and_a_lock(
+async def test_a_node_feature_adds_a_package_and_updates_the_lock(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path, require: Require
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
@@ -225,25 +255,27 @@ async def test_a_feature_in_node_with_a_package_and_a_lock(
     }
     lock = {"name": "shop", "lockfileVersion": 3, "requires": True, "packages": packages}
     before = {
-        "package.json": PACKAGE,
+        "package.json": PACKAGE_JSON,
         "package-lock.json": json.dumps(lock, indent=2) + "\n",
         "cart.js": JS_CART,
         "test/cart.test.js": JS_TEST,
     }
-    shop = laid(tmp_path / "shop", before)
-    laid(
+    shop = write_files(tmp_path / "shop", before)
+    write_files(
         shop,
         {
             "node_modules/old/package.json": '{"name": "old"}',
             "node_modules/old/index.js": "module.exports = 0;",
         },
     )
-    test = laid(tmp_path, {"sign.test.js": JS_NEW}) / "sign.test.js"
-    wish = '{"scripts": {"test": "true"}, "dependencies": {"shouting": "^1.0.0"}}'
-    right = reply(("cart.js", "javascript", JS_LOUD), ("package.json", "json", wish))
+    test = write_files(tmp_path, {"sign.test.js": JS_NEW_TEST}) / "sign.test.js"
+    rewritten_package_json = '{"scripts": {"test": "true"}, "dependencies": {"shouting": "^1.0.0"}}'
+    correct_reply = reply(
+        ("cart.js", "javascript", JS_CART_WITH_SIGN), ("package.json", "json", rewritten_package_json)
+    )
     result, _ = await write_project(
         TASK,
-        [right],
+        [correct_reply],
         settings,
         sandbox,
         existing=shop,
@@ -252,15 +284,17 @@ async def test_a_feature_in_node_with_a_package_and_a_lock(
         on_review=lambda _: ReviewAnswer(choice="approve"),
     )
     assert result.outcome == "healed", result.reason
-    assert installed(settings, result) == [("shouting@1.0.0",)]
-    after = read(shop)
-    assert after["package.json"] == PACKAGE.replace('"^1.0.0"', '"^1.0.0",\n        "shouting": "^1.0.0"')
-    locked = json.loads(after["package-lock.json"])["packages"]
-    assert locked["node_modules/old"] == packages["node_modules/old"]
-    assert locked["node_modules/shouting"]["integrity"].startswith("sha512-")
+    assert list_installed_packages(settings, result) == [("shouting@1.0.0",)]
+    after = read_files(shop)
+    assert after["package.json"] == PACKAGE_JSON.replace(
+        '"^1.0.0"', '"^1.0.0",\n        "shouting": "^1.0.0"'
+    )
+    locked_packages = json.loads(after["package-lock.json"])["packages"]
+    assert locked_packages["node_modules/old"] == packages["node_modules/old"]
+    assert locked_packages["node_modules/shouting"]["integrity"].startswith("sha512-")
     await require_verified(settings, sandbox, result)
     undo(result.run_id, settings=settings)
-    assert read(shop) == before
+    assert read_files(shop) == before
 
 
 GO_MOD = "module shop // ours\n\ngo 1.18\n"
@@ -274,7 +308,7 @@ func TestTotal(t *testing.T) {
 	}
 }
 """
-GO_NEW = """package shop
+GO_NEW_TEST = """package shop
 
 import "testing"
 
@@ -285,7 +319,7 @@ func TestSign(t *testing.T) {
 }
 """
 GO_CART = "package shop\n\nfunc Total(a, b int) int { return a + b }\n"
-GO_LOUD = """package shop
+GO_CART_WITH_SIGN = """package shop
 
 import "example.org/alpha"
 
@@ -296,18 +330,19 @@ func Sign() string { return alpha.Word() }
 
 
 @pytest.mark.timeout(500)  # several builds by go on a loaded machine
-async def test_a_feature_in_go_with_a_module(
+async def test_a_go_feature_adds_a_module(
     proxy: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     before = {"go.mod": GO_MOD, "cart.go": GO_CART, "cart_test.go": GO_TEST}
-    shop = laid(tmp_path / "shop", before)
-    test = laid(tmp_path, {"sign_test.go": GO_NEW}) / "sign_test.go"
-    right = reply(
-        ("cart.go", "go", GO_LOUD), ("go.mod", "text", "module evil\n\nrequire example.org/alpha v1.0.0\n")
+    shop = write_files(tmp_path / "shop", before)
+    test = write_files(tmp_path, {"sign_test.go": GO_NEW_TEST}) / "sign_test.go"
+    correct_reply = reply(
+        ("cart.go", "go", GO_CART_WITH_SIGN),
+        ("go.mod", "text", "module evil\n\nrequire example.org/alpha v1.0.0\n"),
     )
     result, _ = await write_project(
         "Let Sign say the word of example.org/alpha.",
-        [right],
+        [correct_reply],
         settings,
         sandbox,
         existing=shop,
@@ -316,11 +351,11 @@ async def test_a_feature_in_go_with_a_module(
         on_review=lambda _: ReviewAnswer(choice="approve"),
     )
     assert result.outcome == "healed", result.reason
-    after = read(shop)
+    after = read_files(shop)
     assert after["go.mod"].startswith(GO_MOD)
     assert "require example.org/alpha v1.0.0\n" in after["go.mod"]
     assert "example.org/beta v1.1.0 // indirect" in after["go.mod"]
     assert "example.org/beta v1.1.0 h1:" in after["go.sum"]
     await require_verified(settings, sandbox, result)
     undo(result.run_id, settings=settings)
-    assert read(shop) == before
+    assert read_files(shop) == before

@@ -1,4 +1,4 @@
-"""The user's settings decide how the index is reached: proxies, certificates, logins, and a silent index."""
+"""How the index is reached under the user's settings: proxies, certificates, logins, and a silent index."""
 
 from __future__ import annotations
 
@@ -24,38 +24,41 @@ from suture.sandbox.packages.pip_installer import UNREACHABLE, Pip, find_pip_acc
 ORIGIN = Origin(scheme="https", host="index.example", port=443)
 
 
-async def test_a_download_may_last_longer_than_silence_may(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_download_ends_only_after_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "IDLE_TIMEOUT_S", 0.6)
-    gate = IndexProxy((), lambda _: "")
-    client, far = asyncio.StreamReader(), asyncio.StreamReader()
+    proxy = IndexProxy((), lambda _: "")
+    client, server = asyncio.StreamReader(), asyncio.StreamReader()
     left, right = socket.socketpair()
-    there, back = await asyncio.open_connection(sock=left), await asyncio.open_connection(sock=right)
-    pumping = asyncio.create_task(gate._copy_all((client, there[1]), (far, back[1])))
-    for _ in range(12):  # the client says nothing for 1.2 s, while something comes all the time
+    client_streams, server_streams = (
+        await asyncio.open_connection(sock=left),
+        await asyncio.open_connection(sock=right),
+    )
+    copying = asyncio.create_task(proxy._copy_all((client, client_streams[1]), (server, server_streams[1])))
+    for _ in range(12):  # the client is silent for 1.2 s while the server sends all the time
         await asyncio.sleep(0.1)
-        far.feed_data(b"x")
-    assert not pumping.done()
-    with pytest.raises(TimeoutError):  # nothing moves any more
-        await pumping
-    assert await there[0].read(12) == b"x" * 12
-    there[1].close()
-    back[1].close()
+        server.feed_data(b"x")
+    assert not copying.done()
+    with pytest.raises(TimeoutError):  # now both sides are silent
+        await copying
+    assert await client_streams[0].read(12) == b"x" * 12
+    client_streams[1].close()
+    server_streams[1].close()
 
 
 @pytest.mark.parametrize("proxy", ["socks5h://127.0.0.1:1", "https://me:secret@127.0.0.1:1"])
 async def test_an_unusable_proxy_is_reported_first(tmp_path: Path, proxy: str) -> None:
-    python = Client(name="python", argv=("false",), host_argv=(), unreachable=UNREACHABLE)
-    reach = NetworkAccess(origins=frozenset({ORIGIN}), proxy=proxy)
+    client = Client(name="python", argv=("false",), host_argv=(), unreachable=UNREACHABLE)
+    access = NetworkAccess(origins=frozenset({ORIGIN}), proxy=proxy)
     with pytest.raises(PrerequisiteError, match="cannot use a") as raised:
-        await run_client(python, [], make_work_folder(tmp_path / "place"), reach)
+        await run_client(client, [], make_work_folder(tmp_path / "place"), access)
     assert "secret" not in f"{raised.value.message} {raised.value.remedy}"
 
 
-def test_a_proxy_without_a_scheme_is_asked_by_http() -> None:
+def test_a_proxy_without_a_scheme_uses_http() -> None:
     assert NetworkAccess(proxy="proxy.example:3128").proxy_for(ORIGIN) == "http://proxy.example:3128"
 
 
-async def test_certificates_that_are_not_there_are_named(
+async def test_a_missing_certificate_file_is_reported(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish_wheel(index, "alpha", build_wheel("alpha"))
@@ -69,31 +72,31 @@ async def test_certificates_that_are_not_there_are_named(
     ("trusted", "verified"),
     [("", True), ("mirror-of-index.example", True), ("INDEX.example", False), ("a index.example:443", False)],
 )
-async def test_only_a_host_that_is_trusted_by_its_whole_name_is_not_verified(
+async def test_only_a_fully_named_trusted_host_is_not_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: str, verified: bool
 ) -> None:
-    asked: list[str | None] = []
+    certificate_paths: list[str | None] = []
 
-    async def page(url: str, proxy: str, path: str | None) -> str:
-        asked.append(path)
+    async def read_page(url: str, proxy: str, path: str | None) -> str:
+        certificate_paths.append(path)
         return "x"
 
-    monkeypatch.setattr(pip_installer, "_read_page", page)
+    monkeypatch.setattr(pip_installer, "_read_page", read_page)
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_INDEX_URL", "https://index.example/simple")
     monkeypatch.setenv("PIP_TRUSTED_HOST", trusted)
     for name in ("PIP_CERT", "REQUESTS_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
     await find_pip_access(["alpha"], make_work_folder(tmp_path / "place"))
-    assert asked == ["" if verified else None]
+    assert certificate_paths == ["" if verified else None]
 
 
-async def test_an_index_that_drips_is_left(
+async def test_an_index_that_sends_too_slowly_times_out(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tuning, "INDEX_PAGE_TIMEOUT_S", 0.5)
 
-    async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def send_slowly(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with closing(writer):
             writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
             for _number in range(100):
@@ -102,7 +105,7 @@ async def test_an_index_that_drips_is_left(
                 if writer.is_closing():
                     break
 
-    async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(send_slowly, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{port}/simple")
         with pytest.raises(PrerequisiteError, match=r"no page could be read from .* \(TimeoutError\)"):
@@ -114,24 +117,24 @@ async def test_one_index_of_two_may_be_silent(
 ) -> None:
     publish_wheel(index, "alpha", build_wheel("alpha"))
     with socket.create_server(("127.0.0.1", 0)) as closed:
-        silent = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
-    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", silent)
+        silent_index = f"http://127.0.0.1:{closed.getsockname()[1]}/simple"
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", silent_index)
     assert len((await find_pip_access(["alpha"], make_work_folder(tmp_path / "place"))).origins) == 2
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL")
-    monkeypatch.setenv("PIP_INDEX_URL", silent)
+    monkeypatch.setenv("PIP_INDEX_URL", silent_index)
     with pytest.raises(PrerequisiteError, match=r"no page could be read from .* \(All connection"):
         await find_pip_access(["alpha"], make_work_folder(tmp_path / "other"))
 
 
-async def test_the_login_of_another_registry_stays_here(
+async def test_only_the_login_of_the_used_registry_is_passed_on(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, require: Require
 ) -> None:
     npm = shutil.which("npm")
     require("npm", npm is not None, "it is not on PATH")
     server = index.url.removeprefix("http:")
-    settings = tmp_path / "npmrc"
-    settings.write_text(f"{server}/npm/:_authToken=ours\n//other.example/:_authToken=theirs\n")
-    monkeypatch.setenv("npm_config_userconfig", str(settings))
-    reach = await find_npm_access((str(npm),), make_work_folder(tmp_path / "place"))
-    assert b":_authToken=ours" in reach.files[".npmrc"]
-    assert b"theirs" not in reach.files[".npmrc"]
+    npmrc = tmp_path / "npmrc"
+    npmrc.write_text(f"{server}/npm/:_authToken=ours\n//other.example/:_authToken=theirs\n")
+    monkeypatch.setenv("npm_config_userconfig", str(npmrc))
+    access = await find_npm_access((str(npm),), make_work_folder(tmp_path / "place"))
+    assert b":_authToken=ours" in access.files[".npmrc"]
+    assert b"theirs" not in access.files[".npmrc"]

@@ -9,7 +9,7 @@ from suture.sandbox.packages.additions.go_adder import GoAdder
 from suture.sandbox.packages.additions.node_adder import NodeAdder, insert_member
 from suture.sandbox.packages.additions.python_adder import PythonAdder, insert_pins, is_pinned
 
-LISTED = """# The shop's own.
+PYPROJECT = """# The shop's own.
 [project]
 name = "shop"   # no other
 dependencies = [
@@ -21,7 +21,7 @@ dependencies = [
 addopts = "-q"
 """
 POETRY = '[tool.poetry]\nname = "shop"\n\n[tool.poetry.dependencies]\npython = "^3.11"\nrequests = "^2"\n'
-PACKAGE = """{
+PACKAGE_JSON = """{
     "name": "shop",
     "scripts": { "test": "node --test" },
     "dependencies": {
@@ -43,20 +43,24 @@ require example.org/gamma v1.0.0 // indirect
 """
 
 
-def files(**texts: str) -> dict[str, bytes]:
+def make_files(**texts: str) -> dict[str, bytes]:
+    """Return files by name; `__` in a keyword stands for a dot."""
     return {name.replace("__", "."): text.encode() for name, text in texts.items()}
 
 
 @pytest.mark.parametrize(
-    "asks",
-    [{"requirements.txt": "inflection>=0.5"}, {"pyproject.toml": LISTED.replace("click", "inflection>=0.5")}],
+    "requested_files",
+    [
+        {"requirements.txt": "inflection>=0.5"},
+        {"pyproject.toml": PYPROJECT.replace("click", "inflection>=0.5")},
+    ],
 )
-def test_a_list_in_pyproject_gets_one_line_more(asks: dict[str, str]) -> None:
-    base = files(pyproject__toml=LISTED)
-    new = PythonAdder().find_requested(base, asks)
+def test_a_requirement_is_added_to_the_list_in_pyproject(requested_files: dict[str, str]) -> None:
+    base = make_files(pyproject__toml=PYPROJECT)
+    new = PythonAdder().find_requested(base, requested_files)
     assert new == ("inflection>=0.5",)
     written = PythonAdder().write_manifest(base, new)
-    assert written == LISTED.replace('    "click",\n', '    "click",\n    "inflection>=0.5",\n')
+    assert written == PYPROJECT.replace('    "click",\n', '    "click",\n    "inflection>=0.5",\n')
 
 
 @pytest.mark.parametrize(
@@ -71,20 +75,22 @@ def test_a_list_in_pyproject_gets_one_line_more(asks: dict[str, str]) -> None:
         (POETRY, POETRY + 'alpha = "*"\n'),
     ],
 )
-def test_so_it_stands_in_other_pyprojects(text: str, written: str) -> None:
-    base = files(pyproject__toml=text)
+def test_a_requirement_is_added_to_other_forms_of_pyproject(text: str, written: str) -> None:
+    base = make_files(pyproject__toml=text)
     assert PythonAdder().find_requested(base, {"requirements.txt": "alpha\n"}) == ("alpha",)
     assert PythonAdder().write_manifest(base, ["alpha"]) == written
 
 
-def test_requirements_get_their_line_where_they_are_the_manifest() -> None:
-    base = files(requirements__txt="# ours\nrequests>=2\r\n-e .", pyproject__toml="[tool.x]\ny = 1\n")
-    whole = "# ours\nrequests>=3\n-e .\nalpha"
-    assert PythonAdder().find_requested(base, {"requirements.txt": whole}) == ("alpha",)
+def test_a_requirement_is_added_to_requirements_txt() -> None:
+    base = make_files(requirements__txt="# ours\nrequests>=2\r\n-e .", pyproject__toml="[tool.x]\ny = 1\n")
+    requested_text = "# ours\nrequests>=3\n-e .\nalpha"
+    assert PythonAdder().find_requested(base, {"requirements.txt": requested_text}) == ("alpha",)
     assert PythonAdder().write_manifest(base, ["alpha"]) == "# ours\nrequests>=2\r\n-e .\r\nalpha\r\n"
-    assert PythonAdder().write_manifest(files(main__py=""), ["alpha"]) == "alpha\n"
+    assert PythonAdder().write_manifest(make_files(main__py=""), ["alpha"]) == "alpha\n"
     dynamic = '[project]\nname = "x"\ndynamic = ["dependencies"]\n'
-    assert PythonAdder().manifest_path(files(pyproject__toml=dynamic, setup__cfg="")) == "requirements.txt"
+    assert (
+        PythonAdder().manifest_path(make_files(pyproject__toml=dynamic, setup__cfg="")) == "requirements.txt"
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,17 +98,17 @@ def test_requirements_get_their_line_where_they_are_the_manifest() -> None:
 )
 def test_foreign_sources_are_refused(line: str) -> None:
     with pytest.raises(PackagesRefused):
-        PythonAdder().find_requested(files(pyproject__toml=LISTED), {"requirements.txt": line})
+        PythonAdder().find_requested(make_files(pyproject__toml=PYPROJECT), {"requirements.txt": line})
 
 
-def test_a_manifest_whose_every_line_is_hashed_is_left_alone() -> None:
-    base = files(requirements__txt="requests==2.0 --hash=sha256:00\n")
+def test_a_manifest_with_hashes_is_not_changed() -> None:
+    base = make_files(requirements__txt="requests==2.0 --hash=sha256:00\n")
     with pytest.raises(PackagesRefused, match="was generated from is unknown"):
         PythonAdder().write_manifest(base, ["alpha"])
 
 
 @pytest.mark.parametrize(
-    ("lock", "after"),
+    ("lock", "expected"),
     [
         ("alpha==1.0\nomega==1.0\n", "alpha==1.0\nbeta==1.0\nomega==1.0\n"),
         (
@@ -113,24 +119,26 @@ def test_a_manifest_whose_every_line_is_hashed_is_left_alone() -> None:
         ("omega==1.0 --hash=sha256:aa\n", "beta==1.0 --hash=sha256:bb\nomega==1.0 --hash=sha256:aa\n"),
     ],
 )
-def test_a_lock_gets_pins_as_it_has_them(lock: str, after: str) -> None:
-    assert insert_pins(lock, ["beta==1.0 --hash=sha256:bb"]) == after
-    assert insert_pins(after, ["beta==2.0 --hash=sha256:dd"]) == after
+def test_pins_are_inserted_in_the_style_of_the_lock(lock: str, expected: str) -> None:
+    assert insert_pins(lock, ["beta==1.0 --hash=sha256:bb"]) == expected
+    assert insert_pins(expected, ["beta==2.0 --hash=sha256:dd"]) == expected
     assert is_pinned(lock)
     assert not is_pinned(lock + "loose>=1\n")
 
 
-def test_a_table_of_package_json_gets_a_member_in_its_place() -> None:
-    base = files(package__json=PACKAGE)
-    wish = '{"scripts": {"test": "true"}, "dependencies": {"alpha": "*", "beta": "^2"}, "jest": {"bail": 1}}'
-    new = NodeAdder().find_requested(base, {"package.json": wish})
+def test_a_dependency_is_inserted_in_order_into_package_json() -> None:
+    base = make_files(package__json=PACKAGE_JSON)
+    requested_text = (
+        '{"scripts": {"test": "true"}, "dependencies": {"alpha": "*", "beta": "^2"}, "jest": {"bail": 1}}'
+    )
+    new = NodeAdder().find_requested(base, {"package.json": requested_text})
     assert new == ("dependencies beta@^2",)
     written = NodeAdder().write_manifest(base, new)
-    assert written == PACKAGE.replace('"^1.0.0",\n', '"^1.0.0",\n        "beta": "^2",\n', 1)
-    last = NodeAdder().write_manifest(base, ["dependencies zeta@^2"])
-    assert last == PACKAGE.replace('"omega": "^1.0.0"', '"omega": "^1.0.0",\n        "zeta": "^2"')
-    other = NodeAdder().write_manifest(base, ["devDependencies zeta@^2"])
-    assert other == PACKAGE.replace(
+    assert written == PACKAGE_JSON.replace('"^1.0.0",\n', '"^1.0.0",\n        "beta": "^2",\n', 1)
+    with_zeta = NodeAdder().write_manifest(base, ["dependencies zeta@^2"])
+    assert with_zeta == PACKAGE_JSON.replace('"omega": "^1.0.0"', '"omega": "^1.0.0",\n        "zeta": "^2"')
+    with_dev_dependency = NodeAdder().write_manifest(base, ["devDependencies zeta@^2"])
+    assert with_dev_dependency == PACKAGE_JSON.replace(
         "    }\n}", '    },\n    "devDependencies": {\n        "zeta": "^2"\n    }\n}'
     )
 
@@ -144,43 +152,43 @@ def test_a_table_of_package_json_gets_a_member_in_its_place() -> None:
         ("{}\n", '{\n  "t": {\n    "n": "1"\n  }\n}\n'),
     ],
 )
-def test_json_of_every_shape(text: str, written: str) -> None:
+def test_a_member_is_inserted_into_json_of_any_layout(text: str, written: str) -> None:
     assert insert_member(text, "t", "n", "1") == written
 
 
 @pytest.mark.parametrize(
     "base",
     [
-        files(index__js=""),
-        files(package__json='{"workspaces": ["a"]}'),
-        files(package__json="{}", **{"package-lock__json": '{"lockfileVersion": 1}'}),
-        {**files(package__json="{}"), "npm-shrinkwrap.json": b"{}"},
+        make_files(index__js=""),
+        make_files(package__json='{"workspaces": ["a"]}'),
+        make_files(package__json="{}", **{"package-lock__json": '{"lockfileVersion": 1}'}),
+        {**make_files(package__json="{}"), "npm-shrinkwrap.json": b"{}"},
     ],
 )
-def test_node_projects_that_are_not_added_to(base: dict[str, bytes]) -> None:
+def test_unsupported_node_projects_are_refused(base: dict[str, bytes]) -> None:
     with pytest.raises(PackagesRefused, match="without workspaces"):
         NodeAdder().write_manifest(base, ["dependencies zeta@^2"])
 
 
-def test_only_names_of_the_index_are_asked_of_npm() -> None:
-    wish = '{"dependencies": {"alpha": "git+https://example.org/x", "beta": "file:../x"}}'
+def test_npm_dependencies_outside_the_index_are_refused() -> None:
+    requested_text = '{"dependencies": {"alpha": "git+https://example.org/x", "beta": "file:../x"}}'
     with pytest.raises(PackagesRefused, match="beta"):
-        NodeAdder().find_requested(files(package__json=PACKAGE), {"package.json": wish})
+        NodeAdder().find_requested(make_files(package__json=PACKAGE_JSON), {"package.json": requested_text})
 
 
-def test_go_mod_gets_a_line_where_its_own_stand() -> None:
-    base = files(go__mod=GO_MOD)
-    wish = (
+def test_a_requirement_is_inserted_into_the_block_of_go_mod() -> None:
+    base = make_files(go__mod=GO_MOD)
+    requested_text = (
         "module evil\n\nreplace example.org/alpha => ../x\n\n"
         "require example.org/alpha v9.0.0\nrequire example.org/beta v1.1.0\n"
         "require example.org/delta v1.0.0 // indirect\n"
     )
-    new = GoAdder().find_requested(base, {"go.mod": wish})
+    new = GoAdder().find_requested(base, {"go.mod": requested_text})
     assert new == ("example.org/beta v1.1.0",)
     written = GoAdder().write_manifest(base, new)
     assert written == GO_MOD.replace("first\n", "first\n\texample.org/beta v1.1.0\n")
-    alone = GoAdder().write_manifest(files(go__mod="module shop"), new)
-    assert alone == "module shop\n\nrequire example.org/beta v1.1.0\n"
+    without_requirements = GoAdder().write_manifest(make_files(go__mod="module shop"), new)
+    assert without_requirements == "module shop\n\nrequire example.org/beta v1.1.0\n"
     with pytest.raises(PackagesRefused):
         GoAdder().find_requested(base, {"go.mod": "require example.org/beta latest\n"})
     with pytest.raises(PackagesRefused, match="vendor"):

@@ -23,47 +23,51 @@ pytestmark = pytest.mark.usefixtures("sandbox")
 
 @pytest.fixture
 def interpreter() -> Interpreter:
+    """The interpreter of the running environment."""
     return discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
 
 
-def packages(cache: Path) -> NewProjectPackages:
+def make_packages(cache: Path) -> NewProjectPackages:
+    """Return the packages of a new Python project under the allow list."""
     return NewProjectPackages(language="python", cache=cache, allowed=ALLOWED)
 
 
 @pytest.mark.heavy
-async def test_an_upper_bound_of_the_list_binds_what_pip_resolves(
+async def test_the_allow_list_bounds_what_pip_resolves(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     for version in ("1.0", "2.0"):
         publish_wheel(index, "alpha", build_wheel("alpha", "beta", version), version)
         publish_wheel(index, "beta", build_wheel("beta", "", version), version)
-    asked = {"requirements.txt": b"alpha\n"}
-    installed = await packages(tmp_path).install_for(asked, interpreter)
+    files = {"requirements.txt": b"alpha\n"}
+    installed = await make_packages(tmp_path).install_for(files, interpreter)
     assert installed is not None
     assert installed.names == ("alpha==1.0", "beta==1.0")
-    free = await NewProjectPackages(language="python", cache=tmp_path).install_for(asked, interpreter)
-    assert free is not None
-    assert free.names == ("alpha==2.0", "beta==2.0")
-    # A lock that was made without the list does not get past it.
+    unbounded = await NewProjectPackages(language="python", cache=tmp_path).install_for(files, interpreter)
+    assert unbounded is not None
+    assert unbounded.names == ("alpha==2.0", "beta==2.0")
+    # A lock that was written without the list is refused too.
     with pytest.raises(PackagesRefused, match=r"alpha 2\.0 would be installed, but only <2 is allowed"):
-        await packages(tmp_path).install_for({**asked, "requirements.lock": free.lock.encode()}, interpreter)
+        await make_packages(tmp_path).install_for(
+            {**files, "requirements.lock": unbounded.lock.encode()}, interpreter
+        )
 
 
 async def test_approved_packages_outside_the_list_are_installed(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     publish_wheel(index, "alpha", build_wheel("alpha", "", "2.0"), "2.0")
-    installed = await packages(tmp_path).install_for({"requirements.txt": b"alpha==2.0\n"}, interpreter)
+    installed = await make_packages(tmp_path).install_for({"requirements.txt": b"alpha==2.0\n"}, interpreter)
     assert installed is not None
     assert installed.names == ("alpha==2.0",)
 
 
-async def test_nothing_within_the_list_is_a_fact(
+async def test_a_package_without_an_allowed_version_is_refused(
     index: Index, tmp_path: Path, interpreter: Interpreter
 ) -> None:
     publish_wheel(index, "alpha", build_wheel("alpha", "", "2.0"), "2.0")
     with pytest.raises(PackagesRefused):
-        await packages(tmp_path).install_for({"requirements.txt": b"alpha\n"}, interpreter)
+        await make_packages(tmp_path).install_for({"requirements.txt": b"alpha\n"}, interpreter)
 
 
 async def test_npm_resolution_is_checked_against_the_list(
@@ -72,22 +76,22 @@ async def test_npm_resolution_is_checked_against_the_list(
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
     dist = {"tarball": f"{index.url}/npm/alpha.tgz", "integrity": "sha512-AAAA"}
     versions = {"2.0.0": {"name": "alpha", "version": "2.0.0", "dist": dist}}
-    page = {"name": "alpha", "dist-tags": {"latest": "2.0.0"}, "versions": versions}
-    index.pages["/npm/alpha"] = json.dumps(page).encode()
-    asked = {"package.json": b'{"dependencies": {"alpha": "*"}}'}
+    manifest = {"name": "alpha", "dist-tags": {"latest": "2.0.0"}, "versions": versions}
+    index.pages["/npm/alpha"] = json.dumps(manifest).encode()
+    files = {"package.json": b'{"dependencies": {"alpha": "*"}}'}
     with pytest.raises(PackagesRefused, match=r"alpha 2.0.0 would be installed, but only <2 is allowed"):
         await NewProjectPackages(language="javascript", cache=tmp_path, allowed=ALLOWED).install_for(
-            asked, interpreter
+            files, interpreter
         )
     assert "/npm/alpha.tgz" not in index.requested_paths
 
 
-def test_in_npm_only_what_the_manifest_names_is_bound() -> None:
+def test_bounds_apply_to_the_packages_that_a_manifest_names() -> None:
     text = '{"dependencies": {"gamma": "1"}}'
     assert find_version_bounds("package.json", text, ALLOWED) == {}
     assert find_version_bounds("requirements.txt", "gamma\n", ALLOWED) == ALLOWED["python"]
-    nested = {
+    packages = {
         "node_modules/alpha": {"version": "1.0.0"},
         "node_modules/b/node_modules/alpha": {"version": "3.0.0"},
     }
-    assert Npm().versions(json.dumps({"packages": nested}))["alpha"] == "1.0.0"
+    assert Npm().versions(json.dumps({"packages": packages}))["alpha"] == "1.0.0"
