@@ -129,14 +129,13 @@ def _commands_in(lines: Iterable[str]) -> Iterator[list[str]]:
 def find_named_files(command: Sequence[str], files: Mapping[str, bytes], root: Path) -> tuple[str, ...]:
     """Return the task's files that are words of a test command, or the modules that it runs."""
     words = [part for word in command for part in WORD_ENDS.split(word) if part]
-    paths = [path for word in words for path in _possible_paths(word, root)]
-    paths += [path for module in _modules(words) for path in _module_files(module)]
+    prefix, paths = f"{root.as_posix()}/", list[str]()
+    for word in words:
+        for path in (word, word.split("::")[0]):
+            paths.append(posixpath.normpath(path.removeprefix(prefix)))
+    for module in _modules(words):
+        paths += _module_files(module)
     return tuple(dict.fromkeys(path for path in paths if path in files))
-
-
-def _possible_paths(word: str, root: Path) -> Iterator[str]:
-    for text in (word, word.split("::")[0]):
-        yield posixpath.normpath(text.removeprefix(f"{root.as_posix()}/"))
 
 
 def _modules(words: Sequence[str]) -> Iterator[str]:

@@ -7,9 +7,8 @@ for the index.
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,10 +85,11 @@ def plan_commit(
             restaged.append(change.apply_to(index_entry, "staged"))
         else:
             restaged.append(index_entry or TreeEntry(path=name))
-    with _scratch_index() as index:
-        repository.git("read-tree", parent, env=index)
-        _write_index(repository, committed, env=index)
-        tree = repository.git("write-tree", env=index).decode().strip()
+    with tempfile.TemporaryDirectory(prefix="suture-index-") as folder:
+        scratch_index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+        repository.git("read-tree", parent, env=scratch_index)
+        _write_index(repository, committed, env=scratch_index)
+        tree = repository.git("write-tree", env=scratch_index).decode().strip()
     return CommitPlan(
         repository=repository, parent=parent, tree=tree, staged=tuple(staged), restaged=tuple(restaged)
     )
@@ -201,9 +201,3 @@ def _write_index(
         text += f"{mode_and_blob}\t{entry.path}\0"
     stdin = text.encode("utf-8", "surrogateescape")
     repository.git("update-index", "-z", "--index-info", stdin=stdin, env=env)
-
-
-@contextlib.contextmanager
-def _scratch_index() -> Iterator[dict[str, str]]:
-    with tempfile.TemporaryDirectory(prefix="suture-index-") as folder:
-        yield {"GIT_INDEX_FILE": str(Path(folder) / "index")}

@@ -113,12 +113,8 @@ class CompoundMutations:
         raw = encode_source(self.texts[base.path])
         spans = [(raw[: e.start].count(b"\n") + 1, raw[: e.end].count(b"\n") + 2) for e in base.edits]
         scores = self.scores.get(base.path, {})
-        return {
-            line: scores[line]
-            for first_line, last_line in spans
-            for line in range(first_line, last_line)
-            if line in scores
-        }
+        lines = (line for first_line, end_line in spans for line in range(first_line, end_line))
+        return {line: scores[line] for line in lines if line in scores}
 
     async def _changes_after(
         self, start: Proposal, scores: Mapping[int, float], clues: Sequence[Clue], limit: int
