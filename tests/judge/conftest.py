@@ -1,4 +1,4 @@
-"""A real sandbox with small limits, and the data sets if they are available."""
+"""Fixtures of the judge's tests: a real sandbox with small limits, settings of whole runs, and the data sets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
@@ -14,14 +15,23 @@ from typing import Any
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from requirements import find_bubblewrap
-from suture.core.records import Candidate, Check, Task, Verdict
-from suture.core.settings import SandboxSettings
+from requirements import Require, find_bubblewrap
+from suture.core.records import Candidate, Check, Language, Task, Verdict
+from suture.core.settings import (
+    BudgetSettings,
+    CertificationSettings,
+    PathSettings,
+    RepairSettings,
+    SandboxSettings,
+    Settings,
+)
 from suture.judge import Suite, check_candidate, prepare_suite
+from suture.project.languages import LANGUAGES
 from suture.sandbox import Requirement, Sandbox, discover_interpreter, open_sandbox
 
 Judge = Callable[..., Any]
 Prepare = Callable[..., Any]
+DataSet = Callable[[str], list[dict[str, Any]]]
 PYTEST = BARE_PYTEST
 PYTHON = discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
 
@@ -31,6 +41,23 @@ def sandbox_settings() -> SandboxSettings:
     return SandboxSettings(check_timeout_s=20, test_timeout_s=90)
 
 
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Return settings of whole runs: their home is the test's own folder, and they run few mutants."""
+    return Settings(
+        paths=PathSettings(home=tmp_path / "home"),
+        budget=BudgetSettings(attempts=4, seconds=600),
+        certification=CertificationSettings(mutants=4, seconds=300),
+        repair=RepairSettings(enabled=False),
+    )
+
+
+def require_language(language: Language, require: Require) -> None:
+    """Skip the test if the program of a language is not installed."""
+    program = LANGUAGES[language].program
+    require(program, shutil.which(program) is not None, "it is not on PATH")
+
+
 @pytest.fixture(scope="session")
 def bubblewrap() -> Requirement:
     return find_bubblewrap()
@@ -38,17 +65,17 @@ def bubblewrap() -> Requirement:
 
 @pytest.fixture
 async def sandbox(
-    bubblewrap: Requirement, require: Callable[[str, bool, str], None], sandbox_settings: SandboxSettings
+    bubblewrap: Requirement, require: Require, sandbox_settings: SandboxSettings
 ) -> AsyncIterator[Sandbox]:
     require("bubblewrap", bubblewrap.ok, f"{bubblewrap.detail} ({bubblewrap.remedy})")
-    opened = open_sandbox(sandbox_settings)
-    yield opened
-    await opened.close()
+    sandbox = open_sandbox(sandbox_settings)
+    yield sandbox
+    await sandbox.close()
 
 
 @pytest.fixture
 def judge(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> Judge:
-    """`await judge(code, *asserts)` answers the verdict on one module."""
+    """Return a function: `await judge(code, *asserts)` returns the verdict on one module."""
 
     async def run(code: str, *programs: str, check_timeout_s: float | None = None, **task: Any) -> Verdict:
         settings = sandbox_settings
@@ -63,19 +90,19 @@ def judge(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> Judge:
 
 @pytest.fixture
 def prepare(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> Prepare:
-    """`await prepare({"calc.py": ...}, "pytest -q")` answers the suite of a project and its command."""
+    """Return a function: `await prepare({"calc.py": ...}, "pytest -q")` returns the suite of a project."""
 
     async def run(files: Mapping[str, str], command: str = PYTEST) -> Suite:
-        given = {path: text.encode() for path, text in files.items()}
-        task = Task(statement="", kind="heal", files=given, test_command=tuple(shlex.split(command)))
+        contents = {path: text.encode() for path, text in files.items()}
+        task = Task(statement="", kind="heal", files=contents, test_command=tuple(shlex.split(command)))
         return await prepare_suite(task, sandbox, sandbox_settings, PYTHON)
 
     return run
 
 
 @pytest.fixture(scope="session")
-def data_set() -> Callable[[str], list[dict[str, Any]]]:
-    """`data_set("humaneval")` answers its tasks, or skips."""
+def data_set() -> DataSet:
+    """Return a function: `data_set("humaneval")` returns the tasks of a data set, or skips the test."""
 
     def read(name: str) -> list[dict[str, Any]]:
         folder = os.environ.get("SUTURE_DATA")

@@ -1,8 +1,9 @@
-"""A small project with two bugs' worth of tests, healed for real by a scripted model."""
+"""A small project with two bugs, healed by a scripted model in a real sandbox."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,8 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from suture.api import HealOptions, heal
 from suture.core.records import Result
-from suture.core.settings import BudgetSettings, CertificationSettings, PathSettings, RepairSettings, Settings
-from suture.sandbox import BubblewrapSandbox
+from suture.core.settings import Settings
+from suture.sandbox import BubblewrapSandbox, Capabilities, Channel, RunRequest, RunResult
 from suture.testing import ScriptedModel
 
 CODE = '''\
@@ -34,7 +35,7 @@ def cheapest(prices):
 '''
 FIXED = CODE.replace("result > 100", "result >= 100").replace("max(prices)", "min(prices)")
 NOISY = FIXED.replace('"""Prices."""', '"""Prices, which start from nothing."""')
-"""With an edit that stands apart from the others, and that no test needs."""
+"""The fix with a further edit, elsewhere in the file, that no test needs."""
 TESTS = """\
 from shop.prices import cheapest, total
 
@@ -52,23 +53,12 @@ def test_cheapest():
 """
 COMMAND = BARE_PYTEST
 
-Healed = Callable[..., Awaitable[Result]]
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    """Runs in the test's own folder, and few mutants."""
-    return Settings(
-        paths=PathSettings(home=tmp_path / "home"),
-        budget=BudgetSettings(attempts=4, seconds=600),
-        certification=CertificationSettings(mutants=4, seconds=300),
-        repair=RepairSettings(enabled=False),
-    )
+RunHeal = Callable[..., Awaitable[Result]]
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """The broken project."""
+    """Write the broken project."""
     root = tmp_path / "project"
     (root / "shop").mkdir(parents=True)
     (root / "tests").mkdir()
@@ -80,21 +70,45 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def healed(project: Path, settings: Settings, sandbox: BubblewrapSandbox) -> Healed:
-    """`await healed(apply=True, ...)`: heal the project; the reply has more edits than are needed."""
+def run_heal(project: Path, settings: Settings, sandbox: BubblewrapSandbox) -> RunHeal:
+    """Return a function that heals the project: `await run_heal(apply=True, ...)`.
 
-    async def run(
+    The model's reply has one edit more than the tests need, unless `text` says otherwise.
+    """
+
+    async def heal_project(
         *,
         root: Path | None = None,
         test: str = COMMAND,
         text: str = NOISY,
-        using: Settings | None = None,
-        **how: object,
+        run_settings: Settings | None = None,
+        **overrides: object,
     ) -> Result:
         reply = f"### shop/prices.py\n```python\n{text}\n```"
         options = HealOptions(
-            test=test, settings=using or settings, model=ScriptedModel([reply] * 4), sandbox=sandbox
+            test=test, settings=run_settings or settings, model=ScriptedModel([reply] * 4), sandbox=sandbox
         )
-        return await heal(root or project, replace(options, **how))  # type: ignore[arg-type]
+        return await heal(root or project, replace(options, **overrides))  # type: ignore[arg-type]
 
-    return run
+    return heal_project
+
+
+class SandboxWrapper:
+    """A sandbox that passes everything on to a real one; tests override `run`."""
+
+    name = "wrapper"
+
+    def __init__(self, sandbox: BubblewrapSandbox) -> None:
+        self._sandbox = sandbox
+
+    async def run(self, request: RunRequest) -> RunResult:
+        return await self._sandbox.run(request)
+
+    def open(self, request: RunRequest) -> AbstractAsyncContextManager[Channel]:
+        return self._sandbox.open(request)
+
+    async def capabilities(self) -> Capabilities:
+        return await self._sandbox.capabilities()
+
+    async def close(self) -> None:
+        await self._sandbox.close()

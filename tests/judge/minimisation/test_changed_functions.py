@@ -1,4 +1,4 @@
-"""What may be left out of a change: only what means nothing, or what was asked and answered alike."""
+"""Which functions a change touches, and why the two ends of one fix are never separated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FILE = (
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "differs"),
+    ("old", "new", "expected"),
     [
         ("return x\n", "return x  # as it is\n", set()),
         ("def f(x):\n", 'def f(x):\n    """Nothing."""\n', set()),
@@ -36,19 +36,19 @@ FILE = (
         ("return x\n", "return (\n", None),
     ],
 )
-def test_what_differs(old: str, new: str, differs: set[str] | None) -> None:
+def test_changed_functions_are_found(old: str, new: str, expected: set[str] | None) -> None:
     part, whole = {"a.py": FILE.encode()}, {"a.py": FILE.replace(old, new, 1).encode()}
     found = changed_functions(whole, part)
-    assert (found if found is None else {name for _, name in found}) == differs
+    assert (found if found is None else {name for _, name in found}) == expected
 
 
 @pytest.mark.parametrize(("path", "known"), [("rates.json", False), ("run.sh", False), ("notes.md", True)])
-def test_files_that_are_no_python(path: str, known: bool) -> None:
+def test_only_documentation_changes_of_other_files_are_harmless(path: str, known: bool) -> None:
     for part in ({path: b"2"}, dict[str, bytes]()):
         assert (changed_functions({path: b"1"}, part) is not None) == known
 
 
-def test_a_new_function_that_something_names_is_a_difference() -> None:
+def test_a_new_function_that_other_code_names_is_a_change() -> None:
     part = {"a.py": b"", "b.py": b"ask = ['helper']\n"}
     assert changed_functions({**part, "a.py": b"def helper():\n    return 1\n"}, part) is None
 
@@ -93,12 +93,12 @@ async def test_two_ends_of_one_fix_stay_together(
         (tmp_path / "p" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "p" / path).write_text(text)
     reply = "".join(f"### {path}\n```python\n{text}```\n\n" for path, text in fixed.items())
-    quick = settings.model_copy(
+    quick_settings = settings.model_copy(
         update={"certification": settings.certification.model_copy(update={"mutants": 0})}
     )
     result = await heal(
         tmp_path / "p",
-        HealOptions(test=BARE_PYTEST, settings=quick, model=ScriptedModel([reply]), sandbox=sandbox),
+        HealOptions(test=BARE_PYTEST, settings=quick_settings, model=ScriptedModel([reply]), sandbox=sandbox),
     )
     assert result.ok
     assert result.candidate is not None

@@ -1,3 +1,5 @@
+"""Minimising a change by delta debugging, first by lines and then by whole units of code."""
+
 from __future__ import annotations
 
 import itertools
@@ -13,7 +15,7 @@ LINES = [f"line_{number} = {number}" for number in range(30)]
 BASE = {"a.txt": ("\n".join(LINES) + "\n").encode(), "b.txt": b"one\ntwo\n"}
 
 
-async def test_only_what_is_needed_is_left() -> None:
+async def test_only_needed_edits_are_left() -> None:
     lines = [f"{line}  # touched" for line in LINES]
     lines[7], lines[20] = "line_7 = 'mended'", "line_20 = 'mended'"
     files = {"a.txt": "\n".join(lines) + "\n", "b.txt": "one\nthree\n"}
@@ -22,9 +24,9 @@ async def test_only_what_is_needed_is_left() -> None:
         return part.get("a.txt", "").count("mended") == 2
 
     found = await minimise_lines(BASE, files, passes, max_runs=200)
-    wanted = [*LINES]
-    wanted[7], wanted[20] = lines[7], lines[20]
-    assert found.files == {"a.txt": "\n".join(wanted) + "\n"}
+    expected = [*LINES]
+    expected[7], expected[20] = lines[7], lines[20]
+    assert found.files == {"a.txt": "\n".join(expected) + "\n"}
     assert (found.summary.edits_found, found.summary.edits, found.summary.is_minimal) == (31, 2, True)
 
 
@@ -32,10 +34,10 @@ async def test_only_what_is_needed_is_left() -> None:
 async def test_every_remaining_edit_is_needed(needed: set[int], extra: list[str]) -> None:
     base = {"a.txt": "".join(f"{n}\n" for n in range(12)).encode()}
     text = "".join(f"{n}!\n" for n in range(12)) + "".join(f"{mark}\n" for mark in extra)
-    wanted = {f"{n}!" for n in needed}
+    expected = {f"{n}!" for n in needed}
 
     async def passes(part: Mapping[str, str]) -> bool:
-        return wanted <= set(part.get("a.txt", "").split("\n")) if part else not wanted
+        return expected <= set(part.get("a.txt", "").split("\n")) if part else not expected
 
     found = await minimise_lines(base, {"a.txt": text}, passes, max_runs=500)
     assert found.summary.is_minimal
@@ -43,7 +45,7 @@ async def test_every_remaining_edit_is_needed(needed: set[int], extra: list[str]
     assert await passes(found.files)
 
 
-async def test_the_limit_of_runs_holds_and_the_result_passes() -> None:
+async def test_the_limit_of_runs_holds_and_the_result_still_passes() -> None:
     text = "\n".join(f"{line}!" for line in LINES) + "\n"
     calls = itertools.count()
 
@@ -59,20 +61,20 @@ async def test_the_limit_of_runs_holds_and_the_result_passes() -> None:
 async def test_halves_that_do_not_parse_cost_no_run() -> None:
     base = {"m.py": b"def f(x):\n    return x\n"}
     text = "def f(x):\n    if x is None:\n        return 0\n    return x\n"
-    asked: list[str] = []
+    tried: list[str] = []
 
     async def passes(part: Mapping[str, str]) -> bool:
-        asked.append(part["m.py"])
+        tried.append(part["m.py"])
         return part["m.py"] == text
 
     found = await minimise_lines(base, {"m.py": text}, passes, max_runs=50)
     assert found.files == {"m.py": text}
     assert found.summary.is_minimal
-    for source in asked:
+    for source in tried:
         compile(source, "m.py", "exec")
 
 
-async def test_a_new_file_is_needed_or_not() -> None:
+async def test_an_unneeded_file_is_dropped() -> None:
     async def passes(part: Mapping[str, str]) -> bool:
         return "new.txt" in part
 
@@ -115,7 +117,7 @@ class Till:
 
 
 async def minimise_to(text: str, needed: str, answers_equally: bool = True) -> tuple[str, tuple[str, ...]]:
-    """Return what remains of a change of which the tests need one line, and the dropped parts."""
+    """Return what remains of a change if the tests need one line of it, and the dropped parts."""
 
     async def passes(part: Mapping[str, str]) -> bool:
         return needed in part.get("shop.py", "")
@@ -135,23 +137,21 @@ async def minimise_to(text: str, needed: str, answers_equally: bool = True) -> t
         (("one == other", "one.lower() == other"), ("== other", "== other.lower()")),  # one line
         (("return one", "# both sides\n    return one"), ("== other", "is other")),  # one function
         (("BOOK[name]", "BOOK[name.lower()]"), ("get(name)", "get(name.lower())")),  # one variable
-        (("LIMIT = 3", "LIMIT = 4"), ("return n / 2", "return min(LIMIT, n / 2)")),  # a name, and its user
-        (("return n / 2", "return n // 2"), ("round(half(n))", "half(n)")),  # a function, and its caller
+        (("LIMIT = 3", "LIMIT = 4"), ("return n / 2", "return min(LIMIT, n / 2)")),  # a constant and its user
+        (("return n / 2", "return n // 2"), ("round(half(n))", "half(n)")),  # a function and its caller
         (("self.sum = 0", "self.all = 0"), ("self.sum = n", "self.all = n")),  # one class
     ],
 )
-async def test_code_that_was_written_as_a_unit_is_not_cut(
-    one: tuple[str, str], other: tuple[str, str]
-) -> None:
+async def test_edits_of_one_unit_stay_together(one: tuple[str, str], other: tuple[str, str]) -> None:
     text = SHOP.replace(*one).replace(*other)
     for needed in (one[1], other[1]):
         assert await minimise_to(text, needed.partition("\n")[2] or needed) == (text, ())
 
 
-async def test_an_unneeded_function_is_left_out_and_named() -> None:
-    mended = SHOP.replace("one == other", "one.lower() == other.lower()")
-    text = mended.replace("self.sum = n", "self.sum += n").replace("self.sum = 0", "self.sum = 0.0")
-    assert await minimise_to(text, "one.lower()") == (mended, ("shop.py (Till)",))
+async def test_an_unneeded_part_is_left_out_and_named() -> None:
+    fixed = SHOP.replace("one == other", "one.lower() == other.lower()")
+    text = fixed.replace("self.sum = n", "self.sum += n").replace("self.sum = 0", "self.sum = 0.0")
+    assert await minimise_to(text, "one.lower()") == (fixed, ("shop.py (Till)",))
 
 
 async def test_a_part_that_changes_an_answer_is_kept() -> None:
@@ -160,9 +160,9 @@ async def test_a_part_that_changes_an_answer_is_kept() -> None:
 
 
 async def test_only_the_part_that_changes_an_answer_is_restored() -> None:
-    mended = SHOP.replace("one == other", "one is other")
-    halved = mended.replace("n / 2", "n // 2")
-    text = halved.replace("self.sum = n", "self.sum += n")
+    fixed = SHOP.replace("one == other", "one is other")
+    restored = fixed.replace("n / 2", "n // 2")
+    text = restored.replace("self.sum = n", "self.sum += n")
 
     async def passes(part: Mapping[str, str]) -> bool:
         return "one is other" in part.get("shop.py", "")
@@ -173,7 +173,7 @@ async def test_only_the_part_that_changes_an_answer_is_restored() -> None:
     found = await minimise(
         {"shop.py": SHOP.encode()}, {"shop.py": text}, passes, max_runs=50, is_equivalent=is_equivalent
     )
-    assert (found.files, found.summary.left_out) == ({"shop.py": halved}, ("shop.py (Till)",))
+    assert (found.files, found.summary.left_out) == ({"shop.py": restored}, ("shop.py (Till)",))
 
 
 async def test_files_that_name_each_other_stay_together() -> None:
@@ -189,5 +189,5 @@ async def test_files_that_name_each_other_stay_together() -> None:
         return "fold(one)" in part.get("shop.py", "")
 
     found = await minimise(before, files, passes, max_runs=50)
-    assert set(found.files) == {"shop.py", "cases.py", "README.md"}  # which names `cases`
+    assert set(found.files) == {"shop.py", "cases.py", "README.md"}  # the README names `cases`
     assert found.summary.left_out == ("notes.txt",)

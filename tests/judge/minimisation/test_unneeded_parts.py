@@ -1,4 +1,4 @@
-"""What is left of a fix that says more than the tests ask for, in whole runs."""
+"""Whole runs drop the parts of a fix that no test needs, unless they change an answer."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def test_initials():
 def test_shout():
     assert shout("hey") == "HEY!"
 """
-# Both sides; the tests only have capitals on one of them.
+# The fix changes both sides; the tests have capitals on one side only.
 RIGHT = BROKEN.replace("one == other", "one.lower() == other.lower()")
 
 
 @pytest.fixture
-def names(tmp_path: Path) -> Path:
+def project(tmp_path: Path) -> Path:
     root = tmp_path / "names"
     root.mkdir()
     (root / "names.py").write_text(BROKEN)
@@ -59,7 +59,7 @@ def names(tmp_path: Path) -> Path:
     return root
 
 
-async def mend(root: Path, settings: Settings, sandbox: BubblewrapSandbox, *replies: str) -> Result:
+async def run_heal(root: Path, settings: Settings, sandbox: BubblewrapSandbox, *replies: str) -> Result:
     reply = "\n".join(replies)
     return await heal(
         root,
@@ -69,39 +69,41 @@ async def mend(root: Path, settings: Settings, sandbox: BubblewrapSandbox, *repl
     )
 
 
-def as_reply(path: str, text: str) -> str:
+def format_reply(path: str, text: str) -> str:
     return f"### {path}\n```python\n{text}\n```\n"
 
 
-async def test_both_sides_of_a_comparison_stay_though_the_tests_need_one(
-    names: Path, settings: Settings, sandbox: BubblewrapSandbox
+async def test_both_sides_of_a_changed_comparison_are_kept(
+    project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
-    result = await mend(names, settings, sandbox, as_reply("names.py", RIGHT))
+    result = await run_heal(project, settings, sandbox, format_reply("names.py", RIGHT))
     assert result.outcome == "healed", result.reason
-    assert (names / "names.py").read_text() == RIGHT
+    assert (project / "names.py").read_text() == RIGHT
 
 
 @pytest.mark.heavy
-async def test_what_changes_an_answer_stays_and_what_changes_none_is_left_out_and_kept_beside(
-    names: Path, settings: Settings, sandbox: BubblewrapSandbox
+async def test_parts_that_change_no_answer_are_left_out_and_saved(
+    project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
-    other = RIGHT.replace("word[0] for", "word[0].lower() for")  # the tests' name has no capital
-    longer = other.replace('text.upper() + "!"', 'f"{text.upper()}!"')  # says the same
-    result = await mend(names, settings, sandbox, as_reply("names.py", longer))
+    needed = RIGHT.replace("word[0] for", "word[0].lower() for")  # the name in the tests has no capital
+    whole = needed.replace('text.upper() + "!"', 'f"{text.upper()}!"')  # an equivalent expression
+    result = await run_heal(project, settings, sandbox, format_reply("names.py", whole))
     assert result.outcome == "healed", result.reason
-    assert (names / "names.py").read_text() == other
+    assert (project / "names.py").read_text() == needed
     folder = find_run(settings.paths.home, result.run_id)
-    told = next(e.data for e in read_ledger(folder.ledger_path).events if e.kind == "certificate.written")
-    assert told["left_out"] == ["names.py (shout)"]
+    event_data = next(
+        e.data for e in read_ledger(folder.ledger_path).events if e.kind == "certificate.written"
+    )
+    assert event_data["left_out"] == ["names.py (shout)"]
     assert '+    return f"{text.upper()}!"' in (folder.path / "full.diff").read_text()
     assert "text.upper()}" not in result.diff
 
 
-async def test_answers_are_compared_where_a_test_calls_the_function(
-    names: Path, settings: Settings, sandbox: BubblewrapSandbox
+async def test_a_part_is_kept_if_it_changes_an_answer(
+    project: Path, settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
-    task, _ = build_heal_task(names, test=tuple(COMMAND.split()))
-    interpreter = discover_interpreter(names, {"PATH": "/usr/bin"})
+    task, _ = build_heal_task(project, test=tuple(COMMAND.split()))
+    interpreter = discover_interpreter(project, {"PATH": "/usr/bin"})
     suite = await prepare_suite(task, sandbox, settings.sandbox, interpreter)
     behaviour = ChangeBehaviour(suite=suite, files={"names.py": RIGHT})
     assert not await behaviour.is_kept_by({"names.py": RIGHT.replace("other.lower()", "other")})
