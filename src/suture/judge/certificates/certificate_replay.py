@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from suture.core.records import Candidate, Task, UnmeasuredReason, Verdict
@@ -17,6 +17,7 @@ from suture.judge.certificates.static_checks import (
     check_certified_diff,
     check_changed_paths,
     check_project_files,
+    find_deciding_paths,
     require,
     require_equal,
 )
@@ -56,6 +57,8 @@ async def replay_certificate(
     sandbox: Sandbox,
     settings: Settings,
     interpreter: Interpreter | None,
+    *,
+    left_out: Iterable[str] = (),
 ) -> AsyncIterator[ReplayedClaim]:
     """Verify what a certificate says, and yield each statement with what was found.
 
@@ -67,13 +70,17 @@ async def replay_certificate(
         sandbox: A sandbox in which nothing of the original run is left.
         settings: The limits and the trust threshold; those in the certificate are only claims.
         interpreter: What `python` means in the test command.
+        left_out: Paths in the project's folder that `project` does not have, such as caches and ignored files.
+            The replay does not read them; those that may decide for the user are named.
 
     Raises:
         PrerequisiteError: The change needs packages that are not kept here; none are fetched.
     """
     try:
         files = check_project_files(certificate, project)
-        yield _confirm("project", f"{len(files)} files have the certified hashes")
+        yield _confirm(
+            "project", f"{len(files)} files have the certified hashes{_render_left_out(left_out)}"
+        )
         after = check_certified_diff(certificate, files)
         yield _confirm("diff", f"it results in the certified {', '.join(sorted(certificate.result))}")
         task = replace(strip_task(certificate.task), files=files)
@@ -107,6 +114,15 @@ async def replay_certificate(
 
 def _confirm(name: ClaimName, detail: str) -> ReplayedClaim:
     return ReplayedClaim(name=name, ok=True, detail=detail)
+
+
+def _render_left_out(paths: Iterable[str]) -> str:
+    """Return what the replay did not read although it may decide in the user's own folder; empty if nothing."""
+    deciding = find_deciding_paths(paths)
+    if not deciding:
+        return ""
+    more = f" and {len(deciding) - MAX_LISTED} more" if len(deciding) > MAX_LISTED else ""
+    return f"; not read, and not certified: {', '.join(deciding[:MAX_LISTED])}{more}"
 
 
 async def _prepare_certified_suite(

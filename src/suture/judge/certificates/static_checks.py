@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from suture.core.records import Candidate, content_hash
 from suture.judge import Suite, find_protected_files, is_dependency_file
 from suture.judge.certificates.certificate import Certificate, sha256_hex
+from suture.judge.protected_files import PYTEST_MODULES
 from suture.project.languages import detect_file_languages
 from suture.project.test_commands import find_deciding_files
 from suture.project.workspace import (
@@ -38,7 +40,14 @@ ClaimName = Literal[
 
 MAX_LISTED = 5
 """Paths or ids that one message names."""
-COMPILED_SUFFIXES = frozenset((".pyi", ".pyc", ".pyd", ".so"))
+CACHE_FOLDER = "__pycache__"
+BYTECODE_SUFFIXES = frozenset((".pyc", ".pyo"))
+NATIVE_SUFFIXES = frozenset((".so", ".pyd", ".dll", ".dylib", ".node"))
+"""Suffixes of machine code that an import or a `require` can load."""
+IMPORTABLE_SUFFIXES = BYTECODE_SUFFIXES | NATIVE_SUFFIXES | {".pyi", ".egg", ".whl", ".zip", ".egg-link"}
+"""Suffixes of files that are no source code, and that Python can import, or find modules with."""
+SITE_MODULES = frozenset(("sitecustomize", "usercustomize"))
+"""Modules that Python imports at start-up if they exist."""
 NOWHERE = Path("/nowhere")
 """Stands for the project's folder: a certificate names files by their paths in the project alone."""
 
@@ -86,10 +95,18 @@ def revert_certified_change(certificate: Certificate, project: Mapping[str, byte
 def check_project_files(certificate: Certificate, project: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files that a certificate was made for, each checked by its hash.
 
-    A further file that could change what the tests say refutes the certificate.
+    A further file that could change what the tests say refutes the certificate. So does a compiled file that
+    Python would run in place of a source: the certificate must be about the code that a reader sees.
     """
     has_hash = certificate.project_hash == content_hash(dict(certificate.project))
     require(has_hash, "project", "the list of files does not have the certified hash")
+    compiled = find_replacing_files(certificate.project.keys() | certificate.result.keys())
+    listed = ", ".join(compiled[:MAX_LISTED])
+    require(
+        not compiled,
+        "project",
+        f"{len(compiled)} compiled file(s) or cache(s) could run in place of the sources: {listed}",
+    )
     wrong = [
         path
         for path, sha256 in certificate.project.items()
@@ -97,7 +114,7 @@ def check_project_files(certificate: Certificate, project: Mapping[str, bytes]) 
     ]
     listed = ", ".join(sorted(wrong)[:MAX_LISTED])
     require(not wrong, "project", f"{len(wrong)} file(s) are missing or differ: {listed}")
-    added = sorted(path for path in project.keys() - certificate.project.keys() if _may_decide(path))
+    added = find_deciding_paths(project.keys() - certificate.project.keys())
     listed = ", ".join(added[:MAX_LISTED])
     require(
         not added or certificate.task.kind == "write",
@@ -107,10 +124,53 @@ def check_project_files(certificate: Certificate, project: Mapping[str, bytes]) 
     return {path: project[path] for path in certificate.project}
 
 
+def find_replacing_files(paths: Collection[str]) -> list[str]:
+    """Return the compiled files that Python would run in place of a source or of another module, sorted.
+
+    Bytecode and caches always count: with the right header Python runs them and never reads the source. Machine
+    code counts if it has the name of a module that a reader would expect to run. A compiled module that alone
+    has its name, as a project's build leaves it, is what the sources import, and does not count.
+    """
+    sources = [PurePosixPath(path) for path in paths if path.endswith(".py")]
+    modules = {source.with_suffix("") for source in sources}
+    modules |= {folder for source in sources for folder in source.parents}
+    return sorted(
+        path for path in paths if _is_bytecode(path) or _replaces_module(PurePosixPath(path), modules)
+    )
+
+
+def _is_bytecode(path: str) -> bool:
+    file = PurePosixPath(path)
+    return CACHE_FOLDER in file.parts or file.suffix in BYTECODE_SUFFIXES
+
+
+def _replaces_module(file: PurePosixPath, modules: Collection[PurePosixPath]) -> bool:
+    """Return whether a file of machine code has the name of a source, or of a module that the tests import.
+
+    Args:
+        file: Path relative to the project root.
+        modules: The project's modules and packages by their paths without a suffix.
+    """
+    if file.suffix not in NATIVE_SUFFIXES:
+        return False
+    name = file.name.partition(".")[0]  # `fast.cpython-311-x86_64-linux-gnu.so` is the module `fast`
+    # Outside of a package, the folder may be on `sys.path`, where the file replaces an installed module.
+    is_in_package = file.with_name("__init__") in modules
+    is_known = name in sys.stdlib_module_names or name in PYTEST_MODULES or name in SITE_MODULES
+    return file.with_name(name) in modules or (is_known and not is_in_package)
+
+
+def find_deciding_paths(paths: Iterable[str]) -> list[str]:
+    """Return the paths of files that may change what the tests say, sorted.
+
+    These are code, compiled code and caches, tests, and files that configure a test run or Python's start.
+    """
+    return sorted(path for path in paths if _may_decide(path))
+
+
 def _may_decide(path: str) -> bool:
-    """Return whether a file may change what the tests say: code, a test, or a configuration file."""
-    is_code = PurePosixPath(path).suffix in COMPILED_SUFFIXES or bool(detect_file_languages((path,)))
-    return is_code or is_protected(path, default_protected())
+    is_code = PurePosixPath(path).suffix in IMPORTABLE_SUFFIXES or bool(detect_file_languages((path,)))
+    return is_code or _is_bytecode(path) or is_protected(path, default_protected())
 
 
 def check_certified_diff(certificate: Certificate, files: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from pathlib import Path
 
 from suture.core.ledger import RunFolder, find_run, first_payload, read_ledger
@@ -89,10 +89,15 @@ async def verify_certificate_file(
     except InvalidCertificate as refused:
         yield ReplayedClaim(name="certificate", ok=False, detail=str(refused))
         return
-    files, interpreter = _find_files_and_interpreter(certificate, path.parent, project, settings.sandbox)
+    files, left_out, interpreter = _find_files_and_interpreter(
+        certificate, path.parent, project, settings.sandbox
+    )
     replay_sandbox = sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
-        async for claim in replay_certificate(certificate, files, replay_sandbox, settings, interpreter):
+        claims = replay_certificate(
+            certificate, files, replay_sandbox, settings, interpreter, left_out=left_out
+        )
+        async for claim in claims:
             yield claim
     finally:
         if replay_sandbox is not sandbox:
@@ -101,13 +106,14 @@ async def verify_certificate_file(
 
 def _find_files_and_interpreter(
     certificate: Certificate, folder: Path, project: Path | None, settings: SandboxSettings
-) -> tuple[Mapping[str, bytes], Interpreter | None]:
-    """Return the files to check against the certified hashes, and the interpreter of the tests."""
+) -> tuple[Mapping[str, bytes], Collection[str], Interpreter | None]:
+    """Return the files to check against the certified hashes, the paths not read, and the tests' interpreter."""
     if project is not None:
         snapshot = take_snapshot(project, secrets=settings.secrets)
         language = certificate.task.language
         interpreter = discover_programs(snapshot.root, os.environ, language, settings.python)
-        return revert_certified_change(certificate, snapshot.files), interpreter
+        left_out = [path for path, reason in snapshot.skipped.items() if reason != "version_control"]
+        return revert_certified_change(certificate, snapshot.files), left_out, interpreter
     run = RunFolder(folder)
     if not (folder / "blobs").is_dir():
         raise UsageError(
@@ -120,7 +126,7 @@ def _find_files_and_interpreter(
             files[path] = run.load_blob(sha256)
         except StorageError:
             continue  # the replay reports which files are missing
-    return files, _find_interpreter(run, certificate.task.language)
+    return files, (), _find_interpreter(run, certificate.task.language)
 
 
 def _find_interpreter(run: RunFolder, language: Language) -> Interpreter:
