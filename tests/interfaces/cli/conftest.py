@@ -1,4 +1,4 @@
-"""Fixtures: each test gets its own home, so that no run of the developer is read or changed."""
+"""Fixtures: each test gets its own home, so that no test reads or changes a run of the developer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Suture = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Where runs are kept."""
+    """Create the folder in which Suture stores its runs."""
     folder = tmp_path / "home"
     folder.mkdir()
     return folder
@@ -34,12 +34,12 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environ(home: Path, tmp_path: Path) -> dict[str, str]:
-    """The environment of a command: nothing of the tester's but PATH."""
+    """Return the environment of a command, which takes only PATH from the developer."""
     return {
         "HOME": str(tmp_path),
         "PATH": os.environ["PATH"],
         "SUTURE_HOME": str(home),
-        "SUTURE_REPAIR_ENABLED": "false",  # the models are what is tested here
+        "SUTURE_REPAIR_ENABLED": "false",  # these tests need the model's replies to decide
         "SUTURE_PATHS_CACHE": str(tmp_path / "cache"),
         "NO_COLOR": "1",
     }
@@ -47,7 +47,7 @@ def environ(home: Path, tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def cli(environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Call a command in this process: `cli("show", "last")`."""
+    """Return a function that runs a command in this process: `cli("show", "last")`."""
     monkeypatch.chdir(tmp_path)
     for name in list(os.environ):
         if name not in environ:
@@ -60,15 +60,17 @@ def cli(environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.fixture(scope="session")
-def forked() -> Iterator[ForkedSuture]:
-    """A process that has imported the program, for all tests."""
-    with forked_suture() as opened:
-        yield opened
+def forked_program() -> Iterator[ForkedSuture]:
+    """Start the process that has imported the program and is forked for each command."""
+    with forked_suture() as program:
+        yield program
 
 
 @pytest.fixture
-def suture(environ: dict[str, str], tmp_path: Path, forked: ForkedSuture, self_tested_cache: Path) -> Suture:
-    """Call a command as a process of its own."""
+def suture(
+    environ: dict[str, str], tmp_path: Path, forked_program: ForkedSuture, self_tested_cache: Path
+) -> Suture:
+    """Return a function that runs a command in its own process."""
     shutil.copytree(self_tested_cache, environ["SUTURE_PATHS_CACHE"], dirs_exist_ok=True)
 
     def call(
@@ -77,26 +79,26 @@ def suture(environ: dict[str, str], tmp_path: Path, forked: ForkedSuture, self_t
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        return forked(
+        return forked_program(
             arguments,
             stdin=stdin or "",
             env={**environ, **(env or {})},
             cwd=cwd or tmp_path,
-            timeout_s=300,  # the time limit of the test is the limit
+            timeout_s=300,  # the time limit of the test ends a command earlier
         )
 
     return call
 
 
 @pytest.fixture(scope="session")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with pytest and no more."""
+def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Create a Python environment that contains only pytest."""
     return bare_environment(tmp_path_factory.mktemp("bare") / "environment")
 
 
 @pytest.fixture(scope="session")
-def diagnosis() -> list[str]:
-    """What is missing for a sandbox."""
+def sandbox_problems() -> list[str]:
+    """Return the reasons why this machine cannot start a sandbox."""
     from requirements import find_bubblewrap
 
     finding = find_bubblewrap()
@@ -104,14 +106,14 @@ def diagnosis() -> list[str]:
 
 
 @pytest.fixture
-def sandbox(require: Callable[[str, bool, str], None], diagnosis: list[str]) -> None:
-    """Skip where there is no sandbox."""
-    require("bubblewrap", not diagnosis, "; ".join(diagnosis))
+def sandbox(require: Callable[[str, bool, str], None], sandbox_problems: list[str]) -> None:
+    """Skip the test where no sandbox can start."""
+    require("bubblewrap", not sandbox_problems, "; ".join(sandbox_problems))
 
 
 @pytest.fixture
 def script(tmp_path: Path) -> Callable[..., str]:
-    """Write a script; answers the name of its model."""
+    """Return a function that writes scripted replies and returns the name of their model."""
 
     def write(*replies: Any) -> str:
         path = tmp_path / "script.json"
@@ -122,8 +124,8 @@ def script(tmp_path: Path) -> Callable[..., str]:
 
 
 @pytest.fixture
-def broken(tmp_path: Path) -> Path:
-    """A copy of `examples/broken`."""
+def broken_project(tmp_path: Path) -> Path:
+    """Copy `examples/broken` into the test's folder."""
     project = tmp_path / "broken"
     shutil.copytree(ROOT / "examples" / "broken", project, ignore=shutil.ignore_patterns("__pycache__", ".*"))
     return project
@@ -131,15 +133,15 @@ def broken(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fixing_reply() -> str:
-    """The reply that fixes `broken`."""
+    """Return the model reply that fixes `broken_project`."""
     fix = tomllib.loads((ROOT / "tests" / "examples" / "fixes.toml").read_text())["broken"]
     text = (ROOT / "examples" / "broken" / fix["file"]).read_text()
     return f"```python\n{text.replace(fix['wrong'], fix['right'])}```"
 
 
 @pytest.fixture
-def files_of() -> Callable[[Path], dict[str, bytes]]:
-    """`files_of(folder)`: every file in it, for comparing before and after."""
+def read_files() -> Callable[[Path], dict[str, bytes]]:
+    """Return a function that reads every file of a folder, to compare it before and after."""
 
     def read(folder: Path) -> dict[str, bytes]:
         return {

@@ -1,7 +1,7 @@
-"""The program `suture`, forked for each call from a process that has imported what it needs.
+"""Run `suture` by forking a process that has already imported it.
 
-To import it takes longer than most commands do. What is forked has everything of its own: process, variables,
-folder, streams and end. All that has happened in the process that it comes from are imports.
+Importing Suture takes longer than most commands do. Each forked command has its own process, variables,
+folder, streams and exit status. The parent process has only imported modules.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from pathlib import Path
 
 __all__ = ["ForkedSuture", "forked_suture"]
 
-READ_AT_START = ("PYTHON", "LC_", "LANG")
-"""Beginnings of variables that an interpreter heeds while it starts, which is over when it is forked."""
+STARTUP_VARIABLES = ("PYTHON", "LC_", "LANG")
+"""Prefixes of variables that an interpreter reads only while it starts, which a fork does not repeat."""
 
 
 class ForkedSuture:
-    """Calls `suture`.
+    """Runs `suture` commands in forks of a running process.
 
     Args:
-        address: Where the process listens that is forked.
+        address: The path of the Unix socket at which that process listens.
     """
 
     def __init__(self, address: str) -> None:
@@ -39,7 +39,7 @@ class ForkedSuture:
     ) -> subprocess.CompletedProcess[str]:
         """Run one command to its end, as `subprocess.run` does."""
         command = [sys.executable, "-m", "suture.interfaces.cli", *arguments]
-        if any(name.startswith(READ_AT_START) for name in env):
+        if any(name.startswith(STARTUP_VARIABLES) for name in env):
             return subprocess.run(
                 command,
                 input=stdin,
@@ -50,50 +50,56 @@ class ForkedSuture:
                 timeout=timeout_s,
                 check=False,
             )
-        told = json.dumps({"arguments": arguments, "environ": dict(env), "folder": str(cwd)}).encode()
-        (there_in, here_in), (here_out, there_out), (here_err, there_err) = (os.pipe() for _ in range(3))
-        with socket.socket(socket.AF_UNIX) as line, ThreadPoolExecutor(3) as streams:
-            line.connect(self._address)
-            socket.send_fds(line, [len(told).to_bytes(4, "big")], [there_in, there_out, there_err])
-            line.sendall(told)
-            for end in (there_in, there_out, there_err):
-                os.close(end)
-            streams.submit(_write, here_in, stdin)
-            said, errors = (streams.submit(_read, end) for end in (here_out, here_err))
-            with line.makefile("r") as answers:
-                pid = int(answers.readline())
-                line.settimeout(timeout_s)
+        request = json.dumps({"arguments": arguments, "environ": dict(env), "folder": str(cwd)}).encode()
+        (child_stdin, parent_stdin), (parent_stdout, child_stdout), (parent_stderr, child_stderr) = (
+            os.pipe() for _ in range(3)
+        )
+        with socket.socket(socket.AF_UNIX) as connection, ThreadPoolExecutor(3) as threads:
+            connection.connect(self._address)
+            socket.send_fds(
+                connection, [len(request).to_bytes(4, "big")], [child_stdin, child_stdout, child_stderr]
+            )
+            connection.sendall(request)
+            for descriptor in (child_stdin, child_stdout, child_stderr):
+                os.close(descriptor)
+            threads.submit(_write, parent_stdin, stdin)
+            output, errors = (
+                threads.submit(_read, descriptor) for descriptor in (parent_stdout, parent_stderr)
+            )
+            with connection.makefile("r") as responses:
+                pid = int(responses.readline())
+                connection.settimeout(timeout_s)
                 try:
-                    status = int(answers.readline())
+                    status = int(responses.readline())
                 except TimeoutError:
                     os.kill(pid, signal.SIGKILL)
                     raise subprocess.TimeoutExpired(command, timeout_s) from None
-            return subprocess.CompletedProcess(command, status, said.result(), errors.result())
+            return subprocess.CompletedProcess(command, status, output.result(), errors.result())
 
 
-def _write(end: int, text: str) -> None:
-    with open(end, "w", encoding="utf-8", newline="") as pipe:
+def _write(descriptor: int, text: str) -> None:
+    with open(descriptor, "w", encoding="utf-8", newline="") as pipe:
         try:
             pipe.write(text)
             pipe.flush()
         except BrokenPipeError:
-            pass  # it has not read on
+            pass  # the command ended before it had read all of its input
 
 
-def _read(end: int) -> str:
-    with open(end, encoding="utf-8") as pipe:
+def _read(descriptor: int) -> str:
+    with open(descriptor, encoding="utf-8") as pipe:
         return pipe.read()
 
 
 @contextmanager
 def forked_suture() -> Iterator[ForkedSuture]:
-    """Start the process that is forked; it ends with its stdin."""
+    """Start the process that is forked for each command; it ends when its stdin closes."""
     with tempfile.TemporaryDirectory() as folder:
         address = f"{folder}/line"
-        bare = {name: value for name, value in os.environ.items() if name == "PATH"}
+        environ = {name: value for name, value in os.environ.items() if name == "PATH"}
         with subprocess.Popen(
             [sys.executable, __file__, address],
-            env=bare,
+            env=environ,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=folder,
@@ -103,50 +109,51 @@ def forked_suture() -> Iterator[ForkedSuture]:
             yield ForkedSuture(address)
 
 
-def await_call(address: str) -> None:
-    """Fork a process for each call, in which this function comes back."""
+def serve_calls(address: str) -> None:
+    """Wait for calls and fork a process for each; the function returns only in those forks."""
     import select
     import threading
 
     server = socket.socket(socket.AF_UNIX)
     server.bind(address)
     server.listen()
-    assert threading.active_count() == 1, "a fork has only one of them"
+    assert threading.active_count() == 1, "a fork keeps only one thread"
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     while True:
         if sys.stdin in select.select([server, sys.stdin], [], [])[0]:
             os._exit(0)
-        line, _ = server.accept()
+        connection, _ = server.accept()
         if os.fork() == 0:
             server.close()
             break
-        line.close()
+        connection.close()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    size, streams, *_ = socket.recv_fds(line, 4, 3)
-    told = json.loads(line.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL))
+    size, descriptors, *_ = socket.recv_fds(connection, 4, 3)
+    request = json.loads(connection.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL))
     pid = os.fork()
     if pid:
-        for end in streams:
-            os.close(end)
-        line.sendall(f"{pid}\n".encode())
+        for descriptor in descriptors:
+            os.close(descriptor)
+        connection.sendall(f"{pid}\n".encode())
         _, status = os.waitpid(pid, 0)
-        line.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
         os._exit(0)
-    line.close()
-    for number, end in enumerate(streams):
-        os.dup2(end, number)
-        os.close(end)
-    os.chdir(told["folder"])
+    connection.close()
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.chdir(request["folder"])
     os.environ.clear()
-    os.environ.update(told["environ"])
-    sys.argv[1:] = told["arguments"]
+    os.environ.update(request["environ"])
+    sys.argv[1:] = request["arguments"]
 
 
 if __name__ == "__main__":
-    del sys.path[0]  # as the program itself does
-    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # as above
+    # The program itself does the same two things when it starts.
+    del sys.path[0]
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
     import gc
 
     import suture.api
@@ -157,9 +164,9 @@ if __name__ == "__main__":
     import suture.interfaces.cli.terminal.live_view
     import suture.loop.run
 
-    __package__ = "suture.interfaces.cli"  # by which a refusal knows what was typed
+    __package__ = "suture.interfaces.cli"  # error messages derive the typed command from it
     sys.argv[0] = suture.interfaces.cli.__file__.replace("__init__", "__main__")
     gc.collect()
-    gc.freeze()  # else each end would look through all that was imported, and copy it
-    await_call(sys.argv[1])
+    gc.freeze()  # otherwise the collector of each fork would touch and copy all imported objects
+    serve_calls(sys.argv[1])
     suture.interfaces.cli.main()

@@ -30,18 +30,18 @@ COLUMNS = (60, 100)
 ROWS = 400
 PYTEST = "python -m pytest -q"
 NO_MODEL = ("--no-model", "--set", "repair.enabled=true", "--set", "repair.seconds=240")
-NO_HURRY = {
+GENEROUS_LIMITS = {
     "SUTURE_CERTIFICATION_SECONDS": "240",
     "SUTURE_SANDBOX_CHECK_TIMEOUT_S": "120",
     "SUTURE_SANDBOX_TEST_TIMEOUT_S": "240",
 }
 """Limits that even a busy machine does not reach, so that no screen depends on timing."""
 TASK = "Write a function double(n) that doubles a number. For example: double(4) == 8"
-RIGHT = "```python\ndef double(n):\n    return 2 * n\n```"
-WRONG = "```python\ndef double(n):\n    return n + 2\n```"
+CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
+WRONG_REPLY = "```python\ndef double(n):\n    return n + 2\n```"
 
 Step = tuple[Sequence[str], Sequence[tuple[str, str]]]
-"""The arguments, and what is typed after which text appears."""
+"""The arguments of a command, and pairs of a text to wait for and the input to type then."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +50,14 @@ class Scene:
 
     name: str
     steps: Sequence[Step]
-    shown: int = 0
-    """The first step whose screen is kept; earlier steps are preparation."""
+    first_step: int = 0
+    """The first step whose screen is in the golden file; earlier steps are preparation."""
 
 
-HEAL: Step = (("heal", ".", "--test", PYTEST, *NO_MODEL), ())
-WRITE: Step = (("run", TASK, "--model", "scripted:right.json"), ())
+HEAL_STEP: Step = (("heal", ".", "--test", PYTEST, *NO_MODEL), ())
+WRITE_STEP: Step = (("run", TASK, "--model", "scripted:right.json"), ())
 SCENES = (
-    Scene(name="heal", steps=(HEAL, (("apply",), ()), (("undo",), ()))),
+    Scene(name="heal", steps=(HEAL_STEP, (("apply",), ()), (("undo",), ()))),
     Scene(
         name="stuck",
         steps=((("run", TASK, "--model", "scripted:wrong.json", "--recipe", "always_repair"), ()),),
@@ -65,15 +65,18 @@ SCENES = (
     Scene(
         name="review",
         steps=(
-            ((*WRITE[0], "--autonomy", "review_all"), (("fresh candidate? [y/N]", "y\n"), ("Accept", "y\n"))),
+            (
+                (*WRITE_STEP[0], "--autonomy", "review_all"),
+                (("fresh candidate? [y/N]", "y\n"), ("Accept", "y\n")),
+            ),
         ),
     ),
-    Scene(name="show", steps=(WRITE, (("show",), ())), shown=1),
+    Scene(name="show", steps=(WRITE_STEP, (("show",), ())), first_step=1),
 )
 
 
 def play(scene: Scene, columns: int, environ: dict[str, str], cache: Path | None = None) -> str:
-    """Return the screens of a scene, with everything replaced that differs between runs.
+    """Run a scene and return its screens, without the parts that differ between runs.
 
     Args:
         scene: The scene.
@@ -81,47 +84,48 @@ def play(scene: Scene, columns: int, environ: dict[str, str], cache: Path | None
         environ: The environment of the commands.
         cache: The initial contents of Suture's cache.
     """
-    with tempfile.TemporaryDirectory(dir="/tmp") as name:  # a path of the same length everywhere
+    # The path has the same length on every machine, so that lines wrap at the same places.
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
         folder = Path(name) / "cart"
         shutil.copytree(
             ROOT / "examples" / "broken", folder, ignore=shutil.ignore_patterns("__pycache__", ".*")
         )
         if cache is not None:
             shutil.copytree(cache, f"{name}/cache")
-        (folder / "right.json").write_text(json.dumps([RIGHT]))
-        (folder / "wrong.json").write_text(json.dumps([WRONG] * 12))
-        own = {
+        (folder / "right.json").write_text(json.dumps([CORRECT_REPLY]))
+        (folder / "wrong.json").write_text(json.dumps([WRONG_REPLY] * 12))
+        command_environ = {
             **environ,
-            **NO_HURRY,
+            **GENEROUS_LIMITS,
             "HOME": name,
             "SUTURE_HOME": f"{name}/home",
             "SUTURE_PATHS_CACHE": f"{name}/cache",
         }
         screens = []
-        for arguments, typed in scene.steps:
-            terminal = Terminal(list(arguments), own, folder, columns=columns, patience_s=280)
-            for words, text in typed:
-                terminal.wait_for(words)
+        for arguments, inputs in scene.steps:
+            terminal = Terminal(list(arguments), command_environ, folder, columns=columns, patience_s=280)
+            for awaited_text, text in inputs:
+                terminal.wait_for(awaited_text)
                 terminal.type(text)
             terminal.end()
             command = " ".join(f'"{word}"' if " " in word else word for word in arguments)
             screens.append(
-                f"$ suture {command}\n{stabilize(on_screen(terminal.screen, columns), Path(name))}\n"
+                f"$ suture {command}\n{stabilize(render_screen(terminal.screen, columns), Path(name))}\n"
             )
-        return "\n".join(screens[scene.shown :])
+        return "\n".join(screens[scene.first_step :])
 
 
-def on_screen(sent: str, columns: int) -> str:
+def render_screen(output: str, columns: int) -> str:
     """Return what a terminal shows after it has received this text."""
     screen = pyte.Screen(columns, ROWS)
-    pyte.Stream(screen).feed(sent)
+    pyte.Stream(screen).feed(output)
     return "\n".join(line.rstrip() for line in screen.display).rstrip()
 
 
 def stabilize(text: str, folder: Path) -> str:
     """Replace everything that differs between runs by text of the same length."""
-    for pattern, instead in REPLACEMENTS:
-        text = re.sub(pattern, instead, text)
+    for pattern, replacement in REPLACEMENTS:
+        text = re.sub(pattern, replacement, text)
     return text.replace(str(folder), same_length("/tmp/folder", str(folder)))
 
 
@@ -130,16 +134,16 @@ def same_length(text: str, reference: str) -> str:
     return text.ljust(len(reference), "_")[: len(reference)]
 
 
-def with_zeros(found: re.Match[str]) -> str:
+def replace_digits(match: re.Match[str]) -> str:
     """Return the number with every digit replaced by zero."""
-    return re.sub(r"[0-9a-f]", "0", found[0])
+    return re.sub(r"[0-9a-f]", "0", match[0])
 
 
 REPLACEMENTS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    (r"\d{8}-\d{9}-[0-9a-f]{6}", with_zeros),
-    (r"\b[0-9a-f]{8,64}\b", with_zeros),
-    (r"\b\d{4}-\d\d-\d\d\b", with_zeros),
-    (r"\b\d\d:\d\d\b", with_zeros),
+    (r"\d{8}-\d{9}-[0-9a-f]{6}", replace_digits),
+    (r"\b[0-9a-f]{8,64}\b", replace_digits),
+    (r"\b\d{4}-\d\d-\d\d\b", replace_digits),
+    (r"\b\d\d:\d\d\b", replace_digits),
     (r"\b\d+(\.\d+)?( of \d+)? s\b", "N s"),
     (r"\b\d+ edits", "N edits"),
     (r"(?s)Python\s+is\s.*?\n(?=checked )", "Python is PYTHON\n"),
@@ -157,9 +161,9 @@ def golden_file(scene: Scene, columns: int) -> Path:
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:]
+    names = sys.argv[1:]
     environment = {"PATH": os.environ["PATH"], "NO_COLOR": "1", "SUTURE_REPAIR_ENABLED": "false"}
-    for one, width in scenes():
-        if not wanted or one.name in wanted:
-            golden_file(one, width).write_text(play(one, width, environment))
-            print(golden_file(one, width))
+    for scene, columns in scenes():
+        if not names or scene.name in names:
+            golden_file(scene, columns).write_text(play(scene, columns, environment))
+            print(golden_file(scene, columns))

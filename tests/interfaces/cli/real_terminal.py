@@ -11,19 +11,43 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["Terminal"]
+__all__ = ["Terminal", "restore_interrupts", "take_terminal", "wait_until"]
 
 
-def own_terminal() -> None:
-    """Ctrl-C reaches only whoever the terminal controls; a suite in the background would ignore it."""
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+def restore_interrupts() -> None:
+    """Make a child process react to SIGINT.
+
+    A test suite that a script runs in the background ignores SIGINT, and its children inherit that.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def take_terminal() -> None:
+    """Make stdin the controlling terminal of a child process, so that Ctrl-C reaches it."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    restore_interrupts()
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    """Wait until a condition holds; fail when the process ends before."""
+    while not condition():
+        assert process.poll() is None, process.communicate()[1].decode()
+        time.sleep(0.05)
+
+
 class Terminal:
-    """A command on a terminal of its own: what it shows, and what is typed."""
+    """A command that runs on its own pseudo-terminal.
+
+    Args:
+        arguments: The arguments of `suture`.
+        environ: The environment of the command.
+        folder: The current folder of the command.
+        columns: The width of the terminal.
+        patience_s: How long to wait for a text or for the end of the command.
+    """
 
     def __init__(
         self,
@@ -36,46 +60,48 @@ class Terminal:
     ) -> None:
         self.screen = ""
         self._patience_s = patience_s
-        self._waited = 0  # how much of the screen has been waited for
-        self._here, there = pty.openpty()
+        self._search_start = 0  # where the next search for a text begins
+        self._terminal_fd, command_fd = pty.openpty()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "suture.interfaces.cli", *arguments],
-            stdin=there,
-            stdout=there,
-            stderr=there,
+            stdin=command_fd,
+            stdout=command_fd,
+            stderr=command_fd,
             env={"TERM": "xterm", **environ, "COLUMNS": str(columns), "LINES": "40"},
             cwd=folder,
             start_new_session=True,
-            preexec_fn=own_terminal,
+            preexec_fn=take_terminal,
         )
-        os.close(there)
+        os.close(command_fd)
 
     def wait_for(self, text: str) -> None:
-        """Read until the screen has shown a text behind what was waited for before."""
-        until = time.monotonic() + self._patience_s
-        while (found := self.screen.find(text, self._waited)) < 0:
-            assert time.monotonic() < until, self.screen
+        """Read until the screen shows a text after the one that was waited for last."""
+        deadline = time.monotonic() + self._patience_s
+        while (position := self.screen.find(text, self._search_start)) < 0:
+            assert time.monotonic() < deadline, self.screen
             self._read()
-        self._waited = found + len(text)
+        self._search_start = position + len(text)
 
     def type(self, text: str) -> None:
-        os.write(self._here, text.encode())
+        """Send input to the command."""
+        os.write(self._terminal_fd, text.encode())
 
     def end(self) -> int:
-        until = time.monotonic() + self._patience_s
+        """Read until the command ends and return its exit code."""
+        deadline = time.monotonic() + self._patience_s
         while self.process.poll() is None:
-            assert time.monotonic() < until, self.screen
+            assert time.monotonic() < deadline, self.screen
             self._read()
         while self._read():
             pass
-        os.close(self._here)
+        os.close(self._terminal_fd)
         return self.process.returncode
 
     def _read(self) -> bool:
-        """Whether there was something to read."""
-        if select.select([self._here], [], [], 0.2)[0]:
+        """Read available output and return whether there was any."""
+        if select.select([self._terminal_fd], [], [], 0.2)[0]:
             try:
-                self.screen += os.read(self._here, 65536).decode("utf-8", "replace")
+                self.screen += os.read(self._terminal_fd, 65536).decode("utf-8", "replace")
                 return True
             except OSError:  # the other end is closed
                 time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""`suture heal --ask`: the question on a terminal, and none without one."""
+"""`suture heal --ask` asks on a terminal and is refused without one."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ async def test_the_question_is_asked_until_it_is_answered(
         return next(lines, None)
 
     assert await ask_right_repair(DIFFERENCE, read) == choice
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "For joined(3, 2) they return:\n  1: 5\n  2: 6\n" in told.err
-    assert told.err.count("Which is right") == typed.count("\n") + (choice is None)
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "For joined(3, 2) they return:\n  1: 5\n  2: 6\n" in output.err
+    assert output.err.count("Which is right") == typed.count("\n") + (choice is None)
 
 
-def test_without_a_terminal_it_is_a_usage_error(
+def test_ask_without_a_terminal_is_a_usage_error(
     suture: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    done = suture("heal", str(tmp_path), "--ask")
-    assert done.returncode == 2
-    assert "--ask needs a terminal" in done.stderr
+    result = suture("heal", str(tmp_path), "--ask")
+    assert result.returncode == 2
+    assert "--ask needs a terminal" in result.stderr

@@ -1,4 +1,4 @@
-"""Bad input ends in one line, a remedy and the documented exit code, and no file changes."""
+"""Bad input ends with one line, a remedy and the documented exit code, and no file changes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typer.testing import Result
 from suture.interfaces.cli.terminal.error_reporting import report_error
 
 Cli = Callable[..., Result]
-FilesOf = Callable[[Path], dict[str, bytes]]
+ReadFiles = Callable[[Path], dict[str, bytes]]
 
 TASK = "Write a function double(n) that doubles a number. For example:\n\n>>> double(4)\n8\n"
-ASK = "--model scripted:right.json"
-TEST = '--test "python -m pytest -q"'
-DAMAGED, BARE = "20260101-000000000-bbbbbb", "20260102-000000000-cccccc"
+MODEL_OPTION = "--model scripted:right.json"
+TEST_OPTION = '--test "python -m pytest -q"'
+DAMAGED_RUN, TORN_RUN = "20260101-000000000-bbbbbb", "20260102-000000000-cccccc"
 
-# Arguments, as a shell reads them; the exit code; a part of the message.
-ROWS: tuple[tuple[str, int, str], ...] = (
+# Arguments as typed in a shell, the exit code, and a part of the message.
+CASES: tuple[tuple[str, int, str], ...] = (
     # The program itself
     ("haal", 2, "Did you mean 'heal'?"),
     ("--nope", 2, "--nope"),
@@ -34,19 +34,19 @@ ROWS: tuple[tuple[str, int, str], ...] = (
     ("run x --modle y", 2, "--model"),
     ("run x --test nowhere.py", 2, "'nowhere.py' does not exist"),
     ("run x --test empty", 2, "is a folder"),
-    (f"run x --test latin.py {ASK}", 2, "latin.py"),
-    (f"run x --test broken.py {ASK}", 2, "not Python at line"),
-    (f"run x --test pipe {ASK}", 2, "regular file"),
-    ("run x --test dangling " + ASK, 2, "dangling"),
-    (f"run x --test empty.txt {ASK}", 2, "holds no test"),
+    (f"run x --test latin.py {MODEL_OPTION}", 2, "latin.py"),
+    (f"run x --test broken.py {MODEL_OPTION}", 2, "not Python at line"),
+    (f"run x --test pipe {MODEL_OPTION}", 2, "regular file"),
+    ("run x --test dangling " + MODEL_OPTION, 2, "dangling"),
+    (f"run x --test empty.txt {MODEL_OPTION}", 2, "holds no test"),
     ("run x --set loop.sample=1", 2, "did you mean loop.samples?"),
     ("run x --set loop.samples=-1", 2, "at least 1"),
     ("run x --set loop.samples=many", 2, "whole number"),
     ("run x --set nothing", 2, "KEY=VALUE"),
     ("run x --set =3", 2, "KEY=VALUE"),
-    (f"run x --recipe gready {ASK}", 2, "did you mean 'greedy'?"),
-    (f"run x --recipe broken.json {ASK}", 2, "name a .toml file"),
-    (f"run x --recipe broken.toml {ASK}", 2, "broken.toml"),
+    (f"run x --recipe gready {MODEL_OPTION}", 2, "did you mean 'greedy'?"),
+    (f"run x --recipe broken.json {MODEL_OPTION}", 2, "name a .toml file"),
+    (f"run x --recipe broken.toml {MODEL_OPTION}", 2, "broken.toml"),
     ("run x --attempts 0", 2, "budget.attempts"),
     ("run x --attempts many", 2, "--attempts"),
     ("run x --tokens -3", 2, "budget.tokens"),
@@ -64,50 +64,50 @@ ROWS: tuple[tuple[str, int, str], ...] = (
     ("run x --model scripted:empty", 2, "regular file"),
     ("run x --autonomy sometimes", 2, "review_all"),
     ("run x --verbose --quiet", 2, "exclude each other"),
-    (f"run x --replies nobody {ASK}", 2, "no run called 'nobody'"),
+    (f"run x --replies nobody {MODEL_OPTION}", 2, "no run called 'nobody'"),
     ("run x --model local:qwen2.5-coder-1.5b", 3, "suture models pull"),
     # run --project
-    (f'run "" --project library {ASK}', 2, "empty"),
-    (f"run x --project website {ASK}", 2, "there is no kind of project 'website'"),
-    (f"run x --project cli_tool --language cobol {ASK}", 2, "there is no language 'cobol'"),
-    (f"run x --language go {ASK}", 2, "give --test FILE"),
-    (f"run x --project cli_tool --into broken.py {ASK}", 2, "broken.py"),
-    (f"run x --project cli_tool --into full {ASK}", 2, "README.md"),
-    (f"run x --existing nowhere {ASK}", 2, "'nowhere' is not a folder"),
-    (f"run x --existing broken.py {ASK}", 2, "'broken.py' is not a folder"),
-    (f"run x --existing untested --project web_app {ASK}", 2, "leave out --project"),
-    (f"run x --existing empty {ASK}", 2, "--language"),
-    (f"run x --project data_pipeline --sample nowhere.csv {ASK}", 2, "'nowhere.csv' does not exist"),
-    (f"run x --project data_pipeline --sample pipe {ASK}", 2, "regular file"),
-    (f"run x --project cli_tool --sample empty.txt {ASK}", 2, "for a data pipeline"),
-    (f"run x --sample empty.txt {ASK}", 2, "for a data pipeline"),
-    (f"run x --project library --test right.json {ASK}", 2, "test"),
+    (f'run "" --project library {MODEL_OPTION}', 2, "empty"),
+    (f"run x --project website {MODEL_OPTION}", 2, "there is no kind of project 'website'"),
+    (f"run x --project cli_tool --language cobol {MODEL_OPTION}", 2, "there is no language 'cobol'"),
+    (f"run x --language go {MODEL_OPTION}", 2, "give --test FILE"),
+    (f"run x --project cli_tool --into broken.py {MODEL_OPTION}", 2, "broken.py"),
+    (f"run x --project cli_tool --into full {MODEL_OPTION}", 2, "README.md"),
+    (f"run x --existing nowhere {MODEL_OPTION}", 2, "'nowhere' is not a folder"),
+    (f"run x --existing broken.py {MODEL_OPTION}", 2, "'broken.py' is not a folder"),
+    (f"run x --existing untested --project web_app {MODEL_OPTION}", 2, "leave out --project"),
+    (f"run x --existing empty {MODEL_OPTION}", 2, "--language"),
+    (f"run x --project data_pipeline --sample nowhere.csv {MODEL_OPTION}", 2, "'nowhere.csv' does not exist"),
+    (f"run x --project data_pipeline --sample pipe {MODEL_OPTION}", 2, "regular file"),
+    (f"run x --project cli_tool --sample empty.txt {MODEL_OPTION}", 2, "for a data pipeline"),
+    (f"run x --sample empty.txt {MODEL_OPTION}", 2, "for a data pipeline"),
+    (f"run x --project library --test right.json {MODEL_OPTION}", 2, "test"),
     ("run x --project library --approve-deps maybe", 2, "safety.approve_deps"),
     # heal
     ("heal nowhere", 2, "'nowhere' does not exist"),
     ('heal ""', 2, "'' does not exist"),
     (f"heal {'l' * 5000}", 2, "does not exist"),
-    (f"heal empty {ASK}", 2, "holds no Python code"),
-    (f"heal untested {ASK}", 2, "--test"),
-    (f"heal odd {ASK}", 2, "its name is not printable text"),
-    (f"heal untested/notes.txt {ASK}", 2, "holds no Python code"),
-    (f"heal pipe {ASK}", 2, "neither a folder"),
-    (f"heal dangling {ASK}", 2, "dangling"),
+    (f"heal empty {MODEL_OPTION}", 2, "holds no Python code"),
+    (f"heal untested {MODEL_OPTION}", 2, "--test"),
+    (f"heal odd {MODEL_OPTION}", 2, "its name is not printable text"),
+    (f"heal untested/notes.txt {MODEL_OPTION}", 2, "holds no Python code"),
+    (f"heal pipe {MODEL_OPTION}", 2, "neither a folder"),
+    (f"heal dangling {MODEL_OPTION}", 2, "dangling"),
     ('heal untested --test ""', 2, "the test command is empty"),
-    (f'heal untested --test "\'open" {ASK}', 2, "close the quote"),
-    (f'heal untested --test "a | b" {ASK}', 2, "sh -c"),
-    (f"heal untested {TEST} --python nowhere", 2, "the Python 'nowhere' does not exist"),
-    (f"heal untested {TEST} --python empty", 2, "is a folder"),
-    (f"heal untested {TEST} --python latin.py", 2, "is not executable"),
+    (f'heal untested --test "\'open" {MODEL_OPTION}', 2, "close the quote"),
+    (f'heal untested --test "a | b" {MODEL_OPTION}', 2, "sh -c"),
+    (f"heal untested {TEST_OPTION} --python nowhere", 2, "the Python 'nowhere' does not exist"),
+    (f"heal untested {TEST_OPTION} --python empty", 2, "is a folder"),
+    (f"heal untested {TEST_OPTION} --python latin.py", 2, "is not executable"),
     ('heal untested --proposer ""', 2, "the proposer's command is empty"),
     ("heal untested --issue nowhere", 2, "no such file"),
     ("heal untested --issue empty", 2, "regular file"),
-    (f"heal untested {TEST} --patch latin.py", 2, "exists already"),
-    (f"heal untested {TEST} --patch nowhere/a.patch {ASK}", 2, "no folder"),
-    (f"heal untested {TEST} --apply --commit", 2, "exclude each other"),
-    (f"heal untested {TEST} --commit {ASK}", 2, "git init"),
-    (f"heal untested {TEST} --since HEAD~9 {ASK}", 2, "git"),
-    (f'heal untested {TEST} --only "no*" {ASK}', 2, "no file may change"),
+    (f"heal untested {TEST_OPTION} --patch latin.py", 2, "exists already"),
+    (f"heal untested {TEST_OPTION} --patch nowhere/a.patch {MODEL_OPTION}", 2, "no folder"),
+    (f"heal untested {TEST_OPTION} --apply --commit", 2, "exclude each other"),
+    (f"heal untested {TEST_OPTION} --commit {MODEL_OPTION}", 2, "git init"),
+    (f"heal untested {TEST_OPTION} --since HEAD~9 {MODEL_OPTION}", 2, "git"),
+    (f'heal untested {TEST_OPTION} --only "no*" {MODEL_OPTION}', 2, "no file may change"),
     ("heal untested --no-model --model openai:x", 2, "exclude each other"),
     ("heal --aply", 2, "--apply"),
     ("heal . --ask", 2, "terminal"),
@@ -121,29 +121,29 @@ ROWS: tuple[tuple[str, int, str], ...] = (
     ("show last --at many", 2, "--at"),
     ("show last --at 3", 2, "step"),
     ("show a b", 2, "(b)"),
-    (f"show {BARE} --diff", 2, "no diff"),
+    (f"show {TORN_RUN} --diff", 2, "no diff"),
     ("history --limit 0", 2, "--limit"),
     ("history extra", 2, "(extra)"),
     ("quality nobody", 2, "no run called"),
-    (f"quality {BARE}", 2, "how it began"),
+    (f"quality {TORN_RUN}", 2, "how it began"),
     ("verify nobody", 2, "no run called"),
-    (f"verify {BARE}", 2, "no certificate"),
+    (f"verify {TORN_RUN}", 2, "no certificate"),
     ("verify broken.json", 1, "not a certificate"),
     ("verify one.json", 1, "rejected"),
     # Continuing runs
-    (f"show {DAMAGED}", 6, "ledger.jsonl"),
-    (f"replay {DAMAGED}", 6, "ledger.jsonl"),
-    (f"resume {DAMAGED}", 6, "ledger.jsonl"),
-    (f"replay {BARE}", 2, "start it again"),
-    (f"resume {BARE} --answer maybe", 2, "start it again"),
+    (f"show {DAMAGED_RUN}", 6, "ledger.jsonl"),
+    (f"replay {DAMAGED_RUN}", 6, "ledger.jsonl"),
+    (f"resume {DAMAGED_RUN}", 6, "ledger.jsonl"),
+    (f"replay {TORN_RUN}", 2, "start it again"),
+    (f"resume {TORN_RUN} --answer maybe", 2, "start it again"),
     ("resume nobody", 2, "no run called"),
-    (f"fork {BARE} --at 1", 2, "start it again"),
+    (f"fork {TORN_RUN} --at 1", 2, "start it again"),
     ("fork last --at -1", 2, "--at"),
-    (f"review {BARE}", 2, "is not waiting for an answer"),
+    (f"review {TORN_RUN}", 2, "is not waiting for an answer"),
     ("apply nobody", 2, "no run called"),
     ("apply --commit --branch b", 2, "exclude each other"),
     ("undo nobody", 2, "no run called"),
-    (f"undo {BARE}", 2, "changed nothing of yours"),
+    (f"undo {TORN_RUN}", 2, "changed nothing of yours"),
     # Setting up
     ("doctor --set x=1", 2, "no setting 'x'"),
     ("self-check --set x=1", 2, "no setting 'x'"),
@@ -217,7 +217,7 @@ ROWS: tuple[tuple[str, int, str], ...] = (
     ("bench nothing", 2, "nothing"),
     ("bench run", 2, "name"),
     ("bench run x --dataset nothing", 2, "humaneval"),
-    (f"bench run x --dataset suture --arm nothing {ASK}", 2, "adaptive"),
+    (f"bench run x --dataset suture --arm nothing {MODEL_OPTION}", 2, "adaptive"),
     ("bench report nobody", 2, "suture bench run"),
     ("bench compare nobody", 2, "B"),
     ("bench compare nobody other", 2, "suture bench run"),
@@ -228,8 +228,8 @@ ROWS: tuple[tuple[str, int, str], ...] = (
 
 
 @pytest.fixture
-def places(tmp_path: Path, home: Path) -> Path:
-    """Create a folder with every file that the rows name."""
+def input_files(tmp_path: Path, home: Path) -> Path:
+    """Create a folder with every file that the cases name."""
     for folder in ("empty", "untested", "typed", "torn", "unknown", "full"):
         (tmp_path / folder).mkdir()
     texts = {
@@ -254,55 +254,60 @@ def places(tmp_path: Path, home: Path) -> Path:
     (tmp_path / "odd" / "two\nlines.py").write_text("x = 1\n")
     (tmp_path / "dangling").symlink_to("nothing")
     os.mkfifo(tmp_path / "pipe")
-    ledgers = {DAMAGED: '{"seq": 0, "time_s": "soon", "kind": "run_started", "data": {}}\n', BARE: "torn\n"}
-    for run, line in ledgers.items():
+    ledgers = {
+        DAMAGED_RUN: '{"seq": 0, "time_s": "soon", "kind": "run_started", "data": {}}\n',
+        TORN_RUN: "torn\n",
+    }
+    for run, content in ledgers.items():
         (home / "runs" / run).mkdir(parents=True)
-        (home / "runs" / run / "ledger.jsonl").write_text(line)
+        (home / "runs" / run / "ledger.jsonl").write_text(content)
     return tmp_path
 
 
-@pytest.mark.parametrize(("line", "code", "words"), ROWS, ids=[row[0][:60] for row in ROWS])
-def test_bad_input_is_an_exit_code_and_a_remedy(
-    cli: Cli, places: Path, files_of: FilesOf, line: str, code: int, words: str
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "message_part"), CASES, ids=[row[0][:60] for row in CASES]
+)
+def test_bad_input_ends_with_its_exit_code_and_a_remedy(
+    cli: Cli, input_files: Path, read_files: ReadFiles, arguments: str, exit_code: int, message_part: str
 ) -> None:
-    before = files_of(places / "untested")
-    done = cli(*shlex.split(line), stdin="")
-    said = done.stderr + (done.stdout if code == 1 else "")
-    assert done.exit_code == code, said
-    assert words in said
-    assert "Traceback" not in said
-    assert "a fault in Suture" not in said
-    assert code == 1 or done.stdout == ""
-    assert len([text for text in said.splitlines() if text.lower().startswith("error: ")]) <= 1
-    assert code == 1 or "\n  try: " in said
-    assert "Usage: " not in said
-    assert files_of(places / "untested") == before
+    before = read_files(input_files / "untested")
+    result = cli(*shlex.split(arguments), stdin="")
+    message = result.stderr + (result.stdout if exit_code == 1 else "")
+    assert result.exit_code == exit_code, message
+    assert message_part in message
+    assert "Traceback" not in message
+    assert "a fault in Suture" not in message
+    assert exit_code == 1 or result.stdout == ""
+    assert len([text for text in message.splitlines() if text.lower().startswith("error: ")]) <= 1
+    assert exit_code == 1 or "\n  try: " in message
+    assert "Usage: " not in message
+    assert read_files(input_files / "untested") == before
 
 
-def test_a_recipe_that_is_none_is_refused_before_a_run_is_announced(cli: Cli, places: Path) -> None:
-    for line in (f"run x --recipe nope {ASK}", "heal untested --no-model --recipe broken.toml"):
-        said = cli(*shlex.split(line), stdin="").stderr.splitlines()
-        assert said[0].startswith("error: "), said
-        assert said[1].startswith("  try: "), said
+def test_an_invalid_recipe_is_refused_before_a_run_is_announced(cli: Cli, input_files: Path) -> None:
+    for arguments in (f"run x --recipe nope {MODEL_OPTION}", "heal untested --no-model --recipe broken.toml"):
+        message = cli(*shlex.split(arguments), stdin="").stderr.splitlines()
+        assert message[0].startswith("error: "), message
+        assert message[1].startswith("  try: "), message
 
 
-def test_every_command_has_rows() -> None:
+def test_every_command_has_cases_of_bad_input() -> None:
     from write_pages import all_commands
 
-    tried = {line.split()[0] for line, _, _ in ROWS}
-    assert {command.split()[0] for command in all_commands()} <= tried
-    assert len(ROWS) >= 80
+    tested = {arguments.split()[0] for arguments, _, _ in CASES}
+    assert {command.split()[0] for command in all_commands()} <= tested
+    assert len(CASES) >= 80
 
 
 @pytest.mark.parametrize(
     ("module", "remedy"),
     [("fastapi.routing", "suture[serve]"), ("xllamacpp", "suture[local]"), ("yaml", "suture")],
 )
-def test_a_package_that_is_missing_is_named_with_what_brings_it(
+def test_a_missing_package_is_named_with_the_command_that_installs_it(
     capsys: pytest.CaptureFixture[str], module: str, remedy: str
 ) -> None:
-    fault = ModuleNotFoundError(f"No module named {module!r}", name=module)
-    assert report_error(fault, debug=False) == 3
+    error = ModuleNotFoundError(f"No module named {module!r}", name=module)
+    assert report_error(error, debug=False) == 3
     package = module.partition(".")[0]
     assert capsys.readouterr().err == (
         f'error: this needs the package {package!r}\n  try: pip install "{remedy}"\n'

@@ -1,4 +1,4 @@
-"""`suture bench baseline` and `suture bench gate`, on folders of rows."""
+"""`suture bench baseline` and `suture bench gate` on folders of rows."""
 
 from __future__ import annotations
 
@@ -14,71 +14,73 @@ from interfaces.cli.conftest import Cli
 
 @pytest.fixture
 def baseline(cli: Cli, tmp_path: Path) -> str:
-    """Twenty tasks of which eighteen are solved."""
+    """Record a baseline of twenty tasks of which eighteen are solved."""
     folder = write_rows(tmp_path / "recorded", arm_rows("adaptive", [True] * 18 + [False] * 2))
-    shown = cli("bench", "baseline", str(folder), str(tmp_path / "b.json"))
-    assert shown.exit_code == 0, shown.stderr
-    assert "adaptive solved 18 of 20 tasks (90.0%)" in shown.stdout
+    result = cli("bench", "baseline", str(folder), str(tmp_path / "b.json"))
+    assert result.exit_code == 0, result.stderr
+    assert "adaptive solved 18 of 20 tasks (90.0%)" in result.stdout
     return str(tmp_path / "b.json")
 
 
 @pytest.mark.parametrize(
-    ("rights", "code", "said"),
+    ("outcomes", "exit_code", "expected_start"),
     [
         ([True] * 20, 0, "passed: adaptive with local:tiny on set, regime visible: "),
         ([False] * 20, 1, "failed: adaptive with local:tiny on set, regime visible: "),
         ([True, True, False] * 6, 4, "undecided: adaptive with local:tiny on set, regime visible: "),
     ],
 )
-def test_the_exit_code_says_how_it_stands(
-    cli: Cli, tmp_path: Path, baseline: str, rights: list[bool], code: int, said: str
+def test_the_exit_code_of_a_gate_follows_its_decision(
+    cli: Cli, tmp_path: Path, baseline: str, outcomes: list[bool], exit_code: int, expected_start: str
 ) -> None:
-    folder = write_rows(tmp_path / "run", arm_rows("adaptive", rights))
-    shown = cli("bench", "gate", baseline, str(folder), "--min", "0.8", "--margin", "0.3")
-    assert shown.exit_code == code, shown.output
-    assert shown.stdout.startswith(said)
-    assert "at a true rate of 80.0% it passes" in shown.stdout
-    assert "at a true rate of 50.0% it passes" in shown.stdout
-    plain = cli("bench", "gate", baseline, str(folder), "--min", "0.8", "--margin", "0.3", "--json")
-    assert plain.exit_code == code
-    found = json.loads(plain.stdout)
-    assert found["decision"]["standing"] == said.partition(":")[0]
-    assert found["chances"]["at_least"]["failed"] <= 0.05
-    assert found["chances"]["at_poor"]["passed"] <= 0.05
+    folder = write_rows(tmp_path / "run", arm_rows("adaptive", outcomes))
+    result = cli("bench", "gate", baseline, str(folder), "--min", "0.8", "--margin", "0.3")
+    assert result.exit_code == exit_code, result.output
+    assert result.stdout.startswith(expected_start)
+    assert "at a true rate of 80.0% it passes" in result.stdout
+    assert "at a true rate of 50.0% it passes" in result.stdout
+    json_result = cli("bench", "gate", baseline, str(folder), "--min", "0.8", "--margin", "0.3", "--json")
+    assert json_result.exit_code == exit_code
+    report = json.loads(json_result.stdout)
+    assert report["decision"]["standing"] == expected_start.partition(":")[0]
+    assert report["chances"]["at_least"]["failed"] <= 0.05
+    assert report["chances"]["at_poor"]["passed"] <= 0.05
 
 
-@pytest.mark.parametrize(("broken", "code"), [(20, 6), (3, 6), (1, 0)])
-def test_a_gate_whose_tasks_cannot_be_graded_is_broken(
-    cli: Cli, tmp_path: Path, baseline: str, broken: int, code: int
+@pytest.mark.parametrize(("ungraded_count", "exit_code"), [(20, 6), (3, 6), (1, 0)])
+def test_a_gate_with_too_many_ungraded_tasks_is_broken(
+    cli: Cli, tmp_path: Path, baseline: str, ungraded_count: int, exit_code: int
 ) -> None:
     order = [task["problem"] for task in json.loads(Path(baseline).read_text())["tasks"]]
     rows = [
-        replace(one, fault="its own reference does not pass here") if one.problem in order[:broken] else one
-        for one in arm_rows("adaptive", [True] * 20)
+        replace(current_row, fault="its own reference does not pass here")
+        if current_row.problem in order[:ungraded_count]
+        else current_row
+        for current_row in arm_rows("adaptive", [True] * 20)
     ]
     folder = str(write_rows(tmp_path / "run", rows))
-    shown = cli("bench", "gate", baseline, folder, "--min", "0.8", "--margin", "0.3")
-    assert shown.exit_code == code, shown.output
-    plain = json.loads(cli("bench", "gate", baseline, folder, "--min", "0.8", "--json").stdout)
-    if code:
-        assert shown.stdout.startswith("broken: adaptive with local:tiny on set, regime visible: ")
+    result = cli("bench", "gate", baseline, folder, "--min", "0.8", "--margin", "0.3")
+    assert result.exit_code == exit_code, result.output
+    json_result = json.loads(cli("bench", "gate", baseline, folder, "--min", "0.8", "--json").stdout)
+    if exit_code:
+        assert result.stdout.startswith("broken: adaptive with local:tiny on set, regime visible: ")
         assert (
-            f"{broken} more have no grade because the infrastructure failed, so there is no verdict"
-            in shown.stdout
+            f"{ungraded_count} more have no grade because the infrastructure failed, so there is no verdict"
+            in result.stdout
         )
-        assert plain["standing"] == "broken"
-    assert len(plain["skipped"]) == broken
+        assert json_result["standing"] == "broken"
+    assert len(json_result["skipped"]) == ungraded_count
 
 
-def test_without_a_rate_it_is_the_recorded_one(cli: Cli, tmp_path: Path, baseline: str) -> None:
+def test_a_gate_uses_the_recorded_rate_by_default(cli: Cli, tmp_path: Path, baseline: str) -> None:
     folder = write_rows(tmp_path / "run", arm_rows("adaptive", [False] * 20))
-    shown = cli("bench", "gate", baseline, str(folder))
-    assert shown.exit_code == 1
-    assert "the rate is below 90.0% with 95% confidence" in shown.stdout
-    assert "solved when recorded, not now: Set/" in shown.stdout
+    result = cli("bench", "gate", baseline, str(folder))
+    assert result.exit_code == 1
+    assert "the rate is below 90.0% with 95% confidence" in result.stdout
+    assert "solved when recorded, not now: Set/" in result.stdout
 
 
-def test_another_model_needs_a_rate(cli: Cli, tmp_path: Path, baseline: str) -> None:
+def test_a_gate_for_another_model_needs_a_rate(cli: Cli, tmp_path: Path, baseline: str) -> None:
     rows = arm_rows("adaptive", [True] * 20, model="ollama:larger")
     folder = str(write_rows(tmp_path / "run", rows))
     refused = cli("bench", "gate", baseline, folder, "--model", "ollama:larger")
@@ -90,27 +92,25 @@ def test_another_model_needs_a_rate(cli: Cli, tmp_path: Path, baseline: str) -> 
     assert passed.exit_code == 0, passed.output
 
 
-def test_what_was_not_run_is_named(cli: Cli, tmp_path: Path, baseline: str) -> None:
+def test_a_gate_names_tasks_that_were_not_run(cli: Cli, tmp_path: Path, baseline: str) -> None:
     folder = write_rows(tmp_path / "run", [row("adaptive", 0)])
-    shown = cli("bench", "gate", baseline, str(folder))
-    assert shown.exit_code == 4
-    assert "not run: " in shown.stdout
+    result = cli("bench", "gate", baseline, str(folder))
+    assert result.exit_code == 4
+    assert "not run: " in result.stdout
 
 
 @pytest.mark.parametrize("option", [["--min", "1.2"], ["--margin", "0.9"], ["--confidence", "0.4"]])
-def test_a_test_that_cannot_be_is_a_usage_error(
+def test_an_impossible_statistical_test_is_a_usage_error(
     cli: Cli, tmp_path: Path, baseline: str, option: list[str]
 ) -> None:
-    shown = cli("bench", "gate", baseline, str(tmp_path / "recorded"), *option)
-    assert shown.exit_code == 2
-    assert "try:" in shown.stderr
+    result = cli("bench", "gate", baseline, str(tmp_path / "recorded"), *option)
+    assert result.exit_code == 2
+    assert "try:" in result.stderr
 
 
 @pytest.mark.parametrize("option", [["--replayed"], ["--recording", "replies.jsonl.gz"]])
-def test_options_about_replies_need_measure(
-    cli: Cli, tmp_path: Path, baseline: str, option: list[str]
-) -> None:
-    shown = cli("bench", "gate", baseline, str(tmp_path / "recorded"), *option)
-    assert shown.exit_code == 2
-    assert f"{option[0]} needs --measure, because nothing is run without it" in shown.stderr
-    assert "--measure" in shown.stderr
+def test_options_for_replies_need_measure(cli: Cli, tmp_path: Path, baseline: str, option: list[str]) -> None:
+    result = cli("bench", "gate", baseline, str(tmp_path / "recorded"), *option)
+    assert result.exit_code == 2
+    assert f"{option[0]} needs --measure, because nothing is run without it" in result.stderr
+    assert "--measure" in result.stderr

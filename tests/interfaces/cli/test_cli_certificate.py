@@ -1,4 +1,4 @@
-"""`suture verify`, `suture undo` and the ways of delivery, as a user types them."""
+"""`suture verify`, `suture undo` and the delivery options of `suture heal`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from bare_pytest import BARE_PYTEST
 
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
-FilesOf = Callable[[Path], dict[str, bytes]]
+ReadFiles = Callable[[Path], dict[str, bytes]]
 
 pytestmark = pytest.mark.usefixtures("sandbox")
-TEST = ("--test", BARE_PYTEST, "--set", "repair.enabled=false", "--set", "certification.mutants=2")
+TEST_OPTIONS = ("--test", BARE_PYTEST, "--set", "repair.enabled=false", "--set", "certification.mutants=2")
 
 
 @pytest.mark.timeout(300)
-def test_heal_verify_and_undo(
-    suture: Suture, script: Script, broken: Path, fixing_reply: str, home: Path, files_of: FilesOf
+def test_a_healed_run_can_be_verified_and_undone(
+    suture: Suture, script: Script, broken_project: Path, fixing_reply: str, home: Path, read_files: ReadFiles
 ) -> None:
-    before = files_of(broken)
-    done = suture("heal", str(broken), *TEST, "--apply", "--model", script(fixing_reply))
-    assert done.returncode == 0, done.stderr
-    assert "Your tests run every changed line and catch " in done.stderr
-    assert "Confidence 0." in done.stderr
+    before = read_files(broken_project)
+    result = suture("heal", str(broken_project), *TEST_OPTIONS, "--apply", "--model", script(fixing_reply))
+    assert result.returncode == 0, result.stderr
+    assert "Your tests run every changed line and catch " in result.stderr
+    assert "Confidence 0." in result.stderr
     certificate = next((home / "runs").glob("*/certificate.json"))
 
     accepted = suture("verify", "last")
@@ -44,12 +44,13 @@ def test_heal_verify_and_undo(
     assert rejected.returncode == 1
     assert json.loads(rejected.stdout)["ok"] is False
 
-    assert (suture("undo").returncode, files_of(broken) == before) == (2, False)  # not in the project
-    undone = suture("undo", cwd=broken)
-    assert undone.returncode == 0, undone.stderr
-    assert files_of(broken) == before
+    outside = suture("undo")  # the current folder is not in the project
+    assert (outside.returncode, read_files(broken_project) == before) == (2, False)
+    undo = suture("undo", cwd=broken_project)
+    assert undo.returncode == 0, undo.stderr
+    assert read_files(broken_project) == before
     assert "Reverted: cart.py" in suture("show", "last").stdout
-    again = suture("undo", cwd=broken)
+    again = suture("undo", cwd=broken_project)
     assert (again.returncode, "nothing to undo" in again.stderr) == (2, True)
 
 
@@ -60,28 +61,30 @@ def test_heal_verify_and_undo(
         "if 0:\n    from unittest.__main__ import add\n",
         "def add(a, b): return 0\nif 0:\n    from operator import add\n",
     ],
-    ids=["all names", "a name that is not there", "a name of the library"],
+    ids=["all names", "a missing name", "a name of the standard library"],
 )
-def test_dead_imports_are_neither_healed_nor_certified(
+def test_code_with_dead_imports_is_neither_healed_nor_certified(
     forged: str, suture: Suture, script: Script, home: Path
 ) -> None:
     task = 'def add(a, b):\n    """The sum.\n\n    >>> add(1, 2)\n    3\n    """\n'
     reply = {"text": f"```python\n{forged}```", "repeat": True}
-    done = suture("run", task, "--model", script(reply), "--attempts", "1")
-    assert done.returncode != 0, done.stdout
+    result = suture("run", task, "--model", script(reply), "--attempts", "1")
+    assert result.returncode != 0, result.stdout
     assert not list(home.glob("runs/*/certificate.json"))
 
 
 @pytest.mark.parametrize(
     "options", [("--apply", "--commit"), ("--branch", "b", "--patch", "f"), ("--commit", "--branch", "b")]
 )
-def test_options_that_exclude_each_other(suture: Suture, broken: Path, options: tuple[str, ...]) -> None:
-    done = suture("heal", str(broken), *TEST, *options)
-    assert done.returncode == 2
-    assert "exclude each other" in done.stderr
+def test_delivery_options_exclude_each_other(
+    suture: Suture, broken_project: Path, options: tuple[str, ...]
+) -> None:
+    result = suture("heal", str(broken_project), *TEST_OPTIONS, *options)
+    assert result.returncode == 2
+    assert "exclude each other" in result.stderr
 
 
-def test_no_certificate_no_run_no_project(suture: Suture, tmp_path: Path) -> None:
+def test_verify_refuses_a_missing_run_and_an_empty_certificate(suture: Suture, tmp_path: Path) -> None:
     assert suture("verify", "last").returncode == 2
     (tmp_path / "c.json").write_text("{}")
     refused = suture("verify", "c.json")
@@ -90,29 +93,29 @@ def test_no_certificate_no_run_no_project(suture: Suture, tmp_path: Path) -> Non
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_a_healed_result_is_told_also_where_it_cannot_be_handed_over(
+def test_a_healed_result_is_reported_when_its_commit_fails(
     options: tuple[str, ...],
     suture: Suture,
     script: Script,
-    broken: Path,
+    broken_project: Path,
     fixing_reply: str,
     home: Path,
     tmp_path: Path,
 ) -> None:
     (tmp_path / ".gitconfig").write_text("[user]\n\tname = A\n\temail = a@example.org\n")
     for arguments in (("init", "-q"), ("add", "cart.py"), ("commit", "-qm", "without the tests")):
-        git = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-        subprocess.run(["git", *arguments], cwd=broken, env=git, check=True)
+        git_environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+        subprocess.run(["git", *arguments], cwd=broken_project, env=git_environ, check=True)
     model = ("--model", script(fixing_reply), "--set", "certification.seconds=0")
-    done = suture("heal", str(broken), *TEST, *model, "--commit", *options)
+    result = suture("heal", str(broken_project), *TEST_OPTIONS, *model, "--commit", *options)
     (diff,) = home.glob("runs/*/result.diff")
     run = diff.parent.name
-    assert done.returncode == 2, done.stderr
-    assert f"run {run} is healed and its verified diff is kept: {diff}" in done.stderr
+    assert result.returncode == 2, result.stderr
+    assert f"run {run} is healed and its verified diff is kept: {diff}" in result.stderr
     if options:
-        said = json.loads(done.stdout)
-        assert (said["run_id"], said["diff"], said["exit_code"]) == (run, diff.read_text(), 2)
-        assert said["error"].startswith("nothing was committed")
+        output = json.loads(result.stdout)
+        assert (output["run_id"], output["diff"], output["exit_code"]) == (run, diff.read_text(), 2)
+        assert output["error"].startswith("nothing was committed")
     else:
-        assert done.stdout == diff.read_text()
-        assert f"More: suture show {run}" in done.stderr
+        assert result.stdout == diff.read_text()
+        assert f"More: suture show {run}" in result.stderr

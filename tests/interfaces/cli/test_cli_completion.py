@@ -1,4 +1,4 @@
-"""Shell completion, requested as a shell does."""
+"""Shell completion answers requests as a shell sends them."""
 
 from __future__ import annotations
 
@@ -9,28 +9,35 @@ from pathlib import Path
 import pytest
 
 
-def completed(environ: dict[str, str], line: str) -> str:
+def complete(environ: dict[str, str], line: str) -> str:
+    """Return the completions of a command line."""
     words = line.split(" ")
-    asked = {"_SUTURE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    completion_environ = {
+        "_SUTURE_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+    }
     command = [str(Path(sys.executable).with_name("suture"))]
-    return subprocess.run(command, env={**environ, **asked}, capture_output=True, text=True).stdout
+    return subprocess.run(
+        command, env={**environ, **completion_environ}, capture_output=True, text=True
+    ).stdout
 
 
-def test_a_shell_is_told_commands_and_flags(environ: dict[str, str]) -> None:
-    assert "heal" in completed(environ, "suture he").split()
-    assert completed(environ, "suture heal --no-m").split() == ["--no-model"]
+def test_completion_offers_commands_and_options(environ: dict[str, str]) -> None:
+    assert "heal" in complete(environ, "suture he").split()
+    assert complete(environ, "suture heal --no-m").split() == ["--no-model"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_is_one_that_the_shell_reads(environ: dict[str, str], shell: str) -> None:
+def test_the_completion_script_is_valid(environ: dict[str, str], shell: str) -> None:
     command = [sys.executable, "-m", "suture.interfaces.cli", "completion", shell]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert f"complete_{shell}" in done.stdout
+    result = subprocess.run(command, env=environ, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert f"complete_{shell}" in result.stdout
     if shell == "bash":
-        subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=True)
+        subprocess.run(["bash", "-n"], input=result.stdout, text=True, check=True)
 
 
-def test_another_shell_is_an_error(environ: dict[str, str]) -> None:
+def test_an_unknown_shell_is_an_error(environ: dict[str, str]) -> None:
     command = [sys.executable, "-m", "suture.interfaces.cli", "completion", "csh"]
     assert subprocess.run(command, env=environ, capture_output=True).returncode == 2

@@ -1,4 +1,4 @@
-"""The documentation is correct: generated pages are current, code runs, commands and links exist."""
+"""Generated documentation is current, its code runs, and its commands and links exist."""
 
 from __future__ import annotations
 
@@ -18,36 +18,46 @@ from suture.interfaces.cli.app import app
 from write_pages import PAGES
 
 ROOT = Path(__file__).parents[3]
-PAPERS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
+PAGES_WITH_CODE = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+)
 MAKE_TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
-def blocks(text: str, language: str) -> list[str]:
+def find_code_blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
-def command_lines() -> Iterator[tuple[str, str]]:
-    """Each line of a code block that starts a command of ours, and its page; comments are cut off."""
-    for page in PAPERS:
+def find_command_lines() -> Iterator[tuple[str, str]]:
+    """Yield each line of a code block that calls `suture` or `make`, with the path of its page."""
+    for page in PAGES_WITH_CODE:
         text = page.read_text()
         lines = re.findall(r"^ {4,}(.+)$", text, re.MULTILINE)
-        lines += [line for block in blocks(text, "(?:sh|bash|shell|console)") for line in block.splitlines()]
+        lines += [
+            line
+            for block in find_code_blocks(text, "(?:sh|bash|shell|console)")
+            for line in block.splitlines()
+        ]
         for line in (line.strip() for line in lines):
             if re.match(r"(?:suture|make) ", line):
                 yield str(page.relative_to(ROOT)), line
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
-def test_generated_pages_are_fresh(name: str) -> None:
+def test_generated_pages_are_current(name: str) -> None:
     assert (ROOT / "docs" / name).read_text() == PAGES[name](), "run `python tests/write_pages.py`"
 
 
 @pytest.mark.parametrize(
     ("page", "code"),
-    [(str(page.relative_to(ROOT)), code) for page in PAPERS for code in blocks(page.read_text(), "python")],
+    [
+        (str(page.relative_to(ROOT)), code)
+        for page in PAGES_WITH_CODE
+        for code in find_code_blocks(page.read_text(), "python")
+    ],
 )
-def test_python_in_the_pages_runs(page: str, code: str, tmp_path: Path) -> None:
-    done = subprocess.run(
+def test_python_code_in_the_documentation_runs(page: str, code: str, tmp_path: Path) -> None:
+    result = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         cwd=tmp_path,
         env={**os.environ, "SUTURE_HOME": str(tmp_path)},
@@ -55,11 +65,11 @@ def test_python_in_the_pages_runs(page: str, code: str, tmp_path: Path) -> None:
         text=True,
         timeout=100,
     )
-    assert done.returncode == 0, f"{page}:\n{done.stderr}"
+    assert result.returncode == 0, f"{page}:\n{result.stderr}"
 
 
-@pytest.mark.parametrize(("page", "line"), sorted(set(command_lines())))
-def test_commands_in_the_pages_exist(page: str, line: str) -> None:
+@pytest.mark.parametrize(("page", "line"), sorted(set(find_command_lines())))
+def test_commands_in_the_documentation_exist(page: str, line: str) -> None:
     program, *words = shlex.split(line.partition(" <")[0], comments=True)
     if program == "make":
         assert set(words) <= MAKE_TARGETS
@@ -72,11 +82,11 @@ def test_commands_in_the_pages_exist(page: str, line: str) -> None:
             break
         assert name in command.commands, f"{page}: {line}"
         command = command.commands[name]
-    known = {option for param in command.params for option in param.opts} | {"--help", "-h"}
-    assert {word for word in words if word.startswith("--")} <= known, f"{page}: {line}"
+    known_options = {option for param in command.params for option in param.opts} | {"--help", "-h"}
+    assert {word for word in words if word.startswith("--")} <= known_options, f"{page}: {line}"
 
 
-@pytest.mark.parametrize("page", PAPERS, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+@pytest.mark.parametrize("page", PAGES_WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_in_the_documentation_exist(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
         assert "://" in target or (page.parent / target).exists(), target

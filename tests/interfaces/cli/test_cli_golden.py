@@ -16,12 +16,12 @@ pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]
     [pytest.param(scene, columns, id=f"{scene.name}-{columns}") for scene, columns in scenes()],
 )
 def test_a_screen_equals_its_golden_file(
-    scene: Scene, columns: int, environ: dict[str, str], bare: Path, self_tested_cache: Path
+    scene: Scene, columns: int, environ: dict[str, str], bare_python: Path, self_tested_cache: Path
 ) -> None:
-    # Compared word by word, because a longer number can move the end of a line.
-    own = {**environ, "VIRTUAL_ENV": str(bare)}
+    # The comparison is word by word, because a longer number can move a line break.
+    scene_environ = {**environ, "VIRTUAL_ENV": str(bare_python)}
     assert (
-        play(scene, columns, own, self_tested_cache).split()
+        play(scene, columns, scene_environ, self_tested_cache).split()
         == golden_file(scene, columns).read_text().split()
     )
 

@@ -1,6 +1,6 @@
-"""A repository whose every setting names a program: none may run in what we do with it, from heal to undo.
+"""Suture runs no program that the settings of a hostile git repository name, from heal to undo.
 
-The settings are those that git itself lists, so a later git brings its own new ones into this test.
+The settings are those that git itself lists, so that this test covers new settings of later git versions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HOOKS = (
     "commit-msg",
     "post-checkout",
 )
-ELSEWHERE = (
+EXCLUDED_SETTINGS = (
     "include",
     "core.worktree",
     "core.bare",
@@ -45,76 +45,84 @@ ELSEWHERE = (
     "committer.",
     "safe.",
 )
-"""They move or close the repository, or stop git before it runs something."""
+"""Prefixes of settings that move or close the repository, or stop git before it runs a program."""
 
 
 @pytest.fixture
-def mark(tmp_path: Path) -> Path:
+def marker(tmp_path: Path) -> Path:
+    """Return the file that a hostile program writes when it runs."""
     return tmp_path / "it ran"
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Every setting of git's that can hold a path, as lines of a file with `EVIL` in its place."""
+def setting_lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return the configuration lines of every git setting that can hold a path, with `EVIL` as the path."""
     root = tmp_path_factory.mktemp("tried")
     environ = {"HOME": str(root), "PATH": os.environ["PATH"]}
     (root / ".gitconfig").write_text(IDENTITY)
     for arguments in (("init", "-q"), ("commit", "-qm", "first", "--allow-empty")):
         git(root, environ, *arguments)
-    lines = [line for name in names_of_settings(root, environ) if (line := borne(root, environ, name))]
-    assert len(lines) > 100, "git lists its settings otherwise now"
+    lines = [
+        line for name in list_setting_names(root, environ) if (line := format_setting(root, environ, name))
+    ]
+    assert len(lines) > 100, "git has changed the way in which it lists its settings"
     return lines
 
 
 @pytest.fixture
-def hostile(broken: Path, tmp_path: Path, mark: Path, environ: dict[str, str], settings: list[str]) -> Path:
-    """A clone of which every setting that bears it is a program that leaves a mark."""
+def hostile_repository(
+    broken_project: Path, tmp_path: Path, marker: Path, environ: dict[str, str], setting_lines: list[str]
+) -> Path:
+    """Create a repository in which every setting that allows it names a program that writes the marker."""
     (tmp_path / ".gitconfig").write_text(IDENTITY)
     for arguments in (("init", "-q"), ("add", "."), ("commit", "-qm", "first")):
-        git(broken, environ, *arguments)
-    first = git(broken, environ, "cat-file", "commit", "HEAD")
-    signed = git(
-        broken,
+        git(broken_project, environ, *arguments)
+    first_commit = git(broken_project, environ, "cat-file", "commit", "HEAD")
+    signed_commit = git(
+        broken_project,
         environ,
         "hash-object",
         "-t",
         "commit",
         "-w",
         "--stdin",
-        stdin=first.replace("\n\n", SIGNATURE, 1),
+        stdin=first_commit.replace("\n\n", SIGNATURE, 1),
     )
-    git(broken, environ, "update-ref", "HEAD", signed.strip())
-    evil = tmp_path / "evil.sh"
-    evil.write_text(f"#!/bin/sh\ntr '\\0' ' ' </proc/$PPID/cmdline >>'{mark}'\nexec cat\n")
-    evil.chmod(0o755)
+    git(broken_project, environ, "update-ref", "HEAD", signed_commit.strip())
+    program = tmp_path / "evil.sh"
+    program.write_text(f"#!/bin/sh\ntr '\\0' ' ' </proc/$PPID/cmdline >>'{marker}'\nexec cat\n")
+    program.chmod(0o755)
     for name in HOOKS:
-        shutil.copy(evil, broken / ".git" / "hooks" / name)
-    (broken / ".git" / "info" / "attributes").write_text("* filter=evil merge=evil diff=evil\n")
-    with (broken / ".git" / "config").open("a") as config:
-        config.write("".join(settings).replace("EVIL", str(evil)))
+        shutil.copy(program, broken_project / ".git" / "hooks" / name)
+    (broken_project / ".git" / "info" / "attributes").write_text("* filter=evil merge=evil diff=evil\n")
+    with (broken_project / ".git" / "config").open("a") as config:
+        config.write("".join(setting_lines).replace("EVIL", str(program)))
         config.write('[protocol "ext"]\n\tallow = always\n[log]\n\tshowSignature = true\n')
-    mark.unlink(missing_ok=True)
-    return broken
+    marker.unlink(missing_ok=True)
+    return broken_project
 
 
-def names_of_settings(root: Path, environ: dict[str, str]) -> list[str]:
-    told = git(root, environ, "help", "--config-for-completion").split()
-    names = {re.sub(r"<[^>]*>|\*", "evil", name) for name in told}
-    names |= {f"{name}evil" for name in told if name.endswith(".") and name.count(".") == 1}
+def list_setting_names(root: Path, environ: dict[str, str]) -> list[str]:
+    """Return the names of the git settings under test."""
+    listed_names = git(root, environ, "help", "--config-for-completion").split()
+    names = {re.sub(r"<[^>]*>|\*", "evil", name) for name in listed_names}
+    names |= {f"{name}evil" for name in listed_names if name.endswith(".") and name.count(".") == 1}
     names |= {f"filter.evil.{name}" for name in ("process", "clean", "smudge")}
     names |= {"gpg.ssh.program", "gpg.ssh.defaultKeyCommand", "trailer.evil.cmd", "merge.evil.driver"}
-    return sorted(name for name in names if "." in name.strip(".") and not name.lower().startswith(ELSEWHERE))
+    return sorted(
+        name for name in names if "." in name.strip(".") and not name.lower().startswith(EXCLUDED_SETTINGS)
+    )
 
 
-def borne(root: Path, environ: dict[str, str], name: str) -> str:
-    """The setting as lines of a file, where git goes on in a repository that has it."""
+def format_setting(root: Path, environ: dict[str, str], name: str) -> str:
+    """Return the configuration lines of a setting, or "" if git fails in a repository that has it."""
     section, _, rest = name.partition(".")
     middle, _, variable = rest.rpartition(".")
     head = f'[{section} "{middle}"]' if middle else f"[{section}]"
     line = f'{head}\n\t{variable} = "EVIL"\n'
     config = root / ".git" / "config"
-    sound = config.read_text()
-    config.write_text(sound + line)
+    original = config.read_text()
+    config.write_text(original + line)
     try:
         git(root, environ, "read-tree", "HEAD")
         git(root, environ, "update-ref", "--create-reflog", "refs/heads/x", "HEAD")
@@ -126,12 +134,12 @@ def borne(root: Path, environ: dict[str, str], name: str) -> str:
     except subprocess.CalledProcessError:
         return ""
     finally:
-        config.write_text(sound)
+        config.write_text(original)
     return line
 
 
 def git(root: Path, environ: dict[str, str], *arguments: str, stdin: str = "") -> str:
-    done = subprocess.run(
+    result = subprocess.run(
         ["git", *arguments],
         cwd=root,
         env=environ,
@@ -140,55 +148,73 @@ def git(root: Path, environ: dict[str, str], *arguments: str, stdin: str = "") -
         text=True,
         input=stdin,
     )
-    return done.stdout
+    return result.stdout
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("how", [("--apply",), ("--commit",), ("--branch", "mend"), ("--patch", "mend.diff")])
-@pytest.mark.parametrize("killed", ["", "before it was written down", "before it was made"])
-def test_nothing_of_it_runs_from_heal_to_undo(
-    hostile: Path,
-    mark: Path,
-    how: tuple[str, ...],
-    killed: str,
+@pytest.mark.parametrize(
+    "delivery", [("--apply",), ("--commit",), ("--branch", "mend"), ("--patch", "mend.diff")]
+)
+@pytest.mark.parametrize("interruption", ["", "before the commit was recorded", "before the commit was made"])
+def test_no_program_of_a_hostile_repository_runs_from_heal_to_undo(
+    hostile_repository: Path,
+    marker: Path,
+    delivery: tuple[str, ...],
+    interruption: str,
     suture: Suture,
     script: Script,
     fixing_reply: str,
     home: Path,
     environ: dict[str, str],
 ) -> None:
-    if killed and how[0] not in ("--commit", "--branch"):
-        pytest.skip("there is no commit")
-    refs = hostile / ".git" / "refs" / "heads"
+    if interruption and delivery[0] not in ("--commit", "--branch"):
+        pytest.skip("this delivery makes no commit")
+    refs = hostile_repository / ".git" / "refs" / "heads"
     before = {path.name: path.read_text() for path in refs.iterdir()}
-    done = suture("heal", str(hostile), *OPTIONS, *how, "--model", script(fixing_reply))
-    assert done.returncode == 0, done.stderr
-    if killed:
+    result = suture("heal", str(hostile_repository), *OPTIONS, *delivery, "--model", script(fixing_reply))
+    assert result.returncode == 0, result.stderr
+    if interruption:
         (ledger,) = home.glob("runs/*/ledger.jsonl")
         lines = ledger.read_text().splitlines(keepends=True)
         ledger.write_text("".join(line for line in lines if '"commit.made"' not in line))
-    if killed == "before it was made":
+    if interruption == "before the commit was made":
         for path in refs.iterdir():
             path.write_text(before[path.name]) if path.name in before else path.unlink()
-    undone = suture("undo", cwd=hostile)
-    nothing = how[0] == "--patch" or (how[0] == "--branch" and killed == "before it was made")
-    assert undone.returncode == (2 if nothing else 0), undone.stderr
-    assert not mark.exists(), mark.read_text()
-    (hostile / "cart.py").touch()
-    for trap in ("status", "hash-object cart.py", "log -1"):
-        subprocess.run(["git", *trap.split()], cwd=hostile, env=environ, check=False, capture_output=True)
-    assert mark.exists(), "the trap itself does not work"
-
-
-def test_no_program_called_git_is_taken_from_the_project(
-    hostile: Path, mark: Path, suture: Suture, script: Script, fixing_reply: str, environ: dict[str, str]
-) -> None:
-    planted = hostile / "git"
-    planted.write_text(f"#!/bin/sh\necho planted >>'{mark}'\nexec {shutil.which('git')} \"$@\"\n")
-    planted.chmod(0o755)
-    path = os.pathsep.join((".", str(hostile), environ["PATH"]))
-    done = suture(
-        "heal", ".", *OPTIONS, "--commit", "--model", script(fixing_reply), cwd=hostile, env={"PATH": path}
+    undo = suture("undo", cwd=hostile_repository)
+    nothing_to_undo = delivery[0] == "--patch" or (
+        delivery[0] == "--branch" and interruption == "before the commit was made"
     )
-    assert done.returncode == 0, done.stderr
-    assert not mark.exists(), mark.read_text()
+    assert undo.returncode == (2 if nothing_to_undo else 0), undo.stderr
+    assert not marker.exists(), marker.read_text()
+    (hostile_repository / "cart.py").touch()
+    for trap in ("status", "hash-object cart.py", "log -1"):
+        subprocess.run(
+            ["git", *trap.split()], cwd=hostile_repository, env=environ, check=False, capture_output=True
+        )
+    assert marker.exists(), "the trap itself does not work"
+
+
+def test_a_program_named_git_in_the_project_is_not_run(
+    hostile_repository: Path,
+    marker: Path,
+    suture: Suture,
+    script: Script,
+    fixing_reply: str,
+    environ: dict[str, str],
+) -> None:
+    fake_git = hostile_repository / "git"
+    fake_git.write_text(f"#!/bin/sh\necho planted >>'{marker}'\nexec {shutil.which('git')} \"$@\"\n")
+    fake_git.chmod(0o755)
+    path = os.pathsep.join((".", str(hostile_repository), environ["PATH"]))
+    result = suture(
+        "heal",
+        ".",
+        *OPTIONS,
+        "--commit",
+        "--model",
+        script(fixing_reply),
+        cwd=hostile_repository,
+        env={"PATH": path},
+    )
+    assert result.returncode == 0, result.stderr
+    assert not marker.exists(), marker.read_text()

@@ -1,4 +1,4 @@
-"""With a real terminal, and with Ctrl-C."""
+"""Commands on a real terminal, and commands that a signal stops."""
 
 from __future__ import annotations
 
@@ -8,62 +8,63 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from interfaces.cli.real_terminal import restore_interrupts, wait_until
+
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
-FilesOf = Callable[[Path], dict[str, bytes]]
+ReadFiles = Callable[[Path], dict[str, bytes]]
 
 pytestmark = [pytest.mark.heavy, pytest.mark.usefixtures("sandbox")]
-RIGHT = "```python\ndef double(n):\n    return 2 * n\n```"
+CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
 TASK = "Write a function double(n) that doubles a number. For example:\n\n>>> double(4)\n8\n"
 
 
-def test_run_asks_on_a_terminal(environ: dict[str, str], tmp_path: Path, script: Script) -> None:
-    here, there = pty.openpty()
+def test_run_asks_for_the_task_on_a_terminal(environ: dict[str, str], tmp_path: Path, script: Script) -> None:
+    terminal_fd, command_fd = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "suture.interfaces.cli", "run", "--model", script(RIGHT)],
-        stdin=there,
+        [sys.executable, "-m", "suture.interfaces.cli", "run", "--model", script(CORRECT_REPLY)],
+        stdin=command_fd,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environ,
         cwd=tmp_path,
     )
-    os.close(there)
-    os.write(here, b"Write a function double(n).\n>>> double(4)\n8\n\n")
+    os.close(command_fd)
+    os.write(terminal_fd, b"Write a function double(n).\n>>> double(4)\n8\n\n")
     output, errors = process.communicate(timeout=100)
-    os.close(here)
+    os.close(terminal_fd)
     assert process.returncode == 0, errors.decode()
     assert b"What should Suture write?" in errors
     assert output == b"def double(n):\n    return 2 * n\n"
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_is_stopped_says_where_it_lies_and_changes_nothing(
-    sent: signal.Signals,
+@pytest.mark.parametrize("stop_signal", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_names_its_record_and_changes_no_file(
+    stop_signal: signal.Signals,
     environ: dict[str, str],
     tmp_path: Path,
-    broken: Path,
+    broken_project: Path,
     script: Script,
     home: Path,
-    files_of: FilesOf,
+    read_files: ReadFiles,
 ) -> None:
-    (broken / "test_slow.py").write_text("import time\n\n\ndef test_slow():\n    time.sleep(60)\n")
-    before = files_of(broken)
+    (broken_project / "test_slow.py").write_text("import time\n\n\ndef test_slow():\n    time.sleep(60)\n")
+    before = read_files(broken_project)
     process = subprocess.Popen(
         [
             sys.executable,
             "-m",
             "suture.interfaces.cli",
             "heal",
-            str(broken),
+            str(broken_project),
             "--apply",
             "--model",
-            script(RIGHT),
+            script(CORRECT_REPLY),
         ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -71,46 +72,36 @@ def test_a_run_that_is_stopped_says_where_it_lies_and_changes_nothing(
         env=environ,
         cwd=tmp_path,
         start_new_session=True,
-        preexec_fn=hears_interrupts,
+        preexec_fn=restore_interrupts,
     )
-    wait_for(lambda: any("task.prepared" in p.read_text() for p in home.glob("runs/*/ledger.jsonl")), process)
-    process.send_signal(sent)
+    ledgers = "runs/*/ledger.jsonl"
+    wait_until(lambda: any("task.prepared" in path.read_text() for path in home.glob(ledgers)), process)
+    process.send_signal(stop_signal)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors.decode()
     assert output == b""
     assert b"Traceback" not in errors
     assert b"suture show" in errors
-    assert files_of(broken) == before
+    assert read_files(broken_project) == before
 
 
-def test_ctrl_c_at_the_prompt(environ: dict[str, str], tmp_path: Path) -> None:
-    here, there = pty.openpty()
+def test_ctrl_c_at_the_prompt_cancels_without_a_traceback(environ: dict[str, str], tmp_path: Path) -> None:
+    terminal_fd, command_fd = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "suture.interfaces.cli", "run"],
-        stdin=there,
+        stdin=command_fd,
         stderr=subprocess.PIPE,
         env=environ,
         cwd=tmp_path,
         start_new_session=True,
-        preexec_fn=hears_interrupts,
+        preexec_fn=restore_interrupts,
     )
-    os.close(there)
+    os.close(command_fd)
     assert process.stderr is not None
     assert select.select([process.stderr], [], [], 60)[0]
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
-    os.close(here)
+    os.close(terminal_fd)
     assert process.returncode == 130
     assert b"cancelled" in errors
     assert b"Traceback" not in errors
-
-
-def hears_interrupts() -> None:
-    """A suite that runs in the background of a script ignores SIGINT, and so would its children."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def wait_for(happened: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    while not happened():
-        assert process.poll() is None, process.communicate()[1].decode()
-        time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""`suture heal --issue` when every test passes: Suture first writes a test, which a person must accept."""
+"""`suture heal --issue` on passing tests first proposes a test, which a person must accept."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ import pytest
 
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
-FilesOf = Callable[[Path], dict[str, bytes]]
+ReadFiles = Callable[[Path], dict[str, bytes]]
 
 pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(600)]
 ISSUE = "total([100, 100], discount=10) in prices.py gives 190. Ten percent off 200 should be 180."
-CODE = "def total(prices, discount=0):\n    return sum(prices) - discount\n"
-FIXED = "def total(prices, discount=0):\n    return sum(prices) * (100 - discount) / 100\n"
+BROKEN_CODE = "def total(prices, discount=0):\n    return sum(prices) - discount\n"
+FIXED_CODE = "def total(prices, discount=0):\n    return sum(prices) * (100 - discount) / 100\n"
 OLD_TEST = "from prices import total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n"
-SHOWS_BUG = (
+FAILING_TEST = (
     "from prices import total\n\n\ndef test_percent():\n    assert total([100, 100], discount=10) == 180\n"
 )
-PASSES = SHOWS_BUG.replace("180", "190")
-BROKEN_IMPORT = SHOWS_BUG.replace("import total", "import totals")
-PATH = "tests/test_issue.py"
+PASSING_TEST = FAILING_TEST.replace("180", "190")
+TEST_WITH_BROKEN_IMPORT = FAILING_TEST.replace("import total", "import totals")
+TEST_PATH = "tests/test_issue.py"
 
 
-def block(code: str) -> str:
+def make_reply(code: str) -> str:
+    """Return a model reply with one code block."""
     return f"Here it is:\n\n```python\n{code}```\n"
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
+    """Create a project whose tests pass although the issue describes a fault."""
     folder = tmp_path / "shop"
     (folder / "tests").mkdir(parents=True)
-    (folder / "prices.py").write_text(CODE)
+    (folder / "prices.py").write_text(BROKEN_CODE)
     (folder / "tests" / "test_prices.py").write_text(OLD_TEST)
     (folder / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["."]\n')
     (folder / "issue.txt").write_text(ISSUE)
@@ -42,83 +44,90 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.mark.heavy
-def test_a_test_is_shown_and_decides_once_it_is_accepted(
-    suture: Suture, script: Script, project: Path, files_of: FilesOf
+def test_a_proposed_test_is_reviewed_and_decides_after_acceptance(
+    suture: Suture, script: Script, project: Path, read_files: ReadFiles
 ) -> None:
-    before = files_of(project)
-    model = script(block(PASSES), block(BROKEN_IMPORT), block(SHOWS_BUG), *[block(FIXED)] * 3)
-    waits = suture("heal", "--issue", "-", "--model", model, stdin=ISSUE, cwd=project)
-    assert waits.returncode == 5, waits.stderr
-    assert "--answer approve" in waits.stderr
-    assert "--edit" not in waits.stderr
-    shown = suture("review", "last", cwd=project)
-    assert "+    assert total([100, 100], discount=10) == 180" in shown.stdout
-    assert "got: 190" in shown.stdout
-    assert files_of(project) == before
+    before = read_files(project)
+    model = script(
+        make_reply(PASSING_TEST),
+        make_reply(TEST_WITH_BROKEN_IMPORT),
+        make_reply(FAILING_TEST),
+        *[make_reply(FIXED_CODE)] * 3,
+    )
+    parked = suture("heal", "--issue", "-", "--model", model, stdin=ISSUE, cwd=project)
+    assert parked.returncode == 5, parked.stderr
+    assert "--answer approve" in parked.stderr
+    assert "--edit" not in parked.stderr
+    review = suture("review", "last", cwd=project)
+    assert "+    assert total([100, 100], discount=10) == 180" in review.stdout
+    assert "got: 190" in review.stdout
+    assert read_files(project) == before
 
     (project / "mine.txt").write_text("edit")
-    refused = suture("resume", "last", "--edit", f"{PATH}=mine.txt", cwd=project)
+    refused = suture("resume", "last", "--edit", f"{TEST_PATH}=mine.txt", cwd=project)
     assert refused.returncode == 2, refused.stderr
     (project / "mine.txt").unlink()
 
     healed = suture("resume", "last", "--answer", "approve", "--apply", "--json", cwd=project)
     assert healed.returncode == 0, healed.stderr
-    told = json.loads(healed.stdout)
-    assert told["candidate"]["files"] == {"prices.py": FIXED}
-    assert sorted(told["applied"]) == ["prices.py", PATH]
-    assert (project / PATH).read_text() == SHOWS_BUG
+    output = json.loads(healed.stdout)
+    assert output["candidate"]["files"] == {"prices.py": FIXED_CODE}
+    assert sorted(output["applied"]) == ["prices.py", TEST_PATH]
+    assert (project / TEST_PATH).read_text() == FAILING_TEST
     assert suture("undo", cwd=project).returncode == 0
-    assert files_of(project) == before
+    assert read_files(project) == before
 
 
 @pytest.mark.heavy
-def test_the_accepted_test_is_in_the_proof_and_in_a_replay(
+def test_an_accepted_test_is_part_of_the_certificate_and_the_replay(
     suture: Suture, script: Script, project: Path
 ) -> None:
-    model = script(block(SHOWS_BUG), *[block(FIXED)] * 3)
+    model = script(make_reply(FAILING_TEST), *[make_reply(FIXED_CODE)] * 3)
     assert suture("heal", "--issue", "issue.txt", "--model", model, cwd=project).returncode == 5
     healed = suture("resume", "last", "--answer", "approve", "--json", cwd=project)
-    told = json.loads(healed.stdout)
-    certificate = json.loads((Path(told["folder"]) / "certificate.json").read_text())
-    assert certificate["claims"]["accepted_tests"] == [PATH]
-    assert certificate["fixed"] == [f"{PATH}::test_percent"]
+    output = json.loads(healed.stdout)
+    certificate = json.loads((Path(output["folder"]) / "certificate.json").read_text())
+    assert certificate["claims"]["accepted_tests"] == [TEST_PATH]
+    assert certificate["fixed"] == [f"{TEST_PATH}::test_percent"]
     assert suture("apply", "last", cwd=project).returncode == 0
-    proved = suture("verify", "last", "--project", ".", cwd=project)
-    assert (proved.returncode, f"accepted tests: {PATH}" in proved.stdout) == (0, True), proved.stdout
-    again = suture("replay", "last", "--json", cwd=project)
-    assert json.loads(again.stdout)["same"], again.stdout
+    verification = suture("verify", "last", "--project", ".", cwd=project)
+    assert (verification.returncode, f"accepted tests: {TEST_PATH}" in verification.stdout) == (0, True), (
+        verification.stdout
+    )
+    replay = suture("replay", "last", "--json", cwd=project)
+    assert json.loads(replay.stdout)["same"], replay.stdout
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("answer", "code"), [("reject", 1), ("abort", 130)])
-def test_a_test_that_is_not_accepted_decides_nothing(
+def test_a_test_that_is_not_accepted_ends_the_run_unhealed(
     suture: Suture, script: Script, project: Path, answer: str, code: int
 ) -> None:
-    model = script(block(SHOWS_BUG), *[block(FIXED)] * 3)
+    model = script(make_reply(FAILING_TEST), *[make_reply(FIXED_CODE)] * 3)
     assert suture("heal", "--issue", "issue.txt", "--model", model, cwd=project).returncode == 5
-    ended = suture("resume", "last", "--answer", answer, cwd=project)
-    assert (ended.returncode, ended.stdout) == (code, "")
-    assert not (project / PATH).exists()
+    result = suture("resume", "last", "--answer", answer, cwd=project)
+    assert (result.returncode, result.stdout) == (code, "")
+    assert not (project / TEST_PATH).exists()
 
 
 @pytest.mark.heavy
-def test_with_a_hint_another_test_is_written(suture: Suture, script: Script, project: Path) -> None:
-    better = SHOWS_BUG.replace("test_percent", "test_better")
-    model = script(block(SHOWS_BUG), block(better), *[block(FIXED)] * 3)
+def test_a_hint_leads_to_another_test(suture: Suture, script: Script, project: Path) -> None:
+    better = FAILING_TEST.replace("test_percent", "test_better")
+    model = script(make_reply(FAILING_TEST), make_reply(better), *[make_reply(FIXED_CODE)] * 3)
     assert suture("heal", "--issue", "issue.txt", "--model", model, cwd=project).returncode == 5
     assert suture("resume", "last", "--hint", "call it better", cwd=project).returncode == 5
     assert "def test_better" in suture("review", "last", cwd=project).stdout
 
 
-def test_where_no_test_shows_the_fault_the_run_says_so(suture: Suture, script: Script, project: Path) -> None:
-    model = script(*[block(PASSES)] * 6)
-    ended = suture("heal", "--issue", "issue.txt", "--model", model, cwd=project)
-    assert ended.returncode == 1, ended.stderr
-    assert "passes on the present code" in ended.stderr
+def test_a_run_reports_that_no_test_shows_the_fault(suture: Suture, script: Script, project: Path) -> None:
+    model = script(*[make_reply(PASSING_TEST)] * 6)
+    result = suture("heal", "--issue", "issue.txt", "--model", model, cwd=project)
+    assert result.returncode == 1, result.stderr
+    assert "passes on the present code" in result.stderr
 
 
 def test_an_issue_or_a_hint_needs_a_model(suture: Suture, project: Path) -> None:
     for option in (("--issue", "issue.txt"), ("--hint", "percent")):
-        for nobody in (("--no-model",), ("--set", "model.name=none")):
-            ended = suture("heal", *option, *nobody, cwd=project)
-            assert (ended.returncode, "needs a model" in ended.stderr) == (2, True), ended.stderr
+        for no_model in (("--no-model",), ("--set", "model.name=none")):
+            result = suture("heal", *option, *no_model, cwd=project)
+            assert (result.returncode, "needs a model" in result.stderr) == (2, True), result.stderr

@@ -1,4 +1,4 @@
-"""The live view: what it shows of a run at any width, and that it leaves the terminal as it was."""
+"""The live view shows a run at any width and restores the terminal afterwards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from suture.core.settings import BudgetSettings
 from suture.interfaces.cli.terminal import run_progress as progress
 from suture.interfaces.cli.terminal.live_view import LiveView
 
-STORY: tuple[tuple[str, dict[str, Any]], ...] = (
+EVENTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("run.started", {"kind": "write"}),
     ("moves.decided", {"round": 0, "best": None, "moves": [{"kind": "sample"}]}),
     (
@@ -37,9 +37,9 @@ STORY: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def make_view(story: tuple[tuple[str, dict[str, Any]], ...] = STORY) -> LiveView:
+def make_view(events: tuple[tuple[str, dict[str, Any]], ...] = EVENTS) -> LiveView:
     view = LiveView({"attempts": 12, "tokens": 60_000, "money": None, "seconds": 900})
-    for seq, (kind, data) in enumerate(story):
+    for seq, (kind, data) in enumerate(events):
         view.update(Event(seq=seq, time_s=1_000.0 + seq, kind=kind, data=data))
     return view
 
@@ -51,7 +51,7 @@ def draw(view: LiveView, width: int, height: int = 24) -> list[str]:
     return screen.getvalue().rstrip("\n").split("\n")
 
 
-def test_it_shows_phase_scores_spend_and_lessons() -> None:
+def test_the_view_shows_phase_scores_spend_and_lessons() -> None:
     text = "\n".join(draw(make_view(), 100))
     assert "checking · round 2" in text
     assert "1/3  aaaaaaaa  try 1" in text
@@ -60,7 +60,7 @@ def test_it_shows_phase_scores_spend_and_lessons() -> None:
     assert "lesson: an empty list is a case too" in text
 
 
-def test_the_first_of_several_replies_is_shown_and_the_tokens_of_all() -> None:
+def test_the_first_reply_is_shown_with_the_tokens_of_all_replies() -> None:
     view = make_view()
     for number, words in ((4, "def "), (5, "class"), (4, "def f(x):"), (5, "class A:")):
         view.update_reply(number, words)
@@ -82,31 +82,33 @@ def test_no_line_ever_wraps(width: int) -> None:
     assert all(cells < max(width, 2) for cells in view.widths)
 
 
-def test_it_fits_a_low_terminal() -> None:
+def test_the_view_fits_a_terminal_of_four_rows() -> None:
     assert len(draw(make_view(), 80, height=4)) == 2
 
 
-def test_a_line_printed_during_the_view_leaves_no_row_of_it(
+def test_a_line_printed_during_the_view_leaves_no_stale_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The view gets higher with each candidate: what is cleared must be what is on the screen by then."""
+    """The view grows with each candidate, so clearing it must use its height at that moment."""
 
-    class Slow(Console):
+    class SlowConsole(Console):
         def render(self, *arguments: Any) -> Iterator[Segment]:
             time.sleep(0.001)
             yield from super().render(*arguments)
 
-    sent = io.StringIO()
-    screen = Slow(file=sent, width=100, height=50, force_terminal=True, color_system=None)
+    output = io.StringIO()
+    screen = SlowConsole(file=output, width=100, height=50, force_terminal=True, color_system=None)
     monkeypatch.setattr(progress, "make_console", lambda *, stderr: screen)
     monkeypatch.setattr(progress, "REFRESHES_PER_SECOND", 1000)
-    with progress.RunProgress(BudgetSettings(), "verbose") as shown:
+    with progress.RunProgress(BudgetSettings(), "verbose") as progress_view:
         for seq in range(20):
-            for kind, data in (*STORY[:3], STORY[4]):
-                shown(Event(seq=seq, time_s=1_000.0, kind=kind, data=data | {"candidate": f"{seq:064}"}))
-    seen = pyte.HistoryScreen(100, 50, history=5000)
-    pyte.Stream(seen).feed(sent.getvalue().replace("\n", "\r\n"))
-    rows = ["".join(line[x].data for x in range(100)) for line in seen.history.top] + seen.display
+            for kind, data in (*EVENTS[:3], EVENTS[4]):
+                progress_view(
+                    Event(seq=seq, time_s=1_000.0, kind=kind, data=data | {"candidate": f"{seq:064}"})
+                )
+    emulator = pyte.HistoryScreen(100, 50, history=5000)
+    pyte.Stream(emulator).feed(output.getvalue().replace("\n", "\r\n"))
+    rows = ["".join(line[x].data for x in range(100)) for line in emulator.history.top] + emulator.display
     assert sum("1 of 3 pass" in row for row in rows) == 20
     assert not [row for row in rows if "· round" in row]
 
@@ -129,7 +131,7 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(
     assert screen.screen.count("\x1b[?25l") == screen.screen.count("\x1b[?25h") == 1
 
 
-def test_without_a_terminal_there_are_only_lines(
+def test_without_a_terminal_progress_is_plain_lines(
     sandbox: None, suture: Callable[..., subprocess.CompletedProcess[str]], script: Callable[..., str]
 ) -> None:
     model = script("```python\ndef double(n):\n    return 2 * n\n```")

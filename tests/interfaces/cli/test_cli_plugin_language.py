@@ -1,4 +1,4 @@
-"""The language that docs/extending.md adds through a plugin is found, run, judged and healed."""
+"""Suture heals a project in the language that docs/extending.md adds through a plugin."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from subprocess import CompletedProcess
 
 import pytest
 
-PAGE = Path(__file__).parents[3] / "docs" / "extending.md"
-MATHS = """# Whole numbers.
+DOCUMENTATION_PAGE = Path(__file__).parents[3] / "docs" / "extending.md"
+BROKEN_CODE = """# Whole numbers.
 double() {
     echo $(($1 + 2))
 }
@@ -26,73 +26,83 @@ TESTS = """. ./maths.sh
 echo 1..2
 exit ${failed:-0}
 """
-RIGHT = MATHS.replace("$1 + 2", "$1 * 2")
-EARLY = MATHS.replace("echo $(($1 + 2))", "echo ok 2 - doubles; exit 0")
+CORRECT_CODE = BROKEN_CODE.replace("$1 + 2", "$1 * 2")
+CHEATING_CODE = BROKEN_CODE.replace("echo $(($1 + 2))", "echo ok 2 - doubles; exit 0")
 
 Suture = Callable[..., CompletedProcess[str]]
 
 
 @pytest.fixture
-def installed(tmp_path: Path) -> dict[str, str]:
-    """The environment of a process in which a package is installed that brings the page's language."""
-    code = PAGE.read_text("utf-8").partition("## A language\n")[2]
-    found = re.search(r"```python\n(.*?)```", code, re.DOTALL)
-    assert found is not None
-    assert len(found[1].splitlines()) < 30
+def plugin_environ(tmp_path: Path) -> dict[str, str]:
+    """Install the plugin of the documentation page, and return the environment that finds it."""
+    code = DOCUMENTATION_PAGE.read_text("utf-8").partition("## A language\n")[2]
+    example = re.search(r"```python\n(.*?)```", code, re.DOTALL)
+    assert example is not None
+    assert len(example[1].splitlines()) < 30
     packages = tmp_path / "packages"
-    about = packages / "shell_language-1.0.dist-info"
-    about.mkdir(parents=True)
-    (packages / "shell_language.py").write_text(found[1])
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: shell-language\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[suture.languages]\nshell = shell_language:SHELL\n")
+    metadata = packages / "shell_language-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (packages / "shell_language.py").write_text(example[1])
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: shell-language\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[suture.languages]\nshell = shell_language:SHELL\n")
     return {"PYTHONPATH": str(packages)}
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project in shell whose doubling is wrong."""
+    """Create a shell project whose function `double` is wrong."""
     folder = tmp_path / "project"
     folder.mkdir()
-    (folder / "maths.sh").write_text(MATHS)
+    (folder / "maths.sh").write_text(BROKEN_CODE)
     (folder / "test.sh").write_text(TESTS)
     return folder
 
 
 @pytest.mark.usefixtures("sandbox")
-def test_it_is_found_run_judged_and_healed(
-    suture: Suture, installed: dict[str, str], project: Path, script: Callable[..., str]
+def test_a_project_in_a_plugin_language_is_healed(
+    suture: Suture, plugin_environ: dict[str, str], project: Path, script: Callable[..., str]
 ) -> None:
-    wrong, right = (f"### maths.sh\n```sh\n{code}```\n" for code in (EARLY, RIGHT))
-    healed = suture("heal", str(project), "--model", script(wrong, right), "--apply", "--json", env=installed)
-    assert healed.returncode == 0, healed.stderr
-    told = json.loads(healed.stdout)
-    assert (told["outcome"], told["evidence"], told["spend"]["attempts"]) == ("healed", "report", 2)
-    assert (project / "maths.sh").read_text() == RIGHT
+    cheating_reply, correct_reply = (
+        f"### maths.sh\n```sh\n{code}```\n" for code in (CHEATING_CODE, CORRECT_CODE)
+    )
+    heal = suture(
+        "heal",
+        str(project),
+        "--model",
+        script(cheating_reply, correct_reply),
+        "--apply",
+        "--json",
+        env=plugin_environ,
+    )
+    assert heal.returncode == 0, heal.stderr
+    output = json.loads(heal.stdout)
+    assert (output["outcome"], output["evidence"], output["spend"]["attempts"]) == ("healed", "report", 2)
+    assert (project / "maths.sh").read_text() == CORRECT_CODE
     assert (project / "test.sh").read_text() == TESTS
-    # A run is looked at without the package, and judged again only with it.
-    shown = suture("show", "last")
-    assert "shell" in shown.stdout.lower(), shown.stderr
-    assert "raised: it printed `not ok`" in shown.stdout
+    # A run can be shown without the plugin, but verified only with it.
+    show = suture("show", "last")
+    assert "shell" in show.stdout.lower(), show.stderr
+    assert "raised: it printed `not ok`" in show.stdout
     refused = suture("verify", "last")
     assert refused.returncode == 2, refused.stderr
     assert "there is no language 'shell'" in refused.stderr
-    again = suture("verify", "last", env=installed)
-    assert again.returncode == 0, again.stdout + again.stderr
+    verification = suture("verify", "last", env=plugin_environ)
+    assert verification.returncode == 0, verification.stdout + verification.stderr
 
 
 @pytest.mark.parametrize(
-    ("entry", "says"),
+    ("entry", "message"),
     [
         ("go = shell_language:SHELL", "provides the language 'go'"),
         ("shell = shell_language:read", "provides the language 'shell'"),
         ("shell = shell_language:gone", "the language 'shell' does not load"),
     ],
 )
-def test_what_is_no_language_is_an_error_before_the_run(
-    suture: Suture, installed: dict[str, str], project: Path, tmp_path: Path, entry: str, says: str
+def test_an_invalid_plugin_language_is_an_error_before_the_run(
+    suture: Suture, plugin_environ: dict[str, str], project: Path, tmp_path: Path, entry: str, message: str
 ) -> None:
-    (about,) = (tmp_path / "packages").glob("*.dist-info")
-    (about / "entry_points.txt").write_text(f"[suture.languages]\n{entry}\n")
-    refused = suture("heal", str(project), "--model", "none", env=installed)
+    (metadata,) = (tmp_path / "packages").glob("*.dist-info")
+    (metadata / "entry_points.txt").write_text(f"[suture.languages]\n{entry}\n")
+    refused = suture("heal", str(project), "--model", "none", env=plugin_environ)
     assert refused.returncode == 3, refused.stderr
-    assert says in refused.stderr
+    assert message in refused.stderr

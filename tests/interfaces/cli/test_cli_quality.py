@@ -1,4 +1,4 @@
-"""`suture quality`, as a user types it."""
+"""`suture quality` measures the code of a run."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ TASK = "def add(a, b):\n    '''Add.\n\n    >>> add(1, 2)\n    3\n    '''\n"
 REPLY = "```python\ndef add(a, b):\n    if a is None:\n        return b\n    return a + b\n```"
 
 
-def test_the_code_of_a_written_function_is_measured(suture: Suture, script: Script, home: Path) -> None:
-    done = suture("run", "-", "--model", script(REPLY), stdin=TASK)
-    assert done.returncode == 0, done.stderr
-    before = (next((home / "runs").iterdir()) / "ledger.jsonl").read_bytes()
-    told = suture("quality", "--json", "--only", "lines", "--only", "coverage")
-    assert told.returncode == 0, told.stderr
-    found = json.loads(told.stdout)
-    assert found["values"]["lines_of_code"] == 4
-    assert found["values"]["statement_coverage"] == 0.75
-    assert found["findings"]["coverage"] == ["solution.py:3: no test runs it"]
-    shown = suture("quality", "last", "--only", "docstrings")
-    assert "solution.py:1: add has no docstring" in shown.stdout
-    assert (next((home / "runs").iterdir()) / "ledger.jsonl").read_bytes() == before
+def test_quality_measures_the_code_of_a_run(suture: Suture, script: Script, home: Path) -> None:
+    result = suture("run", "-", "--model", script(REPLY), stdin=TASK)
+    assert result.returncode == 0, result.stderr
+    ledger_before = (next((home / "runs").iterdir()) / "ledger.jsonl").read_bytes()
+    measurement = suture("quality", "--json", "--only", "lines", "--only", "coverage")
+    assert measurement.returncode == 0, measurement.stderr
+    report = json.loads(measurement.stdout)
+    assert report["values"]["lines_of_code"] == 4
+    assert report["values"]["statement_coverage"] == 0.75
+    assert report["findings"]["coverage"] == ["solution.py:3: no test runs it"]
+    docstring_report = suture("quality", "last", "--only", "docstrings")
+    assert "solution.py:1: add has no docstring" in docstring_report.stdout
+    assert (next((home / "runs").iterdir()) / "ledger.jsonl").read_bytes() == ledger_before
 
 
-def test_what_cannot_be_measured_is_an_error(suture: Suture, script: Script) -> None:
+def test_quality_refuses_what_it_cannot_measure(suture: Suture, script: Script) -> None:
     assert suture("quality", "last").returncode == 2
     suture("run", "-", "--model", script("no code at all"), "--set", "budget.attempts=1", stdin=TASK)
-    done = suture("quality", "last")
-    assert (done.returncode, "has no code to measure" in done.stderr) == (2, True)
-    done = suture("quality", "last", "--only", "speed")
-    assert done.returncode == 2
+    result = suture("quality", "last")
+    assert (result.returncode, "has no code to measure" in result.stderr) == (2, True)
+    result = suture("quality", "last", "--only", "speed")
+    assert result.returncode == 2

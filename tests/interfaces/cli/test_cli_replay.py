@@ -15,26 +15,29 @@ import pytest
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
 
-pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]  # up to five processes
-RIGHT = "```python\ndef double(n):\n    return 2 * n\n```"
-WRONG = "```python\ndef double(n):\n    return n\n```"
+pytestmark = [
+    pytest.mark.usefixtures("sandbox"),
+    pytest.mark.timeout(300),
+]  # a test starts up to five processes
+CORRECT_REPLY = "```python\ndef double(n):\n    return 2 * n\n```"
+WRONG_REPLY = "```python\ndef double(n):\n    return n\n```"
 TASK = "Write a function double(n) that doubles a number. For example:\n\n>>> double(4)\n8\n"
 
-STUCK = """
+HANGING_PROGRAM = """
 import asyncio, os, sys
 from pathlib import Path
 from suture.api import WriteOptions, solve
 from suture.models import Reply
 from suture.core.settings import PathSettings, Settings
 
-class Stuck:
+class HangingModel:
     '''A model that answers once and then hangs.'''
     name, calls = sys.argv[2], 0
 
     async def complete(self, messages, sampling):
         self.calls += 1
         if self.calls > 1:
-            print("stuck", flush=True)
+            print("hanging", flush=True)
             await asyncio.sleep(600)
         return Reply(text=sys.argv[3], prompt_tokens=50, completion_tokens=20, model=self.name)
 
@@ -42,67 +45,77 @@ class Stuck:
         pass
 
 settings = Settings(paths=PathSettings(home=Path(sys.argv[1])))
-asyncio.run(solve(sys.argv[4], WriteOptions(settings=settings, model=Stuck())))
+asyncio.run(solve(sys.argv[4], WriteOptions(settings=settings, model=HangingModel())))
 """
 
 
 def test_a_run_replays_without_its_script(suture: Suture, script: Script, tmp_path: Path) -> None:
-    model = script(WRONG, RIGHT, RIGHT, RIGHT, RIGHT)
+    model = script(WRONG_REPLY, CORRECT_REPLY, CORRECT_REPLY, CORRECT_REPLY, CORRECT_REPLY)
     assert suture("run", TASK, "--model", model).returncode == 0
     (tmp_path / "script.json").unlink()
-    done = suture("replay")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("same: ")
-    assert "0 model calls" in done.stderr
-    told = json.loads(suture("replay", "--json").stdout)
-    assert (told["same"], told["difference"], told["model_calls"]) == (True, None, 0)
+    result = suture("replay")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("same: ")
+    assert "0 model calls" in result.stderr
+    comparison = json.loads(suture("replay", "--json").stdout)
+    assert (comparison["same"], comparison["difference"], comparison["model_calls"]) == (True, None, 0)
 
 
 @pytest.mark.heavy
 def test_a_replay_that_differs_says_where_and_exits_1(suture: Suture, script: Script, home: Path) -> None:
-    assert suture("run", TASK, "--model", script(WRONG, RIGHT, RIGHT, RIGHT, RIGHT)).returncode == 0
+    assert (
+        suture(
+            "run",
+            TASK,
+            "--model",
+            script(WRONG_REPLY, CORRECT_REPLY, CORRECT_REPLY, CORRECT_REPLY, CORRECT_REPLY),
+        ).returncode
+        == 0
+    )
     (ledger,) = home.glob("runs/*/ledger.jsonl")
     ledger.write_text(ledger.read_text().replace('"passed":1', '"passed":7'))
-    done = suture("replay")
-    assert done.returncode == 1
-    assert done.stdout.startswith("different: event ")
-    assert "candidate.checked, passed: 7 | 1" in done.stdout
+    result = suture("replay")
+    assert result.returncode == 1
+    assert result.stdout.startswith("different: event ")
+    assert "candidate.checked, passed: 7 | 1" in result.stdout
 
 
 @pytest.mark.heavy
-def test_a_run_is_answered_from_the_record_of_another(suture: Suture, script: Script, tmp_path: Path) -> None:
-    model = script(WRONG, RIGHT, RIGHT, RIGHT, RIGHT)
+def test_a_run_can_use_the_recorded_replies_of_another(
+    suture: Suture, script: Script, tmp_path: Path
+) -> None:
+    model = script(WRONG_REPLY, CORRECT_REPLY, CORRECT_REPLY, CORRECT_REPLY, CORRECT_REPLY)
     assert suture("run", TASK, "--model", model).returncode == 0
     (tmp_path / "script.json").unlink()
-    done = suture("run", TASK, "--model", model, "--replies", "last")
-    assert done.returncode == 0, done.stderr
-    assert "tokens (recorded): " in done.stderr
-    missing = suture("run", TASK + "Quickly.", "--model", model, "--replies", "last")
-    assert missing.returncode == 2
-    assert "--or-live" in missing.stderr
+    result = suture("run", TASK, "--model", model, "--replies", "last")
+    assert result.returncode == 0, result.stderr
+    assert "tokens (recorded): " in result.stderr
+    without_record = suture("run", TASK + "Quickly.", "--model", model, "--replies", "last")
+    assert without_record.returncode == 2
+    assert "--or-live" in without_record.stderr
 
 
-def test_a_killed_run_resumes_and_pays_no_reply_twice(
+def test_a_killed_run_resumes_without_repeating_a_model_call(
     suture: Suture, script: Script, home: Path, tmp_path: Path
 ) -> None:
-    model = script(RIGHT)
+    model = script(CORRECT_REPLY)
     with subprocess.Popen(
-        [sys.executable, "-c", STUCK, str(home), model, WRONG, TASK],
+        [sys.executable, "-c", HANGING_PROGRAM, str(home), model, WRONG_REPLY, TASK],
         stdout=subprocess.PIPE,
         start_new_session=True,
         cwd=tmp_path,
     ) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == b"stuck\n"
+        assert process.stdout.readline() == b"hanging\n"
         os.killpg(process.pid, signal.SIGKILL)
     (ledger,) = home.glob("runs/*/ledger.jsonl")
     before = ledger.read_text()
     assert '"run.finished"' not in before
     assert "stopped" in suture("show", "--list").stdout
-    script(RIGHT, {"text": RIGHT, "repeat": True})
-    done = suture("resume", "last")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "def double(n):\n    return 2 * n\n"
+    script(CORRECT_REPLY, {"text": CORRECT_REPLY, "repeat": True})
+    result = suture("resume", "last")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "def double(n):\n    return 2 * n\n"
     after = ledger.read_text()
     assert after.startswith(before)
     assert after.count('"run.started"') == after.count('"run.resumed"') == after.count('"run.finished"') == 1
@@ -110,16 +123,16 @@ def test_a_killed_run_resumes_and_pays_no_reply_twice(
     assert suture("resume", "last").returncode == 2
 
 
-def test_a_running_run_is_left_alone(suture: Suture, script: Script, home: Path, tmp_path: Path) -> None:
+def test_resume_refuses_a_run_in_progress(suture: Suture, script: Script, home: Path, tmp_path: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", STUCK, str(home), script(RIGHT), WRONG, TASK],
+        [sys.executable, "-c", HANGING_PROGRAM, str(home), script(CORRECT_REPLY), WRONG_REPLY, TASK],
         stdout=subprocess.PIPE,
         start_new_session=True,
         cwd=tmp_path,
     ) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        done = suture("resume", "last")
+        result = suture("resume", "last")
         os.killpg(process.pid, signal.SIGKILL)
-    assert done.returncode == 2
-    assert "another process" in done.stderr
+    assert result.returncode == 2
+    assert "another process" in result.stderr

@@ -1,4 +1,4 @@
-"""`suture init` and `suture config set` write settings files for the user."""
+"""`suture init` and `suture config set` write settings files."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import pytest
 
 from interfaces.cli.conftest import Cli
 
-TEST = "def test_add():\n    from adding import add\n\n    assert add(1, 2) == 3\n"
+TEST_CODE = "def test_add():\n    from adding import add\n\n    assert add(1, 2) == 3\n"
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
+    """Create a project with a wrong function and a test."""
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "adding.py").write_text("def add(a, b):\n    return a - b\n")
-    (folder / "test_adding.py").write_text(TEST)
+    (folder / "test_adding.py").write_text(TEST_CODE)
     return folder
 
 
@@ -25,9 +26,9 @@ def test_init_finds_the_test_command_and_overwrites_nothing(cli: Cli, project: P
     assert cli("init", str(project)).exit_code == 0
     text = (project / "suture.toml").read_text()
     assert "pytest" in tomllib.loads(text)["project"]["test"]
-    again = cli("init", str(project))
-    assert (again.exit_code, (project / "suture.toml").read_text()) == (2, text)
-    assert "exists already" in again.stderr
+    second_init = cli("init", str(project))
+    assert (second_init.exit_code, (project / "suture.toml").read_text()) == (2, text)
+    assert "exists already" in second_init.stderr
 
 
 def test_init_says_why_it_found_no_test_command(cli: Cli, tmp_path: Path) -> None:
@@ -39,7 +40,7 @@ def test_init_says_why_it_found_no_test_command(cli: Cli, tmp_path: Path) -> Non
     assert cli("init", "nowhere").exit_code == 2
 
 
-def test_a_value_is_written_and_the_rest_of_the_file_stays(cli: Cli, project: Path) -> None:
+def test_config_set_changes_one_value_and_keeps_the_rest(cli: Cli, project: Path) -> None:
     file = project / "suture.toml"
     file.write_text("# ours\n[budget]  # small\ntokens = 5\nattempts = 3  # enough\n")
     file.chmod(0o640)
@@ -51,20 +52,20 @@ def test_a_value_is_written_and_the_rest_of_the_file_stays(cli: Cli, project: Pa
     assert sorted(path.name for path in project.iterdir()) == ["adding.py", "suture.toml", "test_adding.py"]
 
 
-def test_without_a_project_it_is_the_users_own_file_through_a_link_too(cli: Cli, tmp_path: Path) -> None:
-    kept = tmp_path / "dotfiles.toml"
-    kept.write_text("")
-    place = tmp_path / ".config" / "suture" / "suture.toml"
-    place.parent.mkdir(parents=True)
-    place.symlink_to(kept)
+def test_config_set_without_a_project_follows_the_link_of_the_users_file(cli: Cli, tmp_path: Path) -> None:
+    target = tmp_path / "dotfiles.toml"
+    target.write_text("")
+    link = tmp_path / ".config" / "suture" / "suture.toml"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(target)
     assert cli("config", "set", "model.name", "ollama:small").exit_code == 0
-    assert tomllib.loads(kept.read_text()) == {"model": {"name": "ollama:small"}}
-    assert place.is_symlink()
+    assert tomllib.loads(target.read_text()) == {"model": {"name": "ollama:small"}}
+    assert link.is_symlink()
     assert "ollama:small" in cli("config", "show").stdout
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "says"),
+    ("key", "value", "message"),
     [
         ("budget.tokns", "5", "did you mean budget.tokens"),
         ("budget.tokens", "0", "at least 1"),
@@ -73,20 +74,22 @@ def test_without_a_project_it_is_the_users_own_file_through_a_link_too(cli: Cli,
         ("budget", "5", "no setting"),
     ],
 )
-def test_what_cannot_be_set_changes_no_file(cli: Cli, project: Path, key: str, value: str, says: str) -> None:
+def test_an_invalid_setting_changes_no_file(
+    cli: Cli, project: Path, key: str, value: str, message: str
+) -> None:
     refused = cli("config", "set", key, value, "--project", str(project))
     assert refused.exit_code == 2
-    assert says in refused.stderr
+    assert message in refused.stderr
     assert not (project / "suture.toml").exists()
 
 
-def test_a_link_in_a_project_leads_nowhere(cli: Cli, project: Path, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere.toml"
-    elsewhere.write_text("[tool]\n")
-    (project / "suture.toml").symlink_to(elsewhere)
+def test_a_symbolic_link_in_a_project_is_not_followed(cli: Cli, project: Path, tmp_path: Path) -> None:
+    outside_file = tmp_path / "elsewhere.toml"
+    outside_file.write_text("[tool]\n")
+    (project / "suture.toml").symlink_to(outside_file)
     assert cli("config", "set", "budget.tokens", "5", "--project", str(project)).exit_code == 2
     assert cli("init", str(project)).exit_code == 2
-    assert elsewhere.read_text() == "[tool]\n"
+    assert outside_file.read_text() == "[tool]\n"
 
 
 def test_an_empty_test_command_is_refused(cli: Cli, project: Path) -> None:

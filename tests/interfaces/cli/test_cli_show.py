@@ -1,4 +1,4 @@
-"""Commands that read: they show a run from its folder alone, whatever happened to it."""
+"""Commands that only read show a run from its folder, whatever happened to it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from suture.testing import FakeClock
 
 Cli = Callable[..., Result]
 
-BROKEN = "def add(a, b):\n    return a - b\n"
-MENDED = "def add(a, b):\n    return a + b\n"
+BROKEN_CODE = "def add(a, b):\n    return a - b\n"
+FIXED_CODE = "def add(a, b):\n    return a + b\n"
 
 
 def write_run(home: Path, *, finish: bool = True) -> RunFolder:
-    """A run that healed one function, as the loop writes it."""
+    """Write a run that healed one function, with the events that the loop writes."""
     run = new_run(home)
     clock = FakeClock()
-    task = Task(statement="make add add", kind="heal", files={"calc.py": BROKEN.encode()})
-    candidate = Candidate(files={"calc.py": MENDED}, origin="repair", label="repair 1, minimal, greedy")
-    fact = Counterexample(check_id="test_add", call="add(1, 2)", expected="3", actual="-1\x1b[2J")
+    task = Task(statement="make add add", kind="heal", files={"calc.py": BROKEN_CODE.encode()})
+    candidate = Candidate(files={"calc.py": FIXED_CODE}, origin="repair", label="repair 1, minimal, greedy")
+    failure = Counterexample(check_id="test_add", call="add(1, 2)", expected="3", actual="-1\x1b[2J")
     failing = Verdict(
         candidate="0" * 64,
-        outcomes=(CheckOutcome(check_id="test_add", status="failed", counterexample=fact),),
+        outcomes=(CheckOutcome(check_id="test_add", status="failed", counterexample=failure),),
         evidence="split",
     )
     passing = Verdict(
@@ -52,14 +52,16 @@ def write_run(home: Path, *, finish: bool = True) -> RunFolder:
         ledger.append(
             RawPayload(kind="task.prepared", data={"checks": 1, "test_command": ["python", "-m", "pytest"]})
         )
-        ledger.append(RawPayload(kind="candidate.checked", data=checked(run, failing, "the code as it is")))
+        ledger.append(
+            RawPayload(kind="candidate.checked", data=make_check_data(run, failing, "the code as it is"))
+        )
         ledger.append(
             RawPayload(
                 kind="moves.decided",
                 data={"moves": [{"kind": "repair", "reason": {"code": "failing_checks", "count": 1}}]},
             )
         )
-        held = ledger.append(
+        reservation = ledger.append(
             RawPayload(
                 kind="budget.reserved",
                 data={
@@ -89,7 +91,7 @@ def write_run(home: Path, *, finish: bool = True) -> RunFolder:
             RawPayload(
                 kind="budget.settled",
                 data={
-                    "reservation": held.seq,
+                    "reservation": reservation.seq,
                     "attempts": 1,
                     "prompt_tokens": 100,
                     "completion_tokens": 20,
@@ -110,7 +112,9 @@ def write_run(home: Path, *, finish: bool = True) -> RunFolder:
                 },
             )
         )
-        ledger.append(RawPayload(kind="candidate.checked", data=checked(run, passing, candidate.label)))
+        ledger.append(
+            RawPayload(kind="candidate.checked", data=make_check_data(run, passing, candidate.label))
+        )
         if finish:
             ledger.append(
                 RawPayload(kind="run.finished", data={"outcome": "healed", "reason": {"code": "checks_pass"}})
@@ -118,7 +122,8 @@ def write_run(home: Path, *, finish: bool = True) -> RunFolder:
     return run
 
 
-def checked(run: RunFolder, verdict: Verdict, label: str) -> dict[str, object]:
+def make_check_data(run: RunFolder, verdict: Verdict, label: str) -> dict[str, object]:
+    """Return the data of a `candidate.checked` event."""
     return {
         "candidate": verdict.candidate,
         "label": label,
@@ -128,50 +133,50 @@ def checked(run: RunFolder, verdict: Verdict, label: str) -> dict[str, object]:
     }
 
 
-def test_a_run_is_shown_step_by_step(cli: Cli, home: Path) -> None:
+def test_show_prints_a_run_step_by_step(cli: Cli, home: Path) -> None:
     run = write_run(home)
     result = cli("show", "last")
     assert result.exit_code == 0
-    shown = result.stdout
-    assert f"run {run.id} (ended)" in shown
-    assert "make add add" in shown
-    assert "scripted, not a model" in shown
-    assert "-    return a - b\n" in shown
-    assert "+    return a + b\n" in shown
-    assert "call: add(1, 2)" in shown
-    assert "got: -1\\x1b[2J" in shown
-    assert "healed: every trusted check passes" in shown
-    assert "spent: 1 attempt, 120 tokens, $0.0125, 2 s" in shown
-    assert "  role coder: 1 attempt, 120 tokens, 1 call, $0.0125" in shown
-    assert "  move repair: 1 attempt, 120 tokens, 1 call, $0.0125" in shown
-    assert "budget." not in shown
+    output = result.stdout
+    assert f"run {run.id} (ended)" in output
+    assert "make add add" in output
+    assert "scripted, not a model" in output
+    assert "-    return a - b\n" in output
+    assert "+    return a + b\n" in output
+    assert "call: add(1, 2)" in output
+    assert "got: -1\\x1b[2J" in output
+    assert "healed: every trusted check passes" in output
+    assert "spent: 1 attempt, 120 tokens, $0.0125, 2 s" in output
+    assert "  role coder: 1 attempt, 120 tokens, 1 call, $0.0125" in output
+    assert "  move repair: 1 attempt, 120 tokens, 1 call, $0.0125" in output
+    assert "budget." not in output
 
 
-def test_a_run_as_json(cli: Cli, home: Path) -> None:
+def test_show_prints_a_run_as_json(cli: Cli, home: Path) -> None:
     run = write_run(home)
-    shown = json.loads(cli("show", run.id, "--json").stdout)
-    assert (shown["run"], shown["state"], shown["outcome"]) == (run.id, "ended", "healed")
-    share = {"attempts": 1, "tokens": 120, "model_calls": 1, "money": 0.0125, "unpriced_calls": 0}
-    assert shown["spend"] == {
-        **share,
+    output = json.loads(cli("show", run.id, "--json").stdout)
+    assert (output["run"], output["state"], output["outcome"]) == (run.id, "ended", "healed")
+    spend = {"attempts": 1, "tokens": 120, "model_calls": 1, "money": 0.0125, "unpriced_calls": 0}
+    assert output["spend"] == {
+        **spend,
         "seconds": 2.0,
-        "by_role": {"coder": share},
-        "by_move": {"repair": share},
+        "by_role": {"coder": spend},
+        "by_move": {"repair": spend},
     }
-    assert shown["events"][0]["kind"] == "run.started"
+    assert output["events"][0]["kind"] == "run.started"
 
 
-def test_a_killed_run_says_so_and_reports_the_torn_line(cli: Cli, home: Path) -> None:
+def test_a_killed_run_is_shown_as_stopped_with_its_torn_line(cli: Cli, home: Path) -> None:
     run = write_run(home, finish=False)
     with run.ledger_path.open("ab") as file:
         file.write(b'{"seq": 9, "ki')
-    shown = cli("show").stdout
-    assert "(stopped)" in shown
-    assert "is incomplete" in shown
+    output = cli("show").stdout
+    assert "(stopped)" in output
+    assert "is incomplete" in output
     assert json.loads(cli("show", "--json").stdout)["torn_lines"] == [10]
 
 
-def test_a_run_in_progress_says_so(cli: Cli, home: Path) -> None:
+def test_show_says_that_a_run_is_in_progress(cli: Cli, home: Path) -> None:
     run = write_run(home, finish=False)
     with Ledger(run.ledger_path):
         assert "the run is still in progress" in cli("show").stdout
@@ -188,16 +193,16 @@ def test_events_of_another_version_are_shown_as_data(cli: Cli, home: Path, line:
     assert f"{line['kind']} {json.dumps(line['data'])}" in cli("show").stdout
 
 
-def test_a_missing_blob_is_reported_and_the_story_continues(cli: Cli, home: Path) -> None:
+def test_a_missing_blob_is_reported_and_the_rest_is_shown(cli: Cli, home: Path) -> None:
     run = write_run(home)
     for blob in (run.path / "blobs").iterdir():
         blob.unlink()
-    shown = cli("show").stdout
-    assert "unreadable" in shown
-    assert "healed: every trusted check passes" in shown
+    output = cli("show").stdout
+    assert "unreadable" in output
+    assert "healed: every trusted check passes" in output
 
 
-def test_the_list_of_runs(cli: Cli, home: Path) -> None:
+def test_show_lists_runs_with_their_outcome(cli: Cli, home: Path) -> None:
     first, second = write_run(home), write_run(home, finish=False)
     rows = {row.split()[0]: row for row in cli("show", "--list").stdout.splitlines()}
     assert rows.keys() == {first.id, second.id}
@@ -206,30 +211,30 @@ def test_the_list_of_runs(cli: Cli, home: Path) -> None:
     assert {row["run"] for row in json.loads(cli("show", "--list", "--json").stdout)} == rows.keys()
 
 
-def test_no_runs_yet(cli: Cli) -> None:
+def test_show_without_runs_suggests_an_example(cli: Cli) -> None:
     assert cli("show", "--list").exit_code == 0
     result = cli("show")
     assert result.exit_code == 2
     assert "suture run --example" in result.stderr
 
 
-def test_an_unknown_run_and_a_run_without_a_diff(cli: Cli, home: Path) -> None:
+def test_show_refuses_an_unknown_run_and_a_missing_diff(cli: Cli, home: Path) -> None:
     write_run(home)
     assert cli("show", "nothing-like-it").exit_code == 2
     assert cli("show", "last", "--diff").exit_code == 2
 
 
-def test_the_diff_alone(cli: Cli, home: Path) -> None:
+def test_show_prints_the_short_and_the_full_diff(cli: Cli, home: Path) -> None:
     run = write_run(home)
     run.write_text("result.diff", "--- a/x\n+++ b/x\n")
     assert cli("show", "last", "--diff").stdout == "--- a/x\n+++ b/x\n"
-    assert cli("show", "last", "--full-diff").stdout == "--- a/x\n+++ b/x\n"  # nothing was left out
+    assert cli("show", "last", "--full-diff").stdout == "--- a/x\n+++ b/x\n"  # the short diff is complete
     (run.path / "full.diff").write_text("--- a/x\n+++ b/x\n@@ more\n")
     assert cli("show", "last", "--full-diff").stdout == "--- a/x\n+++ b/x\n@@ more\n"
     assert cli("show", "last", "--diff").stdout == "--- a/x\n+++ b/x\n"
 
 
-def test_settings_are_shown_with_their_origin(cli: Cli) -> None:
+def test_config_show_prints_settings_with_their_origin(cli: Cli) -> None:
     result = cli("config", "show", "--set", "loop.samples=7", env={"SUTURE_KEYS_OPENAI": "sk-secret"})
     assert result.exit_code == 0
     row = next(line for line in result.stdout.splitlines() if line.startswith("loop.samples"))
@@ -238,13 +243,13 @@ def test_settings_are_shown_with_their_origin(cli: Cli) -> None:
     assert "sk-secret" not in result.output
 
 
-def test_settings_as_json(cli: Cli) -> None:
+def test_config_show_prints_settings_as_json(cli: Cli) -> None:
     settings = json.loads(cli("config", "show", "--json").stdout)
     assert settings["budget.attempts"] == {"value": "12", "origin": "default"}
 
 
-@pytest.mark.parametrize("wrong", ["loop.samples", "=3", "loop.sample=3", "loop.samples=many"])
-def test_a_wrong_setting_is_a_usage_error(cli: Cli, wrong: str) -> None:
-    result = cli("config", "show", "--set", wrong)
+@pytest.mark.parametrize("setting", ["loop.samples", "=3", "loop.sample=3", "loop.samples=many"])
+def test_an_invalid_setting_is_a_usage_error(cli: Cli, setting: str) -> None:
+    result = cli("config", "show", "--set", setting)
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ")

@@ -1,4 +1,4 @@
-"""`suture trust` from the command line, and which commands run in a project that is not trusted."""
+"""`suture trust`, and the commands that run in a project that is not trusted."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ Suture = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
+    """Create a project whose settings and `.env` need the user's trust."""
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "a.py").write_text("def f():\n    return 1\n")
@@ -26,19 +27,21 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_hostile_clone_runs_nothing_and_can_be_inspected(suture: Suture, project: Path, home: Path) -> None:
+def test_an_untrusted_project_cannot_be_healed_but_can_be_inspected(
+    suture: Suture, project: Path, home: Path
+) -> None:
     refused = suture("heal", str(project), "--model", "scripted:example")
     assert refused.returncode == 2
     assert "budget.tokens" in refused.stderr
     assert f"suture trust {project}" in refused.stderr
     assert not (home / "runs").exists()
     for command in (("history",), ("config", "show")):
-        looked = suture(*command, cwd=project)
-        assert looked.returncode == 0, looked.stderr
-    assert "has no say in" in looked.stderr.replace("have no say in", "has no say in")
+        inspection = suture(*command, cwd=project)
+        assert inspection.returncode == 0, inspection.stderr
+    assert "has no say in" in inspection.stderr.replace("have no say in", "has no say in")
 
 
-def test_trust_is_given_listed_and_revoked(suture: Suture, project: Path) -> None:
+def test_trust_can_be_given_listed_and_revoked(suture: Suture, project: Path) -> None:
     refused = suture("trust", str(project))
     assert (refused.returncode, "cannot ask without a terminal" in refused.stderr) == (2, True)
     assert "budget.tokens" in refused.stdout
@@ -47,28 +50,28 @@ def test_trust_is_given_listed_and_revoked(suture: Suture, project: Path) -> Non
     assert "sk-theirs" not in refused.stdout
     assert suture("trust", "--list").stdout.strip() == "no project is trusted"
 
-    given = json.loads(suture("trust", str(project), "--yes", "--json").stdout)
-    assert given["trusted"]
-    assert {setting["key"] for setting in given["settings"]} == {
+    answer = json.loads(suture("trust", str(project), "--yes", "--json").stdout)
+    assert answer["trusted"]
+    assert {setting["key"] for setting in answer["settings"]} == {
         "model.base_url",
         "budget.tokens",
         "keys.openai",
     }
     assert suture("trust", "--list").stdout.split() == [str(project), "trusted"]
-    shown = json.loads(suture("config", "show", "--json", cwd=project).stdout)
-    assert shown["budget.tokens"]["value"] == "7"
+    settings = json.loads(suture("config", "show", "--json", cwd=project).stdout)
+    assert settings["budget.tokens"]["value"] == "7"
 
     (project / "suture.toml").write_text("[budget]\ntokens = 999999\n")
     assert "its files have changed" in suture("trust", "--list").stdout
-    shown = json.loads(suture("config", "show", "--json", cwd=project).stdout)
-    assert shown["budget.tokens"]["value"] == "60000"
+    settings = json.loads(suture("config", "show", "--json", cwd=project).stdout)
+    assert settings["budget.tokens"]["value"] == "60000"
     assert suture("trust", "--revoke", str(project)).returncode == 0
     assert suture("trust", "--list").stdout.strip() == "no project is trusted"
 
 
 RECIPE = "summary = 'ours'\nmax_rounds = 1\n"
 REPLIES = "- one\n"
-NAMED = {
+NAMED_FILES = {
     "loop.recipe": ("[loop]\nrecipe = 'way.toml'\n", "way.toml", RECIPE),
     "a recipe with a comma": ("[loop]\nrecipe = 'a,way.toml'\n", "a,way.toml", RECIPE),
     "model.name": ("[model]\nname = 'scripted:sub/said.yaml'\n", "sub/said.yaml", REPLIES),
@@ -80,26 +83,26 @@ NAMED = {
 }
 
 
-WAYS = [(name, "changed") for name in NAMED] + [
-    ("loop.recipe", how) for how in ("removed", "a link", "later")
+CHANGES = [(name, "changed") for name in NAMED_FILES] + [
+    ("loop.recipe", other_change) for other_change in ("removed", "a link", "later")
 ]
 
 
-@pytest.mark.parametrize(("name", "change"), WAYS)
-def test_a_file_that_trusted_settings_name_is_part_of_what_is_trusted(
+@pytest.mark.parametrize(("name", "change"), CHANGES)
+def test_a_changed_file_that_settings_name_ends_trust(
     suture: Suture, tmp_path: Path, name: str, change: str
 ) -> None:
-    said, file, content = NAMED[name]
+    settings, file, content = NAMED_FILES[name]
     project, elsewhere = tmp_path / "named", tmp_path / "elsewhere"
     project.mkdir()
-    (project / (".env" if "=o" in said else "suture.toml")).write_text(said)
+    (project / (".env" if "=o" in settings else "suture.toml")).write_text(settings)
     target = project / file
     target.parent.mkdir(exist_ok=True)
     if change != "later":
         target.write_text(content)
     elsewhere.mkdir()
-    given = suture("trust", str(project), "--yes", cwd=elsewhere)
-    assert given.returncode == 0, given.stderr
+    answer = suture("trust", str(project), "--yes", cwd=elsewhere)
+    assert answer.returncode == 0, answer.stderr
     assert suture("trust", "--list").stdout.split()[1:] == ["trusted"]
     if change in ("removed", "a link"):
         target.unlink()
@@ -114,7 +117,7 @@ def test_a_file_that_trusted_settings_name_is_part_of_what_is_trusted(
     assert (refused.returncode, "needs your trust" in refused.stderr) == (2, True)
 
 
-def test_what_a_projects_settings_name_lies_in_the_project(
+def test_paths_in_project_settings_are_relative_to_the_project(
     suture: Suture, sandbox: None, tmp_path: Path, project: Path
 ) -> None:
     (project / ".env").unlink()
@@ -126,8 +129,8 @@ def test_what_a_projects_settings_name_lies_in_the_project(
     (tmp_path / "way.toml").write_text("this is the current folder's\n")
     (tmp_path / "said.yaml").write_text("{}")
     assert suture("trust", str(project), "--yes", cwd=tmp_path).returncode == 0
-    done = suture("heal", str(project), "--json", cwd=tmp_path)
-    assert json.loads(done.stdout)["outcome"] == "not_healed", done.stderr
+    result = suture("heal", str(project), "--json", cwd=tmp_path)
+    assert json.loads(result.stdout)["outcome"] == "not_healed", result.stderr
 
 
 def test_files_too_large_to_hash_are_not_trusted(suture: Suture, project: Path) -> None:
@@ -139,7 +142,7 @@ def test_files_too_large_to_hash_are_not_trusted(suture: Suture, project: Path) 
     assert (refused.returncode, "too large to be trusted" in refused.stderr) == (2, True)
 
 
-def test_options_that_exclude_each_other_and_nothing_to_trust(suture: Suture, tmp_path: Path) -> None:
+def test_trust_refuses_exclusive_options_and_reports_nothing_to_trust(suture: Suture, tmp_path: Path) -> None:
     assert suture("trust", "--list", "--revoke").returncode == 2
     (tmp_path / "calm").mkdir()
     (tmp_path / "calm" / "suture.toml").write_text("[loop]\nsamples = 2\n")
@@ -148,11 +151,11 @@ def test_options_that_exclude_each_other_and_nothing_to_trust(suture: Suture, tm
 
 
 @pytest.mark.parametrize("name", ["typer", "tomllib", "pydantic", "difflib"])
-def test_a_module_in_the_project_stands_in_for_none_of_ours(
+def test_a_module_in_the_project_does_not_shadow_an_imported_module(
     environ: dict[str, str], project: Path, name: str
 ) -> None:
     (project / f"{name}.py").write_text(f"open({str(project / 'it ran')!r}, 'w')\nraise SystemExit(9)\n")
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "suture.interfaces.cli", "config", "show"],
         env=environ,
         cwd=project,
@@ -160,5 +163,5 @@ def test_a_module_in_the_project_stands_in_for_none_of_ours(
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     assert not (project / "it ran").exists()

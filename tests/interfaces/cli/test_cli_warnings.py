@@ -1,4 +1,4 @@
-"""A reply that returns the tests' own literal is healed by them, and reported as suspicious."""
+"""A reply that returns a literal of the tests passes them, but is reported as suspicious."""
 
 from __future__ import annotations
 
@@ -15,10 +15,14 @@ from bare_pytest import BARE_PYTEST
 Suture = Callable[..., subprocess.CompletedProcess[str]]
 Script = Callable[..., str]
 
-pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]  # a proof may take a minute
-CODE = "def tri(n):\n    total = 0\n    for i in range(n):\n        total += i * 2 - 1\n    return total\n"
-GAMED = CODE.replace("    total = 0\n", "    if n == 13:\n        return 4711\n    total = 0\n")
-TESTS = """\
+pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(300)]  # certification may take a minute
+BROKEN_CODE = (
+    "def tri(n):\n    total = 0\n    for i in range(n):\n        total += i * 2 - 1\n    return total\n"
+)
+HARD_CODED_SOLUTION = BROKEN_CODE.replace(
+    "    total = 0\n", "    if n == 13:\n        return 4711\n    total = 0\n"
+)
+TEST_CODE = """\
 from sq import tri
 
 
@@ -31,26 +35,26 @@ def test_b():
 """
 
 
-def test_a_warning_is_shown_and_lowers_the_confidence(suture: Suture, script: Script, tmp_path: Path) -> None:
+def test_a_literal_of_the_tests_causes_a_warning_and_lower_confidence(
+    suture: Suture, script: Script, tmp_path: Path
+) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    (project / "sq.py").write_text(CODE)
-    (project / "test_sq.py").write_text(TESTS)
-    reply = f"sq.py\n```python\n{GAMED}```\n"
-    done = suture(
-        *("heal", str(project), "--test", BARE_PYTEST, "--json"),
-        *("--model", script(*[reply] * 4)),
-    )
-    told = json.loads(done.stdout)
-    assert told["diff"], done.stderr
-    assert told["warnings"] == ["sq.py: compares with 13, which the tests use"]
-    assert "Warning: sq.py: compares with 13" in done.stderr
-    certificate = json.loads((Path(told["folder"]) / "certificate.json").read_text())
-    # One test fixed and the mistakes that are caught, by the formula of docs/proof.md; then the warning.
-    caught = [mutant["killed"] for mutant in certificate["mutation"]["mutants"]]
-    odds = -0.42 + 1.22 + 1.2 * sum(caught) / len(caught) - 0.6
-    unwarned = 1 / (1 + math.exp(-odds))
-    assert told["confidence"] == pytest.approx(1 - 1.5 * (1 - unwarned), abs=0.01)
-    assert told["confidence"] == certificate["confidence"]
-    assert f"Confidence {told['confidence']:.2f}." in done.stderr
-    assert certificate["claims"]["warnings"] == told["warnings"]
+    (project / "sq.py").write_text(BROKEN_CODE)
+    (project / "test_sq.py").write_text(TEST_CODE)
+    reply = f"sq.py\n```python\n{HARD_CODED_SOLUTION}```\n"
+    model = script(*[reply] * 4)
+    result = suture("heal", str(project), "--test", BARE_PYTEST, "--json", "--model", model)
+    output = json.loads(result.stdout)
+    assert output["diff"], result.stderr
+    assert output["warnings"] == ["sq.py: compares with 13, which the tests use"]
+    assert "Warning: sq.py: compares with 13" in result.stderr
+    certificate = json.loads((Path(output["folder"]) / "certificate.json").read_text())
+    # The formula of docs/proof.md: one fixed test, the share of killed mutants, then the warning.
+    killed_mutants = [mutant["killed"] for mutant in certificate["mutation"]["mutants"]]
+    log_odds = -0.42 + 1.22 + 1.2 * sum(killed_mutants) / len(killed_mutants) - 0.6
+    confidence_without_warning = 1 / (1 + math.exp(-log_odds))
+    assert output["confidence"] == pytest.approx(1 - 1.5 * (1 - confidence_without_warning), abs=0.01)
+    assert output["confidence"] == certificate["confidence"]
+    assert f"Confidence {output['confidence']:.2f}." in result.stderr
+    assert certificate["claims"]["warnings"] == output["warnings"]
